@@ -86,7 +86,7 @@ def _run(config: DictConfig) -> float | None:
 
 def _recipe(name: str) -> Callable[[DictConfig], float | None]:
     """The function that recipe.run names. Raises MitigateError for anything that is no recipe."""
-    wanted = "a function of one argument, `config`, such as mitigate.recipes.mitigate.recipe.run; or say recipe=NAME"
+    wanted = "a function of one argument, `config`, such as mitigate.recipes.mitigate.recipe.run; or set recipe=NAME"
     watch_modules({"_target_": name})
     try:
         found = get_method(name)
@@ -99,7 +99,7 @@ def _recipe(name: str) -> Callable[[DictConfig], float | None]:
     except (TypeError, ValueError):  # of a built-in function that does not say
         parameters = []
     if parameters != ["config"]:
-        raise MitigateError(f"recipe.run={name} is no recipe; name {wanted}")
+        raise MitigateError(f"recipe.run={name} is not a recipe; give {wanted}")
     return found
 
 

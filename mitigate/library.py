@@ -42,7 +42,7 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
             said = " ".join(str(error).split())[:200]
             raise MitigateError(
                 f"{function.__name__}: a table does not have the columns or types that are needed ({said}); "
-                "docs/library.md says which"
+                "see docs/library.md"
             ) from error
 
     return called

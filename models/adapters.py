@@ -15,7 +15,7 @@ from models import layouts
 from models.stored_tensors import read_facts
 
 WEIGHTS = "adapter_model.safetensors"
-NEEDED = "low-rank adapters need the library peft: pip install 'mitigate[lora]', or say model.lora.rank=0"
+NEEDED = "low-rank adapters need the library peft: pip install 'mitigate[lora]', or set model.lora.rank=0"
 
 
 @dataclass(frozen=True)

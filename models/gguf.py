@@ -60,7 +60,7 @@ def converted(file: Path, cache: str | Path | None = None) -> Path:
     hold what transformers does not read, and without the libraries."""
     if not file.is_file():
         raise FileNotFoundError(
-            f"there is no file {file}; give the path of a GGUF file, a folder, or a name of the Hugging Face hub"
+            f"no such file: {file}; give the path of a GGUF file, a folder, or a name of the Hugging Face hub"
         )
     with file.open("rb") as opened:
         if (begin := opened.read(len(MAGIC))) != MAGIC:

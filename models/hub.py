@@ -27,13 +27,13 @@ def locate(name: str, revision: str | None = None, *, seq2seq: bool | None = Non
         below = [] if has_tokenizer else sorted(str(path.parent) for path in folder.glob(f"*/{layouts.CONFIG}"))
         if below or seq2seq is not None:  # a tokenizer alone is of use, too
             meant = f"; did you mean {below[0]}?" if below else ""
-            raise ValueError(f"{name} has no {layouts.CONFIG}, so that it is no folder of a model{meant}")
+            raise ValueError(f"{name} has no {layouts.CONFIG}, so it is not a model folder{meant}")
     if seq2seq is not None and not has_tokenizer:
         raise ValueError(f"{name} has no files of a tokenizer, such as tokenizer.json; copy them to its config.json")
     if seq2seq is not None and (folder / layouts.CONFIG).is_file() and seq2seq != is_seq2seq(folder):
         kinds = {False: ("a causal language model", "hf"), True: ("a sequence-to-sequence model", "seq2seq")}
         there, setting = kinds[not seq2seq]
-        raise ValueError(f"{name} is {there}, not {kinds[seq2seq][0]}; say model={setting} model.base={name}")
+        raise ValueError(f"{name} is {there}, not {kinds[seq2seq][0]}; set model={setting} model.base={name}")
     return folder
 
 
@@ -54,7 +54,7 @@ def _from_hub(name: str, revision: str | None) -> Path:
         ) from error
     except Exception as error:  # network, proxy, hub and disk each have kinds of their own
         raise FileNotFoundError(
-            f"{name} is no folder, is not in the hub's cache, and could not be downloaded from the Hugging Face hub "
+            f"{name} is not a folder, is not in the hub's cache, and could not be downloaded from the Hugging Face hub "
             f"({type(error).__name__}). Copy the model's files (config.json, model.safetensors, tokenizer files) into "
             "a folder and give that folder's path instead of the name."
         ) from error

@@ -176,12 +176,12 @@ def check_chat(tokenizer: Any, folder: Path) -> None:
     if tokenizer.chat_template is None:
         raise ValueError(
             f"the tokenizer in {folder} has no chat template (chat_template.jinja, or chat_template in "
-            "tokenizer_config.json), which model.prompt=chat needs; say model.prompt=phrase, or give a model that was "
+            "tokenizer_config.json), which model.prompt=chat needs; set model.prompt=phrase, or give a model that was "
             "trained for chats"
         )
     try:
         chat_prompt(tokenizer, "a")
     except TemplateError as error:
         raise ValueError(
-            f"the chat template in {folder} fails ({error}); correct it, or say model.prompt=phrase"
+            f"the chat template in {folder} fails ({error}); correct it, or set model.prompt=phrase"
         ) from error

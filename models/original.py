@@ -39,7 +39,7 @@ def locate(checkpoint: Path | str, name: str) -> Path:
 
     Raises FileNotFoundError when it, or the checkpoint that needs it, is not there."""
     if not Path(checkpoint).is_file():
-        why = "it is a folder" if Path(checkpoint).is_dir() else "there is no such file"
+        why = "it is a folder" if Path(checkpoint).is_dir() else "no such file"
         raise FileNotFoundError(f"{checkpoint} is no checkpoint: {why}; {WANTED}")
     return hub.locate(name)
 
@@ -158,7 +158,7 @@ def _unpickle(path: Path) -> Any:
     try:
         return torch.load(path, map_location="cpu", weights_only=False, pickle_module=reader)
     except PermissionError as error:
-        raise ValueError(f"{path} may not be read (permission denied); have its owner allow it: chmod +r") from error
+        raise ValueError(f"{path} cannot be read (permission denied); have its owner allow it: chmod +r") from error
     except Exception as error:  # of any kind: what is read may be anything
         raise ValueError(
             f"{path} is not a file that torch has written, or it is damaged ({type(error).__name__}); {WANTED}"

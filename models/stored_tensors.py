@@ -27,7 +27,7 @@ def read_facts(path: Path, needed: Iterable[str] = ()) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is no JSON ({error}); {ANEW}") from error
+        raise ValueError(f"{path} is not JSON ({error}); {ANEW}") from error
     if not isinstance(content, dict):
         raise ValueError(f"{path} holds a {type(content).__name__}, not an object; {ANEW}")
     if absent := [name for name in needed if name not in content]:

@@ -148,7 +148,7 @@ def test_all_weights_go_on_from_an_adapter_and_checkpointing_changes_none(llama:
     weights = after.state_dict()
     assert not any(torch.equal(old, weights[name]) for name, old in before.state_dict().items())
     again = start(alone, lora=LORA | {"save": "adapter"})
-    with pytest.raises(MitigateError, match="alone holds an adapter itself.*; say model.lora.save=merged"):
+    with pytest.raises(MitigateError, match="alone holds an adapter itself.*; set model.lora.save=merged"):
         check_training(again, QUICK, compile="auto", strategy="auto")
     base = llama / "base"
     plain = LanguageModel.load(trained(start(base), tmp_path / "plain"))
@@ -194,5 +194,5 @@ def test_what_cannot_be_is_said_before_the_first_stage(llama: Path, tmp_path: Pa
     monkeypatch.setattr("mitigate.tasks.generators.train.find_spec", lambda name: None)
     refused = job(*asked)
     assert refused.status == 2
-    assert "need the library peft: pip install 'mitigate[lora]', or say model.lora.rank=0" in refused.complaint
+    assert "need the library peft: pip install 'mitigate[lora]', or set model.lora.rank=0" in refused.complaint
     refuses(MitigateError, "low-rank adapters need the library peft", trained, begun, tmp_path / "model")

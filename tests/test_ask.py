@@ -187,7 +187,7 @@ def test_lines_without_an_answer_are_named_and_the_others_answered(folder: Path,
     status, out, err = ask(folder, "ask.format=json", lines="nurse Capablof\nnurse\nnurse CapableOf\n")
     assert (status, len(out.splitlines())) == (2, 1)
     assert "line 1: unknown relation 'Capablof'" in err
-    assert "line 2: 'nurse' is no question: write a head and a relation, such as: lawyer CapableOf" in err
+    assert "line 2: 'nurse' is not a question; write a head and a relation, such as: lawyer CapableOf" in err
     assert "2 of 3 questions have no answer" in err
 
 
@@ -237,8 +237,8 @@ def test_a_terminal_ends_quietly(end: type[BaseException], terminal) -> None:
             "the head is empty; give a word or a few, such as one of the run's targets: lawyer",
         ),
         (["head=lawyer", "relation=Capablof"], "did you mean CapableOf?"),
-        (["head=lawyer", "relation=UsedFor"], "no generator, because none was trained (train=false). Ask about one"),
-        (["head=null", "relation=IsA"], "kept no generator"),  # a word like others
+        (["head=lawyer", "relation=UsedFor"], "has no generator: it was not trained (train=false). Ask about one"),
+        (["head=null", "relation=IsA"], "has no generator"),  # a word like others
         (["ask.format=xml"], "unknown ask.format 'xml'; allowed: text, json"),
         (["ask.against=absent"], "absent is not a folder. Name folders that finished runs of recipe=mitigate left."),
         (["ask.against={folder}", *QUESTION], "ask.against={folder} is the run of ask.run"),

@@ -47,11 +47,12 @@ def test_folders_are_found_in_their_order_and_would_be_downloaded(tmp_path, monk
 
 def test_a_folder_that_is_named_is_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(tmp_path / "cache" / "conceptnet100k")
-    with pytest.raises(MitigateError, match="data.root=.*absent: there is no such folder"):
+    with pytest.raises(MitigateError, match="data.root=.*absent: no such folder"):
         conceptnet.find(str(tmp_path / "absent"), str(tmp_path / "cache"))
     (tmp_path / "empty").mkdir()
     with pytest.raises(
-        MitigateError, match="holds train100k.txt; put train100k.txt, dev1.txt, dev2.txt, test.txt there"
+        MitigateError,
+        match="neither there nor in conceptnet100k/; put train100k.txt, dev1.txt, dev2.txt, test.txt there",
     ):
         conceptnet.find(str(tmp_path / "empty"), str(tmp_path / "cache"))
 
@@ -61,7 +62,7 @@ def test_a_folder_that_is_named_is_never_replaced(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr("pooch.retrieve", unreachable)
     with pytest.raises(MitigateError) as error:
         conceptnet.load(cache=str(tmp_path))
-    for part in ("train100k.txt is not at hand", "https://ttic", "SHA-256", "conceptnet100k", "data.root=DIR"):
+    for part in ("train100k.txt is not on this machine", "https://ttic", "SHA-256", "conceptnet100k", "data.root=DIR"):
         assert part in str(error.value)
 
 

@@ -88,7 +88,7 @@ def test_what_is_no_text_is_a_bad_line_of_json(line: str, tmp_path: Path) -> Non
     ("column", "told"),
     [
         (pl.Series([True, None, None]), "tail is Boolean, expected a text"),
-        (pl.Series([float("nan"), 1.5, 2.0]), "tail is Float64 that is no number, expected a text"),
+        (pl.Series([float("nan"), 1.5, 2.0]), "tail is Float64 that is not a number, expected a text"),
         (pl.Series([["a"], None, []]), r"tail is List\(String\), expected a text"),
         (pl.Series([{"a": 1}, None, None]), r"tail is Struct"),
         (pl.Series(["2024-01-01", None, None]).str.to_date(), "tail is Date, expected a text"),

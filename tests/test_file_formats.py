@@ -241,7 +241,7 @@ def test_openke_is_read_as_head_tail_relation(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "told"),
     [
-        ("train2id.txt", "3\n0 1 0\n0 2 1\n", "says that it has 3 lines, and has 2"),
+        ("train2id.txt", "3\n0 1 0\n0 2 1\n", "states 3 lines, and has 2"),
         ("train2id.txt", "2\n0 1 0\n0 9 1\n", "train2id.txt:3: entity 9 is not in entity2id.txt"),
         ("train2id.txt", "2\n0 1 0\n0 2 5\n", "train2id.txt:3: relation 5 is not in relation2id.txt"),
         ("train2id.txt", "0 1 0\n0 2 1\n", "expected the number of lines, as OpenKE writes it"),

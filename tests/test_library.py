@@ -286,7 +286,7 @@ def test_a_generator_is_trained_and_probed_of_plain_arguments(tmp_path: Path) ->
     synonyms = ledger.with_columns(relation=pl.lit("Synonym"))
     with pytest.raises(MitigateError, match="cannot be trained on the relations Synonym; leave their triples out"):
         mitigate.train_generator(synonyms, start, settings, model=tmp_path / "none")
-    with pytest.raises(MitigateError, match="is no folder, is not in the hub's cache"):
+    with pytest.raises(MitigateError, match="is not a folder, is not in the hub's cache"):
         mitigate.open_generator("no/such-model")
 
 

@@ -87,7 +87,7 @@ def test_a_bad_line_is_an_error_or_left_out(write: Write, load: Callable, good: 
     with pytest.raises(MitigateError) as error:
         load(path)
     assert str(error.value) == (
-        f"1 bad line:\n  {path}:2: {fault}\nMend the file, or leave such lines out with data.on_bad_line=skip."
+        f"1 bad line:\n  {path}:2: {fault}\nCorrect the file, or leave such lines out with data.on_bad_line=skip."
     )
     loaded = load(path, on_bad_line="skip")
     assert loaded.rows["head" if load is unlabelled else "statement"].to_list() == [good.split("\t")[1].strip()]
@@ -110,7 +110,7 @@ def test_many_bad_lines_are_counted_and_repeats_leave_training_triples(write: Wr
     [
         (unlabelled, "", "mine.tsv is empty; expected lines"),
         (unlabelled, "\n \n", "mine.tsv is empty; expected lines"),
-        (unlabelled, None, "there is no file .*mine.tsv"),
+        (unlabelled, None, "no such file: .*mine.tsv"),
         (files.load, "\n", "mine.tsv is empty"),
         (files.load, "target\tstatement\n", "mine.tsv has no statements; expected lines 'target<TAB>statement'"),
     ],
@@ -252,7 +252,7 @@ def test_a_file_that_may_not_be_read_is_not_called_damaged(read, tmp_path, monke
     with pytest.raises(MitigateError) as caught:
         read(tmp_path / "data.parquet")
     assert str(caught.value) == (
-        f"{tmp_path}/data.parquet is there and may not be read (permission denied); have its owner allow it: "
+        f"{tmp_path}/data.parquet cannot be read (permission denied); have its owner allow it: "
         f"chmod +r {tmp_path}/data.parquet"
     )
 

@@ -161,7 +161,7 @@ def test_bad_triples_are_named(written, name: str, lines: str, fault: str) -> No
         ("some.csv", {"split": "part"}, "has no column head, relation, tail, part; its first line is subject | pred |"),
         ("some.csv", {"splits": "part"}, "from 1; there may be split and valid besides"),
         ("some.doc", None, "has no column head, relation, tail; its first line is subject | pred | object"),
-        ("some.parquet", None, "is no Parquet file that can be read"),
+        ("some.parquet", None, "is not a readable Parquet file"),
     ],
 )
 def test_columns_that_a_file_lacks_are_named(written, name: str, columns: dict | None, message: str) -> None:
@@ -317,8 +317,8 @@ def test_generations_in_published_forms_are_read(tmp_path: Path) -> None:
         ('{"head": "a", "rela', "not JSON (Unterminated string starting at at column 15)"),
         ("[1]", "no object"),
         ('{"head": "a", "generations": ["b"]}', "no 'relation'"),
-        ('{"head": " ", "relation": "IsA", "tail": ["b", true]}', '["b", true] is no text or list of texts'),
-        ('{"head": "a", "relation": "IsA", "generations": [1]}', "[1] is no text or list of texts"),
+        ('{"head": " ", "relation": "IsA", "tail": ["b", true]}', '["b", true] is not a text or a list of texts'),
+        ('{"head": "a", "relation": "IsA", "generations": [1]}', "[1] is not a text or a list of texts"),
         ('{"source": "a IsA [GEN]", "generations": ["b"]}', "no 'head'"),
     ],
 )
@@ -329,7 +329,7 @@ def test_a_damaged_line_of_generations_is_named_with_its_content(tmp_path: Path,
     message = str(raised.value)
     assert f"{path}:2: {fault}" in message
     assert f"found {line[:80]!r}, expected {{" in message
-    assert "Mend the file, or leave such lines out with data.on_bad_line=skip." in message
+    assert "Correct the file, or leave such lines out with data.on_bad_line=skip." in message
     assert generations.load(path, "skip").rows.height == 1
 
 

@@ -138,7 +138,7 @@ BASE = "defaults: [none, _self_]\n"
         ("both", BASE, "both.yaml is not read, since the project has"),
         ("mine", "name: mine", "begin its file with `defaults: [none, _self_]`"),
         ("mine", "a: b: c", "mapping values are not allowed here"),
-        ("mine", "defaults: [non, _self_]", "policy/mine.yaml builds on policy/non, which is not there"),
+        ("mine", "defaults: [non, _self_]", "policy/mine.yaml builds on policy/non, which does not exist"),
         (
             *("mine", f"{BASE}_target_: own_study.Policy\nname: mine"),
             "policy._target_=own_study.Policy cannot be imported (ModuleNotFoundError: No module named 'own_study')",
@@ -175,10 +175,10 @@ class Given(Policy):
         (lambda rows: rows.drop("weight"), "returned no column weight"),
         (lambda rows: rows.head(1), "returned 1 rows, of 3, or in another order"),
         (lambda rows: rows.reverse(), "returned 3 rows, of 3, or in another order"),
-        (lambda rows: rows.with_columns(weight=-1.0), "returned a weight that is no number of 0 or more"),
-        (lambda rows: rows.with_columns(weight=float("nan")), "returned a weight that is no number of 0 or more"),
+        (lambda rows: rows.with_columns(weight=-1.0), "returned a weight that is not a number of 0 or more"),
+        (lambda rows: rows.with_columns(weight=float("nan")), "returned a weight that is not a number of 0 or more"),
         (lambda rows: rows.with_columns(weight=pl.lit(None, pl.Float64)), "a weight or a reason that is missing"),
-        (lambda rows: rows.with_columns(reason=1), "or a reason that is no text"),
+        (lambda rows: rows.with_columns(reason=1), "or a reason that is not a text"),
     ],
 )
 def test_what_a_class_of_ones_own_returns_is_checked(returns: object, message: str) -> None:

@@ -227,7 +227,7 @@ def test_data_that_say_nothing_of_a_licence_are_told_before_the_first_stage(
         (["data.holdout=1"], "data.holdout=1 must be a number at least 0 and below 1"),
         (["trainer.keep=best"], "trainer.keep=best chooses weights by dev triples, and the data has none"),
         (["probe.relations=[mentor]"], "unknown relation 'mentor'; allowed: AtLocation, CapableOf, "),
-        (["data.relations=absent.csv"], "there is no file absent.csv"),
+        (["data.relations=absent.csv"], "no such file: absent.csv"),
         (
             ["data.licence=[CC-BY-4.0]"],
             "data.licence=[CC-BY-4.0] must be a text, without control characters, or null (licence of the resource)",

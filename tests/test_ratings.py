@@ -95,7 +95,7 @@ def test_each_fault_is_named_by_its_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
-        (None, "there is no file .*answers.csv"),
+        (None, "no such file: .*answers.csv"),
         ("item,vote\na1,0\n", r"has no column rater, label; its first line is item \| vote; its first line must"),
         ("", "answers.csv is empty"),
         ("rater,item,label\n", "no ratings in .*answers.csv"),

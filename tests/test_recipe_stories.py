@@ -173,7 +173,7 @@ def test_sentences_are_numbered_and_a_story_without_one_has_no_row() -> None:
         (["measure.empty_targets=none"], "unknown measure.empty_targets 'none'; allowed: exclude, zero"),
         (["measure.masking=words"], "unknown measure.masking 'words'; allowed: token, paper"),
         (["trainer.devices=3"], "recipe=stories trains on one device, not on trainer.devices=3"),
-        (["trainer.keep=best"], "trainer.keep=best is not for recipe=stories; say trainer.keep=last"),
+        (["trainer.keep=best"], "trainer.keep=best is not for recipe=stories; set trainer.keep=last"),
         (["trainer.vocabulary=tails"], "trainer.vocabulary=tails is not for recipe=stories"),
         (["trainer.strategy=fsdp"], "recipe=stories trains on one device as it is; leave trainer.strategy=fsdp out"),
         (["trainer.compile=true"], "leave trainer.compile=true out"),

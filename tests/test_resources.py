@@ -76,7 +76,7 @@ def test_where_the_file_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("MITIGATE_DATA", str(tmp_path))
     assert published_file("auto", None) == (here, "")
     assert published_file(str(here), None) == (here, "")
-    with pytest.raises(MitigateError, match=r"probe.published=.*gone.txt: there is no such file; give one of lines"):
+    with pytest.raises(MitigateError, match=r"probe.published=.*gone.txt: no such file; give one of lines"):
         published_file(str(tmp_path / "gone.txt"), None)
 
 

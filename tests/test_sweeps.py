@@ -104,7 +104,7 @@ def test_a_search_names_the_best_settings_or_all_jobs_that_failed(ran, tmp_path:
     monkeypatch.setattr(labels, "run", refuse)
     status, _, faults = ran(*search, "hydra.sweeper.n_trials=2")
     assert status == 1
-    assert "mitigate: 2 jobs failed; the same command does what is left:\n  policy" in faults
+    assert "mitigate: 2 jobs failed; run the same command to finish the rest:\n  policy" in faults
     assert "No trials are completed" not in faults
     assert not list(tmp_path.glob(".sweep/*/*.json"))
     faults = ran(*SEARCH, "dry_run=true", f"paths.outputs={tmp_path}").refused
@@ -113,7 +113,7 @@ def test_a_search_names_the_best_settings_or_all_jobs_that_failed(ran, tmp_path:
 
 @pytest.fixture
 def files(tmp_path: Path) -> list[Path]:
-    """Two files of a statement, the first of which is not there yet."""
+    """Two files of a statement, the first of which does not exist yet."""
     (tmp_path / "second.tsv").write_text("lawyer\tthe lawyer is here\n")
     return [tmp_path / "first.tsv", tmp_path / "second.tsv"]
 
@@ -137,8 +137,8 @@ def finished(tmp_path: Path) -> list[Path]:
 
 def failure(path: Path) -> list[str]:
     """The last lines of a sweep in which that file was missing."""
-    end = "mitigate: 1 job failed; the others are done, and the same command does what is left:"
-    return [end, f"  data.path={path}: there is no file {path}"]
+    end = "mitigate: 1 job failed; the others are done; run the same command to finish the rest:"
+    return [end, f"  data.path={path}: no such file: {path}"]
 
 
 def test_a_failed_job_is_named_at_the_end_and_the_others_are_done(label, files, tmp_path: Path, monkeypatch) -> None:
@@ -195,7 +195,7 @@ def test_a_process_that_exits_before_its_run_is_complete_is_a_failed_job(label, 
     lines = faults.splitlines()
     assert (status, "Traceback" in faults) == (1, False)
     assert lines[0].startswith("mitigate: the launcher stopped: TerminatedWorkerError: ")
-    assert "failed; others may not have been started, and the same command does what is left:" in lines[1]
+    assert "failed; some jobs may not have been started; run the same command to finish the rest:" in lines[1]
     assert f": {EARLY} {tmp_path}/outputs/labels-" in faults
     assert "; code that it ran may have called os._exit, or it was killed" in faults
     assert not list(tmp_path.glob("outputs/.sweep/*/*.json"))
@@ -216,7 +216,7 @@ def test_a_run_without_a_manifest_fails_the_sweep_whatever_its_launcher_says(
     with pytest.raises(SystemExit, match="1"):
         Failures().on_multirun_end(config)
     first, second = capsys.readouterr().err.splitlines()
-    assert first == "mitigate: 1 job failed; the others are done, and the same command does what is left:"
+    assert first == "mitigate: 1 job failed; the others are done; run the same command to finish the rest:"
     assert second.startswith(f"  seed=1: {EARLY} {tmp_path}/1; ")
 
 

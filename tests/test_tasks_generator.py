@@ -202,7 +202,7 @@ def test_tails_have_no_probabilities_and_hundreds_are_ranked(tmp_path: Path) -> 
             "a.csv:3: the score 'high' is not a number; correct it, or",
         ),
         ("a.xls", "", r"a.xls is empty"),
-        ("a.parquet", "no", "is no Parquet file that can be read"),
+        ("a.parquet", "no", "is not a readable Parquet file"),
     ],
 )
 def test_faults_of_the_file_are_named(tmp_path: Path, name: str, text: str, message: str) -> None:

@@ -171,7 +171,7 @@ def test_a_sentence_is_shown_where_nobody_listens(tmp_path: Path, halfway, capfd
 def test_a_checkpoint_of_another_training_is_not_set_aside(tmp_path: Path, page: Page, halfway: Path) -> None:
     copy_of(halfway, tmp_path)
     other = Checkpoints(tmp_path, "two")
-    refuses(MitigateError, re.escape(f"Delete the folder {tmp_path} to train anew"), other.newest)
+    refuses(MitigateError, re.escape(f"Delete the folder {tmp_path} to train from the beginning"), other.newest)
     (tmp_path / "last.ckpt").unlink()
     refuses(MitigateError, re.escape("previous.ckpt is of another training (one, this one is two)"), other.newest)
     assert page.notices == []

@@ -269,7 +269,7 @@ def test_faults_are_named_before_the_first_training(small: Start, tmp_path: Path
     (tmp_path / "tails.tsv").write_text("relation\ttail\nIsA\tperson\n")
     of_file = replace(small, folder=tmp_path / "tails.tsv")
     refuses(MitigateError, "trains the generator, and .* is a file of tails", check_tuned, PREFER, of_file, False)
-    refuses(MitigateError, "needs the main job; say policy=none", check_policy, PREFER)
+    refuses(MitigateError, "needs the main job; set policy=none", check_policy, PREFER)
 
 
 def test_adapters_of_the_first_training_serve_the_second(small: Start) -> None:

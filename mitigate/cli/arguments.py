@@ -114,7 +114,7 @@ def use_folders(hydra: Any, shipped: Path) -> None:
             if mine.is_file() and theirs.is_file():
                 raise MitigateError(
                     f"{mine} is not read, since the project has {group}={option} itself; give the file another name, "
-                    f"such as my_{option}.yaml, and say {group}=my_{option}"
+                    f"such as my_{option}.yaml, and set {group}=my_{option}"
                 )
         if folder not in sys.path:
             sys.path.append(folder)
@@ -194,7 +194,7 @@ def _check(argument: str) -> None:
     if key.startswith("-") and not known:
         raise MitigateError(f"unknown flag {key!r}; allowed: {', '.join(flags)}{did_you_mean(key, flags)}")
     if EMPTY.fullmatch(value) and key not in FREE_TEXT:
-        raise MitigateError(f"{argument} names nothing to sweep over: there are no jobs; name values")
+        raise MitigateError(f"{argument} has no values, so the sweep has no jobs; give values")
 
 
 def _readable(argument: str) -> str:
@@ -204,7 +204,7 @@ def _readable(argument: str) -> str:
     if value.startswith("["):
         if not value.rstrip().endswith("]"):
             raise MitigateError(
-                f"{argument} is a list that does not end: the shell has taken it apart at a space. Put the whole "
+                f"{argument} is a list without its closing bracket: the shell split it at a space. Put the whole "
                 f"""setting in quotes, as in '{key}=[one text,"another, with a comma"]'"""
             )
         return f"{key}=[{','.join(quoted(literal(item)) for item in _items(value.strip()[1:-1]))}]"

@@ -48,7 +48,7 @@ def in_words(error: Exception, folders: Iterable[str] = ()) -> str:
     if isinstance(error, OverrideParseException):
         return _not_read(error)
     if isinstance(error, yaml.YAMLError):
-        return f"a file of the configuration is no YAML that can be read: {' '.join(str(error).split())}"
+        return f"a file of the configuration is not valid YAML: {' '.join(str(error).split())}"
     if isinstance(error, ConfigCompositionException) and (found := NOT_OVERRIDDEN.match(str(error))):
         appended = NOT_APPENDED.search(str(error))
         return _no_setting(found[1], appended[1] if appended else None)
@@ -83,14 +83,14 @@ def _no_option(error: MissingConfigException, folders: Iterable[str]) -> str:
     group, _, name = (error.missing_cfg_file or "").rpartition("/")
     found = re.match(r"In '([^']+)': ", str(error))
     if found and error.options is None:
-        return f"{found[1]}.yaml builds on {error.missing_cfg_file}, which is not there"
+        return f"{found[1]}.yaml builds on {error.missing_cfg_file}, which does not exist"
     if error.options is None or not group:
         return str(error).splitlines()[0]
     where = f"{found[1]}.yaml: " if found and found[1] not in ("config", "hydra/config") else ""
     if needs := _needs(name):
         return f"{where or group}{needs}"
     if not name:
-        return f"{where}{group}= names nothing; allowed: {', '.join(error.options)}"
+        return f"{where}{group}= is empty; allowed: {', '.join(error.options)}"
     also = [f"there is no {Path(folder) / group / name}.yaml" for folder in folders]
     return f"{where}{one_of(group, name, error.options)}{''.join(f'; {fault}' for fault in also)}"
 
@@ -105,12 +105,12 @@ def _no_setting(name: str, appended: str | None) -> str:
     """A key that the configuration does not have."""
     known: list[str] = [*settings(), *ELSEWHERE]
     if name.startswith("hydra."):
-        return f"unknown setting of Hydra {name!r}; --hydra-help says where its settings are described"
+        return f"unknown setting of Hydra {name!r}; see --hydra-help"
     if name in settings():
         group = name.split(".")[0]
         what = f"{name} ({settings()[name].meaning}) is a setting of"
         if recipe := OF_RECIPES.get(name, OF_RECIPES.get(group)):
-            return f"{what} another recipe; say recipe={recipe}"
+            return f"{what} another recipe; set recipe={recipe}"
         return f"{what} others than the {group} that is chosen; choose one of them by {group}=NAME"
     group, _, _ = name.rpartition(".")
     while group and not any(key.startswith(f"{group}.") for key in known):
@@ -145,7 +145,7 @@ def _not_read(error: OverrideParseException) -> str:
     key, sign, _ = error.override.partition("=")
     if not sign:
         meant = "" if key in _names() else did_you_mean(key, _names())
-        return f"{error.override!r} is no setting: write it as KEY=VALUE{meant}"
+        return f"{error.override!r} is not a setting; write it as KEY=VALUE{meant}"
     return (
         f"{error.override!r} cannot be read ({why}). Commas, brackets, braces, quotes and = have a meaning in a value; "
         f"""write one that holds them in two kinds of quotes, as in {shlex.quote(f'{key}="a, b"')}"""

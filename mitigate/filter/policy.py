@@ -193,7 +193,7 @@ class Policy:
                 f"policy.action={self.action} policy.balance={str(self.balance).lower()}"
                 f"{f' policy.decoding={self.decoding}' if decodes else ''}"
                 f"{f' policy.tuning={self.tuning}' if self.tunes else ''} with no policy.scorers finds nothing to act "
-                "on; say policy.scorers=[sentiment,regard]",
+                "on; set policy.scorers=[sentiment,regard]",
             ),
             (
                 self.action not in FORMER_ACTIONS,
@@ -202,12 +202,12 @@ class Policy:
             ),
             (
                 not self.balance or self.action in ("downweight", "swap", "keep"),
-                f"policy.balance=true has nothing to weigh with policy.action={self.action}; say policy.action=keep or "
+                f"policy.balance=true has nothing to weigh with policy.action={self.action}; set policy.action=keep or "
                 "downweight, or policy.action=swap with policy.swapped_relations=[CapableOf,HasProperty]",
             ),
             (
                 self.balance or decodes or self.tunes or self.action != "keep",
-                "policy.action=keep does nothing by itself; say policy.balance=true, policy.decoding=rerank, "
+                "policy.action=keep does nothing by itself; set policy.balance=true, policy.decoding=rerank, "
                 "policy.tuning=prefer, or policy=none",
             ),
             (
@@ -218,18 +218,18 @@ class Policy:
             (
                 self.strongest == 1 or on_triples,
                 f"policy.strongest={self.strongest:g} has nothing to choose from: policy.action=keep "
-                f"policy.decoding={self.decoding} acts on no single triples; say policy.strongest=1 or "
+                f"policy.decoding={self.decoding} acts on no single triples; set policy.strongest=1 or "
                 "policy.action=drop",
             ),
             (
                 not self.unless_valid or on_triples,
                 f"policy.unless_valid=true has no triples to spare: policy.action=keep policy.decoding={self.decoding} "
-                "acts on no single triples; say policy.unless_valid=false or policy.action=drop",
+                "acts on no single triples; set policy.unless_valid=false or policy.action=drop",
             ),
             (
                 self.generator is None or self.replaces,
                 f"policy.generator={self.generator} is asked by policy.action=replace and random_replace alone, not by "
-                f"policy.action={self.action}; say policy.generator=null",
+                f"policy.action={self.action}; set policy.generator=null",
             ),
             (self.least_score <= 0, f"policy.least_score={self.least_score:g} must be at most 0: a log-probability"),
             (self.copies >= 2, f"policy.copies={self.copies} must be at least 2: a statement and one more"),

@@ -165,7 +165,7 @@ def _fault(found: object, rows: pl.DataFrame) -> str | None:
     if found["row"].to_list() != rows["row"].to_list():
         return f"returned {found.height:,} rows, of {rows.height:,}, or in another order"
     if not found["weight"].dtype.is_numeric() or not (found["weight"].is_finite() & (found["weight"] >= 0)).all():
-        return "returned a weight that is no number of 0 or more"
+        return "returned a weight that is not a number of 0 or more"
     if found["weight"].null_count() or found["reason"].dtype != pl.String or found["reason"].null_count():
-        return "returned a weight or a reason that is missing, or a reason that is no text"
+        return "returned a weight or a reason that is missing, or a reason that is not a text"
     return None

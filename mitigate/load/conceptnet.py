@@ -62,12 +62,12 @@ def missing(root: str | None, cache: str | None) -> list[str]:
 
 def _holding(place: Path, setting: str) -> Path:
     if not place.is_dir():
-        raise MitigateError(f"{setting}={place}: there is no such folder")
+        raise MitigateError(f"{setting}={place}: no such folder")
     for folder in (place / FOLDER, place):
         if (folder / "train100k.txt").is_file():
             return folder
     raise MitigateError(
-        f"{setting}={place}: neither it nor its folder {FOLDER}/ holds train100k.txt; put "
+        f"{setting}={place}: train100k.txt is neither there nor in {FOLDER}/; put "
         f"{', '.join(SPLITS)} there, or leave the setting out to download them"
     )
 
@@ -82,7 +82,7 @@ def _download(folder: Path) -> Path:
             packed = Path(pooch.retrieve(url, None, f"{name}.gz", folder, progressbar=True))
         except Exception as error:  # requests raises many kinds; all mean that the file did not come
             raise MitigateError(
-                f"{name} is not at hand and could not be downloaded from {url} ({type(error).__name__}). Put "
+                f"{name} is not on this machine and could not be downloaded from {url} ({type(error).__name__}). Put "
                 f"the unpacked file (SHA-256 of its sorted triples {SHA256_OF_TRIPLES[name][:16]}...) into "
                 f"{folder.absolute()}, or point to a folder that has it with data.root=DIR or MITIGATE_DATA."
             ) from error

@@ -106,7 +106,7 @@ def schema_of(path: Path) -> dict[str, Any]:
     try:
         return dict(pl.scan_parquet(path, glob=False).collect_schema())
     except (OSError, pl.exceptions.PolarsError) as error:
-        damaged = MitigateError(f"{path} is no Parquet file that can be read: {error}")
+        damaged = MitigateError(f"{path} is not a readable Parquet file: {error}")
         raise not_opened(path, error) or damaged from error
 
 

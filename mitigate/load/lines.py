@@ -68,11 +68,11 @@ def check_size(path: Path, size: int) -> None:
 
 
 def unpacked(path: Path | str, raw: BinaryIO) -> BinaryIO:
-    """The file's text, packed or not, whatever its name says. Raises MitigateError for a file that is no text."""
+    """The file's text, packed or not, whatever its name says. Raises MitigateError for a file that is not a text."""
     is_packed = raw.read(2) == b"\x1f\x8b"
     raw.seek(0)
     if str(path).endswith(".gz") and not is_packed:
-        raise MitigateError(f"{path} is named .gz and is no gzip file; give it its right name, or fetch it again")
+        raise MitigateError(f"{path} is named .gz and is not a gzip file; give it its right name, or fetch it again")
     file: Any = gzip.GzipFile(fileobj=raw) if is_packed else raw
     start = file.read(max(map(len, BINARY)))
     file.seek(0)
@@ -196,13 +196,12 @@ def not_opened(path: Path, error: Exception) -> MitigateError | None:
     """The error for a file that is not there, is a folder, or may not be read; None where the fault is in what the file
     holds."""
     if isinstance(error, FileNotFoundError | NotADirectoryError):
-        return MitigateError(f"there is no file {path}")
+        where = "" if path.is_absolute() else f" in {Path.cwd()}"
+        return MitigateError(f"no such file: {path}{where}; correct the path")
     if isinstance(error, IsADirectoryError):
         return MitigateError(f"{path} is a folder; give a file")
     if isinstance(error, PermissionError):
-        return MitigateError(
-            f"{path} is there and may not be read (permission denied); have its owner allow it: chmod +r {path}"
-        )
+        return MitigateError(f"{path} cannot be read (permission denied); have its owner allow it: chmod +r {path}")
     return None
 
 
@@ -230,7 +229,7 @@ def report_faults(faults: Sequence[str], on_bad_line: OnBadLine | None, total: i
     what = counted(count, "bad line")
     if faults and on_bad_line != "skip":
         skip = ", or leave such lines out with data.on_bad_line=skip" if on_bad_line else ""
-        raise MitigateError(f"{what}:\n  {first(faults, total=count)}\nMend the file{skip}.")
+        raise MitigateError(f"{what}:\n  {first(faults, total=count)}\nCorrect the file{skip}.")
     return [f"{what} left out: {first(faults, '; ', count)}"] if faults else []
 
 

@@ -65,7 +65,7 @@ def read_annotations(folder: Path) -> pl.DataFrame:
     if not found:
         known = ", ".join(row["file"] for row in _known())
         raise MitigateError(
-            f"{folder} has no file of the corpus; it may have {known}, or files with the published columns in CSV, "
+            f"{folder} has no file of the corpus; allowed: {known}, or files with the published columns in CSV, "
             "JSON or Parquet, named or in folders by split: train, validation, test"
         )
     rows = [row for known, path in found for row in READERS[known["form"]](path, known)]

@@ -449,7 +449,7 @@ def _text(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"{_as_json(value)} is no text")
+        raise ValueError(f"{_as_json(value)} is not a text")
     return str(value)
 
 
@@ -458,7 +458,7 @@ def _list(value: Any) -> list[str | None] | None:
     if value is None or isinstance(value, str):
         return None if value is None else [value]
     if not isinstance(value, list) or not all(part is None or isinstance(part, str) for part in value):
-        raise ValueError(f"{_as_json(value)} is no text or list of texts")
+        raise ValueError(f"{_as_json(value)} is not a text or a list of texts")
     return value
 
 
@@ -485,7 +485,7 @@ def _parquet(path: Path, columns: Mapping[str, Column]) -> Table:
             raise MitigateError(f"{path} cannot be read from row {piece.first:,} on: {error}") from error
         rows = rows.with_row_index("row", piece.first)
         for name, kind in kinds.items():
-            fault = f"{name} is {kind}" + (" that is no number" if kind.is_float() else "") + ", expected a text"
+            fault = f"{name} is {kind}" + (" that is not a number" if kind.is_float() else "") + ", expected a text"
             faults += [(row, fault) for row in rows.filter(pl.col(f"{name} wrong"))["row"]]
             if columns[name].lists and kind == pl.String:
                 rows = _with_lists(rows, name, faults)
@@ -517,7 +517,7 @@ def _as_text(cell: pl.Expr, kind: pl.DataType, lists: bool) -> pl.Expr:
 
 
 def _is_wrong(cell: pl.Expr, kind: pl.DataType, column: Column) -> pl.Expr:
-    """Return whether a cell holds what is no text, or no list of texts: true, NaN, a date."""
+    """Return whether a cell holds what is not a text, or no list of texts: true, NaN, a date."""
     if column.lists and kind != pl.String:
         return pl.lit(False) if _is_list_of_texts(kind) else cell.is_not_null()
     if kind.is_float() and not column.numbers:

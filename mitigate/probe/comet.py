@@ -104,7 +104,7 @@ def _share(generator: Generator, path: Path) -> None:
             raise
         raise MitigateError(
             f"cannot write {path} ({reason}), through which the processes of the probe share the generator; free some "
-            "space there, name another temporary folder by the variable TMPDIR, or say probe.processes=1"
+            "space there, name another temporary folder by the variable TMPDIR, or set probe.processes=1"
         ) from error
 
 

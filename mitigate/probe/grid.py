@@ -68,9 +68,7 @@ def answer(generator: Generator, grid: Grid, share: Sequence[int], parts: Parts,
         try:
             found = generator.search(prompts, beams=grid.beams, max_length=grid.max_length, rows=rows)
         except ValueError as error:
-            raise MitigateError(
-                f"the generator cannot be asked: {error} (probe.max_length={grid.max_length})"
-            ) from error
+            raise MitigateError(f"the probe cannot run: {error} (probe.max_length={grid.max_length})") from error
         parts.save(part, _rows(generator, asked, [result[: grid.top] for result in found]))
         yield part
 

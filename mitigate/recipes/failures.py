@@ -71,7 +71,7 @@ class Failures(Callback):
             lines = "".join(f"\n  {note['job']}: {note['failure']}" for note in failed)
             jobs = f"{len(failed)} job{'s' * (len(failed) > 1)} failed"
             others = "" if len(failed) == config.hydra.sweeper.get("n_trials") else others
-            complain(f"{jobs}; {others}the same command does what is left:{lines}")
+            complain(f"{jobs}; {others}run the same command to finish the rest:{lines}")
         if failed or not_compared:
             raise SystemExit(1)
 
@@ -82,7 +82,7 @@ def end_of_launcher(error: Exception) -> None:
     for config in _sweeps[:]:
         if _failed(config):
             complain(f"the launcher stopped: {type(error).__name__}: {' '.join(str(error).split())[:LONGEST]}")
-            Failures().on_multirun_end(config, "others may not have been started, and ")
+            Failures().on_multirun_end(config, "some jobs may not have been started; ")
 
 
 def _failed(config: DictConfig) -> list[dict[str, Any]]:
@@ -104,7 +104,7 @@ def _check_sweep(config: DictConfig) -> None:
     parser = OverridesParser.create(config_loader=GlobalHydra.instance().config_loader())
     for override in parser.parse_overrides(list(config.hydra.overrides.task)):
         if override.is_discrete_sweep() and not list(override.sweep_string_iterator()):
-            raise MitigateError(f"{override.input_line} names nothing to sweep over: there are no jobs; name values")
+            raise MitigateError(f"{override.input_line} has no values, so the sweep has no jobs; give values")
     if config.dry_run and "n_trials" in config.hydra.sweeper:
         raise MitigateError(
             "dry_run=true cannot rehearse a search, which chooses jobs by the results of earlier ones; rehearse one "

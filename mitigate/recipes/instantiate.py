@@ -65,7 +65,7 @@ def named(node: Mapping[str, Any], setting: str, *more: str) -> Any:
     except Exception as error:
         raise _not_imported(str(target), setting, error) from error
     if not callable(found):
-        raise MitigateError(f"{setting}._target_={target} is no class and no function, so that it cannot be called")
+        raise MitigateError(f"{setting}._target_={target} is neither a class nor a function")
     keys = {str(key) for key in node if not str(key).startswith("_") and key not in NOT_ARGUMENTS}
     if wrong := _wrong_arguments(found, {*keys, *more}):
         raise MitigateError(f"{setting}: {target} {wrong}")

@@ -252,7 +252,7 @@ def _restore_settings(config: DictConfig, folder: Path) -> None:
         write(path, content)
         manifest["files"][path.name] = store.digest_of(content)
         write(folder / "manifest.json", store.as_json(sealed(manifest)))
-        say("  config.yaml was damaged and is written anew")
+        say("  config.yaml was damaged and was written again")
 
 
 def folder_name(*parts: str) -> str:

@@ -145,8 +145,7 @@ def _file(given: str) -> str | None:
     if given.startswith("@"):
         if given != f"@{STANDARD_INPUT}" and not Path(given[1:]).exists():
             raise MitigateError(
-                f"texts={given}: there is no file {given[1:]}; a text that begins with @ stands in brackets: "
-                "texts=[@...]"
+                f"texts={given}: no such file: {given[1:]}; a text that begins with @ stands in brackets: texts=[@...]"
             )
         return given[1:]
     ends = given.lower().removesuffix(".gz").endswith((*TABLES, ".txt"))
@@ -156,5 +155,5 @@ def _file(given: str) -> str | None:
 def _output(path: str | None) -> Path | None:
     if path is not None and Path(path).suffix[1:] not in FORMATS:
         allowed = ", ".join(f".{name}" for name in FORMATS)
-        raise MitigateError(f"data.output={path}: its ending names the format; allowed: {allowed}")
+        raise MitigateError(f"data.output={path}: the file name has no known ending; allowed: {allowed}")
     return None if path is None else Path(path)

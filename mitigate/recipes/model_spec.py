@@ -34,8 +34,8 @@ def find_start(config: DictConfig, policy: Policy, further: Sequence[Relation] =
         )
     if policy.changes_training and not config.train:
         raise MitigateError(
-            f"policy={policy.name} filters what a model is trained on, and this one is not trained (train=false): its "
-            "figures would be called the policy's. Say policy=none"
+            f"policy={policy.name} filters what a model is trained on, and this one is not trained (train=false); set "
+            "policy=none"
         )
     options = plain(settings.load)
     code = named(options, "model.load", "folder")
@@ -45,7 +45,7 @@ def find_start(config: DictConfig, policy: Policy, further: Sequence[Relation] =
     if settings.layout == "comet" and kind:
         raise MitigateError(
             f"model.layout=comet has fixed places for head and relation, as the original COMeT; model={settings.name} "
-            "asks with one text. Say model.layout=packed"
+            "asks with one text. Set model.layout=packed"
         )
     if not (options.get("lora") or {}).get("rank"):
         options.pop("lora", None)  # its settings then have no effect

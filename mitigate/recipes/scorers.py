@@ -72,7 +72,7 @@ class Scorers:
         if not self.score.critic:
             raise MitigateError(
                 f"policy={policy.name} needs to know what people would call valid, and score.critic is null; leave it "
-                "out for the shipped classifier, or say score.critic.folder=RUN/people_valid"
+                "out for the shipped classifier, or set score.critic.folder=RUN/people_valid"
             )
         critic: Scorer = build(self.score.critic)
         return critic
@@ -110,7 +110,7 @@ class Scorers:
         policy = build(node)
         if not isinstance(policy, Policy):
             raise MitigateError(
-                f"policy._target_={node._target_} makes a {type(policy).__name__}, which is no policy; derive the "
+                f"policy._target_={node._target_} makes a {type(policy).__name__}, not a policy; derive the "
                 "class from mitigate.Policy"
             )
         if policy.name == "none" and (policy.scorers or policy.own_action):

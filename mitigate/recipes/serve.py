@@ -61,7 +61,7 @@ def check(config: DictConfig) -> None:
             "such as those of: python -c 'import secrets; print(secrets.token_urlsafe(24))'"
         )
     if absent := [root for root in config.serve.roots if not Path(root).is_dir()]:
-        raise MitigateError(f"serve.roots: {' and '.join(absent)}: there is no such folder")
+        raise MitigateError(f"serve.roots: {' and '.join(absent)}: no such folder")
 
 
 def service_of(config: DictConfig, outputs: Path) -> Any:
@@ -158,7 +158,7 @@ def _listening(config: DictConfig) -> Iterator[socket.socket]:
         reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error  # below 0: of a name
         other = "port" if error.errno == errno.EADDRINUSE else "port or address"
         raise MitigateError(
-            f"serve.address={address} serve.port={port} cannot be had ({reason}); choose another {other}"
+            f"serve.address={address} serve.port={port} is not available ({reason}); choose another {other}"
         ) from error
     with made:
         yield made

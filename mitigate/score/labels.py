@@ -231,7 +231,7 @@ def _numbers(scorer: Scorer, wanted: str, name: str, part: Any) -> np.ndarray:
 def fault(scorer: Scorer, what: str) -> MitigateError:
     """The error for a scorer that breaks the Protocol Scorer."""
     is_users = isinstance(scorer, OwnScorer) or is_own(scorer)
-    remedy = f" Mend {described(scorer)}, or leave the scorer out" if is_users else ""
+    remedy = f" Correct {described(scorer)}, or leave the scorer out" if is_users else ""
     return MitigateError(f"scorer {scorer.name}: {what}.{remedy}")
 
 

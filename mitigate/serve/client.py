@@ -201,8 +201,8 @@ def _check_address(address: str) -> None:
         is_right = False
     if not is_right or "@" in parts.netloc or NOT_IN_ADDRESSES.search(address):
         raise MitigateError(
-            f"{address!r} is no address of a service; allowed: http://HOST:PORT and https://HOST:PORT, as recipe=serve "
-            "says it, such as http://127.0.0.1:8765"
+            f"{address!r} is not the address of a service; allowed: http://HOST:PORT and https://HOST:PORT, as "
+            "recipe=serve prints it, such as http://127.0.0.1:8765"
         )
 
 

@@ -100,7 +100,7 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
     except sqlite3.DatabaseError as error:
         if isinstance(error, sqlite3.OperationalError | sqlite3.IntegrityError):
             raise
-        raise MitigateError(f"{path} is no queue of jobs ({error}); move it away, and a new one is made") from error
+        raise MitigateError(f"{path} is not a job queue ({error}); move it away; a new one is created") from error
     finally:
         connection.close()
 

@@ -120,7 +120,7 @@ class Rules:
         if takes is None:
             known = [*GROUPS, *allowed()]
             raise MitigateError(
-                f"{_short(key)} cannot be set here; GET /options lists what can{did_you_mean(key, known)}"
+                f"{_short(key)} cannot be set here; GET /options lists the settings that can{did_you_mean(key, known)}"
             )
         _check_flat(key, value)
         if takes == "file":
@@ -141,7 +141,7 @@ class Rules:
                 path = (root / value).resolve()
                 if path.is_relative_to(root.resolve()) and path.exists():
                     return str(path)
-        raise MitigateError(f"{key}: there is no such file in the folders of this service; GET /options lists them")
+        raise MitigateError(f"{key}: no such file in the folders of this service; GET /options lists them")
 
     def checked(self, base: Sequence[str], values: Mapping[str, Any]) -> list[str]:
         """The arguments for these options and values, which need not be in the lists. Raises RefusedError where the
@@ -151,7 +151,7 @@ class Rules:
         if strange := [key for key in values if not has_key(there, key)]:
             whole = " ".join(base)
             raise RefusedError(
-                [f"{key} is no setting of {whole}; leave it out, or choose another option" for key in strange]
+                [f"{key} is not a setting of {whole}; leave it out, or choose another option" for key in strange]
             )
         given = {key: value for key, value in self.given.items() if has_key(there, key)}
         arguments = [*base, *(f"{key}={_spelt(value)}" for key, value in {**values, **given}.items())]

@@ -149,7 +149,7 @@ class _FunctionScorer:
         if not np.isin(label, LABELS).all():
             raise MitigateError(
                 f"scorer {self.name}: expected {len(texts):,} labels, each -1, 0, 1 or 2, one for each text; found "
-                f"{' '.join(str(found).split())[:60]}. Mend {name_of(self.function)}, or leave the scorer out"
+                f"{' '.join(str(found).split())[:60]}. Correct {name_of(self.function)}, or leave the scorer out"
             )
         return Labels(label.astype(np.int8), np.where(label == OTHER, 0, label).astype(np.float32))
 

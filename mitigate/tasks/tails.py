@@ -58,7 +58,7 @@ def _rows(path: Path) -> pl.DataFrame:
     """Read the file: row, head, relation, tail, score (null where there is none). Raises MitigateError for a score that
     is not a number."""
     if not path.is_file():
-        raise MitigateError(f"model.path={path}: there is no such file; give one with columns head, relation, tail")
+        raise MitigateError(f"model.path={path}: no such file; give one with columns head, relation, tail")
     layout = layout_of(path)
     is_listed = "tail" not in [name.strip().lower() for name in layout.names]
     wanted = {

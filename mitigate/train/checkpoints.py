@@ -56,7 +56,7 @@ class Checkpoints(CheckpointIO):
             raise MitigateError(
                 f"the checkpoint {path} is of another training ({checkpoint['fingerprint']}, this one is "
                 f"{self.fingerprint}): its data, model or settings differ. Delete the folder {self.folder} to train "
-                "anew, or give the settings it was made with to go on."
+                "from the beginning, or give the settings it was made with to resume."
             )
         return checkpoint
 
@@ -93,7 +93,7 @@ class Checkpoints(CheckpointIO):
         except DamagedError as error:
             raise MitigateError(
                 f"{error}, and with it the weights of the best epoch are lost. Delete the folder {self.folder} and run "
-                "the same command again: it trains anew. Or say trainer.keep=last."
+                "the same command to train from the beginning, or set trainer.keep=last."
             ) from error
 
     def _best_is_lost(self) -> bool:

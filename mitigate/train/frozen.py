@@ -59,5 +59,5 @@ def misfit(path: Path, fault: str) -> MitigateError:
     """The error for a checkpoint that is of another model than the one in training."""
     return MitigateError(
         f"the checkpoint {path} does not fit this model ({fault}). Start from the model and the adapters that it was "
-        f"made with, or delete the folder {path.parent} to train anew."
+        f"made with, or delete the folder {path.parent} to train from the beginning."
     )

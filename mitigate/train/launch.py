@@ -67,7 +67,7 @@ def check(settings: Settings, *, accelerator: str, devices: Any, strategy: str, 
     if compile is True and (strategy == "fsdp" or count > 1):
         given = "with trainer.strategy=fsdp" if strategy == "fsdp" else f"with trainer.devices={devices}"
         raise MitigateError(
-            f"trainer.compile=true is for one device; {given} say trainer.compile=auto or trainer.compile=false"
+            f"trainer.compile=true is for one device; {given} set trainer.compile=auto or trainer.compile=false"
         )
     if count > settings.batch_size:
         raise MitigateError(

@@ -29,9 +29,9 @@ class Texts(NamedTuple):
 def check(settings: Settings) -> None:
     """Raise MitigateError for settings that `fit` does not support, before anything is labelled."""
     if settings.keep != "last":
-        raise MitigateError(f"trainer.keep={settings.keep} is not for recipe=stories; say trainer.keep=last")
+        raise MitigateError(f"trainer.keep={settings.keep} is not for recipe=stories; set trainer.keep=last")
     if settings.vocabulary == "tails":
-        raise MitigateError("trainer.vocabulary=tails is not for recipe=stories; say trainer.vocabulary=all, or auto")
+        raise MitigateError("trainer.vocabulary=tails is not for recipe=stories; set trainer.vocabulary=all, or auto")
 
 
 def fit(

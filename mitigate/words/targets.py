@@ -128,7 +128,7 @@ def _read(path: Path) -> pl.DataFrame:
     if not path.is_file():
         if path.suffix == "":
             raise one_of("probe.targets", str(path), ["all", "data", "a list such as [lawyer,nurse]", "FILE.csv"])
-        raise MitigateError(f"probe.targets: there is no file {path}; give a CSV file with a column 'target'")
+        raise MitigateError(f"probe.targets: no such file: {path}; give a CSV file with a column 'target'")
     try:
         content = path.read_bytes().decode("utf-8-sig")
         _check_line_ends(path, content)

@@ -148,7 +148,7 @@ def check_order(path: Path, triples: Sequence[Triple]) -> None:
     relations = set(_names(beside).values())
     if not all(triple[1] in relations for triple in triples) and all(triple[2] in relations for triple in triples):
         raise MitigateError(
-            f"{path} has lines 'head<TAB>tail<TAB>relation', as {beside.name} tells; expected "
+            f"{path} has lines 'head<TAB>tail<TAB>relation', as {beside.name} shows; expected "
             "'head<TAB>relation<TAB>tail'. Change their order: awk -F'\\t' -v OFS='\\t' '{print $1, $3, $2}' FILE"
         )
 
@@ -182,7 +182,7 @@ def _counted_lines(path: Path, expected: str) -> tuple[list[str], list[str]]:
     rest = [line for line in lines[1:] if line.strip()]
     if len(rest) != int(lines[0]):
         raise MitigateError(
-            f"{path} says that it has {counted(int(lines[0]), 'line')}, and has {len(rest):,}; it was cut short or "
+            f"{path} states {counted(int(lines[0]), 'line')}, and has {len(rest):,}; it was cut short or "
             "changed: fetch it again"
         )
     return rest, notices

@@ -92,7 +92,7 @@ def read_line(line: str, runs: list[Answers]) -> Question:
     """The question of a line: the last word is the relation, the words before are the head."""
     head, _, relation = " ".join(line.split()).rpartition(" ")
     if not head:
-        raise MitigateError(f"{relation!r} is no question: write a head and a relation, such as: lawyer CapableOf")
+        raise MitigateError(f"{relation!r} is not a question; write a head and a relation, such as: lawyer CapableOf")
     return read_question(head, relation, runs)
 
 

@@ -69,12 +69,12 @@ def make_plan(config: DictConfig) -> Plan:
     """Everything the stages need, with all faults of settings and input raised here."""
     if "graph" not in config.data:
         raise MitigateError(
-            f"recipe=kge reads knowledge graphs, and data={config.data.name} is none; say data=fb15k237, codex_m or "
+            f"recipe=kge reads knowledge graphs, and data={config.data.name} is none; set data=fb15k237, codex_m or "
             "wd50k, or data=graph data.path=FILE.tsv"
         )
     if "kind" not in config.model:
         raise MitigateError(
-            f"recipe=kge trains embeddings, and model={config.model.name} is a generator; say model=transe, complex, "
+            f"recipe=kge trains embeddings, and model={config.model.name} is a generator; set model=transe, complex, "
             "transe_l2, distmult or complex_n3"
         )
     shape, training = _model(config)
@@ -83,7 +83,7 @@ def make_plan(config: DictConfig) -> Plan:
     if unknown := [name for name in mitigations if name not in MITIGATIONS]:
         raise one_of("kge.mitigations", unknown[0], MITIGATIONS)
     if kge.device == "cuda" and not torch.cuda.is_available():
-        raise MitigateError("kge.device=cuda: PyTorch finds no GPU here; say kge.device=cpu or auto")
+        raise MitigateError("kge.device=cuda: PyTorch finds no GPU here; set kge.device=cpu or auto")
     runs = read_runs(map(Path, kge.runs), "kge", "kge.runs", [PROFESSIONS])
     graph: Graph = build(config.data.graph)
     question = find_question(graph, _sensitive(config, graph), list(kge["values"]), kge.occupation, kge.fewest)

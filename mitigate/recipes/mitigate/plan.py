@@ -238,7 +238,7 @@ def _start(config: DictConfig, policy: Policy, corpus: Corpus, settings: Setting
     """The model, checked: it can be trained and probed with these settings."""
     if config.train and settings.keep == "best" and corpus.triples.filter("valid", split="dev").is_empty():
         raise MitigateError(
-            "trainer.keep=best chooses weights by dev triples, and the data has none; say trainer.keep=last, or give "
+            "trainer.keep=best chooses weights by dev triples, and the data has none; set trainer.keep=last, or give "
             "triples of split dev"
         )
     start = model_spec.find_start(config, policy, corpus.further, comet=corpus.comet)

@@ -125,7 +125,7 @@ def _with_training(config: DictConfig, scorers: Scorers, sampling: Sampling, dev
     if config.data.name == "stories":
         raise MitigateError(
             "data=stories has no triples that a generator could learn first (recipe.post_train=true): name a resource "
-            "(data=sample or data=cn100k), or say train=false policy=none, or give stories with data.path=FILE"
+            "(data=sample or data=cn100k), or set train=false policy=none, or give stories with data.path=FILE"
         )
     described, policy = reporting.origin(config), scorers.policy(config.policy)
     check_policy(policy)
@@ -165,12 +165,12 @@ def check_policy(policy: Policy) -> None:
     if policy.decoding != "none":
         raise MitigateError(
             f"policy={policy.name} acts on the search for tails, and stories are sampled: their figures would be "
-            "called the policy's. Say policy=none, or one that filters"
+            "called the policy's. Set policy=none, or one that filters"
         )
     if policy.tunes or policy.unless_valid:
         raise MitigateError(
             f"policy={policy.name} with policy.tuning={policy.tuning} policy.unless_valid="
-            f"{str(policy.unless_valid).lower()} needs the main job; say policy=none, or one that filters by labels"
+            f"{str(policy.unless_valid).lower()} needs the main job; set policy=none, or one that filters by labels"
         )
 
 

@@ -99,9 +99,7 @@ class Answers:
     def _check(self) -> None:
         """Raise MitigateError where there is no generator, or a scorer of a class that is not trusted."""
         if not self.run.below("model"):
-            raise MitigateError(
-                f"{self.run.folder} kept no generator, because none was trained (train=false). {ALLOWED}."
-            )
+            raise MitigateError(f"{self.run.folder} has no generator: it was not trained (train=false). {ALLOWED}.")
         if fault := self.run.fault("model/"):
             raise MitigateError(f"{fault}. {ALLOWED}.")
         nodes = self.run.setting("score.scorers") or {}

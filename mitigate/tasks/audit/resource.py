@@ -70,7 +70,7 @@ class Resource:
         if asked not in there:
             raise MitigateError(
                 f"measure.template={asked} needs triples: in a plain statement the words of the relation are not "
-                "marked; say measure.template=paper, or give the triples (data=triples)"
+                "marked; set measure.template=paper, or give the triples (data=triples)"
             )
         return (asked,)
 

@@ -167,8 +167,8 @@ def _check(first: ComparedAudit, second: ComparedAudit) -> None:
     if differing:
         raise MitigateError(
             f"the audits {first.run.folder} and {second.run.folder} were measured in different ways "
-            f"({'; '.join(differing)}), so that a difference need not be the resources'; make one of them again with "
-            "the other's settings"
+            f"({'; '.join(differing)}), so a difference may come from the settings; run one of them again with the "
+            "settings of the other"
         )
 
 

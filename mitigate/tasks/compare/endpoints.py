@@ -66,7 +66,7 @@ class Endpoints:
         for setting, names in named.items():
             if unknown := [name for name in names if find(name) is None]:
                 raise MitigateError(
-                    f"compare.{setting} names {unknown[0]!r}, which is no metric; allowed are keys of a run's "
+                    f"compare.{setting} names {unknown[0]!r}, not a metric; allowed are keys of a run's "
                     f"metrics.json, such as {HARMS[1]} or {ACCEPTED}"
                 )
 

@@ -68,8 +68,8 @@ def plan_kge(folders: Sequence[str | Path]) -> KgePlan:
         differing.append("the triples of the graph")
     if differing:
         raise MitigateError(
-            f"the runs {first.folder} and {second.folder} ask something else ({'; '.join(differing)}); make one of "
-            "them again with the other's settings"
+            f"the runs {first.folder} and {second.folder} answer different questions ({'; '.join(differing)}); run one "
+            "of them again with the settings of the other"
         )
     values = [*first.setting("kge.values"), "all others"]
     titles = [str(run.text("model.name")) for run in runs]

@@ -99,7 +99,7 @@ def find_start(
     if by_words and regimen(folder).relation != "token":
         raise MitigateError(
             "model.relation=token asks with a word of each relation's own, which this model was not trained with and "
-            "will not be (train=false). Say model.relation=phrase or model.relation=words"
+            "will not be (train=false). Set model.relation=phrase or model.relation=words"
         )
     if by_words:
         added = json.loads((folder / TOKENIZER).read_text(encoding="utf-8")).get("added_tokens", [])

@@ -41,7 +41,7 @@ def published_file(setting: str | None, root: str | None) -> tuple[Path | None, 
         path = Path(setting)
         if not path.is_file():
             raise MitigateError(
-                f"probe.published={path}: there is no such file; give one of lines 'head Relation tail', auto or null"
+                f"probe.published={path}: no such file; give one of lines 'head Relation tail', auto or null"
             )
         return path, ""
     places = [Path(place) for place in (root, os.environ.get("MITIGATE_DATA")) if place]

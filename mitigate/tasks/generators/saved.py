@@ -48,6 +48,6 @@ def open_generator(
     if layout == "comet":
         raise MitigateError(
             f"layout='comet' has fixed places for head and relation, as the original COMeT; the model in {folder} is "
-            "asked with one text. Say layout='packed', or leave it out"
+            "asked with one text. Set layout='packed', or leave it out"
         )
     return find_start(kind.load, folder, options={"relation": relation} if relation else {}, **how)

@@ -123,7 +123,7 @@ def check_training(start: Start, settings: TrainingSettings, *, compile: Any, st
         if lora.get("save") == "adapter" and is_adapter(start.folder):
             raise MitigateError(
                 f"model.lora.save=adapter: {start.folder} holds an adapter itself, and an adapter is opened on whole "
-                "weights alone; say model.lora.save=merged"
+                "weights alone; set model.lora.save=merged"
             )
         if start.regimen.relation == "token":
             raise MitigateError(

@@ -81,7 +81,7 @@ def find_generator(policy: Policy, further: Sequence[Relation] = (), *, comet: b
     except (ValueError, OSError) as error:
         raise MitigateError(
             f"policy.generator={folder} is not a folder of a trained generator ({error}); name the folder model/ of a "
-            "run of policy=none, or say policy.generator=null"
+            "run of policy=none, or set policy.generator=null"
         ) from error
 
 

@@ -61,7 +61,7 @@ def dropped(policy: Policy, ledger: pl.DataFrame, target_list: TargetList = PAPE
     if found.is_empty():
         raise MitigateError(
             f"policy {policy.name!r} finds no polarised training triple, so that an anti-expert has nothing to learn "
-            "from; say policy=none, or give policy.scorers that find some"
+            "from; set policy=none, or give policy.scorers that find some"
         )
     return found.with_columns(weight=pl.lit(1.0, pl.Float32))
 
