@@ -37,7 +37,6 @@ from benchmarks.experiment_row import (
     valid,
 )
 from mitigate.measure.correction import Accuracy
-from mitigate.metrics import quality_key
 from mitigate.tasks.crowd.accuracy import known_accuracy
 from mitigate.tasks.quality import is_neutral
 
@@ -423,7 +422,7 @@ def test_the_results_in_readme_are_those_of_the_file() -> None:
     found, control, policy = read(tables.CSV), "random_both_neutral", "both_neutral"
     assert lines[0][1:4] == ["`none`", "control", f"`{policy}`"]
     less, more = effects.harm(found, control, policy, "", corrected=False), effects.lift(found, control, policy)
-    perplexity = quality_key("perplexity")
+    perplexity = "independent_perplexity/neutral"
     worse = effects.over_seeds(found, control, policy, perplexity)
     assert worse is not None
     for column, effect, sign, line in (

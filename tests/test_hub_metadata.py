@@ -8,12 +8,12 @@ import polars as pl
 import pytest
 import report_example
 from huggingface_hub import DatasetCard, ModelCard
-from mitigate.tasks.data_set import write_data_set
 from test_report_card import CARD
 
 from mitigate.filter import Policy
 from mitigate.report import card
 from mitigate.runs.formats import FORMATS
+from mitigate.tasks.policies.filtered import write_data_set
 
 DATA = Path(card.__file__).parents[1] / "data"
 SHIPPED = [*(DATA / "regard").glob("*/README.md"), *(DATA / name / "README.md" for name in ("crowd", "crowd2"))]

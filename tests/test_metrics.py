@@ -175,7 +175,7 @@ def test_keys_of_papers_figures_the_configuration_and_made_up_runs_are_metrics(t
 
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-DEFINED = {"`crowd`": "\n`crowd` is a scorer", "swap lift": " *Swap lift* is", "perplexity": "\n*Perplexity* is"}
+DEFINED = {"`crowd`": "\n`crowd` is a classifier", "swap lift": " *Swap lift*: ", "perplexity": " *Perplexity*: "}
 
 
 def test_readme_defines_each_measure_that_it_shows_results_of() -> None:

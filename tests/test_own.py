@@ -1,5 +1,6 @@
 """The example of docs/examples/own: a scorer and policies of one's own, by a folder that --config-dir names."""
 
+import importlib
 import json
 import os
 import re
@@ -192,3 +193,16 @@ def test_a_class_of_ones_own_acts_on_the_splits_that_the_policy_filters() -> Non
     ledger = apply(halved, ROWS)
     assert ledger.select("weight", "reason").rows() == [(0.5, "half"), (0.5, "half"), (1.0, "kept")]
     assert halved.changes_training
+
+
+def test_a_resource_of_ones_own_is_loaded_and_its_faults_are_named(tmp_path: Path, own: pytest.MonkeyPatch) -> None:
+    own.syspath_prepend(EXAMPLE)
+    load = importlib.import_module("pairs").load
+    (path := tmp_path / "mine.txt").write_text("nurse = person\nlawyer = person\n")
+    assert load(str(path)).rows.select("row", "head", "tail").rows() == [
+        (1, "nurse", "person"),
+        (2, "lawyer", "person"),
+    ]
+    path.write_text("nurse = person\nlawyer\n")
+    with pytest.raises(MitigateError, match=r"mine.txt:2: 'lawyer', expected 'head = tail'"):
+        load(str(path))

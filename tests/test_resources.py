@@ -147,7 +147,7 @@ def test_the_figures_are_of_the_targets_in_both_resources() -> None:
     assert found["NSM"] == pytest.approx((250 / 3, 65, 65 - 250 / 3))
     assert found["sentiment/polarised"] == pytest.approx((14, 38, 24))  # 7 of 50 and 76 of 200
     assert figures(representation(both, {}))["D_R"] == pytest.approx((800 / 9, 10400 / 9, 13))
-    with pytest.raises(MitigateError, match="no target that both speak of"):
+    with pytest.raises(MitigateError, match="no target has statements in both"):
         side_by_side(FIRST, table({"dog": (3, 0, 0)}))
 
 

@@ -11,7 +11,7 @@ from mitigate.recipes.job import Job, build, perform, say
 
 def run(config: DictConfig) -> None:
     """Label the triples by sentiment, relations worded neutrally, and count."""
-    triples = build(config.data.load).triples
+    triples = build(config.data.load).rows
     name = f"{config.recipe.name}-{config.data.name}"
     if found := perform(config, name, triples, lambda job: pipeline(job, triples, config.recipe.top)):
         metrics = found["metrics"].facts()

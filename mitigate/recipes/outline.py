@@ -1,4 +1,4 @@
-"""What a recipe would download, and the stages that follow, for a rehearsal that has nothing to read yet."""
+"""Rehearsals before a download: what would be downloaded, and the stages that follow."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress

@@ -193,7 +193,7 @@ def make_plan(config: DictConfig, scorers: Scorers) -> Plan:
 
 
 def unread_plan(config: DictConfig, scorers: Scorers) -> Plan:
-    """What decides which stages there are, for a rehearsal whose data or models are still to be downloaded."""
+    """The settings that decide which stages there are, for a rehearsal before data or models are downloaded."""
     policy, score = scorers.policy(config.policy), config.score
     published, _ = likelihood.published_file(config.probe.published, config.data.root)
     lifts = bool(score.plausibility) and config.probe.heads > 0

@@ -113,7 +113,7 @@ def to_download(config: DictConfig) -> list[str]:
 
 
 def unread_plan(config: DictConfig) -> Plan:
-    """What decides which stages there are, for a rehearsal whose data or models are still to be downloaded."""
+    """The settings that decide which stages there are, for a rehearsal before data or models are downloaded."""
     known: Any = Unread(
         start=None if is_file(config) else Unread(), resource=Unread() if config.recipe.post_train else None
     )

@@ -19,7 +19,7 @@ from mitigate.measure.correction import Accuracy, corrected_share, share_error, 
 from mitigate.measure.harms import overall_and_categories
 from mitigate.measure.uncertainty import cluster_numbers
 from mitigate.measure.validity import valid_metrics
-from mitigate.metrics import ENDS, TEMPLATE_PREFIX, harm_key
+from mitigate.metrics import ENDS, TEMPLATE_PREFIX, bounds, harm_key
 from mitigate.score.crowd import SHIPPED
 from mitigate.score.people import POLAR
 from mitigate.tasks.ratings.agreement import words_and_texts
@@ -77,7 +77,7 @@ def known_accuracy(source: str, folder: Path | None = None, template: str = TEMP
     )
     found = {}
     for row in rows.rows(named=True):
-        errors = {name: standard_error(row[f"{name}_low"], row[f"{name}_high"]) for name in RATES}
+        errors = {name: standard_error(*(row[bound] for bound in bounds(name))) for name in RATES}
         figures = (part for name in RATES for part in (row[name], errors[name]))
         found[row["category"].replace("all", "")] = Accuracy(*figures)
     return found
