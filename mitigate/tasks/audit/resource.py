@@ -106,14 +106,14 @@ def resource_of(
 def _counting(chunk: Chunk, splits: str) -> Chunk:
     """Keep the valid triples of the splits that count, and count the others as left out."""
     valid = chunk.rows.filter("valid")
-    met = Met({("left out", "labelled 0 (not valid)"): chunk.rows.height - valid.height})
+    left_out = Met({("left out", "labelled 0 (not valid)"): chunk.rows.height - valid.height})
     if splits == "all":
-        return Chunk(valid, +(chunk.met + met))
+        return Chunk(valid, +(chunk.met + left_out))
     train = valid.filter(split="train")
     for split, count in valid["split"].value_counts().iter_rows():
         if split != "train":
-            met["left out", f"valid triples of {split}; filter.splits=all counts them too"] += count
-    return Chunk(train, +(chunk.met + met))
+            left_out["left out", f"valid triples of {split}; filter.splits=all counts them too"] += count
+    return Chunk(train, +(chunk.met + left_out))
 
 
 def _of_splits(triples: pl.DataFrame, splits: str) -> tuple[pl.DataFrame, list[str]]:

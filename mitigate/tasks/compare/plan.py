@@ -56,10 +56,10 @@ def read_compared(
     runs = read_models(dict.fromkeys(places), "compare.runs")
     if not baselines:
         return runs, None if baseline is None else str(baseline)
-    known = {run.folder: run for run in runs}
-    elsewhere = read_models([folder for folder in baselines if folder not in known], "compare.baseline")
-    known |= {run.folder: run for run in elsewhere}
-    return runs, [known[folder] for folder in dict.fromkeys(baselines)]
+    by_folder = {run.folder: run for run in runs}
+    elsewhere = read_models([folder for folder in baselines if folder not in by_folder], "compare.baseline")
+    by_folder |= {run.folder: run for run in elsewhere}
+    return runs, [by_folder[folder] for folder in dict.fromkeys(baselines)]
 
 
 def read_models(places: Iterable[Path], setting: str) -> list[FinishedRun]:

@@ -44,7 +44,7 @@ def classification_table(
             row |= dict.fromkeys(key for name in FIGURES for key in (name, *bounds(name)))
             if joined.height:
                 truth = joined["truth"].to_numpy().astype(bool)
-                row |= describe(truth) | classification(truth, joined["said"].to_numpy().astype(bool), intervals)
+                row |= describe(truth) | classification(truth, joined["predicted"].to_numpy().astype(bool), intervals)
             rows.append(row)
     return pl.DataFrame(rows, infer_schema_length=None)
 
@@ -55,10 +55,10 @@ def _decided(table: pl.DataFrame, variable: str) -> pl.DataFrame:
     name = variable
     while (parent := PARENTS.get(name)) is not None:
         negative, name = negative | pl.col(parent).eq_missing(False), parent
-    said = table.select(
-        "key", said=pl.when(negative & table[variable].is_not_null().any()).then(False).otherwise(variable)
+    values = table.select(
+        "key", predicted=pl.when(negative & table[variable].is_not_null().any()).then(False).otherwise(variable)
     )
-    return said.drop_nulls("said")
+    return values.drop_nulls("predicted")
 
 
 def text_table(

@@ -82,6 +82,6 @@ def implied(framed: pl.DataFrame, scorer: Explains, top: int) -> pl.DataFrame:
     own = own.unique(["run", "target", "statement"], keep="first", maintain_order=True)
     own = own.sort("probability", "statement", descending=[True, False])
     worst = own.group_by("run", "target", maintain_order=True).head(top)
-    said = scorer.explain(worst["statement"].to_list())
+    explained = scorer.explain(worst["statement"].to_list())
     columns = ["run", "target", "relation", "statement", "probability"]
-    return worst.select(columns).with_columns(implies=pl.Series(said, dtype=pl.String))
+    return worst.select(columns).with_columns(implies=pl.Series(explained, dtype=pl.String))

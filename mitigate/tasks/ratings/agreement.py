@@ -74,10 +74,10 @@ def measure_agreement(
         sizes = [len(given) for given in votes]
         ratings, most = np.concatenate(votes), most_say(rows["votes"])
         for scorer in (*scorers, ALWAYS_NEUTRAL):
-            said = fold_other(rows[scorer].to_numpy())
+            label = fold_other(rows[scorer].to_numpy())
             for against, figures in (
-                (PER_RATING, classification(ratings, np.repeat(said, sizes))),
-                (BY_MAJORITY, classification(most, said)),
+                (PER_RATING, classification(ratings, np.repeat(label, sizes))),
+                (BY_MAJORITY, classification(most, label)),
             ):
                 found |= {f"{resource}/{scorer}/{against}/{figure}": value for figure, value in figures.items()}
         found |= {f"{resource}/sentences": len(votes), f"{resource}/ratings": len(ratings)}

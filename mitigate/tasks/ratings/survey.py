@@ -15,7 +15,7 @@ from mitigate.runs.fingerprints import digest_of
 from mitigate.runs.finished import read_runs as finished_runs
 from mitigate.runs.finished import short_names
 from mitigate.tasks.ratings.anchors import AGAIN
-from mitigate.words.relations import relations as known
+from mitigate.words.relations import relations as all_relations
 
 KEY = ["item", "source", "target", "category", "relation", "rank", "statement"]
 CELL = ["target", "relation", "rank"]  # one tail of a prompt
@@ -34,7 +34,7 @@ def statements_of_runs(folders: Sequence[str], relations: Sequence[str], top: in
         raise MitigateError(f"data.runs names a run twice: {', '.join(folders)}")
     probed = {name for run in runs for name in run.table("statements.parquet")["relation"].unique()}
     for name in relations:
-        if name not in probed | set(known()):
+        if name not in probed | set(all_relations()):
             raise one_of("relation in humans.relations", name, sorted(probed))
     pools = []
     for name, run in zip(short_names(by_folder), runs, strict=True):
