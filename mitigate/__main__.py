@@ -33,7 +33,7 @@ CONF = HERE / "_conf" if (HERE / "_conf").is_dir() else HERE.parent / "conf"  # 
 
 
 class Fault(BaseException):
-    """An error on its way past Hydra, which would print all arguments before it: Hydra stops what is an Exception."""
+    """The carrier of an error past Hydra, which catches every Exception and would print all arguments before it."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error
@@ -41,8 +41,8 @@ class Fault(BaseException):
 
 @hydra.main(version_base=None, config_path=str(CONF), config_name="config")
 def main(config: DictConfig) -> float | None:
-    """Run the recipe; what it returns is the number a sweep optimises. Raises Fault; in a sweep, whose other jobs go
-    on, the error itself; and KeyboardInterrupt also where a library has put an error of its own in its place."""
+    """Run the recipe; its return value is the number that a sweep optimises. Raises Fault; in a sweep, whose other jobs
+    continue, the error itself; and KeyboardInterrupt also where a library has replaced it by an error of its own."""
     try:
         return _run(config)
     except Exception as error:
@@ -54,14 +54,15 @@ def main(config: DictConfig) -> float | None:
 
 
 def _run(config: DictConfig) -> float | None:
-    """Raise MitigateError for settings that are left open, of a wrong type or out of range."""
+    """Check the configuration and call its recipe. Raises MitigateError for settings that are left open, of a wrong
+    type or out of range."""
     arguments.use_folders(HydraConfig.get(), CONF)
     written: Any = OmegaConf.to_container(config, resolve=False)
     faults.check_added(HydraConfig.get().overrides.task, HydraConfig.get().runtime.choices, written)
     if missing := list(left_open(written)):
-        known = settings()
-        told = [f"{key}=... ({known[key].meaning})" if key in known else f"{key}=..." for key in missing]
-        raise MitigateError(f"{' and '.join(missing)} must be given: {' '.join(told)}")
+        described = {key: f" ({settings()[key].meaning})" for key in missing if key in settings()}
+        examples = [f"{key}=...{described.get(key, '')}" for key in missing]
+        raise MitigateError(f"{' and '.join(missing)} must be given: {' '.join(examples)}")
     OmegaConf.set_struct(config, False)
     given: Any = OmegaConf.to_container(config, resolve=True)
     for key, value in with_lists(given).items():
@@ -79,7 +80,7 @@ def _run(config: DictConfig) -> float | None:
 
 
 def _recipe(name: str) -> Callable[[DictConfig], float | None]:
-    """The function that recipe.run names. Raises MitigateError for anything that is no recipe."""
+    """The function that recipe.run names. Raises MitigateError for anything that is not a recipe."""
     wanted = "a function of one argument, `config`, such as mitigate.recipes.mitigate.recipe.run; or say recipe=NAME"
     watch_modules({"_target_": name})
     try:
@@ -90,16 +91,17 @@ def _recipe(name: str) -> Callable[[DictConfig], float | None]:
         ) from error
     try:
         parameters = list(inspect.signature(found).parameters)
-    except (TypeError, ValueError):  # of a built-in function that does not say
+    except (TypeError, ValueError):  # a built-in function without a signature
         parameters = []
     if parameters != ["config"]:
-        raise MitigateError(f"recipe.run={name} is no recipe; name {wanted}")
+        raise MitigateError(f"recipe.run={name} is not a recipe; name {wanted}")
     return found
 
 
 def cli() -> None:
-    """main() with faults reported in a sentence: exit status 2 for those a user can mend, 130 for Ctrl-C."""
-    os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # Hydra hands exceptions on, and we word them
+    """Run main() with errors reported in a sentence: exit status 2 for those that a user can correct, 130 for
+    Ctrl-C."""
+    os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # Hydra passes exceptions on, and this module words them
     set_waiting()
     _prepare_output()
     try:
@@ -120,7 +122,7 @@ def cli() -> None:
 
 
 def _main() -> None:
-    """main(), whose errors come as they were raised."""
+    """Answer a request for help, or run main() and raise its errors unchanged."""
     folders = [*map(Path, arguments.named_folders(sys.argv)), CONF]
     if text := helping.answer(sys.argv[1:], folders):
         say(text)
@@ -139,7 +141,7 @@ def _main() -> None:
 
 class _Output(FileIO):
     """Standard output or error. When its reader is gone (`| head -1`), or it cannot be written to for another reason,
-    nothing more is shown, and the work goes on."""
+    nothing more is shown, and the work continues."""
 
     def write(self, content: Any) -> int:
         try:
@@ -154,7 +156,7 @@ class _Output(FileIO):
 
 
 def _prepare_output() -> None:
-    """Let output go on where its reader is gone, and where it knows few characters: others are spelt out."""
+    """Let work continue where the output's reader is gone, and escape characters that its encoding lacks."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if isinstance(stream, TextIOWrapper):

@@ -35,9 +35,10 @@ IN_PROSE = {  # further words that docs do not use; sources still do
 }
 OPENING = re.compile(r"(?:^|[.!?:]\s+|\|\s+|^\s*[-*]\s+)(?:\*\*)?(What|Whom|Of which|That which|Who)\b", re.MULTILINE)
 """A sentence, an item or a cell that begins with a pronoun instead of its subject."""
-MENDED = ("cli", "filter", "load", "measure", "probe", "report", "score", "serve", "train")  # with checked docstrings
-NOT_YET = {"recipes", "tasks", "words", "runs", "tracking"}
-"""Packages whose docstrings are still to be mended, and then checked; so are the modules at the top of mitigate/."""
+MENDED = ("cli", "filter", "load", "measure", "probe", "report", "runs", "score", "serve", "tracking", "train", "words")
+"""Packages with checked docstrings, beside the modules at the top of mitigate/."""
+NOT_YET = {"recipes", "tasks"}
+"""Packages whose docstrings are still to be mended, and then checked."""
 NOT_YET_DOCS = {"people.md", "ratings.md", "scorers.md"}  # rewritten with the measures that learnt from people
 VAGUE_NAMES = {
     *("about", "alike", "arms", "asked", "building", "common", "filling", "helpers", "helping", "known", "leak", "met"),
@@ -138,6 +139,7 @@ def test_docstrings_have_their_subject_first() -> None:
     packages = {path.parent.name for path in (ROOT / "mitigate").glob("*/__init__.py")}
     assert packages - {*MENDED, *NOT_YET} == set()
     sources = [*(ROOT / "models").rglob("*.py"), *(ROOT / "benchmarks").glob("*.py")]
+    sources += (ROOT / "mitigate").glob("*.py")
     sources += [path for package in MENDED for path in (ROOT / "mitigate" / package).rglob("*.py")]
     assert len(sources) > 250
     found = {
