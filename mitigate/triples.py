@@ -88,7 +88,7 @@ class Scorer(Protocol):
 
     @property
     def name(self) -> str:
-        """What its labels are called in tables and metrics: its role, or the name it is configured under."""
+        """The name of its labels in tables and metrics: its role, or its configured name."""
         ...
 
     @property
