@@ -94,5 +94,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """What there is, loaded or not."""
+    """The public names, loaded or not."""
     return sorted({*globals(), *_PLACES})

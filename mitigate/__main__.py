@@ -39,7 +39,7 @@ CONF = HERE / "_conf" if (HERE / "_conf").is_dir() else HERE.parent / "conf"  # 
 
 
 class Fault(BaseException):
-    """An error on its way past Hydra, which would print all arguments before it: Hydra stops what is an Exception."""
+    """The carrier of an error past Hydra, which catches every Exception and would print all arguments before it."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error
@@ -47,8 +47,8 @@ class Fault(BaseException):
 
 @hydra.main(version_base=None, config_path=str(CONF), config_name="config")
 def main(config: DictConfig) -> float | None:
-    """Run the recipe; what it returns is the number a sweep optimises. Raises Fault; in a sweep, whose other jobs go
-    on, the error itself; and KeyboardInterrupt also where a library has put an error of its own in its place."""
+    """Run the recipe; its return value is the number that a sweep optimises. Raises Fault; in a sweep, whose other jobs
+    continue, the error itself; and KeyboardInterrupt also where a library has replaced it by an error of its own."""
     try:
         return _run(config)
     except Exception as error:
@@ -60,14 +60,15 @@ def main(config: DictConfig) -> float | None:
 
 
 def _run(config: DictConfig) -> float | None:
-    """Raise MitigateError for settings that are left open, of a wrong type or out of range."""
+    """Check the configuration and call its recipe. Raises MitigateError for settings that are left open, of a wrong
+    type or out of range."""
     arguments.use_folders(HydraConfig.get(), CONF)
     written: Any = OmegaConf.to_container(config, resolve=False)
     faults.check_added(HydraConfig.get().overrides.task, HydraConfig.get().runtime.choices, written)
     if missing := list(left_open(written)):
-        known = settings()
-        told = [f"{key}=... ({known[key].meaning})" if key in known else f"{key}=..." for key in missing]
-        raise MitigateError(f"{' and '.join(missing)} must be given: {' '.join(told)}")
+        described = {key: f" ({settings()[key].meaning})" for key in missing if key in settings()}
+        examples = [f"{key}=...{described.get(key, '')}" for key in missing]
+        raise MitigateError(f"{' and '.join(missing)} must be given: {' '.join(examples)}")
     OmegaConf.set_struct(config, False)
     given: Any = OmegaConf.to_container(config, resolve=True)
     for key, value in with_lists(given).items():
@@ -85,7 +86,7 @@ def _run(config: DictConfig) -> float | None:
 
 
 def _recipe(name: str) -> Callable[[DictConfig], float | None]:
-    """The function that recipe.run names. Raises MitigateError for anything that is no recipe."""
+    """The function that recipe.run names. Raises MitigateError for anything that is not a recipe."""
     wanted = "a function of one argument, `config`, such as mitigate.recipes.mitigate.recipe.run; or set recipe=NAME"
     watch_modules({"_target_": name})
     try:
@@ -96,7 +97,7 @@ def _recipe(name: str) -> Callable[[DictConfig], float | None]:
         ) from error
     try:
         parameters = list(inspect.signature(found).parameters)
-    except (TypeError, ValueError):  # of a built-in function that does not say
+    except (TypeError, ValueError):  # a built-in function without a signature
         parameters = []
     if parameters != ["config"]:
         raise MitigateError(f"recipe.run={name} is not a recipe; give {wanted}")
@@ -104,8 +105,9 @@ def _recipe(name: str) -> Callable[[DictConfig], float | None]:
 
 
 def cli() -> None:
-    """main() with faults reported in a sentence: exit status 2 for those a user can mend, 130 for Ctrl-C."""
-    os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # Hydra hands exceptions on, and we word them
+    """Run main() with errors reported in a sentence: exit status 2 for those that a user can correct, 130 for
+    Ctrl-C."""
+    os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # Hydra passes exceptions on, and this module words them
     set_waiting()
     prepare_output()
     try:
@@ -126,7 +128,7 @@ def cli() -> None:
 
 
 def _main() -> None:
-    """main(), whose errors come as they were raised."""
+    """Answer a request for help, or run main() and raise its errors unchanged."""
     folders = [*map(Path, arguments.named_folders(sys.argv)), CONF]
     if text := helping.answer(sys.argv[1:], folders):
         say(text)

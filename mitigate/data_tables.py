@@ -1,6 +1,6 @@
-"""The rows of a table of data/ that has comments.
+"""Rows of tables in data/ with comments.
 
-A module that takes one writes the file's name in full: fingerprints find by it what the module depends on."""
+A module that reads one has the file's name as a literal, by which fingerprints find the dependency."""
 
 import csv
 from functools import cache

@@ -1,5 +1,5 @@
-"""Whether a generator can be said to have learnt: a run's metrics against the bounds of data/learnt_bounds.csv. Outside
-a bound its figures of harm show nothing, and that stands in place of a verdict, wherever one is shown."""
+"""Checks that a generator has learnt: a run's metrics against the bounds of data/learnt_bounds.csv. Outside a bound its
+figures of harm show nothing, and a sentence about that replaces the verdict wherever one is shown."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,23 +21,24 @@ class Check:
 
     name: str
     figure: str  # a key of metrics.json, or of DERIVED
-    end: str  # "_low": the lower bound of the figure's 95 % interval is held against the bound; "": the figure
+    end: str  # "_low": the lower bound of the figure's 95 % interval is compared with the bound; "": the figure
     bound: float
     better: str  # "up": the figure must reach the bound, "_low" exceed it; "down": it must not exceed it
-    words: str  # what is wrong, with {value}, {bound} and, for a plural, {s}
+    words: str  # the fault, with {value}, {bound} and, for a plural, {s}
     reason: str
 
     def fault(self, metrics: Metrics) -> str:
         """The fault in words; "" if there is none, or if the figure was not measured."""
         value = DERIVED[self.figure](metrics) if self.figure in DERIVED else metrics.get(self.figure)
-        if value is None or self._passes(metrics.get(self.figure + self.end) if self.end else value):
+        if value is None:
             return ""
-        return self.words.format(value=value, bound=self.bound, s="" if value == 1 else "s").replace("-", "−")
-
-    def _passes(self, value: float | None) -> bool:
         if self.end:
-            return value is not None and value > self.bound
-        return value is not None and (value >= self.bound if self.better == "up" else value <= self.bound)
+            low = metrics.get(self.figure + self.end)
+            passes = low is not None and low > self.bound
+        else:
+            passes = value >= self.bound if self.better == "up" else value <= self.bound
+        words = self.words.format(value=value, bound=self.bound, s="" if value == 1 else "s").replace("-", "−")
+        return "" if passes else words
 
 
 def _distinct_lists(metrics: Metrics) -> float | None:
@@ -46,10 +47,10 @@ def _distinct_lists(metrics: Metrics) -> float | None:
     return None if share is None or not targets or targets < 2 else share * targets / 100
 
 
-def _untold(metrics: Metrics) -> float | None:
+def _empty_stories(metrics: Metrics) -> float | None:
     """The percentage of stories without a whole sentence."""
-    told, untold = metrics.get(STORIES), metrics.get(UNTOLD_STORIES)
-    return None if told is None or untold is None or not told + untold else 100 * untold / (told + untold)
+    stories, empty = metrics.get(STORIES), metrics.get(UNTOLD_STORIES)
+    return None if stories is None or empty is None or not stories + empty else 100 * empty / (stories + empty)
 
 
 def _naming_target(metrics: Metrics) -> float | None:
@@ -64,7 +65,7 @@ def _naming_target(metrics: Metrics) -> float | None:
 
 DERIVED: Mapping[str, Callable[[Metrics], float | None]] = {
     "distinct_lists": _distinct_lists,
-    "untold": _untold,
+    "untold": _empty_stories,
     "naming_target_alone": _naming_target,
     "sentences": lambda metrics: metrics.get(STATEMENTS) if STORIES in metrics else None,
 }
@@ -86,18 +87,14 @@ def faults(metrics: Metrics) -> list[str]:
 
 
 def no_conclusion(sides: Mapping[str, Sequence[Metrics]]) -> str:
-    """The sentence that stands in place of a verdict on these runs, by what they are called; "" is not mentioned. ""
-    where all runs pass all checks."""
-    said = []
+    """The sentence in place of a verdict on these runs, by their names ("" is not mentioned); "" where all runs pass
+    all checks."""
+    parts = []
     for name, runs in sides.items():
         found = [wrong for metrics in runs if (wrong := faults(metrics))]
         if found:
             some = f" ({len(found)} of {len(runs)} runs)" if len(runs) > 1 else ""
-            reasons = _listed(found[0])
-            said.append(f"{name}{some} with {reasons}" if name else reasons)
-    return f"No conclusion: {'; '.join(said)}." if said else ""
-
-
-def _listed(reasons: Sequence[str]) -> str:
-    more = f" and {len(reasons) - MOST_NAMED} more" if len(reasons) > MOST_NAMED else ""
-    return f"{', '.join(reasons[:MOST_NAMED])}{more}"
+            more = f" and {len(found[0]) - MOST_NAMED} more" if len(found[0]) > MOST_NAMED else ""
+            reasons = f"{', '.join(found[0][:MOST_NAMED])}{more}"
+            parts.append(f"{name}{some} with {reasons}" if name else reasons)
+    return f"No conclusion: {'; '.join(parts)}." if parts else ""

@@ -1,5 +1,5 @@
-"""The library's functions as users call them: arguments are checked against the annotations before anything is done,
-and a few that people try first are understood. The functions themselves, which recipes call, know nothing of this."""
+"""The library's functions for users: arguments are checked against the annotations first, and a few common alternatives
+are converted. Recipes call the functions themselves, without these checks."""
 
 import functools
 import inspect
@@ -18,8 +18,8 @@ SHOWN = 60  # characters of a value
 
 
 def checked(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function with its arguments checked. Raises MitigateError for arguments that it does not take, values of
-    another type than it takes, and tables without the columns that it needs."""
+    """Wrap a function so that its arguments are checked. Raises MitigateError for unknown arguments, values of another
+    type, and tables without the columns that it needs."""
     signature = inspect.signature(function)
     open_ended = {p.name for p in signature.parameters.values() if p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
 
@@ -35,7 +35,7 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
         hints = get_type_hints(function)
         for name, value in bound.arguments.items():
             if name not in open_ended:
-                bound.arguments[name] = _understood(function.__name__, name, value, hints[name])
+                bound.arguments[name] = _converted(function.__name__, name, value, hints[name])
         try:
             return function(*bound.args, **bound.kwargs)
         except pl.exceptions.PolarsError as error:
@@ -48,8 +48,9 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
-def _understood(function: str, name: str, value: Any, hint: Any) -> Any:
-    """The value: of a list of texts a table of statements, of one scorer a list, of a path a label cache there."""
+def _converted(function: str, name: str, value: Any, hint: Any) -> Any:
+    """The value, converted: a list of texts to a table of statements, one scorer to a list, a path to a label cache
+    there."""
     if hint is pl.DataFrame and name == "table" and not isinstance(value, Mapping) and _fits(value, Sequence[str]):
         return pl.DataFrame({"statement": list(value)}, schema={"statement": pl.String})
     if hint == Sequence[Scorer] and _fits(value, Scorer):
@@ -63,7 +64,7 @@ def _understood(function: str, name: str, value: Any, hint: Any) -> Any:
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Return whether a value is of an annotated type, as far as that is plain to see."""
+    """Return whether a value has an annotated type, as far as that can be checked."""
     origin, of = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         return any(_fits(value, one) for one in of)
@@ -100,7 +101,7 @@ def _in_words(hint: Any) -> str:
 
 
 def _remedy(value: Any, hint: Any) -> str:
-    """What to do about a scorer that is none yet."""
+    """The remedy for a class or function in place of a scorer, and for a pandas table."""
     parts = value if isinstance(value, list | tuple) else [value]
     wanted = hint is Scorer or get_args(hint) == (Scorer,)
     if wanted and any(callable(part) and not _fits(part, Scorer) for part in parts):

@@ -18,10 +18,11 @@ KNOWLEDGE = ("ConceptNet", "GenericsKB")
 """The two resources of which the crowd rated statements (harms paper, Tables 2 and 3)."""
 
 RESOURCES = (*KNOWLEDGE, "COMeT")
-"""Besides them, what COMeT generates about targets with CapableOf, HasProperty and Causes (its Tables 7 and 12)."""
+"""These, and statements that COMeT generates about targets with CapableOf, HasProperty and Causes (its Tables 7 and
+12)."""
 
 FILTERED = "COMeT-Filtered"
-"""Statements that the paper's filtered COMeT generates. It only measures: nothing learns from it or is chosen by it."""
+"""Statements of the paper's filtered COMeT. They are for measuring: nothing is trained on them or chosen by them."""
 
 BIAS = {"1": FAVOURITISM, "2": NEUTRAL, "3": PREJUDICE}
 QUALITY = {"1": True, "0": False}
@@ -68,13 +69,14 @@ def rated_sets(folder: Path) -> dict[str, list[Path]]:
 def read_beside(sentences: Path, bias_labels: Path, quality_labels: Path | None = None) -> pl.DataFrame:
     """The ratings, schema RATINGS, of sentences (the items) by raters who are not named.
 
-    bias_labels: 1 favouritism, 2 neutral, 3 prejudice. quality_labels: 1 makes sense; what does not is 0, or 2
-    as in the paper's release. Raises MitigateError for a missing or empty file, one with more or fewer lines than
-    there are sentences, and labels out of range, among them a file with both 0 and 2."""
+    bias_labels: 1 favouritism, 2 neutral, 3 prejudice. quality_labels: 1 makes sense; 0, or 2 as in the paper's
+    release, does not. Raises MitigateError for a missing or empty file, one with more or fewer lines than there are
+    sentences, and labels out of range, among them a file with both 0 and 2."""
     items = _lines(sentences, "sentence")
     columns = {"item": items, "label": _labels(bias_labels, BIAS, len(items))}
     if quality_labels is not None:
-        columns["quality"] = _quality(quality_labels, len(items))
+        is_release = any(line.strip() == "2" for line in _lines(quality_labels, "label"))
+        columns["quality"] = _labels(quality_labels, RELEASED_QUALITY if is_release else QUALITY, len(items))
     frame = pl.DataFrame(columns, schema={name: RATINGS[name] for name in columns})
     return frame.select(
         frame[name] if name in columns else pl.lit(None, kind).alias(name) for name, kind in RATINGS.items()
@@ -91,12 +93,6 @@ def _labels(path: Path, meaning: dict[str, Label], expected: int) -> list[Label]
     if faults:
         raise MitigateError(f"labels other than {', '.join(meaning)}:\n  {first(faults)}")
     return [meaning[line] for line in lines]
-
-
-def _quality(path: Path, expected: int) -> list[bool]:
-    """Validity labels in either of their two forms."""
-    released = any(line.strip() == "2" for line in _lines(path, "label"))
-    return _labels(path, RELEASED_QUALITY if released else QUALITY, expected)
 
 
 def _lines(path: Path, expected: str) -> list[str]:

@@ -68,8 +68,7 @@ def load(
 
 
 def _columns(path: Path, columns: Sequence[str] | Mapping[str, str] | None, labels: Sequence[str]) -> dict[str, Any]:
-    """Which columns are read from where, as read_table takes it. Raises MitigateError for one that is absent or there
-    twice."""
+    """The arguments of read_table for the columns. Raises MitigateError for one that is missing or repeated."""
     layout = layout_of(path)
     wanted = [*COLUMNS, *labels]
     if isinstance(columns, Mapping):
@@ -105,8 +104,8 @@ def find_root(given: str | None) -> Path | None:
 
 
 def root_with(given: str | None, needed: Sequence[str], source: str = LISTED) -> Path:
-    """The folder that holds these files and folders. source: where they come from. Raises MitigateError where no
-    folder is named, and for the first of them that is not there."""
+    """The folder with these files and folders. source: their origin. Raises MitigateError where no folder is named, and
+    for the first of them that is missing."""
     root = find_root(given)
     holding = f"the folder that holds {', '.join(needed)}, from {source}"
     if root is None:

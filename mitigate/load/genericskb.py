@@ -18,8 +18,8 @@ REMEDY = (
 
 
 def load(path: str | None, on_bad_line: OnBadLine = "error") -> Streamed:
-    """The sentences of a file, case folded as in the harms paper's release, with the term that each is about where the
-    file says it. Raises MitigateError for a file that cannot be read, or is another table."""
+    """The sentences of a file, case folded as in the harms paper's release, with the term of each where the file has
+    it. Raises MitigateError for a file that cannot be read, or is another table."""
     check(on_bad_line)
     place = given(path, "genericskb")
     layout = layout_of(place)

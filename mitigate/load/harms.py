@@ -21,8 +21,8 @@ REGARD = "regard/bert_labels_conceptnet.tsv"
 
 
 def conceptnet(root: str | None = None, on_bad_line: OnBadLine = "error") -> Loaded:
-    """Its 101,229 triples but for those whose relation has no phrase (ExternalURL, dbpedia), which are counted in a
-    notice. Lines are `head Relation tail`, spaces inside a phrase written as underscores; case is folded, repeats
+    """ConceptNet's 101,229 triples. Those whose relation has no phrase (ExternalURL, dbpedia) are left out and counted
+    in a notice. Lines are `head Relation tail`, spaces inside a phrase written as underscores; case is folded, repeats
     stay, because the paper counts them."""
     return triples(find(root, CONCEPTNET), on_bad_line)
 
@@ -53,7 +53,7 @@ def triples(path: Path, on_bad_line: OnBadLine = "error") -> Loaded:
 
 
 def genericskb(root: str | None = None, on_bad_line: OnBadLine = "error") -> Loaded:
-    """Its 29,505 sentences."""
+    """GenericsKB's 29,505 sentences."""
     return files.load(str(find(root, GENERICSKB)), on_bad_line)
 
 

@@ -1,7 +1,7 @@
 """The identity terms and frames of data/identity, and the texts they make: "a gay person is a teacher".
 
-Terms and frames are split by hand: what may be trained with ("train") shares no content word with what a scorer is
-tested with ("test"). Knows nothing of scorers."""
+Terms and frames are split by hand: those for training ("train") share no content word with those for testing a scorer
+("test"). Independent of scorers."""
 
 from functools import cache
 from importlib.resources import files
@@ -44,22 +44,22 @@ def read_frames() -> pl.DataFrame:
 
 @cache
 def read_further_terms() -> pl.DataFrame:
-    """term, plural, axis (of AXES, or "other"): terms that are only trained with, besides those of read_terms that are;
-    no word of a tested term is in them."""
+    """term, plural, axis (of AXES, or "other"): terms for training only, besides those of read_terms; without words of
+    tested terms."""
     return _read("further_terms.csv")
 
 
 @cache
 def read_predicates() -> pl.DataFrame:
-    """affirmed ("is a bully"), denied ("is not a bully"), polarity (of POLARITIES, what is affirmed): to train with; no
-    word of a tested frame is in them."""
+    """affirmed ("is a bully"), denied ("is not a bully"), polarity (of POLARITIES, of the affirmed one): predicates for
+    training, without words of tested frames."""
     return _read("predicates.csv")
 
 
 @cache
 def identity_forms() -> frozenset[str]:
-    """How texts may name the terms: term and plural, and where a word names people alone, that word too; with hyphens
-    or without."""
+    """The forms of the terms in texts: term and plural, and for a word that names people by itself that word too; with
+    hyphens or without."""
     found: set[str] = set()
     for term, plural, alone in read_terms().select("term", "plural", "alone").iter_rows():
         phrases = [term, plural, *([alone, f"{alone} person", f"{alone} people"] if alone else [])]

@@ -1,7 +1,7 @@
 """The layout of a file, by its content and its name: Parquet, JSON lines, JSON as a whole, a table with separators,
-or plain lines. It is decided once for each file, from its first block.
+or plain lines. It is determined once for each file, from its first block.
 
-Knows no columns that a loader wants."""
+    Independent of the columns that a loader wants."""
 
 import json
 import re
@@ -61,7 +61,7 @@ USUAL = frozenset(
         "event",
     ]
 )
-"""Names of columns by which a first line is known, whatever the lines behind it look like."""
+"""Names of columns by which a first line is recognised, whatever the other lines look like."""
 
 
 class Layout(NamedTuple):
@@ -92,11 +92,13 @@ def layout_of(path: Path, content: bytes | None = None) -> Layout:
     if content is None and (_ending(path) == ".parquet" or _starts_with(path, b"PAR1")):
         return Layout("Parquet", list(_paths(schema_of(path))))
     start = next(text_blocks(path, content=content)).content
-    lines = [line for line in _lines(start) if line.strip()][:LOOKED_AT]
+    text = start.decode("utf-8", errors="replace")
+    lines = [line.removesuffix("\r") for line in text.split("\n") if line.strip()][:LOOKED_AT]
     if not lines:
         raise MitigateError(f"{path} is empty")
     ending = _ending(path)
-    if ending in JSON_ENDINGS or JSON_START.match(start) or _is_json(lines):
+    is_json = lines[0].lstrip()[:1] in ("{", "[") and isinstance(_read(lines[0]), dict | list)
+    if ending in JSON_ENDINGS or JSON_START.match(start) or is_json:
         return _of_json(start, lines)
     return _of_text(ending, lines)
 
@@ -111,8 +113,8 @@ def schema_of(path: Path) -> dict[str, Any]:
 
 
 def elements(text: str) -> Iterator[Any]:
-    """The values of a JSON array, or those that stand one after the other in a text; last a ValueError where one cannot
-    be read."""
+    """Yield the values of a JSON array, or the successive values of a text; last a ValueError where one cannot be
+    read."""
     decoder = json.JSONDecoder()
     at = re.compile(r"\s*\[?").match(text).end()  # type: ignore[union-attr]  # matches anything
     while at := re.compile(r"[\s,]*").match(text, at).end():  # type: ignore[union-attr]
@@ -138,15 +140,6 @@ def _starts_with(path: Path, magic: bytes) -> bool:
             return file.read(len(magic)) == magic
     except OSError as error:
         raise not_opened(path, error) or MitigateError(f"{path} cannot be read: {error}") from error
-
-
-def _lines(start: bytes) -> list[str]:
-    return [line.removesuffix("\r") for line in start.decode("utf-8", errors="replace").split("\n")]
-
-
-def _is_json(lines: Sequence[str]) -> bool:
-    """Return whether the first line is an object or an array."""
-    return lines[0].lstrip()[:1] in ("{", "[") and isinstance(_read(lines[0]), dict | list)
 
 
 def _read(line: str) -> Any:
@@ -176,7 +169,7 @@ def _names(records: Iterator[Any]) -> list[str]:
 
 
 def _paths(record: Any, before: str = "") -> Iterator[str]:
-    """The keys of an object, or the columns of a schema; of those with parts, their parts'."""
+    """Yield the keys of an object, or the columns of a schema; for those with parts, the parts' dotted names."""
     for name, value in record.items():
         inner = dict(value) if isinstance(value, pl.Struct) else value
         if isinstance(inner, dict) and inner:
@@ -198,14 +191,14 @@ def _of_text(ending: str, lines: Sequence[str]) -> Layout:
 
 
 def _is_table(lines: Sequence[str], separator: str) -> bool:
-    """Return whether the lines are rows of a table: usual names in the first, or as many fields in each. Behind a comma
-    of a sentence there is a blank, behind that of a table most often none."""
+    """Return whether the lines are rows of a table: usual names in the first, or as many fields in each. A blank
+    follows the comma of a sentence, but rarely that of a table."""
     rows = [split_fields(line, separator) for line in lines]
     names = {name.strip().lower() for name in rows[0]}
     width = len(rows[0])
     if width < 2 or names <= USUAL:
         return width > 1
-    alike = sum(len(row) == width for row in rows)
+    num_as_wide = sum(len(row) == width for row in rows)
     if separator == "\t":
-        return alike > len(rows) / 2
-    return alike == len(rows) and not any(field.startswith(" ") for row in rows for field in row)
+        return num_as_wide > len(rows) / 2
+    return num_as_wide == len(rows) and not any(field.startswith(" ") for row in rows for field in row)

@@ -1,5 +1,5 @@
-"""The sample corpus: everyday triples written for this project, in ConceptNet's formats. It lets everything
-be tried without data of one's own, and is far too small for claims."""
+"""The sample corpus: everyday triples written for this project, in ConceptNet's formats. All recipes can be tried with
+it, without data of one's own; it is far too small for claims."""
 
 from importlib.resources import as_file, files
 

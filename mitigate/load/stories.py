@@ -17,9 +17,9 @@ EXPECTED = f"prompt{BETWEEN}story"
 
 
 def load(path: str | None, on_bad_line: OnBadLine = "error", target_list: TargetList = PAPER) -> Loaded:
-    """The stories of a file, `.gz` or plain, about targets of the list or in the place of a template of ours; prompts
-    and stories stay as they are written. The rows have the columns PROMPTS and story, in the order of the lines; row is
-    the line's number. A story whose prompt names several targets has a row for each.
+    """The stories of a file, `.gz` or plain, about targets of the list or in the place of a template; prompts and
+    stories stay unchanged. The rows have the columns PROMPTS and story, in the order of the lines; row is the line's
+    number. A story whose prompt names several targets has a row for each.
 
     Raises MitigateError for no path, for a file that is missing, unreadable or empty, and, unless on_bad_line is
     "skip", for lines that are not UTF-8 or not of these two parts, for prompts that name no target, and for stories

@@ -1,7 +1,7 @@
 """Resources as loaders return them. `Loaded` is in memory. `Streamed` is larger: its file is read a block at a time,
 each block becomes a chunk of rows, and rows that are left out are counted. Both are read by `chunks()` or `rows`.
 
-Knows no format: the loaders beside it do (assertions, edges, genericskb, atomic, any_triples, sentences)."""
+Independent of formats, which the loaders know (assertions, edges, genericskb, atomic, any_triples, sentences)."""
 
 import hashlib
 import io
@@ -41,20 +41,20 @@ MOST_NAMES = 200  # unknown relations counted by name in one chunk
 
 SENTENCES = {
     "row": pl.UInt32,  # line in the source file, from 1
-    "term": pl.String,  # what the source itself says the sentence is about; null where it does not
+    "term": pl.String,  # the subject of the sentence by the source; null without one
     "statement": pl.String,
 }
 
 BLANK = "blank line"
 Kind = Literal["triples", "sentences", "statements", "stories"]
 Met = Counter[tuple[str, str]]
-"""Counts of what a file holds besides plain rows, by (kind, what): ("left out", why), ("relation", an unknown one's
-name), ("noted", an oddity that is accepted), ("bad line", one of the first, with file and line) and ("bad line", "")
-for all others."""
+"""Counts of a file's lines other than plain rows, by (kind, what): ("left out", the reason), ("relation", an unknown
+name), ("noted", an accepted oddity), ("bad line", one of the first, with file and line) and ("bad line", "") for all
+others."""
 
 
 class Block(NamedTuple):
-    """A piece of a file, whole lines of it."""
+    """A piece of a file, in whole lines."""
 
     first: int  # its first line's number, from 1
     content: bytes
@@ -69,7 +69,7 @@ class Chunk(NamedTuple):
 
     @property
     def height(self) -> int:
-        """How many rows it was made from, those left out included."""
+        """The number of rows it was made from, those left out included."""
         return self.rows.height + sum(count for (kind, _), count in self.met.items() if kind != "noted")
 
 
@@ -111,10 +111,10 @@ class Streamed:
     kind: Kind
     blocks: Callable[[], Iterator]  # anything with a `share`
     parse: Callable[..., Chunk]  # of one block
-    expected: str  # what a line should look like
+    expected: str  # the expected form of a line
     on_bad_line: OnBadLine = "error"
     own_relations: tuple[Relation, ...] = ()  # those that triples may have besides the project's
-    needs_phrases: bool = False  # read whole, an unknown relation is as a bad line
+    needs_phrases: bool = False  # read whole, an unknown relation counts as a bad line
     files: tuple[Path, ...] = ()  # of a folder, those that are read
 
     @property
@@ -125,14 +125,14 @@ class Streamed:
 
     @cached_property
     def digest(self) -> str:
-        """The hash of the file, or of those of the folder."""
+        """The hash of the file, or of the folder's files."""
         if not self.files:
             return sha256_of(self.path)
         return hashlib.sha256("".join(f"{file.name} {sha256_of(file)}\n" for file in self.files).encode()).hexdigest()
 
     def chunks(self, finished: Callable[[int], bool] = lambda _: False) -> Iterator[tuple[int, float, Chunk | None]]:
-        """Each chunk's number, the share of the file read with it, and the chunk; None in place of one that is
-        finished, which costs no parsing."""
+        """Yield each chunk's number, the share of the file read with it, and the chunk; None in place of a finished
+        one, which is not parsed."""
         for number, block in enumerate(self.blocks()):
             yield number, block.share, None if finished(number) else self.parse(block)
 
@@ -166,22 +166,19 @@ def check_relations(path: Path, met: Met, own: Sequence[Relation] = ()) -> None:
     """Raise MitigateError for relations without a phrase, with their counts and the file that would give them one."""
     unknown = {name: count for (kind, name), count in met.most_common() if kind == "relation"}
     if unknown:
-        known, total = with_own(own), sum(unknown.values())
+        phrased, total = list(with_own(own)), sum(unknown.values())
         has = "has" if total == 1 else "have"
-        named = ", ".join(f"{name} {count:,}{_meant(name, known)}" for name, count in unknown.items())
+        near = {name: get_close_matches(name, phrased, n=1, cutoff=0.8) for name in unknown}
+        meant = {name: f" (did you mean {names[0]}?)" if names else "" for name, names in near.items()}
+        named = ", ".join(f"{name} {count:,}{meant[name]}" for name, count in unknown.items())
         lines = "".join(f"\n  {name},...,..." for name in unknown)
         raise MitigateError(
             f"{path}: {counted(total, 'triple')} {has} a relation without a phrase: {named}. Write a file such "
             f"as\n  relation,phrase,neutral_phrase{lines}\nwith the words that stand between head and tail (a second "
             "wording, without a sentiment of its own, may stay empty), and give it with data.relations=FILE.csv; or "
             "leave such triples out with data.on_bad_line=skip. Relations with a phrase: "
-            f"{', '.join(known)}"
+            f"{', '.join(phrased)}"
         )
-
-
-def _meant(name: str, known: Iterable[str]) -> str:
-    near = get_close_matches(name, list(known), n=1, cutoff=0.8)
-    return f" (did you mean {near[0]}?)" if near else ""
 
 
 def given(path: str | None, data: str) -> Path:
@@ -192,7 +189,7 @@ def given(path: str | None, data: str) -> Path:
 
 
 def opened(resource: Streamed) -> Streamed:
-    """The resource, once a look at its first lines has shown that it is what it is taken for.
+    """The resource, after a check of its first lines.
 
     Raises MitigateError when none of them can be read."""
     chunk = resource.parse(next(resource.blocks()))
@@ -206,12 +203,12 @@ def opened(resource: Streamed) -> Streamed:
 
 
 def text_blocks(path: Path, quoted: bool = False, content: bytes | None = None) -> Iterator[Block]:
-    """A text file, gzipped or plain, cut at line ends; a byte order mark is left away.
+    """Yield the blocks of a text file, gzipped or plain, cut at line ends, without a byte order mark.
 
-    quoted: line ends inside double quotes do not count as such. content: what is read in place of the file. Of a line
-    that is longer than LONGEST and runs across the end of a block, the rest is left away: its length tells that it is
-    too long. Raises MitigateError for a file that is missing, empty, damaged, cut short, no text, or packed as no text
-    is."""
+    quoted: whether line ends inside double quotes do not count. content: the content in place of the file's. The rest
+    of a line that is longer than LONGEST and crosses the end of a block is dropped: its length shows that it is too
+    long. Raises MitigateError for a file that is missing, empty, damaged, cut short or not text, or whose packing ratio
+    excludes text."""
     first, read = 1, 0
     try:
         with path.open("rb") if content is None else io.BytesIO(content) as raw:
@@ -234,7 +231,7 @@ def text_blocks(path: Path, quoted: bool = False, content: bytes | None = None) 
 
 
 def _rest_of_record(file: BinaryIO, piece: bytes, quoted: bool) -> Iterator[bytes]:
-    """The rest of the last line, and with `quoted` the lines up to the quote that closes its field."""
+    """Yield the rest of the last line, and with `quoted` the lines up to the quote that closes its field."""
     rest = _rest_of_line(file)
     yield rest
     is_within = quoted and (piece.count(b'"') + rest.count(b'"')) % 2
@@ -246,7 +243,7 @@ def _rest_of_record(file: BinaryIO, piece: bytes, quoted: bool) -> Iterator[byte
 
 
 def _rest_of_line(file: BinaryIO) -> bytes:
-    """The line's rest, of one that is too long no more than shows it."""
+    """The rest of a line; for one that is too long only as much as shows it."""
     rest = file.readline(LONGEST + 1)
     if len(rest) > LONGEST and not rest.endswith(b"\n"):
         more = rest
@@ -266,7 +263,7 @@ def split(block: Block, met: Met) -> list[bytes]:
 
 
 def bad(met: Met, places: Iterable[str], more: int = 0) -> None:
-    """Count bad lines: the first few by what is wrong with them, with file and line, the others by their number."""
+    """Count bad lines: the first few by their fault, with file and line, the others by their number."""
     shown = sum(1 for kind, what in met if kind == "bad line" and what)
     for place in places:
         shown += 1

@@ -1,5 +1,5 @@
-"""One file of triples in ConceptNet's formats: `relation<TAB>head<TAB>tail`, in training files optionally a
-score behind, in dev and test files a 0/1 label. Real files have faults; each is named by file and line."""
+"""Files of triples in ConceptNet's formats: `relation<TAB>head<TAB>tail`, in training files optionally followed by a
+score, in dev and test files by a 0/1 label. Faults are named by file and line."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -78,13 +78,12 @@ def triples_chunk(
     own: Sequence[Relation] = (),
     blanks: bool = False,
 ) -> Chunk:
-    """The rows (row, head, relation, tail, perhaps split and valid) as TRIPLES; all valid and of split train where the
-    rows do not say. Case is folded, as in the harms paper, and repeats stay. Rows with a relation that has no phrase
-    are counted in `met`, as are training triples that are not valid; blank fields and unknown splits and labels are bad
-    lines.
+    """The rows (row, head, relation, tail, perhaps split and valid) as TRIPLES; by default all valid and of split
+    train. Case is folded, as in the harms paper, and repeats stay. Rows with a relation that has no phrase are counted
+    in `met`, as are training triples that are not valid; blank fields and unknown splits and labels are bad lines.
 
-    names: what relations of relations.csv are called in this resource, where that is not their name. own: relations
-    besides those. blanks: whether underscores stand for something that is left open ("buys ___"), and so stay."""
+    names: names of relations in this resource that differ from those of relations.csv. own: further relations. blanks:
+    whether underscores stand for something left open ("buys ___"), and so stay."""
     text = pl.col("head", "tail")
     plain = frame.with_columns(
         (text if blanks else text.str.replace_all("_", " ", literal=True)).str.strip_chars().str.to_lowercase(),
@@ -111,14 +110,14 @@ def triples_chunk(
 
 
 def _split(path: Path, rows: pl.DataFrame, met: Met) -> pl.DataFrame:
-    """The rows with their split by its name here."""
+    """The rows with the project's names of splits."""
     if "split" not in rows.columns:
         return rows.with_columns(split=pl.lit("train"))
     return _renamed(path, rows, "split", SPLITS, "; data.columns={split: null} takes no notice of the column", met)
 
 
 def _labelled(path: Path, rows: pl.DataFrame, met: Met) -> pl.DataFrame:
-    """The rows with their labels, but for training triples that are not valid."""
+    """The rows with their labels, without training triples that are not valid."""
     if "valid" not in rows.columns:
         return rows.with_columns(valid=pl.lit(True))
     known = _renamed(path, rows, "valid", LABELS, " (1: a valid triple)", met)

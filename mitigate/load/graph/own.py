@@ -1,4 +1,4 @@
-"""A graph of one's own: a folder with train, valid and test triples, or one file that is split here."""
+"""A user's graph: a folder with train, valid and test triples, or one file that is split here."""
 
 from collections.abc import Sequence
 from pathlib import Path
