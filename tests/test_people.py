@@ -13,6 +13,7 @@ import pytest
 import torch
 from classifier_data import write_crowd
 from command import apart
+from huggingface_hub import ModelCard
 from small_models import save_llama
 from torch.nn.functional import normalize
 from transformers import AutoModelForCausalLM
@@ -284,7 +285,7 @@ def test_the_recipe_leaves_heads_their_accuracy_and_their_cards(tmp_path: Path) 
     assert json.loads((folder / "people_valid_figures.json").read_text())["validity"][0]["statements"] == 12
     for name in ("crowd2", "crowd_lm"):
         assert {"source", "category", "sensitivity"} <= set(pl.read_csv(folder / name / "accuracy.csv").columns)
-        assert (folder / name / "README.md").read_text().startswith("---\nlicense:")
+        assert ModelCard((folder / name / "README.md").read_text()).data.eval_results
     assert len(Crowd2(folder / "crowd2")(["this person is lazy"]).label) == 1
     assert len(CrowdLM(folder / "crowd_lm", str(tmp_path / "model"))(["this person is lazy"]).label) == 1
     of_validity = [f"recipe.validity.base={tmp_path / 'model'}", "recipe.validity.half=first"]

@@ -53,7 +53,7 @@ def same(one: Any, other: Any) -> bool:
 @pytest.mark.parametrize(
     ("save", "settings", "asked", "text", "card"),
     [
-        (save_neox, ["model=hf", "model.relation=token"], "<IsA>", "lawyer <IsA>", 'base_model: "'),
+        (save_neox, ["model=hf", "model.relation=token"], "<IsA>", "lawyer <IsA>", "base_model: base"),
         (save_bart, ["model=seq2seq", "model.prompt=gen"], "IsA", "lawyer IsA [GEN]", '("lawyer CapableOf [GEN]"'),
     ],
     ids=["causal", "seq2seq"],

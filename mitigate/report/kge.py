@@ -12,10 +12,10 @@ import polars as pl
 
 from mitigate import metrics as keys
 from mitigate.metrics import Metric, kge_key, metric
-from mitigate.report import legend
 from mitigate.report.html import Page, render_page
 from mitigate.report.kge_plots import null_strip, scatter
 from mitigate.report.legend import number
+from mitigate.report.reasons import measured
 from mitigate.report.run_figures import Picture
 from mitigate.report.table import Cell, Column, Table, as_text, text, with_bounds
 from mitigate.runs import files
@@ -167,7 +167,7 @@ CERTAINTY = (
 
 def _certainty_table(metrics: Mapping[str, Any]) -> Table:
     def value(row: Metric) -> Cell:
-        cell = _measured(metrics, row.key, row.decimals)
+        cell = measured(metrics, row.key, row.decimals)
         return cell._replace(text=f"{cell.text} %") if row.unit == "percent" else cell
 
     return Table(
@@ -200,7 +200,7 @@ def _prediction_table(results: Results) -> Table:
     """Figures before and after a mitigation."""
 
     def variant(name: str) -> Column:
-        return Column(TITLES[name], lambda row: _measured(results.metrics, key_of(row.key, name), decimals(row)))
+        return Column(TITLES[name], lambda row: measured(results.metrics, key_of(row.key, name), decimals(row)))
 
     return Table(
         "Mean over trainings, with its 95 % interval. Percentages and percentage points, unless a figure is a rank, a "
@@ -214,11 +214,6 @@ def _prediction_table(results: Results) -> Table:
 def decimals(row: Metric) -> int:
     """Of a figure on a page of embeddings."""
     return 3 if row.key == keys.KGE_MRR else row.decimals
-
-
-def _measured(metrics: Mapping[str, Any], key: str, decimals: int) -> Cell:
-    bounds_shown = legend.interval(metrics, key, decimals)
-    return Cell(number(metrics.get(key), decimals), [bounds_shown] if bounds_shown else [])
 
 
 def key_of(key: str, variant: str) -> str:
@@ -274,7 +269,7 @@ def console(metrics: Mapping[str, Any], professions: pl.DataFrame, names: Sequen
     for variant, title in TITLES.items():
         if key_of(keys.KGE_MRR, variant) in metrics:
             rows[title] = [(metric(key).named, key_of(key, variant)) for key in BEFORE_AND_AFTER]
-    value = Column("", lambda row: _measured(metrics, row[1], keys.parse(row[1]).metric.decimals))
+    value = Column("", lambda row: measured(metrics, row[1], keys.parse(row[1]).metric.decimals))
     change = Column("change", "change", show=4)
     people = [Column(name[:12], column) for name, column in zip(names, ("of_a", "of_b"), strict=True)]
     ends = [
@@ -285,8 +280,8 @@ def console(metrics: Mapping[str, Any], professions: pl.DataFrame, names: Sequen
 
 
 def _with_interval(metrics: Mapping[str, Any], key: str, decimals: int = 2) -> str:
-    value, bounds = number(metrics.get(key), decimals), legend.interval(metrics, key, decimals)
-    return f"{value} {bounds}" if bounds else value
+    cell = measured(metrics, key, decimals)
+    return " ".join([cell.text, *cell.below])
 
 
 def _pictures(results: Results) -> Iterator[Picture]:
