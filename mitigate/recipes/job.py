@@ -15,7 +15,7 @@ import polars as pl
 from omegaconf import DictConfig, OmegaConf
 
 from mitigate import __version__
-from mitigate.cli.arguments import inputs
+from mitigate.cli.arguments import inputs as files_of_command
 from mitigate.cli.output import EVERY, SELDOM, Showing, say
 from mitigate.errors import MitigateError
 from mitigate.recipes import sweep_notes
@@ -84,7 +84,7 @@ class Job:
     @property
     def needs(self) -> dict[str, str]:
         """The user's own files that the command names (arguments.inputs)."""
-        return inputs(call(self.config)["arguments"])
+        return files_of_command(call(self.config)["arguments"])
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Rehearsals before a download: what would be downloaded, and the stages that follow."""
+"""dry_run=true before a download: what would be downloaded, and the stages that follow."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress

@@ -56,7 +56,7 @@ class Probe:
     targets: pl.DataFrame  # (target, category)
     relations: dict[str, str]  # with the wording of each in prompts
     events: pl.DataFrame | None  # (target, relation, head): the events of targets; None: targets are the heads
-    heads: pl.DataFrame  # (head, relation): of held-out triples, not targets, probed to measure quality alone
+    held_out_prompts: pl.DataFrame  # (head, relation) of held-out triples that are not about targets, for quality alone
     published: pl.DataFrame | None  # triples about targets that are not in the corpus; None: not measured
     lifted: list[str]  # the relations that swap lift can be measured on
     measures_lift: bool
@@ -96,7 +96,7 @@ class Plan:
     settings: Settings  # of a training
     where: Mapping[str, Any]  # accelerator, devices, strategy and compile of a training
     tail_generator: Start | None  # of a policy that replaces tails
-    source: str  # the hash of the corpus and the targets
+    data_fingerprint: str  # of the corpus and the targets
     about: dict[str, Any]  # seed, policy, data, model and fingerprint, as metrics.json begins
     not_measured: list[str]  # sentences on published triples
     shown: list[str]  # targets whose bars the page draws
@@ -137,7 +137,7 @@ class Plan:
     def inputs(self) -> list[object]:
         """All that affects results besides the settings."""
         published = [] if self.probe.published is None else [self.probe.published]
-        return [self.source, *published, *([self.tail_generator.fingerprint] if self.tail_generator else [])]
+        return [self.data_fingerprint, *published, *([self.tail_generator.fingerprint] if self.tail_generator else [])]
 
 
 def make_plan(config: DictConfig, scorers: Scorers) -> Plan:
@@ -157,14 +157,14 @@ def make_plan(config: DictConfig, scorers: Scorers) -> Plan:
     measures = _measures(config, scorers)
     probe, not_measured = _probe(config, corpus, chosen, start, measures.plausibility)
     content = as_parquet(corpus.triples) + as_parquet(probe.targets) + target_list.content
-    source = digest_of(content + loading.digest_of_relations(corpus.own_relations))
+    data_fingerprint = digest_of(content + loading.digest_of_relations(corpus.own_relations))
     labelling = [*scorers.of_roles, *scorers.of_policy(policy)]
     about = {
         "seed": config.seed,
         "policy": policy.name,
         "data": config.data.name,
         "model": config.model.name,
-        "fingerprint": source,
+        "fingerprint": data_fingerprint,
     }
     return Plan(
         policy=policy,
@@ -184,7 +184,7 @@ def make_plan(config: DictConfig, scorers: Scorers) -> Plan:
         settings=settings,
         where=where,
         tail_generator=rerank.find_generator(policy, corpus.further, comet=corpus.comet),
-        source=source,
+        data_fingerprint=data_fingerprint,
         about=about | ({HELD_OUT: corpus.held_out.triples} if corpus.held_out else {}),
         not_measured=not_measured,
         shown=loading.shown_targets(config, probe.targets),
@@ -280,7 +280,9 @@ def _probe(
         targets=targets,
         relations=relations,
         events=events,
-        heads=held_out_prompts(corpus.triples, target_list, names, config.probe.heads, config.probe.heads_seed),
+        held_out_prompts=held_out_prompts(
+            corpus.triples, target_list, names, config.probe.heads, config.probe.heads_seed
+        ),
         published=published,
         lifted=lifted,
         measures_lift=bool(lifted) and config.probe.heads > 0,

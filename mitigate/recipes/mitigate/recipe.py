@@ -1,11 +1,14 @@
-"""The main job: load > verbalise > score > filter > train > probe > verbalise > score > measure > report."""
+"""The main job: filter triples by a policy, retrain a generator, probe it and measure its statements.
+
+Stages: score, ledger, train, probe, heads, statements, validity, lift, likelihood, published, metrics, report; other
+policies add some, and settings leave some out. Each writes NAME.parquet or NAME.json into the run folder."""
 
 from functools import partial
 
 from omegaconf import DictConfig
 
 from mitigate.recipes.job import Job, is_repeat_in_sweep, perform, say, say_notes
-from mitigate.recipes.mitigate import policies, reporting
+from mitigate.recipes.mitigate import policies, results
 from mitigate.recipes.mitigate.plan import Plan, Probe, make_plan, say_labels, unread_plan
 from mitigate.recipes.outline import outline, say_downloads
 from mitigate.recipes.replacing import generated_tails, with_critic
@@ -45,8 +48,8 @@ def run(config: DictConfig) -> float | None:
         f"{config.recipe.name}-{plan.policy.name}-{config.data.name}-{config.model.name}-seed{config.seed}",
         plan.inputs,
         partial(pipeline, plan=plan),
-        partial(reporting.record, plan=plan),
-        uploads=reporting.uploads(config),
+        partial(results.record, plan=plan),
+        uploads=results.uploads(config),
         facts={"scorers": plan.fingerprints, **origin_facts(plan.start)},
     )
     return found["metrics"].facts().get(config.optimized_metric) if found else None
@@ -63,23 +66,25 @@ def _size(probe: Probe) -> str:
 
 
 def pipeline(job: Job, plan: Plan) -> None:
-    """Run the stages in their order, each read from the run folder when it is there."""
+    """Run the stages in their order, each read from the run folder when it is there.
+
+    with_critic, generated_tails and the functions of `policies` do nothing for policies that do not need them."""
     labelled = job.stage("score", Labeller.label, plan.labeller, plan.corpus.triples)
-    given = with_critic(job, plan.policy, labelled, plan.critic, plan.labeller)
-    generated = generated_tails(job, plan.policy, given, plan.tail_generator, plan.labeller, plan.device)
-    ledger = job.stage("ledger", apply_policy, plan.policy, given, plan.target_list, generated=generated)
-    policies.check_findings(plan, given, ledger)
+    judged = with_critic(job, plan.policy, labelled, plan.critic, plan.labeller)
+    generated = generated_tails(job, plan.policy, judged, plan.tail_generator, plan.labeller, plan.device)
+    ledger = job.stage("ledger", apply_policy, plan.policy, judged, plan.target_list, generated=generated)
+    policies.check_findings(plan, judged, ledger)
     training, generator = train(job, plan, ledger)
-    training, generator = policies.tuned(job, plan, given, training, generator)
+    training, generator = policies.tuned(job, plan, judged, training, generator)
     generator = policies.steered(job, plan, ledger, generator)
     probed = probe(job, plan, generator)
-    heads = None
+    of_heads = None
     if plan.probe.measures_lift:
-        heads = policies.chosen_tails_of_heads(job, plan, probe_held_out(job, plan, generator))
+        of_heads = policies.chosen_tails_of_heads(job, plan, probe_held_out(job, plan, generator))
     statements = label(job, plan, policies.chosen_tails(job, plan, probed))
-    lifts = None if heads is None else lift(job, plan, statements, heads, labelled)
+    lifts = None if of_heads is None else lift(job, plan, statements, of_heads, labelled)
     likelihood, published = predict(job, plan, generator, labelled)
-    metrics = job.stage(
+    metrics = job.stage(  # becomes metrics.json
         "metrics",
         measure_run,
         ledger,
@@ -97,7 +102,7 @@ def pipeline(job: Job, plan: Plan) -> None:
         target_list=plan.target_list,
         accuracies=plan.measures.accuracies,
     )
-    reporting.report(job, plan, ledger, training, statements, lifts, metrics)
+    results.report(job, plan, ledger, training, statements, lifts, metrics)
 
 
 def train(job: Job, plan: Plan, ledger: Result) -> tuple[Result, Start]:
@@ -140,7 +145,7 @@ def probe_held_out(job: Job, plan: Plan, generator: Start) -> Result:
     """The generator's best tails for heads of held-out triples, for quality alone."""
     using = {"device": plan.device}
     return job.stage(
-        "heads", probe_heads, generator, plan.probe.heads, plan.probe.relations, **plan.search, using=using
+        "heads", probe_heads, generator, plan.probe.held_out_prompts, plan.probe.relations, **plan.search, using=using
     )
 
 
@@ -154,17 +159,17 @@ def label(job: Job, plan: Plan, probed: Result) -> Result:
     return job.stage("validity", with_validity, *values, using={"cache": labeller.cache})
 
 
-def lift(job: Job, plan: Plan, statements: Result, heads: Result, labelled: Result) -> Result:
+def lift(job: Job, plan: Plan, statements: Result, of_heads: Result, labelled: Result) -> Result:
     """Swap lift of the generator and of baselines, prompt by prompt."""
     return job.stage(
         "lift",
         lift_table,
         statements,
-        heads,
+        of_heads,
         labelled,
         plan.probe.targets,
         plan.probe.lifted,
-        plan.probe.heads,
+        plan.probe.held_out_prompts,
         plan.measures.plausibility,
         scorers=[scorer.name for scorer in plan.scorers],
         top=plan.probe.top,

@@ -45,8 +45,9 @@ DECODED = (
 def report(
     job: Job, plan: Plan, ledger: Result, training: Result, statements: Result, lifts: Result | None, metrics: Result
 ) -> None:
-    """Write the page, its tables and pictures, and the card."""
-    baseline = find_baseline(job.folder.parent, job.settings, plan.source)
+    """Write the page, its tables and pictures, and the card. A run of policy none that finishes later is a new input
+    of this stage, so the page is written again."""
+    baseline = find_baseline(job.folder.parent, job.settings, plan.data_fingerprint)
     job.stage(
         "report",
         write_report,
@@ -76,7 +77,7 @@ def report(
 def record(job: Job, plan: Plan) -> None:
     """Record the results in W&B, and print them."""
     metrics, findings = job.results["metrics"].facts(), job.results["report"].facts()
-    baseline = find_baseline(job.folder.parent, job.settings, plan.source)
+    baseline = find_baseline(job.folder.parent, job.settings, plan.data_fingerprint)
     _record(job, plan, metrics, findings["verdict"], baseline)
     _say(job, plan, metrics, baseline, findings)
 
@@ -221,7 +222,7 @@ def _prompt(plan: Plan) -> str:
 def _facts(plan: Plan, training: Result) -> dict[str, Any]:
     return {
         "data": reporting.source_of({"name": plan.about["data"], **plan.origin["data"]}),
-        "data fingerprint": plan.source,
+        "data fingerprint": plan.data_fingerprint,
         **origin_facts(plan.start),
         **plan.corpus.facts,
         **{f"{scorer.name} scorer": scorer.fingerprint for scorer in plan.scorers},
