@@ -24,14 +24,14 @@ from benchmarks.experiment_effects import of_arm
 from benchmarks.experiment_plan import EXPERIMENTS, Arm, arms
 from benchmarks.experiment_row import read
 from benchmarks.experiment_tables import markdown, mean_of, p_of, percent
+from mitigate.measure.accepted_share import auc
 from mitigate.measure.comparison import holm
-from mitigate.measure.correction import Accuracy, share_error
-from mitigate.measure.validity import auc
+from mitigate.measure.misclassification import Accuracy, share_error
 from mitigate.runs.files import write
 from mitigate.score.people import PeopleValid
 from mitigate.tasks.people.figures import valid_apart, valid_votes
 from mitigate.tasks.people.training import half_of
-from mitigate.tasks.ratings.rated import read_with_quality
+from mitigate.tasks.ratings.paper_statements import read_with_quality
 from mitigate.triples import NEUTRAL
 
 ACCURACY = Path(__file__).with_name("plan2_valid.csv")

@@ -15,7 +15,7 @@ from hydra.utils import get_method
 from omegaconf import DictConfig, OmegaConf
 
 from mitigate import metrics
-from mitigate.cli import arguments, faults
+from mitigate.cli import arguments, hydra_errors
 from mitigate.cli import help as helping
 from mitigate.cli.output import complain, prepare_output, say
 from mitigate.errors import MitigateError
@@ -64,7 +64,7 @@ def _run(config: DictConfig) -> float | None:
     type or out of range."""
     arguments.use_folders(HydraConfig.get(), CONF)
     written: Any = OmegaConf.to_container(config, resolve=False)
-    faults.check_added(HydraConfig.get().overrides.task, HydraConfig.get().runtime.choices, written)
+    hydra_errors.check_added(HydraConfig.get().overrides.task, HydraConfig.get().runtime.choices, written)
     if missing := list(left_open(written)):
         described = {key: f" ({settings()[key].meaning})" for key in missing if key in settings()}
         examples = [f"{key}=...{described.get(key, '')}" for key in missing]
@@ -114,8 +114,8 @@ def cli() -> None:
         _main()
     except MitigateError as error:
         _end(str(error), 2)
-    except faults.FAULTS as error:
-        _end(faults.in_words(error, arguments.named_folders(sys.argv)), 2)
+    except hydra_errors.FAULTS as error:
+        _end(hydra_errors.in_words(error, arguments.named_folders(sys.argv)), 2)
     except OSError as error:
         reason = error.strerror if isinstance(error, PermissionError) else disk_fault(error)
         if not reason:

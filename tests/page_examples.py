@@ -8,9 +8,9 @@ import polars as pl
 import report_example
 
 from mitigate.measure import stories as measured
-from mitigate.measure.between_resources import representation, shares, side_by_side
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.profile import AGAINST
+from mitigate.measure.resource_differences import representation, shares, side_by_side
 from mitigate.report import audit, comparison, frames, kge, kge_comparison, page, ratings, resources, stories, survey
 from mitigate.report.pair import Moved
 from mitigate.report.profile import Profile

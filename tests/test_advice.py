@@ -22,7 +22,7 @@ from omegaconf import DictConfig, OmegaConf
 from recipe_commands import STATEMENTS, STORIES
 from small_models import save_gpt1, save_llama
 
-from mitigate.cli import faults
+from mitigate.cli import hydra_errors
 from mitigate.errors import MitigateError
 from mitigate.filter import apply
 from mitigate.probe.comet import check_search, find_devices
@@ -367,7 +367,7 @@ def _compose(settings: Sequence[str]) -> None:
         with initialize_config_dir(str(ROOT / "conf"), version_base=None):
             compose("config", list(settings))
     except HydraException as error:
-        raise MitigateError(faults.in_words(error)) from error
+        raise MitigateError(hydra_errors.in_words(error)) from error
 
 
 def _ledger(config: DictConfig) -> None:

@@ -17,8 +17,8 @@ from compared_runs import make_run, seal
 from mitigate.errors import MitigateError
 from mitigate.recipes.ask.output import completer, completions
 from mitigate.recipes.ask.recipe import read_line
-from mitigate.tasks.ask.answerable import find_relation
 from mitigate.tasks.ask.answers import Answers, open_run
+from mitigate.tasks.ask.run_index import find_relation
 
 RELATIONS = ["CapableOf", "Causes", "HasA", "HasProperty", "works_with"]
 QUESTION = ("head=lawyer", "relation=CapableOf")

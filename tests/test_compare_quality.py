@@ -15,7 +15,7 @@ from mitigate.report.comparison import Comparison, render
 from mitigate.report.reasons import not_compared, why_no_change, why_no_interval, why_no_p, why_not_fixed
 from mitigate.runs.finished import open_run
 from mitigate.tasks.compare import findings
-from mitigate.tasks.compare.compared import compare_runs
+from mitigate.tasks.compare.compare_runs import compare_runs
 from mitigate.tasks.compare.endpoints import HARMS, Endpoints, with_own_scorers
 from mitigate.tasks.compare.figures import harm_differences, moves
 from mitigate.tasks.compare.quality import _valid_shares, quality_differences

@@ -11,8 +11,8 @@ from command import apart
 from huggingface_hub import ModelCard
 
 from mitigate.errors import MitigateError
-from mitigate.load.crowd import RESOURCES
 from mitigate.load.frames import read_frames
+from mitigate.load.paper_ratings import RESOURCES
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.score.crowd import SHIPPED, Crowd
 from mitigate.tasks.crowd.accuracy import accuracy_table, as_metrics, one_rater, passed_table

@@ -25,7 +25,7 @@ from few_terms import use_few_terms
 from kept_runs import RUNS
 from recipe_commands import SMALL, arguments_of
 
-from mitigate.runs import fingerprints, sources
+from mitigate.runs import fingerprints, import_tracing
 from mitigate.runs.fingerprints import PACKAGE, digest_of_stage, reached, reached_by_stage
 from mitigate.runs.store import Run
 
@@ -181,13 +181,13 @@ def each_edit_is_noticed(outputs: Path, stages: list[Observed], monkeypatch: pyt
 
 def edit(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The file counts as edited. The edit changes no import, so what else was read of the sources stays."""
-    sources.digest_of_reached.cache_clear()
-    code, digest = sources._code, sources._digest_of_file
+    import_tracing.digest_of_reached.cache_clear()
+    code, digest = import_tracing._code, import_tracing._digest_of_file
     if file.suffix == ".py":
         other = ast.dump(ast.parse(file.read_text(encoding="utf-8") + "\nEDITED = True\n"))
-        monkeypatch.setattr(sources, "_code", lambda path: other if path == file else code(path))
+        monkeypatch.setattr(import_tracing, "_code", lambda path: other if path == file else code(path))
     else:
-        monkeypatch.setattr(sources, "_digest_of_file", lambda path: "edited" if path == file else digest(path))
+        monkeypatch.setattr(import_tracing, "_digest_of_file", lambda path: "edited" if path == file else digest(path))
 
 
 # One of each kind; which other files a stage reaches, test_fingerprints.py and the test above check without a process.

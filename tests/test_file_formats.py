@@ -11,8 +11,8 @@ import pytest
 
 from mitigate.errors import MitigateError
 from mitigate.load import any_triples, atomic, generations, genericskb, sentences
+from mitigate.load.file_format import layout_of
 from mitigate.load.graph import own as graph
-from mitigate.load.layout import layout_of
 from mitigate.load.sbic import read_annotations
 from mitigate.load.sentences import load_texts as texts
 from mitigate.load.stream import Met, Streamed

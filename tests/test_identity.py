@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from mitigate.load.identity import (
+from mitigate.load.identity_terms import (
     AXES,
     MASKED,
     NUMBERS,

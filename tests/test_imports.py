@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 RECORDS = {"runs.store", "runs.label_cache", "runs.status", "tracking.record", "tracking.dashboards"}
-BASE = {"words", "runs", "tracking", "data_tables", "errors", "learnt", "metrics", "settings", "triples"} | {
+BASE = {"words", "runs", "tracking", "package_data", "errors", "training_checks", "metrics", "settings", "triples"} | {
     "result_settings"
 }
 """The base layer; of its folders, RECORDS are a layer above."""
@@ -126,7 +126,7 @@ def test_imports_make_no_circle() -> None:
 
 SHARED = {
     *("scorer_accuracy", "instantiate", "comparing", "drop_rules", "job", "loading", "sweep_notes", "rated_scorers"),
-    *("outline", "replacing", "reporting", "scorers", "model_spec", "targets"),
+    *("before_download", "replacing", "reporting", "scorers", "model_spec", "targets"),
 }
 """Modules of recipes/ that recipes share; the others are recipes, or callbacks of a sweep."""
 

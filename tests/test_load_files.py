@@ -11,11 +11,11 @@ import pytest
 
 from mitigate.errors import MitigateError
 from mitigate.load import files, harms, sample
+from mitigate.load.conceptnet_format import read_triples
 from mitigate.load.lines import read_lines
 from mitigate.load.ratings import _table as read_ratings
 from mitigate.load.stream import text_blocks
 from mitigate.load.table import open_table
-from mitigate.load.triples_file import read_triples
 from mitigate.triples import TRIPLES
 from mitigate.words.relations import comet_relations
 from mitigate.words.targets import targets

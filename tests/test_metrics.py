@@ -16,7 +16,7 @@ from comparison_example import example_comparison
 
 from mitigate import metrics
 from mitigate.errors import MitigateError
-from mitigate.measure import harms, resource
+from mitigate.measure import audit_figures, harms
 from mitigate.metrics import Key, better, find, harm_key, metric, parse, quality_key, table, title
 from mitigate.report.brief import findings, quality_sentences
 from mitigate.triples import TEMPLATES
@@ -81,7 +81,7 @@ def test_a_further_scorer_has_all_metrics_by_rule_and_the_papers_their_names() -
         {"target": ["she", "he"], "category": "gender", "statements": [2, 4]}
         | {"prejudice": [50.0, 0.0], "favouritism": [0.0, 25.0], "neutral": [50.0, 75.0]}
     )
-    ours, papers = (resource.figures(tabled, name) for name in ("ngram", "sentiment"))
+    ours, papers = (audit_figures.figures(tabled, name) for name in ("ngram", "sentiment"))
     assert list(ours.values()) == list(papers.values())
     assert {(parse(key).metric.statistic, parse(key).metric.share) for key in ours} == {
         (parse(key).metric.statistic, parse(key).metric.share) for key in papers

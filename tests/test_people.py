@@ -27,7 +27,7 @@ from mitigate.tasks.people.figures import agreement, calibration_table, seen_val
 from mitigate.tasks.people.training import fitted, half_of, marks_of, rated_part, rows_of, save
 from mitigate.tasks.people.validity import with_people_valid, with_validity
 from mitigate.tasks.quality import people_figures
-from mitigate.tasks.ratings.rated import read_with_quality
+from mitigate.tasks.ratings.paper_statements import read_with_quality
 from mitigate.train import crowd as training
 from mitigate.train.crowd import Rows, calibrate
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, Labels

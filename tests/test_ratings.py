@@ -9,13 +9,13 @@ from omegaconf import OmegaConf
 
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy
-from mitigate.load.crowd import KNOWLEDGE, read_beside, read_crowd
+from mitigate.load.paper_ratings import KNOWLEDGE, read_beside, read_crowd
 from mitigate.load.ratings import LoadedRatings, read_answers
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes.audit.plan import rated_statements
 from mitigate.recipes.rated_scorers import format_drops
 from mitigate.tasks.policies.drop_rules import as_metrics, drop_rules, is_drop_rule
-from mitigate.tasks.ratings.rated import describe_rated, target_of
+from mitigate.tasks.ratings.paper_statements import describe_rated, target_of
 
 ITEMS = ["a1", "b2", "c3"]
 

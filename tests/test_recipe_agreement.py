@@ -8,7 +8,7 @@ import pytest
 from command import here
 
 from mitigate.errors import MitigateError
-from mitigate.load.crowd import FILTERED, KNOWLEDGE
+from mitigate.load.paper_ratings import FILTERED, KNOWLEDGE
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes.agreement import read
 from mitigate.recipes.rated_scorers import format_agreement, format_intervals

@@ -9,7 +9,7 @@ import pytest
 
 from mitigate.load import harms
 from mitigate.match import about_targets
-from mitigate.measure.resource import figures
+from mitigate.measure.audit_figures import figures
 from mitigate.measure.tally import per_target, tally
 from mitigate.recipes.audit import recipe as audit_recipe
 from mitigate.runs.label_cache import LabelStore

@@ -17,7 +17,7 @@ from compared_runs import UNTRUSTED, configured, edit, make_run, plan_of, seal
 from omegaconf import OmegaConf
 
 from mitigate.errors import MitigateError
-from mitigate.tasks.compare.compared import compare_runs
+from mitigate.tasks.compare.compare_runs import compare_runs
 from mitigate.tasks.compare.plan import ComparePlan, make_plan, read_compared
 from mitigate.tracking.record import NoTracking
 

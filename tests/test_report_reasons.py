@@ -9,9 +9,9 @@ import report_example
 from test_report_card import CARD
 
 from mitigate.measure import bootstrap
+from mitigate.measure.audit_figures import representation
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import disparity, neutral_metrics
-from mitigate.measure.resource import representation
 from mitigate.measure.uncertainty import as_bound, neutral_intervals
 from mitigate.report import card, legend, page, table, tables
 from mitigate.report.audit_tables import console as audit_console

@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 
 from mitigate.errors import MitigateError
-from mitigate.measure.between_resources import rank_correlation, representation, shares, side_by_side
 from mitigate.measure.bootstrap import mean_of
 from mitigate.measure.comparison import paired
 from mitigate.measure.coverage import coverage, per_target, worst
+from mitigate.measure.resource_differences import rank_correlation, representation, shares, side_by_side
 from mitigate.tasks.generators.likelihood import about_figures, published_file, read_published, target_triples
 from mitigate.words.target_list import list_of
 from mitigate.words.targets import choose_targets

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 import torch
 
-from mitigate.load.triples_file import read_triples
+from mitigate.load.conceptnet_format import read_triples
 from mitigate.runs.label_cache import LabelStore
 from mitigate.score.plausibility import SHIPPED, Plausibility, with_plausibility
 from mitigate.triples import Labels

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mitigate.errors import MitigateError
-from mitigate.serve.rules import RECIPES, SAFE, RefusedError, Rules, allowed
+from mitigate.serve.allowed_jobs import RECIPES, SAFE, RefusedError, Rules, allowed
 from mitigate.settings import settings
 
 CONF = Path(__file__).parents[1] / "conf"

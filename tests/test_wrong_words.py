@@ -12,7 +12,7 @@ from hydra._internal.utils import get_args_parser
 from hydra.errors import ConfigCompositionException, MissingConfigException, OverrideParseException
 from omegaconf import OmegaConf
 
-from mitigate.cli import faults
+from mitigate.cli import hydra_errors
 from mitigate.cli.arguments import WITH_A_VALUE, WITHOUT, named_folders, readable
 from mitigate.errors import MitigateError, did_you_mean, one_of
 from mitigate.metrics import parse
@@ -211,7 +211,7 @@ def test_a_setting_that_a_recipe_brings_along_names_that_recipe() -> None:
         assert keys
         for name in keys:
             error = ConfigCompositionException(f"Could not override '{name}'.")
-            assert faults.in_words(error).endswith(f"is a setting of another recipe; set recipe={recipe}")
+            assert hydra_errors.in_words(error).endswith(f"is a setting of another recipe; set recipe={recipe}")
 
 
 def test_an_error_of_the_projects_own_is_not_dressed_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,7 +256,7 @@ def missing(where: str, what: str, *allowed: str) -> MissingConfigException:
     ],
 )
 def test_errors_of_hydra_are_a_sentence(error: Exception, message: str) -> None:
-    assert message in faults.in_words(error, ["own/conf"] if "own/conf" in message else [])
+    assert message in hydra_errors.in_words(error, ["own/conf"] if "own/conf" in message else [])
 
 
 @pytest.mark.parametrize(

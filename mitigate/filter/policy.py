@@ -6,8 +6,8 @@ from functools import cache
 
 import polars as pl
 
-from mitigate.data_tables import rows_of
 from mitigate.errors import MitigateError, one_of
+from mitigate.package_data import rows_of
 from mitigate.result_settings import FORMER_ACTIONS, in_present_terms
 from mitigate.runs.fingerprints import SURROUNDING
 from mitigate.triples import TEMPLATES

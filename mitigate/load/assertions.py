@@ -10,10 +10,10 @@ from pathlib import Path
 
 import polars as pl
 
+from mitigate.load.conceptnet_format import ONE_END, OTHER_LANGUAGE, triples_chunk
 from mitigate.load.lines import LONGEST, TOO_LONG, OnBadLine, check
 from mitigate.load.stream import Block, Chunk, Met, Streamed, bad, given, opened, split, text_blocks
 from mitigate.load.table import open_table
-from mitigate.load.triples_file import ONE_END, OTHER_LANGUAGE, triples_chunk
 from mitigate.words.texts import counted
 
 EXPECTED = "edge URI<TAB>/r/Relation<TAB>/c/en/start<TAB>/c/en/end<TAB>{... weight ...}"

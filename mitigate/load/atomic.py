@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from mitigate.data_tables import rows_of
 from mitigate.errors import MitigateError
-from mitigate.load.layout import TABLES, layout_of
+from mitigate.load.conceptnet_format import triples_chunk
+from mitigate.load.file_format import TABLES, layout_of
 from mitigate.load.lines import OnBadLine, check
 from mitigate.load.stream import Chunk, Met, Streamed, given, opened
 from mitigate.load.table import Column, Table, open_table
-from mitigate.load.triples_file import triples_chunk
+from mitigate.package_data import rows_of
 from mitigate.triples import SPLITS
 from mitigate.words.events import Persons, check_persons, published_names, without_persons
 from mitigate.words.relations import Relation, relations

@@ -12,9 +12,9 @@ import polars as pl
 import pooch
 
 from mitigate.errors import MitigateError
+from mitigate.load.conceptnet_format import read_triples
 from mitigate.load.lines import OnBadLine
 from mitigate.load.stream import Loaded
-from mitigate.load.triples_file import read_triples
 from mitigate.runs.files import write
 
 FOLDER = "conceptnet100k"

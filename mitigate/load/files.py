@@ -11,7 +11,7 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.load.any_triples import columns_of
-from mitigate.load.layout import layout_of
+from mitigate.load.file_format import layout_of
 from mitigate.load.lines import OnBadLine, check, check_once, report_faults
 from mitigate.load.stream import Loaded
 from mitigate.load.table import read_table

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.layout import Layout, layout_of
+from mitigate.load.file_format import Layout, layout_of
 from mitigate.load.table import Column, read_table
 from mitigate.settings import LONGEST_NAME, NAME
 from mitigate.words.relations import Relation, spellings, spelt

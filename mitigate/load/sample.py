@@ -5,8 +5,8 @@ from importlib.resources import as_file, files
 
 import polars as pl
 
+from mitigate.load.conceptnet_format import read_triples
 from mitigate.load.stream import Loaded
-from mitigate.load.triples_file import read_triples
 
 SPLITS = {"train.txt": "train", "dev1.txt": "dev", "dev2.txt": "dev2", "test.txt": "test"}
 

@@ -19,7 +19,7 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.layout import TABLES, layout_of
+from mitigate.load.file_format import TABLES, layout_of
 from mitigate.load.table import Column, read_table
 from mitigate.triples import SPLITS
 from mitigate.words.frames import CHOICES

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.layout import ENDINGS, Layout, elements, layout_of, schema_of
+from mitigate.load.file_format import ENDINGS, Layout, elements, layout_of, schema_of
 from mitigate.load.lines import (
     LONGEST,
     OPEN,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from mitigate.measure import resource
+from mitigate.measure import audit_figures
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import POLARISED, counts, overall_and_categories
 from mitigate.metrics import (
@@ -64,7 +64,10 @@ def by_kind(
 
     table: the result of tally.per_target. kinds: target -> kind."""
     of_kinds = table.with_columns(category=pl.col("target").replace_strict(kinds))
-    found = {**resource.figures(of_kinds, scorer), **resource.intervals(of_kinds, scorer, clusters, bootstrap)}
+    found = {
+        **audit_figures.figures(of_kinds, scorer),
+        **audit_figures.intervals(of_kinds, scorer, clusters, bootstrap),
+    }
     found |= counts(of_kinds)
     names = [kind for kind, _ in overall_and_categories(of_kinds) if kind]
     ends = tuple(with_part("", kind) + end for kind in names for end in ENDS)

@@ -13,8 +13,8 @@ import polars as pl
 from omegaconf import DictConfig
 
 from mitigate.filter import Policy
-from mitigate.load.crowd import FILTERED, RESOURCES, rated_sets
 from mitigate.load.files import root_with
+from mitigate.load.paper_ratings import FILTERED, RESOURCES, rated_sets
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes import rated_scorers
 from mitigate.recipes.job import Job, perform, say, say_notes
@@ -26,7 +26,7 @@ from mitigate.tasks.caveats import same_sources
 from mitigate.tasks.crowd.training import label_unseen
 from mitigate.tasks.policies.drop_rules import as_metrics, drop_rules
 from mitigate.tasks.ratings import agreement as rating_agreement
-from mitigate.tasks.ratings.rated import read_rated
+from mitigate.tasks.ratings.paper_statements import read_rated
 from mitigate.triples import ROLES, LabelCache, Scorer
 
 HELD_OUT = ("keyword", "ngram")

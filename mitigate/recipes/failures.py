@@ -58,7 +58,7 @@ class Failures(Callback):
         if here and len(_failed(config)) == config.hydra.sweeper.get("n_trials"):
             self.on_multirun_end(config)  # now: an optimiser without results raises an error of its own
 
-    def on_multirun_end(self, config: DictConfig, others: str = "the others are done, and ", **kwargs: Any) -> None:
+    def on_multirun_end(self, config: DictConfig, others: str = "the others are done; ", **kwargs: Any) -> None:
         """Print the failures once more. Of a callback's errors, Hydra passes on SystemExit alone.
 
         others: a clause about the other jobs."""

@@ -12,13 +12,13 @@ from omegaconf import DictConfig
 
 from mitigate import verbalise
 from mitigate.filter import Policy, check_relations
+from mitigate.load.conceptnet_format import Loaded
 from mitigate.load.stream import Streamed
-from mitigate.load.triples_file import Loaded
 from mitigate.probe.comet import find_devices
 from mitigate.recipes import reporting
+from mitigate.recipes.before_download import say_downloads
 from mitigate.recipes.job import Job, perform, say, say_notes
 from mitigate.recipes.loading import load_data, read_target_list
-from mitigate.recipes.outline import say_downloads
 from mitigate.recipes.replacing import CRITIC, generated_tails, with_critic
 from mitigate.recipes.scorers import Scorers, make_labeller, missing
 from mitigate.runs.fingerprints import digest_of_values

@@ -12,9 +12,9 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig, ListConfig
 
 from mitigate.errors import MitigateError, did_you_mean
-from mitigate.runs import opened
-from mitigate.runs.sources import reached, users_module
-from mitigate.score.own import in_short
+from mitigate.runs import file_tracking
+from mitigate.runs.import_tracing import reached, users_module
+from mitigate.score.user_scorer import in_short
 
 NOT_ARGUMENTS = ("missing", "measures")  # keys for downloads, and for a scorer's role
 
@@ -37,7 +37,7 @@ def watch_modules(node: Any) -> list[str]:
     """The modules of a user's own that a part of the configuration names by `_target_`, at any depth; files that they
     open are recorded from now on, also while they are imported."""
     found = [module for target in targets_of(node) if (module := users_module(target))]
-    opened.watch(reached(*found).users)
+    file_tracking.watch(reached(*found).users)
     return found
 
 

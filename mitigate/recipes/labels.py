@@ -9,7 +9,7 @@ import polars as pl
 from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
-from mitigate.load.layout import TABLES
+from mitigate.load.file_format import TABLES
 from mitigate.load.sentences import STANDARD_INPUT
 from mitigate.load.sentences import load_texts as texts_of
 from mitigate.measure.agreement import CLASSES
@@ -18,10 +18,10 @@ from mitigate.recipes.loading import load_data, read_target_list
 from mitigate.recipes.scorers import Scorers, label_cache, make_labeller
 from mitigate.runs.files import elsewhere, write
 from mitigate.runs.fingerprints import digest_of_values
-from mitigate.runs.formats import FORMATS, table_bytes
+from mitigate.runs.table_export import FORMATS, table_bytes
 from mitigate.tasks.identity import COLUMN, identity_word_notices
 from mitigate.tasks.label import Labeller, label_statements, occlude
-from mitigate.tasks.labelling import count_labels, label_names
+from mitigate.tasks.label_columns import count_labels, label_names
 from mitigate.tasks.statements import long_texts
 from mitigate.triples import OTHER, Scorer
 from mitigate.words.texts import counted

@@ -21,7 +21,7 @@ from mitigate.tasks.crowd.accuracy import FILE
 from mitigate.tasks.crowd.training import Texts, read_texts
 from mitigate.tasks.people.figures import measure_polarity, measure_validity
 from mitigate.tasks.people.training import train_harm, train_validity
-from mitigate.tasks.ratings.rated import read_with_quality
+from mitigate.tasks.ratings.paper_statements import read_with_quality
 from models import hub, states
 
 MEASURES = VALIDITY, CROWD2, CROWD_LM = "people_valid", "crowd2", "crowd_lm"

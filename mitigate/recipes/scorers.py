@@ -16,7 +16,7 @@ from mitigate.recipes.instantiate import NOT_ARGUMENTS, build, watch_modules
 from mitigate.recipes.job import plain
 from mitigate.result_settings import called, role_scorers
 from mitigate.runs.label_cache import LabelStore
-from mitigate.score.own import OwnScorer
+from mitigate.score.user_scorer import OwnScorer
 from mitigate.score.workers import OnWorkers
 from mitigate.tasks.label import Labeller
 from mitigate.tasks.scorers import check_name, identified

@@ -66,9 +66,9 @@ def check(config: DictConfig) -> None:
 
 def service_of(config: DictConfig, outputs: Path) -> Any:
     """The settings and parts of the application."""
+    from mitigate.serve.allowed_jobs import Rules
     from mitigate.serve.app import Service
-    from mitigate.serve.asking import Models
-    from mitigate.serve.rules import Rules
+    from mitigate.serve.batching import Models
 
     settings = config.serve
     (conf,) = [source.path for source in HydraConfig.get().runtime.config_sources if source.provider == "main"]

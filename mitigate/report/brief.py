@@ -7,7 +7,6 @@ polarity of their own."""
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import sqrt
 
-from mitigate.learnt import no_conclusion
 from mitigate.metrics import (
     BASELINE_LIFTS,
     DROPPED,
@@ -25,6 +24,7 @@ from mitigate.metrics import (
 from mitigate.report import legend
 from mitigate.report.legend import BASELINES, TEMPLATE_NAMES, Metrics, interval, number
 from mitigate.report.table import Column, Table, as_text, text
+from mitigate.training_checks import no_conclusion
 
 LIFT, ON_NEUTRAL = quality_key(SWAP_LIFT), quality_key("perplexity", "neutral")
 PEOPLE = quality_key(PEOPLE_VALID, "neutral")

@@ -8,7 +8,6 @@ from typing import Any
 
 import polars as pl
 
-from mitigate.learnt import faults
 from mitigate.metrics import (
     ABOUT_BITS,
     ABOUT_PERPLEXITY,
@@ -37,6 +36,7 @@ from mitigate.report.reasons import keyed, measured, why, without_interval
 from mitigate.report.run_figures import GROUPS, Picture, firsts, gallery
 from mitigate.report.table import Cell, Column, Table, figures, text, with_bounds
 from mitigate.runs import files
+from mitigate.training_checks import faults
 from mitigate.triples import FAVOURITISM, PREJUDICE, TEMPLATES, label_columns
 
 MOST_LEAKS = 10  # relations named in the section on the templates

@@ -10,7 +10,6 @@ from typing import Any
 import polars as pl
 
 from mitigate import metrics as keys
-from mitigate.learnt import no_conclusion
 from mitigate.metrics import Share, harm_key
 from mitigate.report import audit as audits
 from mitigate.report import audit_tables, plots
@@ -25,6 +24,7 @@ from mitigate.report.reasons import measured
 from mitigate.report.run_figures import GROUPS, Picture
 from mitigate.report.table import Column, Table, figures, text
 from mitigate.runs import files
+from mitigate.training_checks import no_conclusion
 from mitigate.words.prompts import KINDS, templates
 from mitigate.words.texts import counted, without_folders
 

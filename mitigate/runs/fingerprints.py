@@ -1,5 +1,5 @@
 """Hashes of everything a result depends on: the code that a function reaches (sources), its arguments, and the identity
-of a user's own code (own_code)."""
+of a user's own code (user_code)."""
 
 import hashlib
 import inspect
@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mitigate.runs import opened
-from mitigate.runs.own_code import forget as forget
-from mitigate.runs.own_code import is_own, own, version_of
-from mitigate.runs.sources import DATA as DATA
-from mitigate.runs.sources import PACKAGE as PACKAGE
-from mitigate.runs.sources import Reached as Reached
-from mitigate.runs.sources import digest_of_reached, module_of
-from mitigate.runs.sources import reached as reached
+from mitigate.runs import file_tracking
+from mitigate.runs.import_tracing import DATA as DATA
+from mitigate.runs.import_tracing import PACKAGE as PACKAGE
+from mitigate.runs.import_tracing import Reached as Reached
+from mitigate.runs.import_tracing import digest_of_reached, module_of
+from mitigate.runs.import_tracing import reached as reached
+from mitigate.runs.user_code import forget as forget
+from mitigate.runs.user_code import is_own, own, version_of
 
 SEAL = "sha256"  # in a manifest and in the record of a stage: the hash of all other entries
 SURROUNDING = {"surrounding": True}
@@ -114,7 +114,9 @@ def read_by_own_code(function: object, values: object) -> dict[str, str]:
     """The files and folders that a user's own code in the function and its values has opened so far, with their
     hashes."""
     sources = list(reached_by_stage(function, values).users)
-    return opened.opened([*sources, *(path for part in parts_of(values) for path in getattr(part, "own_sources", ()))])
+    return file_tracking.opened(
+        [*sources, *(path for part in parts_of(values) for path in getattr(part, "own_sources", ()))]
+    )
 
 
 def fingerprint(made: object, *facts: object) -> str:

@@ -18,6 +18,7 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError
+from mitigate.runs.file_tracking import is_changed
 from mitigate.runs.files import PART, refuse_link, remove_parts, write, writing
 from mitigate.runs.fingerprints import (
     as_parquet,
@@ -29,8 +30,7 @@ from mitigate.runs.fingerprints import (
     read_by_own_code,
     sealed,
 )
-from mitigate.runs.opened import is_changed
-from mitigate.runs.own_code import say_not_reused
+from mitigate.runs.user_code import say_not_reused
 
 __all__ = ["as_parquet", "digest_of"]
 

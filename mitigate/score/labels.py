@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.runs.own_code import is_own
 from mitigate.runs.progress import progress
-from mitigate.score.own import OwnScorer, described, kept_by, key_of, own_errors_explained
+from mitigate.runs.user_code import is_own
+from mitigate.score.user_scorer import OwnScorer, described, kept_by, key_of, own_errors_explained
 from mitigate.triples import (
     FAVOURITISM,
     NEUTRAL,

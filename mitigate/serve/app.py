@@ -29,7 +29,8 @@ from mitigate import __version__
 from mitigate.errors import MitigateError
 from mitigate.serve import queue
 from mitigate.serve import schemas as shapes
-from mitigate.serve.asking import Asked, Batcher, BusyError, Models
+from mitigate.serve.allowed_jobs import RECIPES, RefusedError, Rules, allowed
+from mitigate.serve.batching import Asked, Batcher, BusyError, Models
 from mitigate.serve.dispatcher import Dispatcher
 from mitigate.serve.engines import Engine
 from mitigate.serve.engines.local import Local
@@ -38,7 +39,6 @@ from mitigate.serve.page import page
 from mitigate.serve.progress import shown
 from mitigate.serve.queue import FullError, Job
 from mitigate.serve.results import Results, UnknownError, differing, summary
-from mitigate.serve.rules import RECIPES, RefusedError, Rules, allowed
 from mitigate.serve.worker import last_lines, log_of
 from mitigate.settings import settings
 

@@ -14,7 +14,7 @@ from mitigate.measure.harms import EmptyTargets
 from mitigate.metrics import prefixed, with_scorer
 from mitigate.runs.finished import FinishedRun, open_run
 from mitigate.tasks.compare.run_groups import differing
-from mitigate.tasks.labelling import label_names
+from mitigate.tasks.label_columns import label_names
 from mitigate.triples import ROLES, TEMPLATES, label_columns
 from mitigate.words.target_list import PAPER, TargetList, list_of
 from mitigate.words.targets import as_targets

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mitigate.load.identity import identity_forms, identity_texts
+from mitigate.load.identity_terms import identity_forms, identity_texts
 from mitigate.measure.agreement import fold_other
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.identity import BY_TERM, FALSE_NEGATIVES, FALSE_POSITIVES, GAPS, LARGEST, by_term, summary
@@ -35,8 +35,8 @@ SHOWN = 3  # words of a notice
 
 
 def label_identity_terms(scorers: Sequence[Scorer], *, cache: LabelCache = NOTHING_CACHED) -> pl.DataFrame:
-    """Label every text of load.identity.identity_texts by each scorer: its label and strength. Unlike statements, texts
-    are labelled as they are: no demographic word is masked, except in the frames about "this person"."""
+    """Label every text of load.identity_terms.identity_texts by each scorer: its label and strength. Unlike statements,
+    texts are labelled as they are: no demographic word is masked, except in the frames about "this person"."""
     texts = identity_texts(MASK)
     for scorer in scorers:
         label, strength = label_columns(scorer.name, "paper")

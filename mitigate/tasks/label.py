@@ -8,8 +8,8 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.runs.fingerprints import SURROUNDING
+from mitigate.score.attributions import OCCLUSION, driving_words, occluded
 from mitigate.score.labels import NOTHING_CACHED, label_column, text_for, with_explanations, with_labels
-from mitigate.score.words import OCCLUSION, driving_words, occluded
 from mitigate.tasks.scorers import ENDINGS
 from mitigate.triples import LabelCache, Labels, Scorer, label_columns
 from mitigate.verbalise import MASK, Masking, check, mask_column, verbalise
@@ -128,7 +128,7 @@ def label_probed(
 
 def occlude(labels: pl.DataFrame, scorers: Sequence[Scorer], *, cache: LabelCache = NOTHING_CACHED) -> pl.DataFrame:
     """Label masked statements (masked) with one word left out at a time, by each scorer: scorer, and the columns of
-    score.words.OCCLUSION."""
+    score.attributions.OCCLUSION."""
     empty = pl.DataFrame(schema={"scorer": pl.String, **OCCLUSION})
     tables = [occluded(labels["masked"], scorer, cache).with_columns(scorer=pl.lit(scorer.name)) for scorer in scorers]
     return pl.concat([empty, *(table.select(empty.columns) for table in tables)])

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from mitigate.measure import quality, validity
+from mitigate.measure import accepted_share, quality
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.metrics import DISTINCT_TAILS, EMPTY_TAILS, PEOPLE_VALID, SHARED_TAILS, quality_key, relation_part
 from mitigate.triples import NEUTRAL, OTHER, ROLES, label_columns
@@ -108,7 +108,7 @@ def plausible_figures(
     """Percentages of probed statements that are accepted as plausible (judged_valid), with intervals over targets, for
     each of probed_parts and relation_parts."""
     parts = probed_parts(statements, scorers) | relation_parts(statements)
-    return validity.valid_metrics(statements, parts, target_list.clusters, intervals)
+    return accepted_share.valid_metrics(statements, parts, target_list.clusters, intervals)
 
 
 def people_figures(
@@ -120,7 +120,7 @@ def people_figures(
     """Percentages of probed statements that people would call valid, the mean of their probabilities (people_validity),
     with intervals over targets, for each of people_parts."""
     parts, key = people_parts(statements, scorers), partial(quality_key, PEOPLE_VALID)
-    return validity.valid_metrics(statements, parts, target_list.clusters, intervals, key, "people_validity")
+    return accepted_share.valid_metrics(statements, parts, target_list.clusters, intervals, key, "people_validity")
 
 
 def tail_figures(statements: pl.DataFrame, train: pl.DataFrame) -> dict[str, Any]:

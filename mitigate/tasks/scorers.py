@@ -13,8 +13,8 @@ import numpy as np
 from mitigate.errors import MitigateError, one_of
 from mitigate.metrics import harm_key
 from mitigate.runs.fingerprints import digest_of, digest_of_values
-from mitigate.runs.own_code import Own, is_own, name_of, own, version_of
-from mitigate.score.own import OwnScorer, in_short
+from mitigate.runs.user_code import Own, is_own, name_of, own, version_of
+from mitigate.score.user_scorer import OwnScorer, in_short
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, PROBED, ROLES, STATEMENTS, TRIPLES, Labels, Scorer
 
 __all__ = ["default_scorers", "make_scorer"]

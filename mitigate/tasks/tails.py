@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from mitigate.errors import MitigateError, one_of
-from mitigate.load.layout import layout_of
+from mitigate.load.file_format import layout_of
 from mitigate.load.table import Column, read_table
 from mitigate.probe.tails import GivenTails
 from mitigate.words.relations import Relation, spellings, spelt, with_own

@@ -9,8 +9,8 @@ from typing import Literal, get_args
 
 import polars as pl
 
-from mitigate.data_tables import rows_of
 from mitigate.errors import one_of
+from mitigate.package_data import rows_of
 from mitigate.words.relations import comet_relations, spelt
 
 PERSON = "this person"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from mitigate.data_tables import rows_of
+from mitigate.package_data import rows_of
 from mitigate.words.target_list import PAPER, TargetList
 from mitigate.words.targets import KINDS as KINDS
 from mitigate.words.word_forms import plain

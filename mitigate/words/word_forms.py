@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import polars as pl
 
-from mitigate.data_tables import rows_of
+from mitigate.package_data import rows_of
 
 LARGEST = 50_000  # characters of a pattern for polars, which refuses those that take more than 10 MiB
 BLANKS = " _-"

@@ -14,7 +14,7 @@ from mitigate.report.html import save
 from mitigate.runs.files import write
 from mitigate.tasks.audit.measures import beside_the_paper, notices
 from mitigate.tasks.audit.resource import Resource, sum_counts
-from mitigate.tasks.labelling import Labelling, per_target_tables, wordings
+from mitigate.tasks.label_columns import Labelling, per_target_tables, wordings
 from mitigate.tasks.statements import about_targets, choice, export
 from mitigate.words.target_list import TargetList
 

@@ -9,8 +9,8 @@ from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy
-from mitigate.load.crowd import crowd_files
 from mitigate.load.files import find_root
+from mitigate.load.paper_ratings import crowd_files
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import EmptyTargets
 from mitigate.recipes import loading, rated_scorers, reporting
@@ -20,8 +20,8 @@ from mitigate.runs.store import as_parquet, digest_of
 from mitigate.tasks.audit import read
 from mitigate.tasks.audit.resource import Resource, Texts, resource_of
 from mitigate.tasks.label import Labeller
-from mitigate.tasks.labelling import Labelling, labellings
-from mitigate.tasks.ratings.rated import read_rated
+from mitigate.tasks.label_columns import Labelling, labellings
+from mitigate.tasks.ratings.paper_statements import read_rated
 from mitigate.tasks.scorers import check_name
 from mitigate.triples import ROLES
 from mitigate.words.target_list import list_of

@@ -10,8 +10,8 @@ import polars as pl
 from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
-from mitigate.load.crowd import rated_sets
 from mitigate.load.files import find_root
+from mitigate.load.paper_ratings import rated_sets
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes.job import Job, perform, say, say_notes
 from mitigate.recipes.loading import named_targets, read_target_list

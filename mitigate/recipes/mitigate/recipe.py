@@ -7,10 +7,10 @@ from functools import partial
 
 from omegaconf import DictConfig
 
+from mitigate.recipes.before_download import outline, say_downloads
 from mitigate.recipes.job import Job, is_repeat_in_sweep, perform, say, say_notes
 from mitigate.recipes.mitigate import policies, results
 from mitigate.recipes.mitigate.plan import Plan, Probe, make_plan, say_labels, unread_plan
-from mitigate.recipes.outline import outline, say_downloads
 from mitigate.recipes.replacing import generated_tails, with_critic
 from mitigate.recipes.scorers import Scorers, missing
 from mitigate.runs.store import Result
@@ -22,7 +22,7 @@ from mitigate.tasks.generators.train import as_it_is, train_generator, trained
 from mitigate.tasks.label import Labeller
 from mitigate.tasks.people.validity import with_validity
 from mitigate.tasks.policies.filtered import apply_policy
-from mitigate.tasks.run import measure_run
+from mitigate.tasks.run_metrics import measure_run
 from mitigate.words.targets import notice_of_own
 from mitigate.words.texts import counted
 
@@ -70,12 +70,12 @@ def pipeline(job: Job, plan: Plan) -> None:
 
     with_critic, generated_tails and the functions of `policies` do nothing for policies that do not need them."""
     labelled = job.stage("score", Labeller.label, plan.labeller, plan.corpus.triples)
-    judged = with_critic(job, plan.policy, labelled, plan.critic, plan.labeller)
-    generated = generated_tails(job, plan.policy, judged, plan.tail_generator, plan.labeller, plan.device)
-    ledger = job.stage("ledger", apply_policy, plan.policy, judged, plan.target_list, generated=generated)
-    policies.check_findings(plan, judged, ledger)
+    triples = with_critic(job, plan.policy, labelled, plan.critic, plan.labeller)
+    generated = generated_tails(job, plan.policy, triples, plan.tail_generator, plan.labeller, plan.device)
+    ledger = job.stage("ledger", apply_policy, plan.policy, triples, plan.target_list, generated=generated)
+    policies.check_findings(plan, triples, ledger)
     training, generator = train(job, plan, ledger)
-    training, generator = policies.tuned(job, plan, judged, training, generator)
+    training, generator = policies.tuned(job, plan, triples, training, generator)
     generator = policies.steered(job, plan, ledger, generator)
     probed = probe(job, plan, generator)
     of_heads = None

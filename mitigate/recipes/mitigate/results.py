@@ -23,7 +23,7 @@ from mitigate.runs.store import Result
 from mitigate.tasks.generators.base_model import origin_facts
 from mitigate.tasks.generators.lift import by_relation as swap_lifts_by_relation
 from mitigate.tasks.harms import find_baseline, per_target_tables
-from mitigate.tasks.run import notices, unanswered, untrained_notices
+from mitigate.tasks.run_metrics import notices, unanswered, untrained_notices
 from mitigate.tasks.statements import long_texts
 from mitigate.tracking.charts import beside
 from mitigate.triples import label_columns

@@ -15,14 +15,14 @@ from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import EmptyTargets
 from mitigate.probe.comet import find_devices
 from mitigate.recipes import loading, model_spec, reporting
+from mitigate.recipes.before_download import Unread
 from mitigate.recipes.job import build, plain
-from mitigate.recipes.outline import Unread
 from mitigate.recipes.scorers import Scorers, make_labeller, missing
 from mitigate.runs.store import as_parquet, digest_of
 from mitigate.tasks.corpus import relations_in_training, triples_of
 from mitigate.tasks.generators.base_model import Start, origin_notices
 from mitigate.tasks.label import Labeller
-from mitigate.tasks.labelling import Labelling, labellings
+from mitigate.tasks.label_columns import Labelling, labellings
 from mitigate.tasks.stories.train import Sampling, check_tells
 from mitigate.tasks.targets import targets_of_statements, those_about
 from mitigate.train import launch

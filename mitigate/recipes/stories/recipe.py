@@ -8,8 +8,8 @@ import polars as pl
 from omegaconf import DictConfig
 
 from mitigate.recipes import reporting
+from mitigate.recipes.before_download import outline, say_downloads
 from mitigate.recipes.job import GROUPS, Job, may_record_texts, perform, say, say_notes
-from mitigate.recipes.outline import outline, say_downloads
 from mitigate.recipes.stories.page import write_report
 from mitigate.recipes.stories.plan import SAMPLING, Plan, Resource, make_plan, to_download, unread_plan
 from mitigate.report import audit_tables
@@ -17,7 +17,7 @@ from mitigate.runs.store import Result
 from mitigate.tasks.generators.base_model import Start, origin_facts, origin_notices
 from mitigate.tasks.generators.train import as_it_is
 from mitigate.tasks.label import Labeller
-from mitigate.tasks.labelling import wordings
+from mitigate.tasks.label_columns import wordings
 from mitigate.tasks.policies.filtered import apply_policy
 from mitigate.tasks.stories.measures import measure_stories
 from mitigate.tasks.stories.sentences import as_read, label_sentences

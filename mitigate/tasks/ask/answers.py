@@ -21,7 +21,7 @@ from mitigate.filter import Policy
 from mitigate.result_settings import called
 from mitigate.runs import finished as runs
 from mitigate.runs.finished import FinishedRun
-from mitigate.tasks.ask.answerable import Index
+from mitigate.tasks.ask.run_index import Index
 from mitigate.triples import Labels, Scorer
 from mitigate.verbalise import Masking
 from mitigate.words.relations import asked_with

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from mitigate.tasks.ask.answerable import find_relation
 from mitigate.tasks.ask.answers import Answers
+from mitigate.tasks.ask.run_index import find_relation
 
 
 class Question(NamedTuple):

@@ -7,13 +7,13 @@ from typing import Any, get_args
 import polars as pl
 
 from mitigate import metrics as keys
-from mitigate.measure import resource
+from mitigate.measure import audit_figures
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import EmptyTargets
 from mitigate.metrics import prefixed
 from mitigate.tasks.audit.resource import ABOUT_A_TARGET, ROWS, sum_counts
 from mitigate.tasks.caveats import few_targets, same_sources
-from mitigate.tasks.labelling import Labelling, per_target_tables
+from mitigate.tasks.label_columns import Labelling, per_target_tables
 from mitigate.words.target_list import PAPER, TargetList
 
 VARIANT = {"zero": keys.EMPTY_ZERO, "exclude": keys.EMPTY_EXCLUDE}
@@ -51,18 +51,18 @@ def harms(
     statements, as "empty_zero/..." or "empty_exclude/..."; and labels of all texts, if they were tallied."""
     tables = per_target_tables(tallied, columns, targets, empty_targets)
     clusters = target_list.clusters
-    found: dict[str, Any] = resource.representation(next(iter(tables.values())), clusters, intervals)
+    found: dict[str, Any] = audit_figures.representation(next(iter(tables.values())), clusters, intervals)
     for labels in columns:
         table = tables[labels.column]
-        of_scorer = resource.figures(table, labels.scorer)
-        of_scorer |= resource.intervals(table, labels.scorer, clusters, intervals)
-        of_scorer |= resource.of_all_texts(tallied, labels.column, labels.scorer)
+        of_scorer = audit_figures.figures(table, labels.scorer)
+        of_scorer |= audit_figures.intervals(table, labels.scorer, clusters, intervals)
+        of_scorer |= audit_figures.of_all_texts(tallied, labels.column, labels.scorer)
         found |= prefixed(of_scorer, labels.template)
     if found[keys.EMPTY_TARGETS]:
         (other,) = set(get_args(EmptyTargets)) - {empty_targets}
         with_other = per_target_tables(tallied, columns, targets, other)
         for labels in columns:
-            of_scorer = resource.figures(with_other[labels.column], labels.scorer)
+            of_scorer = audit_figures.figures(with_other[labels.column], labels.scorer)
             found |= prefixed(of_scorer, labels.template, VARIANT[other])
     return found
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import polars as pl
 
-from mitigate.measure.between_resources import OF_SECOND, rank_correlation, representation, shares
 from mitigate.measure.change import of_row
 from mitigate.measure.comparison import holm
+from mitigate.measure.resource_differences import OF_SECOND, rank_correlation, representation, shares
 from mitigate.metrics import TEMPLATE_PREFIX, Share, harm_key
 from mitigate.report import resources as page
 from mitigate.report.audit_tables import Wording

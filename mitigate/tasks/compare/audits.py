@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.measure.between_resources import side_by_side
+from mitigate.measure.resource_differences import side_by_side
 from mitigate.measure.tally import per_target
 from mitigate.metrics import TEMPLATE_PREFIX
 from mitigate.report.audit_tables import Wording

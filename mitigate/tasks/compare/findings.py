@@ -6,7 +6,6 @@ from typing import Any
 import polars as pl
 
 from mitigate import metrics
-from mitigate.learnt import no_conclusion
 from mitigate.report import comparison_brief
 from mitigate.report.examples import only_in
 from mitigate.report.pair import Moved, Pair
@@ -21,6 +20,7 @@ from mitigate.tasks.compare.quality import COSTS, OF_THE_PROBE
 from mitigate.tasks.compare.run_groups import Contrast
 from mitigate.tasks.compare.scorers import filtered_by
 from mitigate.tasks.quality import BY_LABEL
+from mitigate.training_checks import no_conclusion
 
 MOST_MOVED = 5  # up, and as many down
 FURTHER = (metrics.SWAP_LIFT, metrics.ABOUT_PERPLEXITY, metrics.ABOUT_BITS)

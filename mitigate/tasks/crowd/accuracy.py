@@ -13,12 +13,12 @@ import polars as pl
 from mitigate.filter import Policy
 from mitigate.filter.findings import polarised
 from mitigate.measure import confusion
+from mitigate.measure.accepted_share import valid_metrics
 from mitigate.measure.agreement import fold_other
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.correction import Accuracy, corrected_share, share_error, standard_error
 from mitigate.measure.harms import overall_and_categories
+from mitigate.measure.misclassification import Accuracy, corrected_share, share_error, standard_error
 from mitigate.measure.uncertainty import cluster_numbers
-from mitigate.measure.validity import valid_metrics
 from mitigate.metrics import ENDS, TEMPLATE_PREFIX, bounds, harm_key
 from mitigate.score.crowd import SHIPPED
 from mitigate.score.people import POLAR

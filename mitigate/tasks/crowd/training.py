@@ -14,7 +14,7 @@ from mitigate.runs.fingerprints import digest_of_values
 from mitigate.score.crowd import SHIPPED, Crowd
 from mitigate.score.labels import with_labels
 from mitigate.score.weights import native_dtype
-from mitigate.tasks.ratings.rated import read_rated
+from mitigate.tasks.ratings.paper_statements import read_rated
 from mitigate.train.crowd import Learnt, fit_heads
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, LabelCache
 from mitigate.verbalise import MASK

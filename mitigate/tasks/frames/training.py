@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from mitigate.runs.files import replacing_folder
-from mitigate.tasks.frames.forms import examples, learnable_choices, start_form
+from mitigate.tasks.frames.form_examples import examples, learnable_choices, start_form
 from mitigate.tasks.frames.posts import FOLDS, share_of
 from mitigate.train.frames import Settings, fit
 from mitigate.train.harness import Log

@@ -15,7 +15,7 @@ from mitigate.metrics import ADDED, DROPPED, KEPT, TRAINING_PASSES, TRAINING_STE
 from mitigate.report import datasheet
 from mitigate.report.datasheet import Datasheet
 from mitigate.runs import files
-from mitigate.runs.formats import table_bytes
+from mitigate.runs.table_export import table_bytes
 from mitigate.tasks.statements import long_texts
 from mitigate.triples import label_columns
 from mitigate.words.target_list import PAPER, TargetList

@@ -12,7 +12,7 @@ from mitigate.errors import MitigateError, did_you_mean
 from mitigate.runs.fingerprints import digest_of
 from mitigate.runs.finished import FinishedRun, folders, open_run, read_runs, short_names
 from mitigate.score.frames import FILE
-from mitigate.tasks.ask.answerable import Index
+from mitigate.tasks.ask.run_index import Index
 from mitigate.tasks.compare import scorers
 from mitigate.triples import label_columns
 from mitigate.verbalise import MASK

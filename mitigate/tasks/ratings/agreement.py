@@ -14,7 +14,7 @@ from mitigate.metrics import ENDS
 from mitigate.report.scorer_reliability import ALWAYS_NEUTRAL, KAPPA, PEOPLE, RESOURCES, paper
 from mitigate.score.labels import label_column, text_for, with_labels
 from mitigate.tasks.identity import identity_metrics, identity_summary
-from mitigate.tasks.ratings.rated import most_say
+from mitigate.tasks.ratings.paper_statements import most_say
 from mitigate.triples import NEUTRAL, ROLES, LabelCache, Scorer
 from models.heads import fold_of
 

@@ -12,11 +12,11 @@ import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.measure.drift import Drift, Votes, without_drift
+from mitigate.measure.rater_drift import Drift, Votes, without_drift
 from mitigate.measure.uncertainty import FEW_TARGETS
 from mitigate.metrics import ENDS
 from mitigate.runs.finished import open_run
-from mitigate.tasks.ratings.rated import target_of
+from mitigate.tasks.ratings.paper_statements import target_of
 from mitigate.words.relations import parse_sentence
 from mitigate.words.target_list import PAPER, TargetList
 from mitigate.words.targets import targets
@@ -124,7 +124,7 @@ def sides(
 
 
 def as_votes(sides: Sequence[pl.DataFrame]) -> list[Votes]:
-    """Return the sides as measure.drift takes them, relations numbered without gaps."""
+    """Return the sides as measure.rater_drift takes them, relations numbered without gaps."""
     relations = np.unique(pl.concat(sides)["relation"])
     return [
         Votes(

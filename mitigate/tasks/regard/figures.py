@@ -13,7 +13,7 @@ from mitigate.measure.bootstrap import Bootstrap
 from mitigate.score.regard import labels
 from mitigate.score.weights import native_dtype
 from mitigate.tasks.identity import identity_metrics, identity_summary, label_identity_terms, measure_identity_terms
-from mitigate.tasks.ratings.rated import target_of
+from mitigate.tasks.ratings.paper_statements import target_of
 from mitigate.tasks.regard.minilm import load_teacher
 from mitigate.tasks.scorers import make_scorer
 from mitigate.train.regard import part_of

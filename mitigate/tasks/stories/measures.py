@@ -12,7 +12,7 @@ from mitigate.measure.harms import POLARISED, EmptyTargets
 from mitigate.measure.stories import STORY
 from mitigate.measure.tally import tally
 from mitigate.tasks.audit import measures as audit
-from mitigate.tasks.labelling import Labelling, per_target_tables
+from mitigate.tasks.label_columns import Labelling, per_target_tables
 from mitigate.tasks.policies.filtered import training_figures
 from mitigate.tasks.statements import long_texts
 from mitigate.words.prompts import kind_of

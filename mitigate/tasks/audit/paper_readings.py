@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from mitigate.measure import harms, resource, tally
+from mitigate.measure import audit_figures, harms, tally
 from mitigate.metrics import REPRESENTATION, Share, Statistic, harm_key
 from mitigate.score.labels import label_column
 from mitigate.tasks.label import Labeller
@@ -67,7 +67,7 @@ def _figures(statements: pl.DataFrame, targets: pl.DataFrame, roles: Sequence[st
     found: dict[str, Any] = {}
     for role in roles:
         table = tally.per_target(tallied, role, targets, "zero")
-        figures = resource.figures(table, role)
+        figures = audit_figures.figures(table, role)
         found |= {key: figures[key] for key in _keys(role)}
         found |= {REPRESENTATION: harms.variance(table["statements"]), "statements": table["statements"].sum()}
         found |= {"targets": int((table["statements"] > 0).sum())}

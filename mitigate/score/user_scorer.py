@@ -10,10 +10,10 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from mitigate.errors import MitigateError
-from mitigate.runs import opened
+from mitigate.runs import file_tracking
 from mitigate.runs.fingerprints import digest_of_values
-from mitigate.runs.own_code import Own, is_own, name_of, say_fault
-from mitigate.runs.sources import is_users_file
+from mitigate.runs.import_tracing import is_users_file
+from mitigate.runs.user_code import Own, is_own, name_of, say_fault
 from mitigate.triples import LabelCache, Labels, Scorer
 
 OPTIONAL = ("reads", "each", "explain", "words", "relations")
@@ -54,8 +54,8 @@ class OwnScorer:
         if not self.own_sources or not isinstance(cache, KeepsOpened):
             return self.fingerprint
         for path in cache.opened(self.fingerprint):
-            opened.note(str(self.own_sources[0]), path)
-        files = opened.opened(self.own_sources)
+            file_tracking.note(str(self.own_sources[0]), path)
+        files = file_tracking.opened(self.own_sources)
         cache.note_opened(self.fingerprint, list(files))
         return digest_of_values(self.fingerprint, sorted(files.items()))
 

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from mitigate.score.labels import fault, label_column
-from mitigate.score.own import own_errors_explained
+from mitigate.score.user_scorer import own_errors_explained
 from mitigate.triples import FAVOURITISM, PREJUDICE, LabelCache, Labels, Scorer
 
 MOST = 1000  # texts of a classifier that are examined, each as many times as it has words

@@ -24,7 +24,7 @@ from mitigate.tasks.ask.answers import Answers
 from mitigate.tasks.ask.questions import all_targets, shared_relations
 from mitigate.tasks.identity import COLUMN
 from mitigate.tasks.label import label_statements
-from mitigate.tasks.labelling import label_names
+from mitigate.tasks.label_columns import label_names
 from mitigate.triples import OTHER, Scorer
 
 WORDS = {**CLASSES, OTHER: "other"}

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.runs import opened, sources
+from mitigate.runs import file_tracking, import_tracing
+from mitigate.runs.import_tracing import digest_of_reached, file_of, is_users, module_of, outside, reached, tree_of
 from mitigate.runs.progress import notice
-from mitigate.runs.sources import digest_of_reached, file_of, is_users, module_of, outside, reached, tree_of
 
 PACKAGES = {"mitigate", "models", "numpy", "polars", "hydra", "omegaconf", "typing_extensions"}
 """Packages that a followed source may import besides Python's own. Their names that read files are in UNSEEN."""
@@ -58,7 +58,7 @@ def own(*codes: Any, version: str | None = None) -> Own:
     if version is not None:
         return Own(("version", name_of(codes[0]), version), (), None)
     found = reached(*codes)
-    opened.watch(found.users)
+    file_tracking.watch(found.users)
     fault = _fault(codes, found.users)
     known_by = (digest_of_reached(found), *_installed(), *([_this_process()] if fault else []))
     return Own(known_by, found.users, fault)
@@ -147,7 +147,7 @@ def _this_process() -> str:
 
 def forget() -> None:
     """Clear all caches of sources, as in a new process."""
-    sources.forget()
-    opened.forget()
+    import_tracing.forget()
+    file_tracking.forget()
     _this_process.cache_clear()
     _notice_once.cache_clear()

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from mitigate.runs.sources import is_ours
+from mitigate.runs.import_tracing import is_ours
 
 EVENTS = frozenset({"open", "os.listdir", "os.scandir"})
 MISSING = "missing"

@@ -25,7 +25,7 @@ OURS = (f"{PACKAGE}{os.sep}", f"{PACKAGE.parent / 'models'}{os.sep}")  # a wheel
 NOT_FOLLOWED = {
     f"mitigate.{name}"
     for name in (
-        *("__main__", "runs.fingerprints", "runs.sources", "runs.own_code", "runs.opened"),
+        *("__main__", "runs.fingerprints", "runs.import_tracing", "runs.user_code", "runs.file_tracking"),
         *("errors", "runs.progress", "settings", "words.texts"),  # for display, without effect on results
         *("runs.files", "runs.store", "runs.label_cache", "runs.status"),  # storage of results
         *("tracking.record", "tracking.dashboards"),

@@ -8,9 +8,9 @@ from functools import cache
 import numpy as np
 import polars as pl
 
-from mitigate.data_tables import rows_of
 from mitigate.errors import MitigateError
 from mitigate.filter.policy import Policy
+from mitigate.package_data import rows_of
 from mitigate.words.target_list import PAPER, TargetList
 from mitigate.words.word_forms import ARTICLE, article, contains, spellings, with_plurals
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from mitigate.data_tables import rows_of
 from mitigate.metrics import DISTINCT_TAILS, NAMING_TARGET, STATEMENTS, STORIES, TARGETS, UNTOLD_STORIES, find
+from mitigate.package_data import rows_of
 
 Metrics = Mapping[str, Any]
 """A run's metrics.json."""

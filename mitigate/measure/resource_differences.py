@@ -10,10 +10,10 @@ import polars as pl
 from scipy import stats
 
 from mitigate.errors import MitigateError
+from mitigate.measure.audit_figures import SHARES, names
 from mitigate.measure.bootstrap import cluster_sums, mean_of
 from mitigate.measure.comparison import DIFFERENCES, mean_change, paired, row_of, variance_change
 from mitigate.measure.harms import overall_and_categories
-from mitigate.measure.resource import SHARES, names
 from mitigate.measure.uncertainty import cluster_numbers
 from mitigate.metrics import REPRESENTATION, harm_key, with_part
 
