@@ -137,7 +137,7 @@ class Form(nn.Module):
         return total
 
     def word_logits(self, hidden: Tensor) -> Tensor:
-        """Of the tokens that texts are made of: (rows, width) -> (rows, words)."""
+        """The logits of the tokens that texts are made of: (rows, width) -> (rows, words)."""
         return self.decoder.logits(hidden, self.allowed).float()
 
     def _laid_out(self, example: Example) -> LaidOut:
@@ -168,7 +168,7 @@ class Form(nn.Module):
         return found
 
     def save(self, folder: Path) -> None:
-        """Writes the decoder and tokenizer as AutoModelForCausalLM and AutoTokenizer read them, and form.json. With
+        """Write the decoder and tokenizer as AutoModelForCausalLM and AutoTokenizer read them, and form.json. With
         reads="left" `generate` continues a text as `fill_in` does; with "both" it does not."""
         self.decoder.save(folder, bos_token_id=self.start, eos_token_id=self.end, pad_token_id=self.encoding.pad)
         self.encoding.save(folder)

@@ -41,7 +41,7 @@ class Heads:
         return polar_columns(probabilities, self.threshold[head])
 
     def save(self, folder: Path) -> None:
-        """Writes the heads and the encoder that they are for."""
+        """Write the heads and the SHA-256 of the encoder that they are for."""
         folder.mkdir(parents=True, exist_ok=True)
         tensors = {"weight": self.weight, "bias": self.bias, "threshold": self.threshold}
         save_file({name: value.astype(np.float32) for name, value in tensors.items()}, folder / WEIGHTS)
@@ -103,7 +103,7 @@ class CrossFitted:
         return (folds[:, None] == np.arange(FOLDS)) | (folds < 0)[:, None]
 
     def save(self, folder: Path) -> None:
-        """Writes the heads in half precision, and what they are for."""
+        """Write the heads in half precision, and their facts."""
         folder.mkdir(parents=True, exist_ok=True)
         halves = {name: np.asarray(getattr(self, name), dtype=np.float16) for name in ("weight", "bias", "threshold")}
         save_file({**halves, "marks": self.marks, "marked": self.marked}, folder / WEIGHTS)
@@ -131,7 +131,7 @@ def fold_of(name: str) -> int:
 
 
 def hash_of(text: str) -> int:
-    """63 bits that stand for a text."""
+    """A hash of a text, 63 bits."""
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8]) >> 1
 
 

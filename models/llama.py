@@ -27,11 +27,11 @@ Multiply = Callable[[Tensor], Tensor]
 """Rows (rows, in) to (rows, out)."""
 
 Join = Callable[[Sequence[Any]], Multiply]
-"""Makes one for linear modules that read the same rows, whose outputs stand side by side."""
+"""A function that makes one for linear modules that read the same rows, whose outputs stand side by side."""
 
 
 def fits(model: Any) -> bool:
-    """Whether this module computes a model of transformers, or one with adapters."""
+    """Return whether this module computes a model of transformers, with adapters or without."""
     base = _base(model)
     if type(base) is not LlamaForCausalLM or base.device.type != "cpu":
         return False

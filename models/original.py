@@ -166,9 +166,9 @@ def _unpickle(path: Path) -> Any:
 
 
 def _is_program(path: Path) -> bool:
-    """Whether torch might take the file for a TorchScript program, and run it: a zip file with a member constants.pkl.
-    The name is looked for in all bytes, since a zip file can be made so that Python's reader of such files lists other
-    members than torch's."""
+    """Return whether torch might take the file for a TorchScript program, and run it: a zip file with a member
+    constants.pkl. The name is looked for in all bytes, since a zip file can be made so that Python's reader of such
+    files lists other members than torch's."""
     with suppress(OSError, ValueError), path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
         return content[: len(ZIP)] == ZIP and content.find(b"constants.pkl") >= 0
     return False

@@ -23,7 +23,7 @@ class States(Protocol):
     """A network that reads texts."""
 
     sha256: str
-    """Of the file of its weights, or of all files that decide what it reads."""
+    """The SHA-256 of the file of its weights, or of all files that decide its states."""
 
     def features(self, texts: Sequence[str]) -> np.ndarray:
         """(n, width) float32."""

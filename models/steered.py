@@ -15,7 +15,7 @@ from models.decoder import Decoder
 
 
 class Steered(nn.Module, ABC):
-    """A COMeT that is asked and decoded as it was, with another decoder or head. (A `Generator` of the probe.)
+    """A COMeT with another decoder or head and unchanged prompts and decoding. (A `Generator` of the probe.)
 
     A kind of it has `decoder`, what beam search runs; `head`, what proposes next tokens; and `logits`."""
 
@@ -37,7 +37,7 @@ class Steered(nn.Module, ABC):
         """From hidden states (rows, width) of the decoder those of the next token, (rows, vocab_size)."""
 
     def prompts(self, heads: Sequence[str], phrases: Sequence[str]) -> list[list[int]]:
-        """The tokens that it is asked with."""
+        """The tokens of each prompt."""
         return self.comet.prompts(heads, phrases)
 
     def tails(self, tails: Sequence[str]) -> list[list[int]]:

@@ -47,7 +47,8 @@ class TopTokens:
         return values.gather(1, best) - normaliser[:, None], tokens.gather(1, best)
 
     def _tiles(self, hidden: Tensor, rows: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Of each tile: the maxima of its blocks (rows, blocks) and its log-sum-exp (rows,), of the first rows."""
+        """Yield for each tile the maxima of its blocks (rows, blocks) and its log-sum-exp (rows,), of the first
+        rows."""
         for kept, product in zip(self.logits, self.products, strict=True):
             logits = product(hidden)[:rows]
             kept[:rows] = logits

@@ -38,7 +38,7 @@ class NgramClassifier:
         return result / result.sum(1, keepdims=True)
 
     def save(self, folder: Path) -> None:
-        """Writes the weights in half precision."""
+        """Write the weights in half precision."""
         folder.mkdir(parents=True, exist_ok=True)
         save_file({"weight": np.asarray(self.weight, dtype=np.float16), "bias": self.bias}, folder / WEIGHTS)
 
