@@ -14,7 +14,7 @@ from mitigate.serve.engines import Engine
 
 @dataclass
 class Dispatcher:
-    """Hands the jobs of a queue to an engine, `slots` at once."""
+    """A thread's loop that passes the jobs of a queue to an engine, `slots` at once."""
 
     path: Path
     slots: int
@@ -22,7 +22,8 @@ class Dispatcher:
     _stopped: threading.Event = field(default_factory=threading.Event)
 
     def step(self) -> int:
-        """Start what may be started; the number of jobs."""
+        """Start the jobs for which there is room, and have the engine see to the jobs in hand; return the number of
+        started jobs."""
         started = 0
         with queue.opened(self.path) as connection:
             while job := queue.claim(connection, name := uuid.uuid4().hex, self.slots):

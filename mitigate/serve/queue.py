@@ -50,7 +50,7 @@ CREATE INDEX IF NOT EXISTS by_state ON jobs (state, id);
 
 
 class FullError(MitigateError):
-    """As many jobs are queued as may be."""
+    """The error for a queue that is full."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _complete(connection: sqlite3.Connection) -> None:
-    """Gives a table made by an earlier version the columns that it lacks; two processes may do so at once."""
+    """Add the columns that a table made by an earlier version lacks; two processes may do so at once."""
     known = {row["name"] for row in connection.execute("PRAGMA table_info(jobs)")}
     for name, kind in ADDED.items():
         if name not in known:
@@ -197,7 +197,7 @@ def hand_over(connection: sqlite3.Connection, job: int, worker: str, handle: str
 
 
 def note_death(connection: sqlite3.Connection, job: int, worker: str) -> int:
-    """Count a death of the command; the number of them so far."""
+    """Count a death of the command; return the number so far."""
     with _changing(connection):
         connection.execute("UPDATE jobs SET deaths = deaths + 1 WHERE id = ? AND worker = ?", (job, worker))
         return int(connection.execute("SELECT deaths FROM jobs WHERE id = ?", (job,)).fetchone()["deaths"])
@@ -258,7 +258,7 @@ def place(connection: sqlite3.Connection, job: Job) -> int | None:
 
 
 def count(connection: sqlite3.Connection, state: State) -> int:
-    """How many jobs are in a state."""
+    """The number of jobs in a state."""
     return int(connection.execute("SELECT COUNT(*) AS n FROM jobs WHERE state = ?", (state,)).fetchone()["n"])
 
 

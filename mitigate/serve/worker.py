@@ -115,7 +115,8 @@ class Worker:
         self.is_found = False  # the run folder
 
     def work(self) -> None:
-        """Raises LostError when the job belongs to another worker."""
+        """Run the job's command, again after it was killed, until the job has ended. Raises LostError when the job
+        belongs to another worker."""
         self._wait_for_another()
         while True:
             if self._beat(now=True) == "cancel":
@@ -210,7 +211,7 @@ class Worker:
 
 
 class _Presses:
-    """Ends a process group, each signal when the one before has had its time."""
+    """The signals that end a process group, each sent when the previous one has had its time."""
 
     def __init__(self, group: Callable[[], int | None]) -> None:
         self.group = group

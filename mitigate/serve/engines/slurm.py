@@ -93,7 +93,8 @@ class Slurm:
         return str(job.job_id)
 
     def find(self, name: str) -> str | None:
-        """By what submitit keeps of each job that it has submitted, so SLURM is not asked. Not with kind="local"."""
+        """The handle of the job with this name, or None, from submitit's files on each submitted job, without a query
+        to SLURM. Not with kind="local"."""
         for script in self.folder.glob("*_submission.sh"):
             handle = script.name.removesuffix("_submission.sh")
             if handle not in self.names and (found := JOB_NAME.search(script.read_text(encoding="utf-8"))):
@@ -114,7 +115,7 @@ class Slurm:
             return DIED
 
     def stop(self, handle: str) -> None:
-        """By scancel."""
+        """End a job, by scancel."""
         self._job(handle).cancel(check=False)
 
     def _job(self, handle: str) -> Any:
