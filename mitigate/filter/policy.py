@@ -59,7 +59,7 @@ class Policy:
     action: str = "drop"
     # Give all targets of a category the same shares of prejudice and of favouritism, by weights.
     balance: bool = False
-    # Statements of a swapped one, itself included, with "swap".
+    # The most statements that "swap" makes of one, itself included.
     copies: int = 8
     # Relations whose statements "swap" acts on.
     swapped_relations: Sequence[str] = ()
@@ -71,7 +71,7 @@ class Policy:
     fitted: int = 20_000
     # "train" filters the training triples only; "all" filters dev and test too, as the paper did.
     splits: str = "train"
-    # Of the random controls' draws.
+    # Seed of the random controls and of the targets that "swap" draws.
     seed: int = 1
     # On the tails that the trained generator generates, in the scope or not. "rerank": of its `candidates` best tails
     # the neutral ones come first; "random_rerank" moves as many tails of each prompt, drawn by `seed`: its control.

@@ -22,8 +22,8 @@ class Dispatcher:
     _stopped: threading.Event = field(default_factory=threading.Event)
 
     def step(self) -> int:
-        """Start the jobs for which there is room, and have the engine see to the jobs in hand; return the number of
-        started jobs."""
+        """Start jobs up to `slots` at once, and have the engine see to the jobs in hand; return the number of started
+        jobs."""
         started = 0
         with queue.opened(self.path) as connection:
             while job := queue.claim(connection, name := uuid.uuid4().hex, self.slots):
