@@ -23,9 +23,9 @@ HEAD_TOKENS, RELATION_TOKENS, TAIL_TOKENS = 10, 5, 15
 
 
 Layout = Literal["packed", "comet"]
-"""Where the parts of a text are: one after the other, or in the fixed slots of the original (the relation at 10,
-the tail at 15), whose gaps are padding that nothing looks at. There, the first token of a tail is predicted from
-the last place of the relation's slot, padding or not."""
+"""The positions of a text's parts: one after the other, or in the fixed slots of the original (the relation at 10, the
+tail at 15), whose gaps are padding that no row attends to. There, the first token of a tail is predicted from the last
+place of the relation's slot, padding or not."""
 
 
 class Regimen(NamedTuple):

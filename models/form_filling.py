@@ -71,7 +71,7 @@ class _Growing:
         return (scores.softmax(-1) @ self.values[layer]).transpose(1, 2).flatten(0, 1)
 
     def grow(self) -> None:
-        """The next token looks at all that the last one did, and at itself."""
+        """Extend the mask by the next token, which attends to all that the last one did, and to itself."""
         self.bias = F.pad(self.bias[:, -1:], (0, 1))
 
     def keep(self, rows: Tensor) -> None:
@@ -172,7 +172,7 @@ class _Filling:
         self.attention.keep(where)
 
     def _write(self, number: int) -> None:
-        """One text field of all that go on. Texts that end wait, and read an end that counts once."""
+        """Write one text field of all continued texts. Texts that have ended wait, and read an end that counts once."""
         form = self.form
         waiting = np.zeros(len(self.rows), bool)
         for step in range(form.longest_text + 1):

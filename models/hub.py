@@ -1,4 +1,4 @@
-"""Models by their name on the Hugging Face hub, or in a folder of one's own."""
+"""Models by their name on the Hugging Face hub, or in a user's folder."""
 
 from pathlib import Path
 from typing import Any

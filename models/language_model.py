@@ -150,9 +150,9 @@ class LanguageModel(OfTransformers):
         gradient_checkpointing: bool = False,
         prompt: str | None = None,
     ) -> "LanguageModel":
-        """The model of a Hugging Face folder, in float32; a COMeT among them is asked as it was trained. An adapter is
-        added to its base's weights. lora: the fields of Adapters; None or rank 0: all weights would be trained. prompt:
-        one of PROMPTS; None: as it was trained.
+        """The model of a Hugging Face folder, in float32; a COMeT gets the prompts that it was trained with. An adapter
+        is added to its base's weights. lora: the fields of Adapters; None or rank 0: all weights would be trained.
+        prompt: one of PROMPTS; None: as it was trained.
 
         Raises ValueError where that cannot be done: no tokenizer's end token, no chat template, or another layout."""
         relation = regimen(folder, "packed", relation).relation

@@ -101,7 +101,7 @@ def _config(stored: dict[str, Tensor], dropout: float) -> DecoderConfig:
 
 
 def _of_block(stored: dict[str, Tensor], name: str) -> Tensor:
-    """Our tensor; their matrices are convolutions of width 1, (1, in, out)."""
+    """The decoder's tensor of this name; the original's matrices are convolutions of width 1, (1, in, out)."""
     _, number, module, parameter = name.split(".")
     weight, bias = _PARAMETERS.get(module, ("w", "b"))
     tensor = stored[f"transformer.h.{number}.{_BLOCK[module]}.{weight if parameter == 'weight' else bias}"]
@@ -123,8 +123,8 @@ def _encoding(vocab: dict[str, int], end: int, folder: Path) -> Encoding:
 
 
 class _Unpickler(pickle.Unpickler):
-    """Rebuilds tensors and plain data. Any other class, such as those of the original's options, becomes an empty
-    stand-in: nothing that the file names is run."""
+    """An unpickler that rebuilds tensors and plain data only. Any other class, such as those of the original's options,
+    becomes an empty stand-in: nothing that the file names is run."""
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) in _ALLOWED or (module == "torch" and name.isidentifier() and name.endswith("Storage")):

@@ -47,7 +47,7 @@ class PackedTrees:
 
 
 class HeldRows:
-    """The same among the rows that `packed.held` lists alone, so that other layers compute no others."""
+    """The attention of PackedTrees among the rows in `packed.held` alone, so that other layers compute no others."""
 
     def __init__(self, packed: "Packed") -> None:
         self.held, self.rows = packed.held, len(packed.tokens)
@@ -135,7 +135,7 @@ def _trees(prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> 
 
 
 def _fit(trees: Sequence[_Tree], size: int) -> list[list[_Tree]]:
-    """Bins of so many rows: each tree, the largest first, goes into the first bin that has enough left."""
+    """The bins of `size` rows: each tree, the largest first, goes into the first bin that has enough rows left."""
     bins: list[list[_Tree]] = []
     left: list[int] = []
     for tree in sorted(trees, key=lambda tree: -tree.rows):

@@ -1,6 +1,6 @@
-"""Drawing text from a language model so that what is said depends on the prompt's own chance alone, not on which other
-prompts are in the batch: one number in [0, 1) for each token to come is given beforehand, and `generate`, which then
-has nothing left to draw, looks up whose share of the probability it falls into."""
+"""Sampling of text from a language model so that a text depends on the prompt's own chances alone, not on the other
+prompts in the batch: one number in [0, 1) for each token to come is given beforehand, and `generate`, which then has
+nothing left to draw, looks up whose share of the probability it falls into."""
 
 from collections.abc import Sequence
 

@@ -100,8 +100,9 @@ class Seq2Seq(OfTransformers):
         lora: Mapping[str, Any] | None = None,
         gradient_checkpointing: bool = False,
     ) -> "Seq2Seq":
-        """The model of a Hugging Face folder, in float32; one that was trained here is asked as it was trained. An
-        adapter is added to its base's weights. lora, gradient_checkpointing: as LanguageModel.load takes them.
+        """The model of a Hugging Face folder, in float32; one that was trained here gets the prompts that it was
+        trained with. An adapter is added to its base's weights. lora, gradient_checkpointing: as LanguageModel.load
+        takes them.
 
         Raises ValueError where that cannot be done: no end token, no start token of the decoder, or another prompt."""
         prompt = prompt_of(folder, prompt, cls.PROMPTS)

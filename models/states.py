@@ -81,7 +81,7 @@ class Causal:
 
     @classmethod
     def shared(cls, folder: Path, dtype: torch.dtype, depth: float = 0.5) -> "Causal":
-        """As Encoder.shared."""
+        """The same network for all callers with the same arguments, as Encoder.shared."""
         return _shared((folder.resolve(), dtype, depth), lambda: cls(folder, dtype, depth))
 
     @torch.inference_mode()

@@ -1,4 +1,4 @@
-"""Generators that are trained already and whose probabilities of next tokens are changed: what all kinds share."""
+"""Trained generators with changed probabilities of next tokens: the common part of all kinds."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -30,11 +30,11 @@ class Steered(nn.Module, ABC):
 
     @abstractmethod
     def head(self, decoder: Decoder, rows: int) -> NextTokens:
-        """The function that proposes next tokens, for as many rows at most."""
+        """The function that proposes next tokens, for at most `rows` rows."""
 
     @abstractmethod
     def logits(self, hidden: Tensor) -> Tensor:
-        """From hidden states (rows, width) of the decoder those of the next token, (rows, vocab_size)."""
+        """The logits of the next token, (rows, vocab_size), by the decoder's hidden states (rows, width)."""
 
     def prompts(self, heads: Sequence[str], phrases: Sequence[str]) -> list[list[int]]:
         """The tokens of each prompt."""

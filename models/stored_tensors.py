@@ -1,5 +1,4 @@
-"""Facts and tensors of a folder, read so that a file that is absent, cut short or of another network is told by its
-name."""
+"""Facts and tensors of a folder; errors name a file that is absent, cut short or of another network."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -52,7 +51,7 @@ def check(path: Path, stored: Mapping[str, Tensor], needed: Iterable[str]) -> No
 
 
 def load_trained(network: Trained, path: Path) -> None:
-    """Loads the trained tensors of a file. Raises ValueError where it holds others, or of other shapes."""
+    """Load the trained tensors of a file. Raises ValueError where it holds others, or of other shapes."""
     stored, wanted = read(path), network.trained()
     shapes, expected = ({name: tensor.shape for name, tensor in each.items()} for each in (stored, wanted))
     if shapes != expected:

@@ -14,8 +14,8 @@ from torch.nn import functional as F
 from models.products import ROWS, filled
 
 STEP = 32
-"""Nodes by which trees grow. Keys of a part of the nodes would be copied in each layer where they are bfloat16, and
-softmax is twice as slow between multiples of this."""
+"""The number of nodes by which trees grow. Keys of a part of the nodes would be copied in each layer where they are
+bfloat16, and softmax is twice as slow between multiples of this."""
 
 Placed = Sequence[tuple[int, int]]
 """Tokens, each with its position."""

@@ -100,7 +100,7 @@ class Showing:
             self.bar = None
 
     def notice(self, message: str) -> None:
-        """Something a reader must know that does not stop the run."""
+        """Show a notice that does not stop the run."""
         say(f"  note: {message}")
 
 

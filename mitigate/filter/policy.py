@@ -163,7 +163,7 @@ class Policy:
 
     @property
     def own_action(self) -> Callable[[pl.DataFrame], pl.DataFrame] | None:
-        """The method `act` of a class of one's own."""
+        """The method `act` of a user's own class."""
         return getattr(self, "act", None)
 
     @property

@@ -34,7 +34,7 @@ Answer = TypeVar("Answer")
 
 
 class BusyError(MitigateError):
-    """More questions wait than may."""
+    """The error for more waiting questions than are allowed."""
 
 
 class Asked(NamedTuple):
@@ -46,8 +46,8 @@ class Asked(NamedTuple):
 
 
 class Batcher(Generic[Question, Answer]):
-    """Gathers questions and answers them together: `answer` takes at most `most` and returns as many answers, or the
-    fault of each. Raises BusyError when `waiting` questions wait."""
+    """A queue that gathers questions and answers them together: `answer` takes at most `most` and returns as many
+    answers, or the fault of each. Raises BusyError when `waiting` questions wait."""
 
     def __init__(
         self,
@@ -108,7 +108,8 @@ class _Open:
 
 
 class Models:
-    """Generators and scorers, loaded when they are asked. make_scorers: those that label texts. For one thread."""
+    """Generators and scorers, loaded when a question needs them; for one thread. make_scorers: builds the scorers that
+    label texts."""
 
     def __init__(self, make_scorers: Callable[[], list[Scorer]], idle: float) -> None:
         self.make_scorers = make_scorers

@@ -167,7 +167,7 @@ class Client:
 
 
 class UnreachableError(MitigateError):
-    """No service answers."""
+    """The error for an address where no service answers."""
 
 
 def _said(error: HTTPError) -> str:

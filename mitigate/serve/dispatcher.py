@@ -42,11 +42,11 @@ class Dispatcher:
                 self._stopped.wait(10 * self.engine.every)
 
     def start(self) -> threading.Thread:
-        """The same in a thread of its own."""
+        """Run in a new thread."""
         thread = threading.Thread(target=self.run, name="dispatcher", daemon=True)
         thread.start()
         return thread
 
     def stop(self) -> None:
-        """Start no more; what runs goes on."""
+        """Start no further jobs; running ones continue."""
         self._stopped.set()

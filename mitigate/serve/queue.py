@@ -78,7 +78,8 @@ class Job:
 
     @property
     def name(self) -> str:
-        """Its own, unlike its number, which a new queue in the place of a damaged one gives again."""
+        """The unique name of the job. Its number alone is not unique: a new queue in the place of a damaged one starts
+        again."""
         return f"{self.id}-{round(self.submitted * 1000)}"
 
 
@@ -168,7 +169,8 @@ def claim(connection: sqlite3.Connection, worker: str, slots: int, now: float | 
 
 
 def renew(connection: sqlite3.Connection, job: int, worker: str, now: float | None = None) -> Renewed:
-    """The worker's heartbeat: whether it is to go on, to cancel the job, or has lost it to another."""
+    """Renew the worker's lease of a job; return "go on", "cancel" for a job to cancel, or "lost" for one of another
+    worker."""
     with _changing(connection):
         changed = connection.execute(
             "UPDATE jobs SET lease = ? WHERE id = ? AND worker = ? AND state = 'running'",
@@ -250,7 +252,7 @@ def latest(connection: sqlite3.Connection, most: int = 100, state: State | None 
 
 
 def place(connection: sqlite3.Connection, job: Job) -> int | None:
-    """Its place among those queued, 1 for the next; None for one that is not queued."""
+    """The place of a job among the queued ones, 1 for the next; None for one that is not queued."""
     if job.state != "queued":
         return None
     row = connection.execute("SELECT COUNT(*) AS n FROM jobs WHERE state = 'queued' AND id <= ?", (job.id,)).fetchone()

@@ -101,8 +101,8 @@ class Rules:
             return _contents(self._compose(arguments))
 
     def _compose(self, arguments: Sequence[str]) -> DictConfig:
-        """Takes some tenths of a second. Hydra's state is global, so one thread composes at a time; the state of the
-        command that started the service has been read by then."""
+        """Compose the configuration, which takes some tenths of a second. Hydra's state is global, so one thread
+        composes at a time; the state of the command that started the service has been read by then."""
         GlobalHydra.instance().clear()
         with initialize_config_dir(str(self.conf.absolute()), version_base=None):
             return compose("config", list(arguments))

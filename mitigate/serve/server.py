@@ -25,7 +25,7 @@ class Prompt(H11Protocol):
         self._wait()
 
     def on_response_complete(self) -> None:
-        """The next request is waited for."""
+        """Begin to wait for the next request."""
         self._wait()
         super().on_response_complete()
 

@@ -176,8 +176,8 @@ class Worker:
         return process.returncode
 
     def _record(self) -> None:
-        """In the new process, before the command: leave its id in the lock file, and let Ctrl-C end it, which a service
-        in the background of a script may have been told to ignore."""
+        """Write the new process's id into the lock file, before the command begins, and let Ctrl-C end it: a service in
+        the background of a script may ignore that signal."""
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.pwrite(self.lock, str(os.getpid()).encode(), 0)
 

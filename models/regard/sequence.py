@@ -87,7 +87,7 @@ class SequenceClassifier:
 
 
 def columns(id2label: Mapping[int, str]) -> list[int | None]:
-    """For each of LABELS the column of a model that has it, by name.
+    """The model's column for each of LABELS, by name.
 
     Raises ValueError when a name means none of them, when two mean the same, or when negative, neutral or
     positive is missing."""

@@ -16,7 +16,7 @@ class Engine(Protocol):
     every: float
 
     def start(self, job: Job, worker: str) -> None:
-        """Take a job in hand, which this worker has claimed: start it, or go on with one that runs."""
+        """Start a job that this worker has claimed, or take over one that runs."""
 
     def look(self) -> None:
         """See to the jobs in hand."""

@@ -43,8 +43,8 @@ class Command:
 
 
 class Slurm:
-    """folder: of submitit's files, on a file system that all machines share; kind: "slurm", or submitit's "local" for
-    processes here. Raises MitigateError where submitit or SLURM is absent."""
+    """Jobs of SLURM. folder: of submitit's files, on a file system that all machines share; kind: "slurm", or
+    submitit's "local" for processes here. Raises MitigateError where submitit or SLURM is absent."""
 
     def __init__(
         self,
@@ -83,8 +83,9 @@ class Slurm:
         self.names: dict[str, str] = {}  # of jobs in the folder, by handle: read once
 
     def start(self, name: str, command: Sequence[str], log: Path) -> str:
-        """Submit it, unless it was before. A kill between SLURM's answer and submitit's files leaves a job that finds
-        no command, waits for it and ends; of jobs of one name SLURM runs one at a time (singleton)."""
+        """Submit a command, unless it was submitted before, and return its handle. A kill between SLURM's answer and
+        submitit's files leaves a job that finds no command, waits for it and ends; of jobs of one name SLURM runs one
+        at a time (singleton)."""
         if known := self.find(name):
             return known
         self.executor.update_parameters(name=name, slurm_additional_parameters={"dependency": "singleton"})
