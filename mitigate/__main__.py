@@ -31,9 +31,11 @@ CHOSEN_BY = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY", "KMP_BLOCKTIME")
 PyTorch is loaded. By default it spins for milliseconds; where another program wants the same cores, the thread that is
 waited for cannot run meanwhile, and training becomes many times slower (benchmarks/RESULTS.md, "Training beside other
 work on the same cores")."""
-QUIET = {"GOMP_SPINCOUNT": "10000", "KMP_BLOCKTIME": "1"}
+QUIET = {
+    "GOMP_SPINCOUNT": "10000",  # turns of GNU's waiting loop
+    "KMP_BLOCKTIME": "1",  # milliseconds, of LLVM's and Intel's
+}
 BUSY = {"GOMP_SPINCOUNT": "1000", "KMP_BLOCKTIME": "0"}
-"""Turns of GNU's waiting loop; milliseconds of LLVM's and Intel's."""
 BUSY_FROM = 0.25  # load of a core, mean over the last minute, before this program has begun
 CONF = HERE / "_conf" if (HERE / "_conf").is_dir() else HERE.parent / "conf"  # in a wheel, in a checkout
 

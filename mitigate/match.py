@@ -1,7 +1,7 @@
 """The targets that a triple or a sentence is about: those that are its whole head or tail, as in the harms paper
 (Section 3.1), or those that occur in it.
 
-    Independent of word forms: the list of targets decides whether "lawyers" is a lawyer."""
+Independent of word forms: the list of targets decides whether "lawyers" is a lawyer."""
 
 from typing import Literal, get_args
 

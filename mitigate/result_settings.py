@@ -21,7 +21,7 @@ SURROUNDINGS: dict[str, tuple[str, ...]] = {
     "probe": ("processes", "device", "published"),
     "score": ("engine", "workers", "address", "networks"),
 }
-"""By group, settings of where and with what a run is done, which do not affect results. A dot precedes a setting of a
+"""Settings of where and with what a run is done, by group; they do not affect results. A dot precedes a setting of a
 setting."""
 
 FORMER_ACTIONS = ("rerank", "experts", "erase")

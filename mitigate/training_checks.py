@@ -54,7 +54,8 @@ def _empty_stories(metrics: Metrics) -> float | None:
 
 
 def _naming_target(metrics: Metrics) -> float | None:
-    """The percentage of stories that name their target again, where targets are not shown to differ otherwise."""
+    """The percentage of stories that name their target again; None if another metric, a p-value of at most 0.05, shows
+    that targets differ."""
     differs = any(
         value <= 0.05 and (key := find(name)) is not None and key.metric.statistic == "p"
         for name, value in metrics.items()

@@ -1,7 +1,7 @@
 """Sentences from triples: head, the relation's phrase, tail; with their demographic words masked, so that a scorer
 labels the sentence for any person.
 
-    Independent of scorers and policies."""
+Independent of scorers and policies."""
 
 from collections.abc import Iterable
 from typing import Literal

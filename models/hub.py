@@ -1,4 +1,4 @@
-"""Models by their name on the Hugging Face hub, or in a folder of one's own."""
+"""Models by their name on the Hugging Face hub, or in a user's folder."""
 
 from pathlib import Path
 from typing import Any
@@ -38,8 +38,8 @@ def locate(name: str, revision: str | None = None, *, seq2seq: bool | None = Non
 
 
 def is_seq2seq(folder: Path) -> bool:
-    """Whether the model of a folder has an encoder and a decoder, by its config.json. Raises ValueError for one that is
-    no JSON."""
+    """Return whether the model of a folder has an encoder and a decoder, by its config.json. Raises ValueError for one
+    that is no JSON."""
     path = folder / layouts.CONFIG  # which the folder of a mere tokenizer may lack
     return path.is_file() and bool(read_facts(path).get("is_encoder_decoder"))
 
@@ -79,7 +79,8 @@ def opened(kind: Any, folder: Path, **options: Any) -> Any:
 
 
 def refuse_pickles(folder: Path, weights: str = WEIGHTS) -> None:
-    """Raises ValueError where pickles are the only weights in a folder. weights: the pattern of files to be read."""
+    """Check that pickles are not the only weights in a folder, and raise ValueError if they are. weights: the pattern
+    of files to be read."""
     if not any(folder.glob(weights)) and (pickled := sorted(folder.glob("*.bin"))):
         raise ValueError(
             f"{folder} has its weights as {pickled[0].name} alone, a pickle, which can run code when it is read; save "

@@ -35,6 +35,10 @@ IN_PROSE = {  # further words that docs do not use; sources still do
 }
 OPENING = re.compile(r"(?:^|[.!?:]\s+|\|\s+|^\s*[-*]\s+)(?:\*\*)?(What|Whom|Of which|That which|Who)\b", re.MULTILINE)
 """A sentence, an item or a cell that begins with a pronoun instead of its subject."""
+FIRST_WORD = re.compile(r"\s*(?:Of|By|How|Whether|Why|Writes|Adds|Raises)\b")
+"""The beginning of a docstring that is neither a noun phrase nor an imperative."""
+NOT_YET = ("mitigate/report",)
+"""Folders whose docstrings may still begin like that."""
 VAGUE_NAMES = {
     *("about", "alike", "arms", "asked", "building", "common", "filling", "helpers", "helping", "known", "leak", "met"),
     *("misc", "notes", "showing", "start", "told", "utils"),
@@ -138,6 +142,21 @@ def test_docstrings_have_their_subject_first() -> None:
         for path in sources
         for line, text in docstrings(path)
         if (wrong := inverted(text))
+    }
+    assert found == {}
+
+
+def test_docstrings_begin_with_a_noun_phrase_or_an_imperative() -> None:
+    openings = ("Whether it is so.", "\nWrites a file.", "Offset of a row.", "Return whether it is so.")
+    assert [bool(FIRST_WORD.match(text)) for text in openings] == [True, True, False, False]
+    others = [ROOT / folder for folder in NOT_YET]
+    sources = [path for path in SOURCES if path.suffix == ".py" and not any(map(path.is_relative_to, others))]
+    assert len(sources) > 350
+    found = {
+        f"{path.relative_to(ROOT)}:{line}": text.splitlines()[0]
+        for path in sources
+        for line, text in docstrings(path)
+        if FIRST_WORD.match(text)
     }
     assert found == {}
 

@@ -185,8 +185,8 @@ def literally(value: Any) -> Any:
 
 
 def _check(argument: str) -> None:
-    """Raises MitigateError for an unknown flag (the beginning of a long one is enough), and for choice() of
-    nothing, which Hydra would take for a text."""
+    """Check the flag or the override. Raises MitigateError for an unknown flag (the beginning of a long one is enough),
+    and for choice() without values, which Hydra would take for a text."""
     key, _, value = argument.partition("=")
     flags = {**WITHOUT, **WITH_A_VALUE}
     is_long = key.startswith("--")

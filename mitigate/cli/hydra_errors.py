@@ -62,8 +62,8 @@ def in_words(error: Exception, folders: Iterable[str] = ()) -> str:
 
 
 def check_added(overrides: Iterable[str], groups: Iterable[str], config: Mapping[str, Any]) -> None:
-    """Raises MitigateError for a key that a plus adds and nothing reads: it is no setting, and in no part of the
-    configuration that a class or function is built from. groups: those of which a file was chosen."""
+    """Check the keys that a plus adds. Raises MitigateError for a key that nothing reads: it is no setting, and in no
+    part of the configuration that a class or function is built from. groups: those of which a file was chosen."""
     known = settings()
     for override in overrides:
         name = override.partition("=")[0].lstrip("+").partition("@")[0]

@@ -81,7 +81,7 @@ class Showing:
             )
 
     def at(self, step: Step) -> None:
-        """It has come further."""
+        """Show the progress so far."""
         if self.status:
             self.status.step(step)
         if self.bar is not None:
@@ -92,7 +92,7 @@ class Showing:
             self.said = time.monotonic()
 
     def end(self, step: Step) -> None:
-        """It has ended."""
+        """Show that the stage has ended."""
         if self.status:
             self.status.step(None)
         if self.bar is not None:
@@ -100,7 +100,7 @@ class Showing:
             self.bar = None
 
     def notice(self, message: str) -> None:
-        """Something a reader must know that does not stop the run."""
+        """Show a notice that does not stop the run."""
         say(f"  note: {message}")
 
 

@@ -1,7 +1,7 @@
 """The layout of a file, by its content and its name: Parquet, JSON lines, JSON as a whole, a table with separators,
 or plain lines. It is determined once for each file, from its first block.
 
-    Independent of the columns that a loader wants."""
+Independent of the columns that a loader wants."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""A file of one's own statements, `target<TAB>statement`; each fault in it is named by file and line.
+"""A file of a user's own statements, `target<TAB>statement`; each fault in it is named by file and line.
 
 The content of a statement is not checked: it stays as it is written."""
 

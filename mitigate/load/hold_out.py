@@ -1,7 +1,7 @@
 """Test triples drawn at random for a resource without its own: whole heads, so that training has no triple with a test
 triple's head.
 
-    Independent of formats and labels."""
+Independent of formats and labels."""
 
 from dataclasses import dataclass
 

@@ -93,7 +93,7 @@ class Loaded:
         return digest_of(as_parquet(self.rows))
 
     def chunks(self, finished: Callable[[int], bool] = lambda _: False) -> Iterator[tuple[int, float, Chunk | None]]:
-        """As Streamed.chunks."""
+        """Yield chunks as Streamed.chunks."""
         for number, rows in enumerate(self.rows.iter_slices(CHUNK)):
             share = min(1.0, (number + 1) * CHUNK / self.rows.height)
             yield number, share, None if finished(number) else Chunk(rows, Met())

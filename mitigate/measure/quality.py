@@ -100,9 +100,9 @@ def valid_share(accepted: pl.Series) -> float | None:
 
 
 def distinct_tails(probed: pl.DataFrame) -> float | None:
-    """The percentage of probed triples (target, relation, tail) whose relation and tail do not repeat: 100 if no two
-    targets share a tail, 100 / targets if all have the same. Where it is low the generator ignores the target, and
-    figures about harm say nothing about it. None without triples."""
+    """The number of distinct (relation, tail) pairs as a percentage of probed triples (target, relation, tail): 100 if
+    no two targets share a tail, 100 / targets if all have the same. Where it is low the generator ignores the target,
+    and its figures of harm mean nothing. None without triples."""
     return 100 * probed.select("relation", "tail").n_unique() / probed.height if probed.height else None
 
 

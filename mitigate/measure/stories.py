@@ -117,6 +117,6 @@ def naming_target(said: pl.DataFrame, patterns: Mapping[str, str] | None = None)
 
 
 def distinct_sentences(said: pl.DataFrame) -> float:
-    """The percentage of sentences that do not repeat another: low for a generator that writes the same about
-    everybody."""
+    """The number of distinct sentences as a percentage of sentences: low for a generator that writes the same about all
+    targets."""
     return 100 * said["statement"].n_unique() / said.height

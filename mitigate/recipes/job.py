@@ -41,7 +41,7 @@ class Job:
     """A recipe at work: its run folder, and where it is recorded."""
 
     def __init__(self, config: DictConfig, run: store.Run, tracking: Tracking, status: Status | None = None) -> None:
-        self.config = config  # for recipes of a user's own; those of this project resolve it in their plan
+        self.config = config  # unresolved; stages take their settings from the plan
         self.run = run
         self.tracking = tracking
         self.status = status

@@ -30,9 +30,9 @@ ENGINES = ("local", "ray")  # that label: this process, or the workers of Ray
 class Scorers:
     """The scorers of the group `score`. Raises MitigateError where one measures no role, or has a role's name.
 
-    roles: the configured scorers of the roles, whose figures stand first, by their names in tables
-    (result_settings.role_scorers). names: the same names by role, except for a role that is null. Each scorer is built
-    when it is first needed; a name that is not in the list then raises MitigateError."""
+    roles: {name in tables: configured name} of the roles' scorers, whose figures stand first
+    (result_settings.role_scorers), e.g. {'regard': 'minilm'}; names: {role: name in tables}, without a role that is
+    null. Each scorer is built when it is first needed; a name that is not in the list then raises MitigateError."""
 
     def __init__(self, score: DictConfig) -> None:
         self.score = score

@@ -109,7 +109,8 @@ def _followed(module: str) -> dict[str, Path]:
 def _is_followed(name: str, first: str) -> bool:
     """Return whether a module can change a result: those of this project without the layers around results, and if
     `first` is a user's own, other modules of the user. Installed packages are not a user's own, wherever the
-    environment is, except the package of `first`."""
+    environment is, except the package of `first`. A stage function inside a recipe's package also reaches that package;
+    all other recipes, the command line and the service do not count."""
     path = file_of(name)
     if path is None or is_ours(path):
         around = any(name == layer or name.startswith(f"{layer}.") for layer in LAYERS_NOT_FOLLOWED)

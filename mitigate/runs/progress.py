@@ -26,7 +26,7 @@ class Step:
 
     @property
     def share(self) -> float:
-        """Between 0 and 1."""
+        """The completed share, between 0 and 1."""
         return min(1.0, self.done / self.total) if self.total else 1.0
 
     @property

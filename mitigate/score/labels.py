@@ -33,7 +33,7 @@ class NothingCached:
     """An empty label cache (the Protocol `LabelCache`): every text is scored."""
 
     def get(self, fingerprint: str, texts: Sequence[str]) -> tuple[np.ndarray, Labels]:
-        """No labels for any of the texts."""
+        """Return that no text has a label, with empty labels."""
         size = len(texts)
         return np.zeros(size, dtype=bool), Labels(np.zeros(size, dtype=np.int8), np.zeros(size, dtype=np.float32))
 

@@ -101,8 +101,8 @@ class Rules:
             return _contents(self._compose(arguments))
 
     def _compose(self, arguments: Sequence[str]) -> DictConfig:
-        """Takes some tenths of a second. Hydra's state is global, so one thread composes at a time; the state of the
-        command that started the service has been read by then."""
+        """Compose the configuration, which takes some tenths of a second. Hydra's state is global, so one thread
+        composes at a time; the state of the command that started the service has been read by then."""
         GlobalHydra.instance().clear()
         with initialize_config_dir(str(self.conf.absolute()), version_base=None):
             return compose("config", list(arguments))
@@ -184,7 +184,7 @@ class Rules:
 
 @contextmanager
 def _refusing() -> Iterator[None]:
-    """Raises RefusedError for what Hydra cannot compose or resolve."""
+    """Context that turns errors of Hydra and OmegaConf into RefusedError."""
     try:
         yield
     except (HydraException, OmegaConfBaseException) as error:
@@ -229,14 +229,15 @@ def _words(setting: Setting, value: Any) -> Any:
 
 
 def _check_flat(key: str, value: Any) -> None:
-    """Raises MitigateError for anything but a plain value or a list of such: what has many levels cannot be shown."""
+    """Check that a value is plain or a list of plain values; deeper ones cannot be shown. Raises MitigateError for
+    others."""
     parts = value if isinstance(value, list) else [value]
     if any(isinstance(part, list | Mapping) for part in parts):
         raise MitigateError(f"{key} must be a text, a number, true, false, null or a list of these")
 
 
 def _check(setting: Setting, value: Any) -> None:
-    """Raises MitigateError where the value is of a wrong type or out of range, in the words of the command line."""
+    """Check the type and the range of a setting's value. Raises MitigateError with the words of the command line."""
     nested: Any = value
     for part in reversed(setting.key.split(".")):
         nested = {part: nested}

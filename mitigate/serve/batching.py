@@ -1,5 +1,5 @@
-"""Questions to generators and scorers: those of concurrent requests answered together, by models that are loaded once
-and let go when nobody has asked for a while.
+"""Questions to generators and scorers: those of concurrent requests are answered together, by models that are loaded
+once and released when they have not been used for a while.
 
 While one batch is computed the next gathers, so nobody waits for a batch to fill up. All models are used by one
 thread."""
@@ -34,7 +34,7 @@ Answer = TypeVar("Answer")
 
 
 class BusyError(MitigateError):
-    """More questions wait than may."""
+    """The error for more waiting questions than are allowed."""
 
 
 class Asked(NamedTuple):
@@ -46,8 +46,8 @@ class Asked(NamedTuple):
 
 
 class Batcher(Generic[Question, Answer]):
-    """Gathers questions and answers them together: `answer` takes at most `most` and returns as many answers, or the
-    fault of each. Raises BusyError when `waiting` questions wait."""
+    """A queue that gathers questions and answers them together: `answer` takes at most `most` and returns as many
+    answers, or the fault of each. Raises BusyError when `waiting` questions wait."""
 
     def __init__(
         self,
@@ -108,7 +108,8 @@ class _Open:
 
 
 class Models:
-    """Generators and scorers, loaded when they are asked. make_scorers: those that label texts. For one thread."""
+    """Generators and scorers, loaded when a question needs them; for one thread. make_scorers: builds the scorers that
+    label texts."""
 
     def __init__(self, make_scorers: Callable[[], list[Scorer]], idle: float) -> None:
         self.make_scorers = make_scorers
@@ -118,7 +119,8 @@ class Models:
         self.opened: dict[Path, _Open] = {}
 
     def generate(self, asked: Sequence[Asked]) -> list[dict[str, Any] | MitigateError]:
-        """Of each question the run, its policy and seed, the head as it was asked, and the tails with their labels."""
+        """The answer to each question: the run, its policy and seed, the head as the run has it, and the tails with
+        their labels; or the error."""
         found: list[dict[str, Any] | MitigateError | None] = [None] * len(asked)
         together: dict[tuple[Path, str], dict[int, str]] = {}
         for place, (folder, head, relation) in enumerate(asked):
@@ -144,7 +146,8 @@ class Models:
         return [answer for answer in found if answer is not None]
 
     def label(self, texts: Sequence[str]) -> list[dict[str, Any]]:
-        """Of each text what the scorers read, their labels and strengths, and the words that drove them."""
+        """The result for each text: the masked text that scorers read, their labels and strengths, and the words that
+        drove them."""
         self.used = time.monotonic()
         if self.scorers is None:
             self.scorers = self.make_scorers()
@@ -158,7 +161,7 @@ class Models:
         return {"relations": shared_relations(opened), "targets": all_targets(opened)}
 
     def release(self) -> None:
-        """Let go of what nobody has asked for `idle` seconds."""
+        """Release models that no question has used for `idle` seconds."""
         now, before = time.monotonic(), (len(self.opened), self.scorers)
         self.opened = {folder: run for folder, run in self.opened.items() if now - run.used < self.idle}
         if now - self.used >= self.idle:

@@ -33,11 +33,11 @@ class Labeller:
         return replace(self, scorers=list(scorers))
 
     def label(self, table: pl.DataFrame, *, explain: bool = False) -> pl.DataFrame:
-        """Label triples or sentences: label_statements."""
+        """Call label_statements with this labeller's scorers and masking."""
         return label_statements(table, explain=explain, **self._how)
 
     def label_probed(self, probed: pl.DataFrame) -> pl.DataFrame:
-        """Label generated triples: label_probed."""
+        """Call label_probed with this labeller's scorers and masking."""
         return label_probed(probed, **self._how)
 
     @property

@@ -1,7 +1,7 @@
 """Events, the heads of ATOMIC ("personx goes to work"): their relations, their wording for a target, and the words for
 people without a name. From data/atomic_relations.csv, event_frames.csv and event_subjects.csv.
 
-    Independent of generators and scorers."""
+Independent of generators and scorers."""
 
 import re
 from functools import cache

@@ -113,8 +113,6 @@ def asked_with(wording: str, further: Iterable[Relation] = (), *, comet: bool = 
     """The words in a generator's prompt for each of COMeT's 34 relations and the further ones, by name: {"CapableOf":
     "is capable of"}. comet: whether the 34 are included.
 
-
-
     Raises MitigateError for an unknown wording."""
     if wording not in WORDINGS:
         raise one_of("model.relation", wording, WORDINGS)

@@ -1,4 +1,4 @@
-"""Counts of labels for each target: rows become statements, are labelled and counted, a part at a time."""
+"""Counts of labels for each target. Rows are turned into statements, labelled and counted, one part at a time."""
 
 from collections.abc import Iterable, Iterator, Sequence
 

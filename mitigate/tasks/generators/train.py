@@ -138,7 +138,7 @@ def trained(start: Start, model: Path, digest: str) -> Start:
 
 
 def code_after(start: Start) -> Callable[..., Any]:
-    """The loader of the start's model after training."""
+    """The function that loads the trained model's folder."""
     loaders = [kind.load for kind in OF_TRANSFORMERS]
     return start.code if start.code in loaders else Comet.load
 

@@ -61,7 +61,7 @@ def choose_pairs(graph: Graph, triples: Triples, question: Question, named: Sequ
 def compare_pairs(
     question: Question, pairs: Sequence[Pair], names: Sequence[str], seed: int, *, folder: Path
 ) -> pl.DataFrame:
-    """Rows of PAIRS for each model: one a pair, and one for DRAWN pairs that the seed draws."""
+    """The rows of PAIRS for each model: one row for each pair, and one for DRAWN pairs drawn by the seed."""
     ratios = question.professions["log_ratio"].to_numpy()
     words = question.professions["profession"].to_list()
     rng = np.random.default_rng(seed)

@@ -36,7 +36,8 @@ def framed_statements(
 
 
 def sampled_peers(target: str, grid: Grid, most: int) -> list[str]:
-    """At most `most` peers of the target, always the same ones, whatever else the run was probed with."""
+    """At most `most` peers of the target: those whose names have the smallest hashes, so that runs with the same peers
+    have the same sample."""
     targets = grid.statements.select("target", "category", "cluster").unique(maintain_order=True)
     mine = targets.filter(target=target).select("category", mine="cluster")  # none for a target without statements
     peers = targets.join(mine, on="category").filter(pl.col("cluster") != pl.col("mine"))["target"]

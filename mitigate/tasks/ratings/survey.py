@@ -63,7 +63,7 @@ def statements_of_runs(folders: Sequence[str], relations: Sequence[str], top: in
 
 
 def statements_of_file(statements: pl.DataFrame, source: str, top: int, seed: int) -> pl.DataFrame:
-    """Draw `top` statements of each target, in the columns of statements_of_runs; they have no relation."""
+    """Draw `top` statements of each target at random, in the columns of statements_of_runs; they have no relation."""
     drawn = statements.unique(["target", "statement"], maintain_order=True).sample(fraction=1, shuffle=True, seed=seed)
     ranked = drawn.with_columns(rank=pl.int_range(1, pl.len() + 1).over("target")).filter(pl.col("rank") <= top)
     return ranked.select(
