@@ -165,7 +165,7 @@ def test_the_main_job_leaves_an_adapter_with_a_card(tmp_path: Path, job) -> None
     done = job(*SMALL, *asked, "model.gradient_checkpointing=true", "probe.max_length=3")
     assert done.status == 0
     card = (done.folder / "model" / "README.md").read_text()
-    assert 'library_name: "peft"' in card
+    assert "library_name: peft\n" in card
     assert "from peft import AutoPeftModelForCausalLM" in card
     assert f"the weights that it is added to are those of {base.name}" in card
     assert str(tmp_path) not in card

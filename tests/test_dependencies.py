@@ -32,7 +32,10 @@ from mitigate.runs.store import Run
 PROJECT = PACKAGE.parent
 AROUND = {
     *("__main__", "errors", "settings", "words/texts", "tracking/record", "tracking/dashboards"),
-    *(f"runs/{name}" for name in ("fingerprints", "sources", "progress", "files", "store", "status", "label_cache")),
+    *(
+        f"runs/{name}"
+        for name in ("fingerprints", "import_tracing", "progress", "files", "store", "status", "label_cache")
+    ),
 }
 KEPT = max(path for path in RUNS.iterdir() if path.is_dir())
 COMPARED = {"compare": ("none", "both"), "compare_audits": ("audit", "other_audit")}
@@ -198,7 +201,7 @@ EDITS = [  # (file, text, what stands in its place, the first stage of the main 
     ("mitigate/probe/likelihood.py", "BATCH = 128", "BATCH = 64", "likelihood"),
     ("models/beam.py", None, "EDITED = True\n", "train"),
     ("mitigate/report/page.html.jinja", "{% extends", "{# edited #}{% extends", "report"),
-    ("mitigate/verbalise.py", '"""A triple becomes', '"""Here a triple becomes', None),
+    ("mitigate/verbalise.py", '"""Sentences from triples', '"""The sentences from triples', None),
 ]
 
 
