@@ -247,7 +247,7 @@ def test_runs_without_a_scorer_in_common_are_refused(none: Path, both: Path) -> 
     assert str(caught.value).startswith(
         "the runs have no labels by the same scorer. The runs were labelled by different"
     )
-    assert str(caught.value).endswith("Run one of them again with the score.sentiment and score.regard of the other")
+    assert str(caught.value).endswith("Make one of them again with the other's score.sentiment and score.regard")
 
 
 def test_a_policy_that_is_measured_by_its_own_scorers(none: Path, both: Path, tmp_path: Path) -> None:

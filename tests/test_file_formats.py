@@ -261,7 +261,7 @@ def test_head_tail_relation_by_names_is_told(tmp_path: Path) -> None:
     write(tmp_path / "relation2id.txt", OPENKE["relation2id.txt"])
     for split in ("train", "valid", "test"):
         write(tmp_path / f"{split}.txt", "anna\tbert\tknows\nbert\tnurse\tjob\n")
-    with pytest.raises(MitigateError, match=r"has lines 'head<TAB>tail<TAB>relation', as relation2id.txt tells"):
+    with pytest.raises(MitigateError, match=r"has lines 'head<TAB>tail<TAB>relation', as relation2id.txt shows"):
         graph.load(str(tmp_path))
 
 

@@ -292,7 +292,7 @@ def test_faults_are_named(tmp_path: Path) -> None:
     for refused, message in (
         (
             partial(locate, str(bart), seq2seq=False),
-            "is a sequence-to-sequence model, not a causal language model; say",
+            "is a sequence-to-sequence model, not a causal language model; set",
         ),
         (
             partial(locate, str(llama), seq2seq=True),

@@ -217,7 +217,7 @@ def test_scores_decide_no_place_where_they_are_unknown_and_a_file_must_be_there(
         probed = probe_generator(start_of(tmp_path / name), ["nurse"], ASKED, top=3)
         assert probed["tail"].to_list()[:3] == ["helper", "worker", "person"]
     refuses(MitigateError, r"model=tails needs a file: give model.path=FILE.tsv", locate, None)
-    refuses(MitigateError, "there is no such file", locate, str(tmp_path / "none.tsv"))
+    refuses(MitigateError, "no such file", locate, str(tmp_path / "none.tsv"))
 
 
 def test_relations_of_the_project_and_of_ones_own_are_known(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ counted.
 Nine lines of ten are in other languages: they are recognised by their bytes, and not parsed."""
 
 import re
-from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -37,7 +36,10 @@ def load(path: str | None, on_bad_line: OnBadLine = "error") -> Streamed:
     if not next(text_blocks(place)).content.startswith(b"/a/"):
         return load_edges(place, on_bad_line)
 
-    return opened(Streamed(place, "triples", lambda: text_blocks(place), partial(_parse, place), EXPECTED, on_bad_line))
+    def parse(block: Block) -> Chunk:  # no partial: the fingerprint of a function may not hold a path
+        return _parse(place, block)
+
+    return opened(Streamed(place, "triples", lambda: text_blocks(place), parse, EXPECTED, on_bad_line))
 
 
 def _parse(path: Path, block: Block) -> Chunk:
