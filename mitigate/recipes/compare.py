@@ -13,7 +13,8 @@ from omegaconf import DictConfig
 from mitigate.recipes import comparing, reporting
 from mitigate.recipes.job import Job, folder_name, perform, plain, say
 from mitigate.report import comparison as page
-from mitigate.report.html import save
+from mitigate.report.html import Stage, save
+from mitigate.runs import files
 from mitigate.tasks.compare import findings
 from mitigate.tasks.compare.endpoints import Endpoints
 from mitigate.tasks.compare.figures import harm_differences, moves
@@ -65,7 +66,7 @@ def report(
     *,
     folder: Path,
     command: str,
-    stages: Sequence[page.Stage],
+    stages: Sequence[Stage],
     facts: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Write the page, its pictures and the tables."""
@@ -85,7 +86,7 @@ def report(
         notices=plan.notices,
         links=_links(plan, folder),
     )
-    page.write(folder / "comparison.html", about)
+    files.write(folder / "comparison.html", page.render(about))
     save(folder, frames, about.pictures)
     return {"notices": plan.notices}
 

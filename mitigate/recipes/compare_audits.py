@@ -13,6 +13,7 @@ from mitigate.recipes import comparing, reporting
 from mitigate.recipes.job import Job, folder_name, perform, say
 from mitigate.report import resources as page
 from mitigate.report.html import save
+from mitigate.runs import files
 from mitigate.tasks.compare import audit_findings as findings
 from mitigate.tasks.compare.audit_findings import agreements, both_sides, differences
 from mitigate.tasks.compare.audits import AuditsPlan, plan_audits
@@ -75,7 +76,7 @@ def report(
 ) -> dict[str, Any]:
     """Write the page, its pictures and the tables."""
     found = findings.resources(plan, figures, targets, agreement, name=folder.name, **about)
-    page.write(folder / "comparison.html", found)
+    files.write(folder / "comparison.html", page.render(found))
     save(folder, findings.frames(found), found.pictures)
     return {"notices": plan.notices}
 

@@ -12,6 +12,7 @@ from mitigate.recipes import comparing, reporting
 from mitigate.recipes.job import Job, folder_name, perform, say
 from mitigate.report import kge_comparison as page
 from mitigate.report.html import save
+from mitigate.runs import files
 from mitigate.tasks.compare.kge import KgePlan, agreement_of, both_rankings, comparison, plan_kge, side_by_side
 
 
@@ -80,7 +81,7 @@ def report(
 ) -> dict[str, Any]:
     """Write the page, its picture and the tables."""
     found = _page(plan, figures, professions, agreement, name=folder.name, **about)
-    page.write(folder / "comparison.html", found)
+    files.write(folder / "comparison.html", page.render(found))
     save(folder, {"figures": figures, "professions": professions}, found.pictures)
     return {"notices": plan.notices}
 

@@ -9,7 +9,7 @@ from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
 from mitigate.recipes.job import Job, say
-from mitigate.report.page import Stage
+from mitigate.report.html import Stage
 from mitigate.tracking.charts import Chart, compared, summary
 from mitigate.tracking.headlines import figures, headlines
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
+from operator import attrgetter
 from typing import Any
 
 import polars as pl
@@ -14,9 +14,9 @@ from mitigate.report.audit_tables import Wording, section
 from mitigate.report.examples import FEWEST_STATEMENTS, frequent_targets
 from mitigate.report.excluded_targets import left_out
 from mitigate.report.html import Page, render_page
-from mitigate.report.page import by_group, target_section
+from mitigate.report.page import target_section
 from mitigate.report.run_figures import GROUPS, Picture, gallery
-from mitigate.runs import files
+from mitigate.report.table import grouped
 from mitigate.triples import FAVOURITISM, PREJUDICE
 from mitigate.words.texts import counted
 
@@ -62,11 +62,6 @@ def other_ends(statements: pl.DataFrame) -> pl.DataFrame:
     return statements.with_columns(tail=pl.when(is_target).then("head").otherwise("tail"))
 
 
-def write(path: Path, audit: Audit) -> Path:
-    """Write the page, whole or not at all."""
-    return files.write(path, render(audit))
-
-
 def render(audit: Audit) -> str:
     """The page's HTML, always the same for the same audit."""
     rows = audit_tables.rows(list(audit.labellings.values()))
@@ -90,7 +85,7 @@ def content(audit: Audit, rows: Sequence[audit_tables.Row]) -> dict[str, Any]:
         "relations": None if relations is None else audit_tables.relation_table(relations.head(MOST_RELATIONS), titles),
         "both_templates": len(wordings) > len({scorer for scorer, _ in wordings}),
         "groups": GROUPS,
-        "pictures": by_group(audit.pictures),
+        "pictures": grouped(audit.pictures, attrgetter("group")),
         "left_out": left_out([target for frame in audit.targets.values() for target in frame["target"]]),
         **target_section(audit.targets, audit.labellings, audit.statements, list(firsts(audit))),
     }
@@ -129,10 +124,8 @@ def extremes(audit: Audit) -> Iterator[str]:
 def firsts(audit: Audit) -> dict[str, Wording]:
     """By label column, what the sentences are about: each scorer with the paper's template, or with the neutral one
     where that alone was measured."""
-    found: dict[str, tuple[str, Wording]] = {}
-    for column, wording in sorted(audit.labellings.items(), key=lambda one: one[1][1] != "paper"):
-        found.setdefault(wording[0], (column, wording))
-    return dict(found.values())
+    columns = {wording: column for column, wording in audit.labellings.items()}
+    return {columns[wording]: wording for wording in audit_tables.headlines(columns).items()}
 
 
 def _by(wording: Wording) -> str:
@@ -180,8 +173,4 @@ def _most(target: Mapping[str, Any], share: str) -> str:
 
 
 def _whose(target: Mapping[str, Any], share: str) -> str:
-    return f" ({_with_number(target)})" if target[share] else ""
-
-
-def _with_number(target: Mapping[str, Any]) -> str:
-    return f"“{target['target']}”, {target['statements']:,} statement{'' if target['statements'] == 1 else 's'}"
+    return f" (“{target['target']}”, {counted(target['statements'], 'statement')})" if target[share] else ""

@@ -1,14 +1,14 @@
 """An audit's measures as a table: for files, for the page and for the terminal."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import polars as pl
 
 from mitigate import metrics as keys
 from mitigate.metrics import ENDS, Share, Statistic, find, harm_key, with_part
-from mitigate.report.legend import Metrics, abbreviations, number, ordered
-from mitigate.report.reasons import explained, keyed, measured, note
+from mitigate.report.legend import Metrics, abbreviations, number, ordered, with_all
+from mitigate.report.reasons import crossed, explained, measured, note
 from mitigate.report.table import Cell, Column, Table, as_text, bounded, figures, grouped, text
 
 Wording = tuple[str, str]
@@ -42,6 +42,15 @@ def section(wording: Wording) -> str:
     """The name of the labels: "sentiment", or "sentiment, neutral template"."""
     scorer, template = wording
     return scorer if template == "paper" else f"{scorer}, neutral template"
+
+
+def headlines(wordings: Iterable[Wording]) -> dict[str, str]:
+    """Scorer -> the template that sentences and pictures are in: the paper's, or the neutral one where that alone was
+    measured."""
+    found: dict[str, str] = {}
+    for scorer, template in sorted(wordings, key=lambda wording: wording[1] != "paper"):
+        found.setdefault(scorer, template)
+    return found
 
 
 def rows(wordings: Sequence[Wording]) -> list[Row]:
@@ -85,20 +94,19 @@ def measures(metrics: Metrics, wordings: Sequence[Wording]) -> pl.DataFrame:
 
 def measure_table(metrics: Metrics, shown: Sequence[Row]) -> Table:
     """The counts and the measures over all targets and by category, each with its interval."""
-    parts = {"": "all targets", **{category: category for category in categories(metrics)}}
     counts = {keys.TARGETS: "targets", keys.EMPTY_TARGETS: "without statements", keys.STATEMENTS: "statements"}
-    named = {"": list(counts.items())}
+    named = {"": [(name, key) for key, name in counts.items()]}
     for row in shown:
-        named.setdefault("" if row == REPRESENTATION else row.section, []).append((row.key, row.name))
+        named.setdefault("" if row == REPRESENTATION else row.section, []).append((row.name, row.key))
     squared = f" ({_OF_TARGETS.symbol}: squared statements)" if REPRESENTATION in shown else ""
-    return Table(
+    return crossed(
+        metrics,
         f"Means in percent of a target's statements, variances in squared percentage points{squared}; in brackets the "
         f"95 % interval. O is overgeneralisation, D disparity, R representation. {abbreviations(metrics)}",
-        [text("Measure", "measure"), *keyed(metrics, parts)],
-        {
-            title: [{"measure": name, **{part: with_part(key, part) for part in parts}} for key, name in rows_of]
-            for title, rows_of in named.items()
-        },
+        "Measure",
+        named,
+        with_all(categories(metrics)),
+        with_part,
     )
 
 

@@ -7,27 +7,14 @@ polarity of their own."""
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import sqrt
 
-from mitigate.metrics import (
-    BASELINE_LIFTS,
-    DROPPED,
-    KEPT,
-    PAPER_SCORERS,
-    PEOPLE_VALID,
-    SWAP_LIFT,
-    Metric,
-    bounds,
-    harm_key,
-    lift_of,
-    parse,
-    quality_key,
-)
+from mitigate import metrics as table
 from mitigate.report import legend
 from mitigate.report.legend import BASELINES, TEMPLATE_NAMES, Metrics, interval, number
 from mitigate.report.table import Column, Table, as_text, text
 from mitigate.training_checks import no_conclusion
 
-LIFT, ON_NEUTRAL = quality_key(SWAP_LIFT), quality_key("perplexity", "neutral")
-PEOPLE = quality_key(PEOPLE_VALID, "neutral")
+LIFT, ON_NEUTRAL = table.quality_key(table.SWAP_LIFT), table.quality_key("perplexity", "neutral")
+PEOPLE = table.quality_key(table.PEOPLE_VALID, "neutral")
 COSTS = {LIFT: "swap lift ↑", PEOPLE: "people-valid ↑", ON_NEUTRAL: "perplexity ↓"}
 """The figures of quality that stand beside those of harm, and the headings of their columns."""
 MEANING = "Swap lift is how much more often a tail is accepted as plausible with its own head than with other heads."
@@ -78,7 +65,7 @@ def more(change: float) -> str:
 
 def by(scorer: str) -> str:
     """ "in regard", of a scorer of a user's own "by rude"."""
-    return f"{'in' if scorer in PAPER_SCORERS else 'by'} {scorer}"
+    return f"{'in' if scorer in table.PAPER_SCORERS else 'by'} {scorer}"
 
 
 def figures(runs: Mapping[str, Metrics], scorers: Sequence[str]) -> str:
@@ -89,14 +76,14 @@ def figures(runs: Mapping[str, Metrics], scorers: Sequence[str]) -> str:
     shown = {f"{measure.title} {measure.arrow}": harm_of(measure, present) for measure in measures}
     columns = {**shown, **{title: key for key, title in COSTS.items() if key in present}}
     cells = {
-        name: {title: number(metrics.get(key), _decimals(key)) for title, key in columns.items()}
+        name: {title: number(metrics.get(key), decimals(key)) for title, key in columns.items()}
         for name, metrics in runs.items()
     }
-    templates = {parse(key).template for key in shown.values()}
+    templates = {table.parse(key).template for key in shown.values()}
     return "\n".join(filter(None, [grid(cells), explained(present, templates)])) if columns else ""
 
 
-def harm_of(measure: Metric, keys: set[str]) -> str:
+def harm_of(measure: table.Metric, keys: set[str]) -> str:
     """The key of a measure of harm, with the neutral template where it is among the keys."""
     neutral = legend.harm_key(measure, "neutral")
     return neutral if neutral in keys else legend.harm_key(measure, "paper")
@@ -126,7 +113,7 @@ def _means(metrics: Metrics, scorers: Sequence[str]) -> dict[str, str]:
 def _cost(metrics: Metrics, baseline: Metrics | None) -> str:
     """The share that the policy dropped, and quality beside the baseline's."""
     parts = []
-    dropped, kept = metrics.get(DROPPED), metrics.get(KEPT)
+    dropped, kept = metrics.get(table.DROPPED), metrics.get(table.KEPT)
     if isinstance(dropped, int) and isinstance(kept, int) and dropped + kept:
         share = f" ({100 * dropped / (dropped + kept):.0f} %)" if dropped else ""
         parts.append(f"{number(dropped)} of {number(dropped + kept)} training triples dropped{share}")
@@ -156,11 +143,12 @@ def _float(metrics: Metrics, key: str) -> float:
     return float(value)
 
 
-def _decimals(key: str) -> int:
+def decimals(key: str) -> int:
+    """Of a figure beside those of other runs."""
     return 1 if key in COSTS else 2
 
 
-def findings(metrics: Metrics, scorers: Sequence[str] = tuple(legend.by_headline(PAPER_SCORERS))) -> list[str]:
+def findings(metrics: Metrics, scorers: Sequence[str] = tuple(legend.by_headline(table.PAPER_SCORERS))) -> list[str]:
     """Quality first, then harm by the figures of these scorers, in their order; empty when nothing was measured."""
     return [*quality_sentences(metrics), *_sentences(metrics, scorers)]
 
@@ -175,7 +163,7 @@ def _sentences(metrics: Metrics, scorers: Sequence[str]) -> Iterator[str]:
         f"On average, {_list(means[first], 'of the statements about a target are neutral')}{worded}; the rest are "
         "labelled as favouring or disparaging a whole group."
     )
-    variances = {name: metrics.get(harm_key(name, "variance", template=first)) for name in scorers}
+    variances = {name: metrics.get(table.harm_key(name, "variance", template=first)) for name in scorers}
     spreads = {name: sqrt(value) for name, value in variances.items() if isinstance(value, int | float)}
     if any(spreads.values()):
         said = {name: number(spread, 1) for name, spread in spreads.items()}
@@ -192,7 +180,7 @@ def _sentences(metrics: Metrics, scorers: Sequence[str]) -> Iterator[str]:
 
 def _worded_means(metrics: Metrics, scorers: Sequence[str], template: str) -> dict[str, str]:
     """Scorer -> the mean over targets of its percentage neutral with its interval, where it was measured."""
-    keys = {name: harm_key(name, "mean", template=template) for name in scorers}
+    keys = {name: table.harm_key(name, "mean", template=template) for name in scorers}
     return {
         name: " ".join(filter(None, [f"{number(metrics[key], 1)} %", legend.interval(metrics, key, 1)]))
         for name, key in keys.items()
@@ -203,7 +191,7 @@ def _worded_means(metrics: Metrics, scorers: Sequence[str], template: str) -> di
 def _list(values: Mapping[str, str], what: str = "") -> str:
     """The first value with what it is of, the others without: "74.5 % of the statements about a target are neutral in
     regard and 61.2 % in sentiment", "74.5 % ... and 80.3 % by words" of a scorer that has no role."""
-    said = [(value, f"{'in' if name in PAPER_SCORERS else 'by'} {name}") for name, value in values.items()]
+    said = [(value, f"{'in' if name in table.PAPER_SCORERS else 'by'} {name}") for name, value in values.items()]
     return " and ".join(
         " ".join(filter(None, [value, "" if place else what, by])) for place, (value, by) in enumerate(said)
     )
@@ -215,12 +203,12 @@ def quality_sentences(metrics: Metrics) -> list[str]:
     value = metrics.get(LIFT)
     if not isinstance(value, int | float):
         return []
-    low, high = (metrics.get(bound) for bound in bounds(LIFT))
+    low, high = (metrics.get(bound) for bound in table.bounds(LIFT))
     found = "not shown to be better"
     if isinstance(low, int | float) and isinstance(high, int | float):
         found = "better" if low > 0 else "worse" if high < 0 else found
     spread = f" {interval(metrics, LIFT, 1)}" if interval(metrics, LIFT, 1) else ""
-    known = [(name, metrics.get(quality_key(lift_of(name)))) for name in BASELINE_LIFTS]
+    known = [(name, metrics.get(table.quality_key(table.lift_of(name)))) for name in table.BASELINE_LIFTS]
     beside = ", ".join(f"{BASELINES[name]} {number(lift, 1)}" for name, lift in known if lift is not None)
     more = [MEANING, f"On the same heads: {beside}." if beside else "", "" if found == "better" else NO_QUALITY]
     points = f"{number(value, 1)} percentage points{spread}"

@@ -2,15 +2,13 @@
 learnt from people's ratings, with the figures of these for W&B."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from mitigate.metrics import bounds
 from mitigate.report.card import Figure, model_card
-from mitigate.report.markdown import environment
-from mitigate.report.scorer_reliability import ERRORS
+from mitigate.report.scorer_reliability import ERRORS, RESOURCES
 from mitigate.report.table import Column, Table, text, with_bounds
 
 ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
@@ -29,15 +27,11 @@ LEARNT = {
 PARTS = {
     "test": "BERT's labels, unseen targets",
     "people": "Sheng et al., test",
-    "ConceptNet/majority": "crowd on ConceptNet, majority",
-    "ConceptNet/vote": "crowd on ConceptNet, each vote",
-    "ConceptNet/unseen": "crowd on ConceptNet, majority, unseen targets",
-    "GenericsKB/majority": "crowd on GenericsKB, majority",
-    "GenericsKB/vote": "crowd on GenericsKB, each vote",
-    "GenericsKB/unseen": "crowd on GenericsKB, majority, unseen targets",
-    "COMeT/majority": "crowd on COMeT, majority",
-    "COMeT/vote": "crowd on COMeT, each vote",
-    "COMeT/unseen": "crowd on COMeT, majority, unseen targets",
+    **{
+        f"{source}/{part}": f"crowd on {source}, {said}"
+        for source in RESOURCES
+        for part, said in (("majority", "majority"), ("vote", "each vote"), ("unseen", "majority, unseen targets"))
+    },
 }
 CELLS = {  # part and number of measure.identity: what it is
     ("unseen", "both"): "unseen terms, unseen frames",
@@ -62,6 +56,8 @@ def regard(
     """The card of "minilm" or "ngram". terms, summed: its errors on identity terms (measure.identity.by_term, summary).
     checked: the labels that the gate loses (tasks.regard.figures.GATE)."""
     parts = {part: title for part, title in PARTS.items() if f"{name}/{part}/kappa" in metrics}
+    on_test_frames = terms.filter(pl.col("part").is_in(TEST_FRAMES), pl.col("number") == "both")
+    named = on_test_frames.filter(pl.col("axis").is_not_null() | (pl.col("part") == TEST_FRAMES[0]))
     content = {
         "title": f"Regard by {TITLES[name]}",
         "name": name,
@@ -72,7 +68,13 @@ def regard(
         "teacher": lambda key: metrics[f"teacher/test/{key}"],
         "seed": seed,
         "checked": checked.rows(named=True),
-        "identity": identity_section(terms, summed),
+        "cells": [
+            (title, said, row)
+            for cell, title in CELLS.items()
+            for error, said in ERRORS.items()
+            for row in summed.filter(part=cell[0], number=cell[1], error=error).rows(named=True)
+        ],
+        "terms": named.sort("axis", "part", nulls_last=True, maintain_order=True).rows(named=True),
     }
     figures = [
         Figure(title, key, said, metrics[f"{name}/{part}/{key}"])
@@ -88,25 +90,6 @@ def regard(
         license="cc-by-sa-4.0",
         base_model=ENCODER if name == "minilm" else None,
         tags=["regard", "representational-harms"],
-    )
-
-
-def identity_section(terms: pl.DataFrame, summed: pl.DataFrame) -> str:
-    """The part of the card about identity terms."""
-    on_test_frames = terms.filter(pl.col("part").is_in(TEST_FRAMES), pl.col("number") == "both")
-    named = on_test_frames.filter(pl.col("axis").is_not_null() | (pl.col("part") == TEST_FRAMES[0]))
-    return (
-        environment(Path(__file__).parent)
-        .get_template("regard_identity.md.jinja")
-        .render(
-            cells=[
-                (title, said, row)
-                for cell, title in CELLS.items()
-                for error, said in ERRORS.items()
-                for row in summed.filter(part=cell[0], number=cell[1], error=error).rows(named=True)
-            ],
-            terms=named.sort("axis", "part", nulls_last=True, maintain_order=True).rows(named=True),
-        )
     )
 
 

@@ -4,7 +4,6 @@ both are. Findings are about policies where there are several seeds of each, els
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -14,17 +13,15 @@ from mitigate.metrics import BASELINE_LIFTS, SWAP_LIFT, lift_of, quality, qualit
 from mitigate.report import comparison_brief, comparison_tables, legend, pareto
 from mitigate.report.brief import LIFT
 from mitigate.report.comparison_tables import CORRECTED, blank, changed, figure_named, fixed, measure_named, tested
-from mitigate.report.examples import statement_table
+from mitigate.report.examples import statement_table, target_table
 from mitigate.report.excluded_targets import left_out
 from mitigate.report.html import Page, render_page
-from mitigate.report.html import Stage as Stage
-from mitigate.report.legend import TEMPLATE_NAMES, number
-from mitigate.report.pair import Moved, Pair
+from mitigate.report.legend import TEMPLATE_NAMES, number, signed
+from mitigate.report.pair import Pair
 from mitigate.report.reasons import NO_SHARED_TARGET, NOT_ASKED, not_compared, why_no_change, why_no_interval
 from mitigate.report.run_figures import Picture
 from mitigate.report.table import Cell, Column, Table, figures, grouped, text, with_bounds
 from mitigate.report.verdicts import FEWEST_SEEDS, kept, p_value
-from mitigate.runs import files
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -47,11 +44,6 @@ class Comparison(Page):
     def pictures(self) -> list[Picture]:
         """The figures, drawn once."""
         return list(pareto.pictures(self.models, self.axes))
-
-
-def write(path: Path, comparison: Comparison) -> Path:
-    """Write the page, whole or not at all."""
-    return files.write(path, render(comparison))
 
 
 def render(comparison: Comparison) -> str:
@@ -317,16 +309,13 @@ def _moved_tables(pair: Pair, scorer: str) -> dict[str, Any]:
 
 
 def _moved_table(pair: Pair, scorer: str) -> Table:
-    def change(target: Moved) -> str:
-        return f"{'+' if target.after > target.before else ''}{number(target.after - target.before, 1)}"
-
     return Table(
         "",
         [
             text("Target", "target"),
             text("category", "category"),
             *figures(1, before="before, %", after="after, %"),
-            Column("change", change),
+            Column("change", lambda target: signed(target.after - target.before)),
         ],
         pair.moved[scorer],
         label=f"Targets with the largest change by {scorer}, {pair.name}",
@@ -348,16 +337,10 @@ def _target_table(moves: pl.DataFrame) -> Table:
         return Column(f"{contrast}, {scorer}", shown)
 
     known = moves.select("contrast", "scorer").unique(maintain_order=True).rows()
-    return Table(
-        "Change of the percentage of neutral statements, in percentage points; above 0 is more neutral. Press a "
-        "heading to sort.",
-        [text("target", "target"), text("category", "category"), *(difference(*pair) for pair in known)],
+    return target_table(
+        "Change of the percentage of neutral statements, in percentage points; above 0 is more neutral.",
+        [difference(*pair) for pair in known],
         list(rows.values()),
-        label="Table of targets",
-        name="target-table",
-        kind="tall",
-        sortable=True,
-        search=lambda row: f"{row['target']} {row['category']}",
     )
 
 

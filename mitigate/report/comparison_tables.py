@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from mitigate import metrics as table
-from mitigate.metrics import Metric, parse, relation_of
+from mitigate.metrics import parse, relation_of
 from mitigate.report import legend
 from mitigate.report.legend import TEMPLATE_NAMES, number
 from mitigate.report.reasons import why_no_change, why_no_interval, why_no_p, why_not_fixed
@@ -121,9 +121,6 @@ def figure_named(figure: str) -> str:
 def _names(figure: str) -> tuple[str, str]:
     key = parse(figure)
     if not key.metric.part:
-        return "generated statements about targets", _with_unit(key.metric)
+        unit = ", %" if key.metric.unit == "percent" else ""
+        return "generated statements about targets", f"{key.metric.name}{unit}"
     return key.metric.named, legend.part_named(key)
-
-
-def _with_unit(metric: Metric) -> str:
-    return f"{metric.name}, %" if metric.unit == "percent" else metric.name

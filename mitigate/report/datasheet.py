@@ -76,13 +76,14 @@ def render(sheet: Datasheet, ledger: pl.DataFrame, of_targets: pl.DataFrame) -> 
         configs=[{"config_name": name, "data_files": file} for name, file in sheet.files.items()],
     )
     train = ledger.filter(split="train")
+    by_category = of_targets.group_by("category").agg(pl.col("triples", "kept").sum())
     template = environment(Path(__file__).parent).get_template("datasheet.md.jinja")
     text = template.render(
         metadata=data.to_yaml(),
         sheet=sheet,
-        tables={by: _rows(summary(train, by)) for by in ("reason", "relation")},
-        splits=_rows(summary(ledger, "split")),
-        categories=_rows(of_targets.group_by("category").agg(pl.col("triples", "kept").sum()).sort("category")),
+        tables={by: summary(train, by).rows(named=True) for by in ("reason", "relation")},
+        splits=summary(ledger, "split").rows(named=True),
+        categories=by_category.sort("category").rows(named=True),
         agreement=_agreement(sheet),
         columns=MEASURES,
     )
@@ -147,7 +148,3 @@ def _agreement(sheet: Datasheet) -> list[dict[str, object]]:
             if all(measure in found for measure in MEASURES):
                 rows.append({"scorer": name, "resource": resource, **{key: found[key] for key in MEASURES}})
     return rows
-
-
-def _rows(table: pl.DataFrame) -> list[dict[str, object]]:
-    return list(table.iter_rows(named=True))

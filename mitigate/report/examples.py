@@ -1,6 +1,7 @@
 """Statements and targets that a page names as examples: extremes, not a sample."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
@@ -24,6 +25,20 @@ def statement_table(
     columns = [label_column(title, name) for name, title in scorers.items()]
     statement = text("Statement", "statement", "sentence")
     return Table(caption, [statement, *columns], statements, label=label, headed=False, empty=empty)
+
+
+def target_table(caption: str, columns: Sequence[Column], rows: Sequence[Mapping[Any, Any]]) -> Table:
+    """All targets, which a reader sorts and searches."""
+    return Table(
+        f"{caption} Press a heading to sort.",
+        [text("target", "target"), text("category", "category"), *columns],
+        rows,
+        label="Table of targets",
+        name="target-table",
+        kind="tall",
+        sortable=True,
+        search=lambda row: f"{row['target']} {row['category']}",
+    )
 
 
 def frequent_targets(targets: pl.DataFrame) -> tuple[pl.DataFrame, bool]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -11,7 +10,6 @@ from mitigate.report.card import Figure, model_card
 from mitigate.report.html import Page, render_page
 from mitigate.report.legend import number
 from mitigate.report.table import Column, Table, as_text, bounded, figures, text, with_bounds
-from mitigate.runs import files
 from mitigate.words.frames import CHOICES, NAMES, TEXTS
 from mitigate.words.texts import portable
 
@@ -43,11 +41,6 @@ class Results(Page):
     has_folds: bool
     systems: tuple[str, str]  # which ones the findings are about: of classifications, and of texts
     reading: str
-
-
-def write(path: Path, results: Results) -> Path:
-    """Write the page, whole or not at all."""
-    return files.write(path, render(results))
 
 
 def render(results: Results) -> str:
@@ -174,15 +167,15 @@ def findings(results: Results) -> Iterator[str]:
         if pair := beside_baselines(rows, of_choices, "f1"):
             own, best = pair
             yield (
-                f"{NAMES[name].capitalize()}: F1 {with_interval(own, 'f1')} on {own['posts']:,} test posts, against "
-                f"{with_interval(best, 'f1')} by the best baseline ({best['system']})."
+                f"{NAMES[name].capitalize()}: F1 {with_bounds(own, 'f1').line} on {own['posts']:,} test posts, against "
+                f"{with_bounds(best, 'f1').line} by the best baseline ({best['system']})."
             )
     rows = results.texts.filter(variable="implied").rows(named=True)
     if pair := beside_baselines(rows, of_texts, "bleu2"):
         own, best = pair
         yield (
-            f"Implied statements: BLEU-2 {with_interval(own, 'bleu2')}, ROUGE-L {with_interval(own, 'rouge_l')}, "
-            f"against {with_interval(best, 'bleu2')} and {with_interval(best, 'rouge_l')} by the best baseline "
+            f"Implied statements: BLEU-2 {with_bounds(own, 'bleu2').line}, ROUGE-L {with_bounds(own, 'rouge_l').line}, "
+            f"against {with_bounds(best, 'bleu2').line} and {with_bounds(best, 'rouge_l').line} by the best baseline "
             f"({best['system']})."
         )
 
@@ -194,12 +187,6 @@ def beside_baselines(
     own = next((row for row in rows if row["system"] == system), None)
     others = [row for row in rows if not row["system"].startswith("model")]
     return (own, max(others, key=lambda row: row[figure])) if own and others else None
-
-
-def with_interval(row: Mapping[str, Any], name: str) -> str:
-    """ "70.6 [69.1, 72.0]"; a dash where there is no value."""
-    cell = with_bounds(row, name)
-    return " ".join([cell.text, *cell.below])
 
 
 def console(classified: pl.DataFrame, texts: pl.DataFrame) -> str:
@@ -230,7 +217,7 @@ def render_card(results: Results, start: str, seed: int, needs: Mapping[str, str
         "measured": rows,
         "texts": texts,
         "text_figures": TEXT_FIGURES,
-        "with_interval": with_interval,
+        "with_bounds": with_bounds,
     }
     figures = [(row, "f1", "F1") for of_name in rows.values() for row in of_name]
     figures += [(row, key, title) for row in texts for key, title in TEXT_FIGURES.items()]

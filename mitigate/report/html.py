@@ -3,11 +3,11 @@ pictures of a page as files beside it."""
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -71,6 +71,7 @@ def render_page(
         "identity": identity_table(errors) if errors else None,
         "reliability": {role: reliability(rows, role) for role in scorers},
         "legend": legend,
+        "contents": [],
     }
     return environment().get_template(template).render(**variables, **content)
 
@@ -111,10 +112,15 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.policies["json.dumps_function"] = _json
+    made.policies["json.dumps_function"] = lambda content, **options: json.dumps(_readable(content), **options)
     made.filters |= {"number": legend.number, "svg": _svg, "arrows": _arrows}
-    made.filters["html"] = lambda table: Markup(made.get_template("table.html.jinja").render(table=table))
+    made.filters["html"] = lambda found: _html(made, [found] if isinstance(found, Table) else found)
     return made
+
+
+def _html(made: Environment, tables: Iterable[Table]) -> Markup:
+    template = made.get_template("table.html.jinja")
+    return Markup("\n").join(Markup(template.render(table=table)) for table in tables)
 
 
 def flat(facts: Mapping[str, object], prefix: str = "") -> dict[str, object]:
@@ -134,10 +140,6 @@ def _readable(value: object) -> object:
     if isinstance(value, list | tuple):
         return [_readable(part) for part in value]
     return value
-
-
-def _json(content: object, **options: Any) -> str:
-    return json.dumps(_readable(content), **options)
 
 
 def _duration(seconds: float) -> str:

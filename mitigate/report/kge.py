@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,10 +14,9 @@ from mitigate.metrics import Metric, kge_key, metric
 from mitigate.report.html import Page, render_page
 from mitigate.report.kge_plots import null_strip, scatter
 from mitigate.report.legend import number
-from mitigate.report.reasons import measured
+from mitigate.report.reasons import crossed, measured
 from mitigate.report.run_figures import Picture
 from mitigate.report.table import Cell, Column, Table, as_text, text, with_bounds
-from mitigate.runs import files
 
 TITLES = {"": "as trained", "downsampled": "downsampled to parity", "projected": "attribute projected out"}
 BEFORE_AND_AFTER = (
@@ -56,11 +54,6 @@ class Results(Page):
     def pictures(self) -> list[Picture]:
         """The figures, drawn once."""
         return list(_pictures(self))
-
-
-def write(path: Path, results: Results) -> Path:
-    """Write the page, whole or not at all."""
-    return files.write(path, render(results))
 
 
 def render(results: Results) -> str:
@@ -167,7 +160,7 @@ CERTAINTY = (
 
 def _certainty_table(metrics: Mapping[str, Any]) -> Table:
     def value(row: Metric) -> Cell:
-        cell = measured(metrics, row.key, row.decimals)
+        cell = measured(metrics, row.key)
         return cell._replace(text=f"{cell.text} %") if row.unit == "percent" else cell
 
     return Table(
@@ -199,21 +192,16 @@ def _pair_table(pairs: pl.DataFrame) -> Table:
 def _prediction_table(results: Results) -> Table:
     """Figures before and after a mitigation."""
 
-    def variant(name: str) -> Column:
-        return Column(TITLES[name], lambda row: measured(results.metrics, key_of(row.key, name), decimals(row)))
-
-    return Table(
+    return crossed(
+        results.metrics,
         "Mean over trainings, with its 95 % interval. Percentages and percentage points, unless a figure is a rank, a "
         "correlation or an area under the ROC curve. ↑ higher is better, ↓ lower is better, → 0 and → chance: the "
         "closer to it, the better; leakage and parity are best at what chance gives, which stands below them.",
-        [text("Figure", "named"), *map(variant, ("", *results.variants))],
-        [metric(key) for key in BEFORE_AND_AFTER],
+        "Figure",
+        [(metric(key).named, key) for key in BEFORE_AND_AFTER],
+        {name: TITLES[name] for name in ("", *results.variants)},
+        key_of,
     )
-
-
-def decimals(row: Metric) -> int:
-    """Of a figure on a page of embeddings."""
-    return 3 if row.key == keys.KGE_MRR else row.decimals
 
 
 def key_of(key: str, variant: str) -> str:
@@ -224,7 +212,7 @@ def key_of(key: str, variant: str) -> str:
 def findings(results: Results) -> Iterator[str]:
     """The findings in words, the headline first."""
     m, (a, b) = results.metrics, results.names
-    with_counts = _with_interval(m, keys.KGE_CORRELATION)
+    with_counts = measured(m, keys.KGE_CORRELATION).line
     yield (
         f"Over {m[keys.KGE_PROFESSIONS]:,} professions, the change of scores towards {a} has a rank correlation of "
         f"{with_counts} with the ratio of {a} to {b} in the graph."
@@ -244,7 +232,7 @@ def findings(results: Results) -> Iterator[str]:
     count = "one training" if m[keys.KGE_TRAININGS] == 1 else f"{m[keys.KGE_TRAININGS]} trainings"
     yield (
         f"The embeddings ({results.model}, {count}) have a filtered MRR of "
-        f"{_with_interval(m, keys.KGE_MRR, 3)} on test triples{beside}."
+        f"{measured(m, keys.KGE_MRR).line} on test triples{beside}."
     )
 
 
@@ -269,7 +257,7 @@ def console(metrics: Mapping[str, Any], professions: pl.DataFrame, names: Sequen
     for variant, title in TITLES.items():
         if key_of(keys.KGE_MRR, variant) in metrics:
             rows[title] = [(metric(key).named, key_of(key, variant)) for key in BEFORE_AND_AFTER]
-    value = Column("", lambda row: measured(metrics, row[1], keys.parse(row[1]).metric.decimals))
+    value = Column("", lambda row: measured(metrics, row[1]))
     change = Column("change", "change", show=4)
     people = [Column(name[:12], column) for name, column in zip(names, ("of_a", "of_b"), strict=True)]
     ends = [
@@ -277,11 +265,6 @@ def console(metrics: Mapping[str, Any], professions: pl.DataFrame, names: Sequen
         for name, found in both_ways(professions, names, top)
     ]
     return "\n\n".join([as_text(Table("", [text("", lambda row: row[0]), value], rows)).lstrip("\n"), *ends])
-
-
-def _with_interval(metrics: Mapping[str, Any], key: str, decimals: int = 2) -> str:
-    cell = measured(metrics, key, decimals)
-    return " ".join([cell.text, *cell.below])
 
 
 def _pictures(results: Results) -> Iterator[Picture]:

@@ -4,21 +4,18 @@ terminal."""
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from mitigate import metrics as keys
 from mitigate.metrics import metric
-from mitigate.report import legend
 from mitigate.report.html import Page, render_page
-from mitigate.report.kge import decimals, meanings
+from mitigate.report.kge import meanings
 from mitigate.report.kge_plots import rankings
 from mitigate.report.legend import number
 from mitigate.report.run_figures import Picture
 from mitigate.report.table import Column, Table, figures, text, with_bounds
-from mitigate.runs import files
 
 MOVED = 15  # professions of a table
 BETTER, WORSE, UNSHOWN, NO_INTERVAL = "better", "worse", "no difference shown", "unknown: no interval"
@@ -51,11 +48,6 @@ class KgeComparison(Page):
         ]
 
 
-def write(path: Path, found: KgeComparison) -> Path:
-    """Write the page, whole or not at all."""
-    return files.write(path, render(found))
-
-
 def render(found: KgeComparison) -> str:
     """The page's HTML, always the same for the same results."""
     return render_page(
@@ -70,7 +62,7 @@ def render(found: KgeComparison) -> str:
 
 def _figure_table(found: KgeComparison) -> Table:
     def figure(title: str, name: str) -> Column:
-        return Column(title, lambda row: number(row[name], decimals(metric(row["key"]))))
+        return Column(title, lambda row: number(row[name], metric(row["key"]).decimals))
 
     first, second = found.titles
     return Table(
@@ -81,7 +73,7 @@ def _figure_table(found: KgeComparison) -> Table:
             text("Figure", lambda row: metric(row["key"]).named),
             figure(first, "first"),
             figure(second, "second"),
-            Column("difference", lambda row: with_bounds(row, "change", decimals(metric(row["key"])), of="")),
+            Column("difference", lambda row: with_bounds(row, "change", metric(row["key"]).decimals, of="")),
             text(f"{second} is", lambda row: verdict(row, best_of(found, row))),
         ],
         found.figures,
@@ -121,7 +113,7 @@ def verdict(row: Mapping[str, Any], best: tuple[float, float] | None = None) -> 
     change, half = row["change"], (row["high"] - row["low"]) / 2
     if best is not None:
         change = abs(row["first"] - best[0]) - abs(row["second"] - best[1])
-    if abs(change) <= half or not round(change, decimals(metric(row["key"]))):
+    if abs(change) <= half or not round(change, metric(row["key"]).decimals):
         return UNSHOWN
     direction = "up" if best is not None else metric(row["key"]).better
     if direction not in ("up", "down"):
@@ -147,13 +139,12 @@ def sentences(found: KgeComparison) -> Iterator[str]:
 
 def in_words(found: KgeComparison, row: Mapping[str, Any]) -> str:
     """A figure of both runs: "0.187 and 0.268, a difference of 0.081 [0.070, 0.092] (complex is better)"."""
-    places = decimals(metric(row["key"]))
-    known = "" if row["low"] is None else f" [{legend.span(row['low'], row['high'], places)}]"
+    places = metric(row["key"]).decimals
     said = verdict(row, best_of(found, row))
     whose = said if said in (UNSHOWN, NO_INTERVAL) else f"{found.titles[1]} is {said}"
     return (
         f"{number(row['first'], places)} and {number(row['second'], places)}, a difference of "
-        f"{number(row['change'], places)}{known} ({whose})"
+        f"{with_bounds(row, 'change', places, of='').line} ({whose})"
     )
 
 

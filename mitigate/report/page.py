@@ -3,39 +3,21 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
+from operator import attrgetter
 from typing import Any
 
 import polars as pl
 
-from mitigate.metrics import (
-    ABOUT_BITS,
-    ABOUT_PERPLEXITY,
-    BASELINE_LIFTS,
-    COVERAGE,
-    LEAST_COVERAGE,
-    PAPER_SCORERS,
-    SWAP_LIFT,
-    TAIL_COVERAGE,
-    bounds,
-    harm_key,
-    lift_of,
-    metric,
-    quality,
-    quality_key,
-    with_part,
-)
+from mitigate import metrics as keys
 from mitigate.report import brief, legend
-from mitigate.report.examples import examples, statement_table
+from mitigate.report.examples import examples, statement_table, target_table
 from mitigate.report.excluded_targets import left_out
 from mitigate.report.html import Page, render_page, unbroken
-from mitigate.report.html import Stage as Stage
 from mitigate.report.ledger import most_polarised, summary, touched
 from mitigate.report.legend import BASELINES, Measure, Metrics
-from mitigate.report.reasons import keyed, measured, why, without_interval
+from mitigate.report.reasons import crossed, measured, why, without_interval
 from mitigate.report.run_figures import GROUPS, Picture, firsts, gallery
-from mitigate.report.table import Cell, Column, Table, figures, text, with_bounds
-from mitigate.runs import files
+from mitigate.report.table import Cell, Column, Table, figures, grouped, text, with_bounds
 from mitigate.training_checks import faults
 from mitigate.triples import FAVOURITISM, PREJUDICE, TEMPLATES, label_columns
 
@@ -63,7 +45,7 @@ class Report(Page):
     @property
     def roles(self) -> list[str]:
         """The names of the scorers of the roles."""
-        return list(self.scorers) or list(PAPER_SCORERS)
+        return list(self.scorers) or list(keys.PAPER_SCORERS)
 
     @property
     def label_columns(self) -> dict[str, tuple[str, str]]:
@@ -93,11 +75,6 @@ class Report(Page):
         return gallery(self.ordered_targets, self.ledger, self.statements, self.shown, self.first_columns)
 
 
-def write(path: Path, report: Report) -> Path:
-    """Write the page, whole or not at all."""
-    return files.write(path, render(report))
-
-
 def render(report: Report) -> str:
     """The page's HTML, always the same for the same report."""
     metrics, scorers = report.metrics, legend.by_headline(report.roles)
@@ -115,7 +92,7 @@ def render(report: Report) -> str:
         measures=_measure_table(metrics, templates) if templates else None,
         meanings=_meanings(legend.harms_by(scorers, metrics)),
         groups=GROUPS,
-        pictures=by_group(report.pictures),
+        pictures=grouped(report.pictures, attrgetter("group")),
         leaks=_leaks(report, scorers, templates),
         lift=_lift_tables(metrics, report.lifts),
         quality=_quality_table(metrics),
@@ -124,7 +101,7 @@ def render(report: Report) -> str:
         validity_meanings=[measure.meaning for measure in legend.validity(metrics)],
         worst=_worst_table(metrics, scorers, next(iter(templates.values()), "")),
         about=_about_table(metrics),
-        about_measures=[quality(ABOUT_PERPLEXITY), quality(ABOUT_BITS)],
+        about_measures=[keys.quality(keys.ABOUT_PERPLEXITY), keys.quality(keys.ABOUT_BITS)],
         filtered=_ledger_tables(report.ledger, scorers),
         left_out=left_out([target for frame in report.targets.values() for target in frame["target"]]),
         **target_section(report.ordered_targets, report.label_columns, report.statements, report.first_columns),
@@ -144,7 +121,7 @@ def _headline(metrics: Metrics, measure: Measure) -> dict[str, str]:
     """A figure in large type: its name, value and unit, and its interval or the reason that it has none."""
     key = brief.harm_of(measure, set(metrics))
     return {
-        "name": f"{measure.title} {measure.arrow} {measure.name}{', neutral template' * (key != measure.key)}",
+        "name": f"{_named(measure)} {measure.name}{', neutral template' * (key != measure.key)}",
         "value": legend.number(metrics[key], 1),
         "unit": " %" if measure.better == "up" else "",
         "note": legend.interval(metrics, key, 1) or why(metrics, key) or without_interval(metrics, key),
@@ -152,7 +129,7 @@ def _headline(metrics: Metrics, measure: Measure) -> dict[str, str]:
 
 
 def _meanings(measures: Iterable[Measure]) -> dict[str, str]:
-    return {f"{measure.title} {measure.arrow}": measure.meaning for measure in measures}
+    return {_named(measure): measure.meaning for measure in measures}
 
 
 def _named(measure: Measure) -> str:
@@ -161,22 +138,20 @@ def _named(measure: Measure) -> str:
 
 def _measure_table(metrics: Metrics, templates: Mapping[str, str]) -> Table:
     """The measures of harm over all targets and by category, grouped by template."""
-    parts = {"": "all targets", **{category: category for category in legend.categories(metrics)}}
     harms = legend.harms(metrics)
     rows = {
         name: [
-            {"measure": _named(measure), **{part: legend.harm_key(measure, template, part) for part in parts}}
-            for measure in harms
-            if legend.harm_key(measure, template) in metrics
+            (_named(measure), (measure, template)) for measure in harms if legend.harm_key(measure, template) in metrics
         ]
         for template, name in templates.items()
     }
-    has_intervals = any(bound in metrics for measure in harms for bound in bounds(measure.key))
+    has_intervals = any(bound in metrics for measure in harms for bound in keys.bounds(measure.key))
     caption = (
         f"{legend.abbreviations(metrics)} Means in percent of a target's statements, variances in squared percentage "
         f"points{'; in brackets the 95 % interval' if has_intervals else ''}."
     )
-    return Table(caption, [text("Measure", "measure"), *keyed(metrics, parts)], rows)
+    parts = legend.with_all(legend.categories(metrics))
+    return crossed(metrics, caption, "Measure", rows, parts, lambda row, part: legend.harm_key(row[0], row[1], part))
 
 
 def _leaks(report: Report, scorers: Sequence[str], templates: Mapping[str, str]) -> dict[str, Table]:
@@ -191,20 +166,15 @@ def _leaks(report: Report, scorers: Sequence[str], templates: Mapping[str, str])
 
 
 def _template_table(metrics: Metrics, scorers: Sequence[str], templates: Mapping[str, str]) -> Table:
-    measures = {_named(measure): measure for measure in legend.harms_by(scorers, metrics)}
-    rows = [
-        {"measure": name, **{template: legend.harm_key(measure, template) for template in templates}}
-        for name, measure in measures.items()
-    ]
-    return Table(
+    return crossed(
+        metrics,
         "Measures over all targets with both templates: means in percent, variances in squared percentage points. The "
         "arrow points to the better direction.",
-        [
-            text("Measure", "measure"),
-            *keyed(metrics, templates),
-            Column("paper − neutral", lambda row: difference(metrics, measures[row["measure"]])),
-        ],
-        rows,
+        "Measure",
+        [(_named(measure), measure) for measure in legend.harms_by(scorers, metrics)],
+        templates,
+        legend.harm_key,
+        Column("paper − neutral", lambda row: difference(metrics, row[1])),
         kind="narrow",
     )
 
@@ -254,60 +224,51 @@ def _quality_measures(metrics: Metrics) -> list[Measure]:
 
 
 def _quality_table(metrics: Metrics) -> Table | None:
-    measures = _quality_measures(metrics)
+    measures = {measure: measure.named for measure in _quality_measures(metrics)}
     rows = [
-        {"subset": name, **{measure.key: legend.quality_key(measure, subset) for measure in measures}}
+        (name, subset)
         for subset, name in legend.SUBSETS.items()
         if any(legend.quality_key(measure, subset) in metrics for measure in measures)
     ]
-    columns = keyed(metrics, {measure.key: measure.named for measure in measures})
     caption = "Quality on held-out triples. The arrow points to the better direction."
-    first = text("Triples", "subset")
-    return Table(caption, [first, *columns], rows, kind="narrow") if rows else None
+    return crossed(metrics, caption, "Triples", rows, measures, _of_part, kind="narrow") if rows else None
+
+
+def _of_part(part: str, measure: Measure) -> str:
+    return legend.quality_key(measure, part)
 
 
 def _validity_table(metrics: Metrics) -> Table | None:
     """The shares of valid and plausible statements, by part of the probed statements."""
-    measures = legend.validity(metrics)
-    rows = [
-        {"part": name, **{measure.key: legend.quality_key(measure, part) for measure in measures}}
-        for part, name in legend.probed_parts(metrics).items()
-    ]
-
-    def shown(measure: Measure) -> Column:
-        return Column(measure.named, lambda row: _measured_or_not(metrics, row[measure.key]))
-
-    if not rows:
-        return None
-    return Table(
+    rows = [(name, part) for part, name in legend.probed_parts(metrics).items()]
+    measures = {measure: measure.named for measure in legend.validity(metrics)}
+    caption = (
         "Probed statements accepted as plausible, or as valid to people, in percent. Figures by relation are in "
-        "metrics.json.",
-        [text("Statements", "part"), *map(shown, measures)],
-        rows,
-        kind="narrow",
+        "metrics.json."
     )
-
-
-def _measured_or_not(metrics: Metrics, key: str) -> Cell:
-    return measured(metrics, key) if key in metrics else Cell("", reason="not measured here")
+    absent = "not measured here"
+    table = crossed(metrics, caption, "Statements", rows, measures, _of_part, absent=absent, kind="narrow")
+    return table if rows else None
 
 
 def _lift_tables(metrics: Metrics, lifts: pl.DataFrame | None) -> dict[str, Any]:
     """Swap lift by groups of heads and by relation, each beside that of the baselines; empty where it was not
     measured."""
-    parts, lift = legend.lift_parts(metrics), quality(SWAP_LIFT)
+    parts, lift = legend.lift_parts(metrics), keys.quality(keys.SWAP_LIFT)
     if not parts:
         return {}
-    names = {SWAP_LIFT: "this generator", **{lift_of(name): BASELINES[name] for name in BASELINE_LIFTS}}
-    rows = [{"heads": said, **{name: quality_key(name, part) for name in names}} for part, said in parts.items()]
-    by_group = Table(
+    names = {keys.SWAP_LIFT: "this generator", **{keys.lift_of(name): BASELINES[name] for name in keys.BASELINE_LIFTS}}
+    by_group = crossed(
+        metrics,
         f"Swap lift {lift.arrow} in percentage points, with the 95 % interval over heads, beside that of generators "
         "that know nothing of the head and of an oracle. In the first line both groups count alike. Relations count "
         "where the oracle's tails are accepted in at least 10 % of cases. A tail that repeats its head is not "
         "accepted. Between genders, origins and religions a difference may itself be a stereotype: these lines are "
         "exploratory, and on neutral tails only.",
-        [text("Heads", "heads"), *keyed(metrics, names)],
-        rows,
+        "Heads",
+        [(said, part) for part, said in parts.items()],
+        names,
+        lambda part, name: keys.quality_key(name, part),
     )
     found = {"meaning": lift.meaning, "groups": by_group, "relations": None, "left_out": {}}
     if lifts is None or lifts.is_empty():
@@ -325,7 +286,7 @@ def _lifts_by_relation(lifts: pl.DataFrame) -> Table:
             text("Heads, relation", lambda row: f"{row['group']}, {row['relation']}"),
             *figures(1, "heads", accepted="own head", elsewhere="other heads"),
             Column("swap lift", lambda row: with_bounds(row, "lift", of="")),
-            *figures(1, **{name: BASELINES[name] for name in BASELINE_LIFTS}),
+            *figures(1, **{name: BASELINES[name] for name in keys.BASELINE_LIFTS}),
         ],
         lifts,
     )
@@ -333,22 +294,23 @@ def _lifts_by_relation(lifts: pl.DataFrame) -> Table:
 
 def _worst_table(metrics: Metrics, scorers: Sequence[str], template: str) -> Table | None:
     """The figures of the groups with the worst results, as far as they were measured."""
-    harmful = [metric(harm_key(name, statistic, "prejudice")) for name in scorers for statistic in ("p90", "largest")]
-    keys = {stem: metric(stem) for stem in (COVERAGE, TAIL_COVERAGE, LEAST_COVERAGE)}
-    keys |= {brief.harm_of(one, set(metrics)): one for one in harmful}
-    parts = {"": "all targets", **{category: category for category in legend.categories(metrics)}}
-    rows = [
-        {"measure": measure.named, **{part: with_part(key, part) for part in parts}}
-        for key, measure in keys.items()
-        if key in metrics
+    harmful = [
+        keys.metric(keys.harm_key(name, statistic, "prejudice")) for name in scorers for statistic in ("p90", "largest")
     ]
+    stems = {stem: keys.metric(stem) for stem in (keys.COVERAGE, keys.TAIL_COVERAGE, keys.LEAST_COVERAGE)}
+    stems |= {brief.harm_of(one, set(metrics)): one for one in harmful}
+    rows = [(measure.named, key) for key, measure in stems.items() if key in metrics]
     if not rows:
         return None
-    return Table(
+    return crossed(
+        metrics,
         "What the policy kept of the training triples about targets, in percent; and prejudice in generated statements "
         f"with the {template}, in percent of a target's statements. The arrow points to the better direction.",
-        [text("Measure", "measure"), *keyed(metrics, parts, decimals=1)],
+        "Measure",
         rows,
+        legend.with_all(legend.categories(metrics)),
+        keys.with_part,
+        decimals=1,
     )
 
 
@@ -356,8 +318,10 @@ def _about_table(metrics: Metrics) -> Table | None:
     """Perplexity on published triples about targets."""
     rows = {"all targets": ("all", "neutral", "polar")}
     rows |= {name: (name, f"{name}/neutral", f"{name}/polar") for name in legend.categories(metrics)}
-    found = [(name, *parts) for name, parts in rows.items() if quality_key(ABOUT_PERPLEXITY, parts[0]) in metrics]
-    about, bits = quality(ABOUT_PERPLEXITY), quality(ABOUT_BITS)
+    found = [
+        (name, *parts) for name, parts in rows.items() if keys.quality_key(keys.ABOUT_PERPLEXITY, parts[0]) in metrics
+    ]
+    about = keys.quality(keys.ABOUT_PERPLEXITY)
 
     def perplexity(title: str, place: int) -> Column:
         return Column(title, lambda row: _with_number(metrics, row[place]))
@@ -372,7 +336,7 @@ def _about_table(metrics: Metrics) -> Table | None:
             *(perplexity(title, place) for place, title in enumerate(("all triples", "neutral", "polarised"), start=1)),
             Column(
                 "bits per character",
-                lambda row: measured(metrics, quality_key(ABOUT_BITS, row[1]), bits.decimals)._replace(below=()),
+                lambda row: measured(metrics, keys.quality_key(keys.ABOUT_BITS, row[1]))._replace(below=()),
             ),
         ],
         found,
@@ -381,16 +345,8 @@ def _about_table(metrics: Metrics) -> Table | None:
 
 
 def _with_number(metrics: Metrics, part: str) -> Cell:
-    cell = measured(metrics, quality_key(ABOUT_PERPLEXITY, part))
-    return cell._replace(below=[f"({legend.number(metrics.get(quality_key('about_triples', part)))})"])
-
-
-def by_group(pictures: Sequence[Picture]) -> dict[str, list[Picture]]:
-    """Group -> its pictures."""
-    groups: dict[str, list[Picture]] = {}
-    for picture in pictures:
-        groups.setdefault(picture.group, []).append(picture)
-    return groups
+    cell = measured(metrics, keys.quality_key(keys.ABOUT_PERPLEXITY, part))
+    return cell._replace(below=[f"({legend.number(metrics.get(keys.quality_key('about_triples', part)))})"])
 
 
 def target_section(
@@ -430,21 +386,8 @@ def _target_table(frames: Mapping[str, pl.DataFrame], labels: Mapping[str, tuple
     count = "1 target" if len(rows) == 1 else f"{len(rows)} targets"
     if not rows:
         return None
-    return Table(
-        f"{count}. Press a heading to sort.",
-        [
-            text("target", "target"),
-            text("category", "category"),
-            Column("statements", "statements"),
-            *(share(column, sign) for column in labels for sign in SIGNS),
-        ],
-        rows,
-        label="Table of targets",
-        name="target-table",
-        kind="tall",
-        sortable=True,
-        search=lambda row: f"{row['target']} {row['category']}",
-    )
+    shares = (share(column, sign) for column in labels for sign in SIGNS)
+    return target_table(f"{count}.", [Column("statements", "statements"), *shares], rows)
 
 
 def _ledger_tables(ledger: pl.DataFrame | None, scorers: Sequence[str]) -> dict[str, Any]:

@@ -4,7 +4,6 @@ generators say of it and not of its peers, where embeddings place it, and what i
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -13,11 +12,10 @@ from markupsafe import Markup
 from mitigate.report.examples import label_column
 from mitigate.report.html import Page, render_page
 from mitigate.report.kge import profession_columns
-from mitigate.report.legend import number, span
+from mitigate.report.legend import number
 from mitigate.report.plots import among_peers
 from mitigate.report.run_figures import Picture
 from mitigate.report.table import Cell, Column, Table, as_text, text, with_bounds
-from mitigate.runs import files
 
 NEGATIVE, POSITIVE = "/negative", "/positive"
 FEW, FEW_NEGATIVE = "distinctive", "distinctive_negative"
@@ -58,11 +56,6 @@ class Profile(Page):
         return [_picture(self, target, place) for place, target in enumerate(self.ordered, start=1)]
 
 
-def write(path: Path, profile: Profile) -> Path:
-    """Write the page, whole or not at all."""
-    return files.write(path, render(profile))
-
-
 def render(profile: Profile) -> str:
     """The page's HTML, always the same for the same profile."""
     return render_page(
@@ -97,23 +90,17 @@ def summary(profile: Profile, target: str) -> str:
     whose = f" ({row['run']})" if len(profile.runs) > 1 else ""
     side = "above" if row["difference"] >= 0 else "below"
     peers = "its only peer" if row["peers"] == 1 else f"the mean of its {row['peers']} peers"
-    bounds = "" if row["low"] is None else f" [{span(row['low'], row['high'], 1)}]"
     end = ": no difference shown."
     if row["beyond"]:
         many = row["peers_beyond"]
         end = f"; {many} of these peers differ from their own, too." if many else "; no peer differs from its own."
     share = f"{number(row['value'], 1)}\u00a0% of its statements are {name_of(row['figure'], profile.few)}"
-    apart = number(abs(row["difference"]), 1)
+    apart, bounds = number(abs(row["difference"]), 1), "".join(f" {known}" for known in _difference(row).below)
     return f"{target}{whose}: {share}, {apart} percentage points {side} {peers}{bounds}{end}"
 
 
-def with_interval(row: Mapping[str, Any]) -> str:
-    """ "1.2 [−0.3, 2.7]": a difference from the peers."""
-    cell = _difference(row)
-    return " ".join([cell.text, *cell.below])
-
-
 def _difference(row: Mapping[str, Any]) -> Cell:
+    """A difference from the peers."""
     return with_bounds(row, "difference", of="")
 
 
@@ -161,8 +148,8 @@ def name_or_said(profile: Profile, target: str) -> Iterator[str]:
         whose = f"{run}: t" if len(profile.runs) > 1 else "T"
         yield (
             f"{whose}he mean probability of offending a group is {number(whole['value'], 1)}\u00a0%, a difference of "
-            f"{with_interval(whole)} percentage points from the peers. Due to what is said: {with_interval(said)}; due "
-            f"to the name alone: {apart}."
+            f"{_difference(whole).line} percentage points from the peers. Due to what is said: "
+            f"{_difference(said).line}; due to the name alone: {apart}."
         )
 
 
@@ -177,7 +164,6 @@ def unknown(graph: Mapping[str, Any], target: str) -> str:
 def place_of(row: Mapping[str, Any], graph: Mapping[str, Any]) -> str:
     """Where a profession stands among the others."""
     first, second = graph["values"]
-    known = "" if row["low"] is None else f" [{span(row['low'], row['high'], 4)}]"
     band = "No band of permuted graphs was made, so that chance cannot be ruled out."
     if row["outside"] is not None:
         band = (
@@ -186,8 +172,8 @@ def place_of(row: Mapping[str, Any], graph: Mapping[str, Any]) -> str:
             f"{_same(row)} of the other {row['professions'] - 1} professions."
         )
     return (
-        f"The score changes by {number(row['change'], 4)}{known} towards {first} (below 0: towards {second}), place "
-        f"{row['place']} of {row['professions']} professions. {band}"
+        f"The score changes by {with_bounds(row, 'change', 4, of='').line} towards {first} (below 0: towards "
+        f"{second}), place {row['place']} of {row['professions']} professions. {band}"
     )
 
 
@@ -282,18 +268,11 @@ def _embedded(profile: Profile, target: str) -> dict[str, Any]:
     if not _is_value(rows):
         return {"place": place_of(rows.row(0, named=True), graph)}
     other = "".join(value for value in graph["values"] if value != target)
-    ends = {"nearest": "to", "farthest": "from"}
-    return {
-        "ends": [
-            Table(
-                f"The professions {end} {ends[end]} {target}: the change of the profession's score when people are "
-                f"moved towards {target} and away from {other}.",
-                profession_columns(graph["values"]),
-                found,
-            )
-            for end, found in _ends(rows, profile.top).items()
-        ]
-    }
+    size = min(profile.top, max(1, rows.height // 2))
+    ends = {"nearest to": rows.head(size), "farthest from": rows.reverse().head(size)}
+    moved = f"the change of the profession's score when people are moved towards {target} and away from {other}."
+    columns = profession_columns(graph["values"])
+    return {"ends": [Table(f"The professions {end} {target}: {moved}", columns, found) for end, found in ends.items()]}
 
 
 def _framed(profile: Profile, target: str) -> dict[str, Any]:
@@ -331,15 +310,6 @@ def _implied_table(profile: Profile, target: str, run: str, implied: pl.DataFram
 def _is_value(placed: pl.DataFrame) -> bool:
     """Whether the target is a value of the sensitive attribute."""
     return placed.height > 0 and placed["known_as"][0] == "value"
-
-
-def _ends(placed: pl.DataFrame, top: int) -> dict[str, list[dict[str, Any]]]:
-    """The professions nearest to a value, and the farthest."""
-    size = min(top, max(1, placed.height // 2))
-    return {
-        "nearest": placed.head(size).rows(named=True),
-        "farthest": placed.reverse().head(size).rows(named=True),
-    }
 
 
 def _picture(profile: Profile, target: str, place: int) -> Picture:

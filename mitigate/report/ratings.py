@@ -3,18 +3,15 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 from markupsafe import Markup
 
-from mitigate.metrics import ENDS
 from mitigate.report.html import Page, render_page
-from mitigate.report.legend import number
+from mitigate.report.legend import number, signed
 from mitigate.report.table import Column, Table, as_text, bounded, figures, grouped, text, with_bounds
 from mitigate.report.verdicts import p_value
-from mitigate.runs import files
 from mitigate.words.texts import counted
 
 LABELS = ("prejudice", "neutral", "favouritism")
@@ -68,11 +65,6 @@ class Results(Page):
     differences: pl.DataFrame
     drift: pl.DataFrame  # a row for each two sources of different batches, figure and weighting (tasks.anchors.DRIFT)
     scorers: pl.DataFrame  # resource, scorer, against, and figures from 0 to 1
-
-
-def write(path: Path, results: Results) -> Path:
-    """Write the page, whole or not at all."""
-    return files.write(path, render(results))
 
 
 def render(results: Results) -> str:
@@ -148,7 +140,7 @@ def _difference_table(differences: pl.DataFrame) -> Table:
 
 def _bar(row: Mapping[str, Any]) -> Markup:
     """The shares of the three labels as a bar."""
-    shares = {sign: row[sign] for sign in ("prejudice", "neutral", "favouritism")}
+    shares = {sign: row[sign] for sign in LABELS}
     parts = Markup("").join(
         Markup('<i class="{}" style="width:{}%"></i>').format(sign, round(share, 2)) for sign, share in shares.items()
     )
@@ -169,7 +161,7 @@ def findings(results: Results) -> Iterator[str]:
         )
     for row in results.differences.rows(named=True):
         name = FIGURE_NAMES.get(row["figure"], row["figure"])
-        change = f"{name} {'+' if row['difference'] > 0 else ''}{number(row['difference'], 1)} percentage points"
+        change = f"{name} {signed(row['difference'])} percentage points"
         bounds = "" if row["low"] is None else f" [{number(row['low'], 1)}, {number(row['high'], 1)}]"
         chance = "" if row["p"] is None else f", p {p_value(row['p'])}"
         about = counted(row["targets"], "target")
@@ -212,8 +204,7 @@ def _with_drift(drift: pl.DataFrame) -> pl.DataFrame:
 
 def _points(row: Mapping[str, Any], name: str) -> str:
     """A difference with its interval."""
-    value, low, high = (number(row[f"{name}{end}"], 1) for end in ENDS)
-    return f"{'+' if row[name] > 0 else ''}{value} [{low}, {high}]"
+    return " ".join([signed(row[name]), *with_bounds(row, name).below])
 
 
 def console(summary: pl.DataFrame, raters: pl.DataFrame, differences: pl.DataFrame, drift: pl.DataFrame) -> str:

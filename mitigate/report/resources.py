@@ -4,7 +4,7 @@ difference counts as better or worse: one resource has more of something than th
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
+from operator import attrgetter
 from typing import Any
 
 import polars as pl
@@ -14,16 +14,13 @@ from mitigate.report import audit_tables, legend, plots, regions
 from mitigate.report import run_figures as gallery
 from mitigate.report.audit_tables import Wording
 from mitigate.report.comparison_tables import CORRECTED, change, interval
-from mitigate.report.examples import statement_table
+from mitigate.report.examples import statement_table, target_table
 from mitigate.report.excluded_targets import left_out
 from mitigate.report.html import Page, render_page
-from mitigate.report.html import Stage as Stage
-from mitigate.report.legend import number
-from mitigate.report.page import by_group
+from mitigate.report.legend import number, signed
 from mitigate.report.run_figures import Picture
 from mitigate.report.table import Cell, Column, Table, grouped, text
 from mitigate.report.verdicts import ALIKE, ALPHA, SAME, UNKNOWN, p_value
-from mitigate.runs import files
 from mitigate.words.texts import counted
 
 MORE, LESS = "more", "less"
@@ -41,11 +38,7 @@ GROUPS = {
         "The targets of the table above, in percent of their statements: prejudice to the left, favouritism to the "
         "right; lower is better (in the style of the paper's Fig. 3).",
     ),
-    "counts": (
-        "Number of statements about each target",
-        "Statements about a target, on a logarithmic scale. A large spread is disparity in representation (the paper's "
-        "Fig. 4 and 11).",
-    ),
+    "counts": gallery.GROUPS["counts"],
     "regions": (
         "Targets with more prejudice or more favouritism than others",
         "One point for each target, both axes in percent of its statements, each resource on its own scale. The dashed "
@@ -63,9 +56,7 @@ class Resources(Page):
     is_same: bool
     wordings: Sequence[Wording]
     spoken: tuple[int, int]  # the number of targets that each mentions
-    figures: (
-        pl.DataFrame
-    )  # a row for each figure: scorer, template, key, category, and the statistics of its comparison
+    figures: pl.DataFrame  # a row for each figure: scorer, template, key, category, and its comparison
     targets: pl.DataFrame  # scorer, template, target, category, and both resources' statements and shares
     agreement: Mapping[str, float | None]  # key -> rank correlation over targets
     fewest_statements: int = 0  # of a target that is listed there, in both
@@ -91,10 +82,7 @@ class Resources(Page):
     @property
     def headlines(self) -> dict[str, str]:
         """Scorer -> the template that sentences and pictures are in: the paper's, where both have it."""
-        found: dict[str, str] = {}
-        for scorer, template in sorted(self.wordings, key=lambda wording: wording[1] != "paper"):
-            found.setdefault(scorer, template)
-        return found
+        return audit_tables.headlines(self.wordings)
 
     def of(self, scorer: str) -> pl.DataFrame:
         """The rows of `targets` under a scorer's headline."""
@@ -104,11 +92,6 @@ class Resources(Page):
     def pictures(self) -> list[Picture]:
         """The figures, drawn once."""
         return gallery.named_apart(_pictures(self))
-
-
-def write(path: Path, resources: Resources) -> Path:
-    """Write the page, whole or not at all."""
-    return files.write(path, render(resources))
 
 
 def render(resources: Resources) -> str:
@@ -128,7 +111,7 @@ def render(resources: Resources) -> str:
             for scorer, chosen in resources.differ_most.items()
         },
         groups=GROUPS,
-        pictures=by_group(resources.pictures),
+        pictures=grouped(resources.pictures, attrgetter("group")),
         left_out=left_out(resources.targets["target"].to_list()),
         targets=_target_table(resources),
         alpha=ALPHA,
@@ -185,10 +168,6 @@ def _category_table(resources: Resources, rows: Sequence[audit_tables.Row]) -> T
     )
 
 
-def _signed(value: float) -> str:
-    return f"{'+' if value > 0 else ''}{number(value, 1)}"
-
-
 def _differing_table(resources: Resources, scorer: str, targets: pl.DataFrame) -> Table:
     """The targets that differ most by a scorer."""
     sides = [
@@ -199,7 +178,7 @@ def _differing_table(resources: Resources, scorer: str, targets: pl.DataFrame) -
             *(Column(f"{sign}, %", share + end, show=1) for share, sign in legend.OVERGENERALISED.items()),
         )
     ]
-    difference = Column("polarised, difference", "difference", show=_signed)
+    difference = Column("polarised, difference", "difference", show=signed)
     return Table(
         "",
         [text("Target", "target"), text("category", "category"), *sides, difference],
@@ -229,12 +208,9 @@ def _target_table(resources: Resources) -> Table:
             shares = [row["prejudice" + end] + row["favouritism" + end] for end in ("", "_second")]
             rows[row["target"]] |= {f"{scorer}/0": shares[0], f"{scorer}/1": shares[1]}
             rows[row["target"]][f"{scorer}/2"] = shares[1] - shares[0]
-    return Table(
-        "Percentage of polarised statements of each target that both mention, and the difference in percentage points. "
-        "Press a heading to sort.",
+    return target_table(
+        "Percentage of polarised statements of each target that both mention, and the difference in percentage points.",
         [
-            text("target", "target"),
-            text("category", "category"),
             Column(f"{first}, statements", "statements"),
             Column(f"{second}, statements", "statements_second"),
             *(
@@ -243,16 +219,11 @@ def _target_table(resources: Resources) -> Table:
                 for column in (
                     Column(f"{first}, {scorer}", f"{scorer}/0", show=1),
                     Column(f"{second}, {scorer}", f"{scorer}/1", show=1),
-                    Column("difference", f"{scorer}/2", show=_signed),
+                    Column("difference", f"{scorer}/2", show=signed),
                 )
             ),
         ],
         list(rows.values()),
-        label="Table of targets",
-        name="target-table",
-        kind="tall",
-        sortable=True,
-        search=lambda row: f"{row['target']} {row['category']}",
     )
 
 

@@ -4,7 +4,7 @@ that only stories have."""
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
+from operator import attrgetter
 from typing import Any
 
 import polars as pl
@@ -12,18 +12,16 @@ import polars as pl
 from mitigate import metrics as keys
 from mitigate.metrics import Share, harm_key
 from mitigate.report import audit as audits
-from mitigate.report import audit_tables, plots
+from mitigate.report import audit_tables
 from mitigate.report.audit import Audit
 from mitigate.report.card import Figure, licence_of, model_card
 from mitigate.report.excluded_targets import left_out
 from mitigate.report.html import render_page
 from mitigate.report.legend import OVERGENERALISED, Metrics, number
 from mitigate.report.markdown import plain
-from mitigate.report.page import by_group
 from mitigate.report.reasons import measured
-from mitigate.report.run_figures import GROUPS, Picture
-from mitigate.report.table import Column, Table, figures, text
-from mitigate.runs import files
+from mitigate.report.run_figures import GROUPS, Picture, boxes
+from mitigate.report.table import Column, Table, figures, grouped, text
 from mitigate.training_checks import no_conclusion
 from mitigate.words.prompts import KINDS, templates
 from mitigate.words.texts import counted, without_folders
@@ -59,11 +57,6 @@ class Stories:
         return [*found, *_by_kind(self.audit.targets, dict(self.per_story.select("target", "kind").iter_rows()))]
 
 
-def write(path: Path, stories: Stories) -> Path:
-    """Write the page, whole or not at all."""
-    return files.write(path, render(stories))
-
-
 def render(stories: Stories) -> str:
     """The page's HTML, always the same for the same stories."""
     audit, columns = stories.audit, list(stories.audit.labellings)
@@ -72,7 +65,7 @@ def render(stories: Stories) -> str:
     known = prompts(stories.per_story, columns)
     content = audits.content(audit, rows) | {
         "groups": {"boxes": GROUPS["boxes"], **GROUP, **GROUPS},
-        "pictures": by_group(stories.pictures),
+        "pictures": grouped(stories.pictures, attrgetter("group")),
         "kinds": _kind_table(audit.metrics, stories.per_story, columns),
         "chance": _chance_table(audit.metrics, columns),
         "prompts": _prompt_table(known, columns) if known.height else None,
@@ -132,15 +125,12 @@ def _chance_table(metrics: Metrics, columns: Sequence[str]) -> Table:
 
 
 def _prompt_table(known: pl.DataFrame, columns: Sequence[str]) -> Table:
-    shares = [
-        Column(f"{scorer} {sign}", f"{scorer}_{share}", show=1)
-        for scorer in columns
-        for share, sign in (("prejudice", "−"), ("favouritism", "+"))
-    ]
+    signs = {"prejudice": "−", "favouritism": "+"}
+    shares = {f"{scorer}_{share}": f"{scorer} {sign}" for scorer in columns for share, sign in signs.items()}
     return Table(
         "Percentage of the sentences generated for each prompt that are negative (−) and positive (+). XYZ stands for "
         "the target.",
-        [text("Prompt", "template", "sentence"), text("kind", "kind"), Column("stories", "stories"), *shares],
+        [text("Prompt", "template", "sentence"), text("kind", "kind"), *figures(1, "stories", **shares)],
         known,
     )
 
@@ -215,22 +205,11 @@ def examples(per_story: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
 
 
 def _by_kind(targets: Mapping[str, pl.DataFrame], kinds: Mapping[str, str]) -> Iterator[Picture]:
-    highest = pl.max_horizontal(pl.max("prejudice", "favouritism"))
-    top = max(frame.select(highest).item() for frame in targets.values())
-    for column, frame in targets.items():
-        spoken = frame.filter(pl.col("statements") > 0)
-        grouped = spoken.with_columns(category=pl.col("target").replace_strict(kinds, return_dtype=pl.String))
-        medians = grouped.group_by("category").agg(pl.median("prejudice", "favouritism")).sort("category")
-        seen = "; ".join(
-            f"{kind} {against:.1f} % and {towards:.1f} %" for kind, against, towards in medians.iter_rows()
-        )
-        yield Picture(
-            f"kinds-{column}",
-            "kinds",
-            column.capitalize(),
-            f"Box plots of {column} by kind of target. Median over targets, negative and positive: {seen}.",
-            plots.boxes(grouped, top),
-        )
+    kind = pl.col("target").replace_strict(kinds, default=None, return_dtype=pl.String)
+    spoken = {column: frame.filter(pl.col("statements") > 0) for column, frame in targets.items()}
+    yield from boxes(
+        {column: frame.with_columns(category=kind) for column, frame in spoken.items()}, "kinds", "kind of target"
+    )
 
 
 def render_card(

@@ -27,6 +27,11 @@ class Cell(NamedTuple):
     below: Sequence[str] = ()  # in small type: an interval, a count
     reason: str = ""  # why the figure or its interval is missing
 
+    @property
+    def line(self) -> str:
+        """The text with what stands below it."""
+        return " ".join([self.text, *self.below])
+
 
 @dataclass(frozen=True)
 class Column:
@@ -76,14 +81,12 @@ def bounded(title: str, name: str, decimals: int = 1, *, better: str = "", ends:
     return Column(title, lambda row: with_bounds(row, name, decimals, ends=ends), better=better)
 
 
-def with_bounds(
-    row: Mapping[str, Any], name: str, decimals: int = 1, *, ends: int | None = None, of: str | None = None
-) -> Cell:
+def with_bounds(row: Any, name: str, decimals: int = 1, *, ends: int | None = None, of: str | None = None) -> Cell:
     """A figure of a row and its interval. ends: decimals of the bounds, those of the figure if not given; of: the name
     whose _low and _high the bounds are, where that is another; "" for the fields low and high."""
-    low, high = (row.get(f"{name if of is None else of}{end}".removeprefix("_")) for end in ENDS[1:])
+    low, high = (_field(row, f"{name if of is None else of}{end}".removeprefix("_")) for end in ENDS[1:])
     shown = [] if low is None else [f"[{span(low, high, decimals if ends is None else ends)}]"]
-    return Cell(number(row.get(name), decimals), shown)
+    return Cell(number(_field(row, name), decimals), shown)
 
 
 @dataclass(frozen=True)
@@ -195,7 +198,7 @@ def as_markdown(table: Table) -> str:
     """The table for a card; its texts have to be safe for Markdown, and an interval stands after its figure."""
     rows = [table.cells(row) for _, group in table.groups for row in group]
     lines = [[column.heading for column in table.columns]]
-    lines += [[" ".join([cell.text, *cell.below]).rstrip() for cell in cells] for cells in rows]
+    lines += [[cell.line.rstrip() for cell in cells] for cells in rows]
     head, *body = (f"| {' | '.join(cells)} |" for cells in lines)
     rule = "".join("---|" if column.is_text else "---:|" for column in table.columns)
     return "\n".join([head, f"|{rule}", *body])

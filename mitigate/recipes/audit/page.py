@@ -8,8 +8,7 @@ import polars as pl
 
 from mitigate.measure.harms import EmptyTargets
 from mitigate.report import audit_tables
-from mitigate.report.audit import Audit, by_relation
-from mitigate.report.audit import write as write_page
+from mitigate.report.audit import Audit, by_relation, render
 from mitigate.report.html import save
 from mitigate.runs.files import write
 from mitigate.tasks.audit.measures import beside_the_paper, notices
@@ -67,7 +66,7 @@ def write_report(
         **fields,
         **about,
     )
-    write_page(folder / "audit.html", audit)
+    write(folder / "audit.html", render(audit))
     write(folder / "statements.tsv", export(statements))
     save(folder, {**tables_of(audit), "targets": target_list.table(targets)}, audit.pictures)
     return {"notices": list(audit.notices)}

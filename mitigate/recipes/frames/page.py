@@ -6,8 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from mitigate.report.frames import Results, render_card
-from mitigate.report.frames import write as write_page
+from mitigate.report.frames import Results, render, render_card
 from mitigate.report.html import save
 from mitigate.runs.files import write
 from mitigate.tasks.frames.figures import FOLDS, GIVEN, MODEL, published, unmeasured
@@ -52,7 +51,7 @@ def write_report(
         demonstration=False,
         **about,
     )
-    write_page(folder / "frames.html", results)
+    write(folder / "frames.html", render(results))
     write(folder / "README.md", render_card(results, start, seed, needs))
     frames = {"classified": classified, "texts": texts, "sources": sources, "categories": categories}
     save(folder, frames if flips is None else {**frames, "flips": flips}, latex=False)

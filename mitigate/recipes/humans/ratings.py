@@ -19,6 +19,7 @@ from mitigate.recipes.rated_scorers import format_agreement
 from mitigate.recipes.scorers import Scorers, label_cache
 from mitigate.report import ratings as page
 from mitigate.report.html import save
+from mitigate.runs import files
 from mitigate.runs.store import as_parquet, digest_of
 from mitigate.tasks.ratings import figures
 from mitigate.tasks.ratings.agreement import agreement_table
@@ -134,6 +135,6 @@ def write_report(
 ) -> dict[str, Any]:
     """Write humans.html and the tables; returns the names of the tables that have rows. names: of the scorers."""
     frames = {**tables, "scorers": agreement_table(metrics, sources, names)}
-    page.write(folder / "humans.html", page_of(**frames))
+    files.write(folder / "humans.html", page.render(page_of(**frames)))
     save(folder, frames)
     return {"tables": [name for name, frame in frames.items() if frame.height]}

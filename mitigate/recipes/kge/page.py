@@ -8,8 +8,8 @@ import polars as pl
 
 from mitigate.measure.kge import rank_correlation
 from mitigate.report.html import save
-from mitigate.report.kge import Results, both_ways
-from mitigate.report.kge import write as write_page
+from mitigate.report.kge import Results, both_ways, render
+from mitigate.runs import files
 
 
 def write_report(
@@ -45,7 +45,7 @@ def write_report(
         **{**what, "names": tuple(what["names"])},
         **about,
     )
-    write_page(folder / "kge.html", results)
+    files.write(folder / "kge.html", render(results))
     frames = {"professions": professions, "ranks": ranks, "pairs": pairs}
     if null is not None:
         frames["permuted"] = null

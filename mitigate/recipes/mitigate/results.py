@@ -18,6 +18,7 @@ from mitigate.recipes.mitigate.plan import Plan
 from mitigate.report import brief, card, page, tables
 from mitigate.report.html import save
 from mitigate.report.ledger import most_polarised, summary
+from mitigate.runs import files
 from mitigate.runs.finished import FinishedRun
 from mitigate.runs.store import Result
 from mitigate.tasks.generators.base_model import origin_facts
@@ -147,7 +148,7 @@ def write_report(
         ],
         **fields,
     )
-    page.write(folder / "report.html", about)
+    files.write(folder / "report.html", page.render(about))
     found = {"measures": tables.measures({"value": metrics}), "targets": target_list.table(targets)}
     found |= {f"targets_{column}": frame for column, frame in about.targets.items()}
     found |= {f"ledger_by_{by}": summary(rows, by) for by in ("relation", "target", "reason")}

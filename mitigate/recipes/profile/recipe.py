@@ -14,8 +14,8 @@ from mitigate.recipes import comparing, reporting
 from mitigate.recipes.job import Job, folder_name, may_record_texts, perform, plain, say, say_notes
 from mitigate.recipes.scorers import label_cache
 from mitigate.report.html import save
-from mitigate.report.profile import Profile, console
-from mitigate.report.profile import write as write_page
+from mitigate.report.profile import Profile, console, render
+from mitigate.runs import files
 from mitigate.runs.store import Result
 from mitigate.score.frames import Frames
 from mitigate.tasks.profile.embeddings import about as about_graph
@@ -151,6 +151,6 @@ def write_report(
 ) -> dict[str, Any]:
     """Write the page, its tables and its pictures."""
     profile = profile_of(sides, shown, name=folder.name, **about)
-    write_page(folder / "profile.html", profile)
+    files.write(folder / "profile.html", render(profile))
     save(folder, sides, profile.pictures, latex=False)
     return {"targets": profile.ordered}

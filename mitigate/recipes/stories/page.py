@@ -13,8 +13,7 @@ from mitigate.measure.tally import tally
 from mitigate.report import audit_tables
 from mitigate.report.audit import Audit
 from mitigate.report.html import save
-from mitigate.report.stories import Stories, prompts, render_card
-from mitigate.report.stories import write as write_page
+from mitigate.report.stories import Stories, prompts, render, render_card
 from mitigate.runs.files import write
 from mitigate.tasks.label_columns import Labelling, per_target_tables, wordings
 from mitigate.tasks.statements import export as export_statements
@@ -63,7 +62,7 @@ def write_report(
     per_story = shares(sentences, STORY, list(labels))
     per_story = per_story.join(stories.select("row", "target", "story"), on=["row", "target"])
     page = Stories(audit, generator, per_story)
-    write_page(folder / "stories.html", page)
+    write(folder / "stories.html", render(page))
     write(folder / "statements.tsv", export_statements(sentences))
     write(folder / "stories.txt", export(stories))
     frames = {

@@ -114,7 +114,7 @@ def comparison(
         "lines": [comparison_brief.line(pair) for pair in found],
         "figures": comparison_brief.figures(found),
         "notices": plan.notices,
-        "proxies": [row._asdict() for row in proxies(plan.scorers)],
+        "proxies": proxies(plan.scorers),
     }
 
 
