@@ -148,7 +148,7 @@ def test_what_cannot_be_set_side_by_side(compare, audits: dict[str, Path], tmp_p
         damaged = Path(shutil.copytree(loud, tmp_path / name.split(".")[0]))
         path = next(damaged.glob(name))
         path.write_bytes(path.read_bytes()[:-20])
-        damage = "is damaged: it is not the file that manifest.json names; the command"
+        damage = "is damaged: it is not the file that manifest.json names; run the command"
         faults.append(((calm, damaged), f"compare.runs: {path} {damage}"))
     for folders, fault in faults:
         status, said, _ = compare(*folders)
@@ -200,7 +200,7 @@ def test_two_models_stand_side_by_side_and_are_named_where_they_are(models, comp
     assert [run["run"] for run in found["runs"]] == [str(path) for path in moved]
     fewest = configured(Path(shutil.copytree(models["transe"], tmp_path / "fewest")), kge={"fewest": 10})
     for folders, fault in (
-        ((models["transe"], fewest), "ask something else (kge.fewest=20 and 10); make one of them again"),
+        ((models["transe"], fewest), "answer different questions (kge.fewest=20 and 10)"),
         ((fewest,), "compare.runs names 1 runs of recipe=kge, and two are compared"),
     ):
         status, said, _ = compare(*folders)

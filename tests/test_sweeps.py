@@ -138,7 +138,7 @@ def finished(tmp_path: Path) -> list[Path]:
 def failure(path: Path) -> list[str]:
     """The last lines of a sweep in which that file was missing."""
     end = "mitigate: 1 job failed; the others are done; run the same command to finish the rest:"
-    return [end, f"  data.path={path}: no such file: {path}"]
+    return [end, f"  data.path={path}: no such file: {path}; correct the path"]
 
 
 def test_a_failed_job_is_named_at_the_end_and_the_others_are_done(label, files, tmp_path: Path, monkeypatch) -> None:

@@ -12,7 +12,6 @@ from mitigate.errors import MitigateError
 from mitigate.filter import Policy, apply
 from mitigate.filter.findings import direction
 from mitigate.filter.policy import in_scope
-from mitigate.runs.fingerprints import digest_of_values
 from mitigate.runs.progress import progress
 from mitigate.tasks.generators.base_model import Start
 from mitigate.tasks.generators.train import TrainingSettings, code_after, train_generator
@@ -114,13 +113,12 @@ def fit_eraser(
 def with_anti_expert(base: Start, anti_expert: Path, digest: str, policy: Policy) -> Start:
     """The generator decoded against the anti-expert in a folder; digest: a hash of that folder."""
     options = {"checkpoint": anti_expert, "strength": policy.expert_strength, "candidates": policy.candidates}
-    return replace(base, code=load_experts, weights=digest_of_values(base.weights, digest), options=options)
+    return base.steered(load_experts, digest, options)
 
 
 def with_eraser(base: Start, table: Path, digest: str) -> Start:
     """The generator with the eraser of a file of fit_eraser's table; digest: a hash of that file."""
-    options = {"checkpoint": table}
-    return replace(base, code=load_erased, weights=digest_of_values(base.weights, digest), options=options)
+    return base.steered(load_erased, digest, {"checkpoint": table})
 
 
 def load_steered(folder: Path, policy: Policy) -> Experts | Erased:
