@@ -41,11 +41,11 @@ def _verdict(metrics: Metrics, means: dict[str, str], baseline: Metrics | None) 
         if points(change) == points(0.0):
             return (
                 f"As neutral {by(first)} as “{baseline['policy']}”, to within 0.1 points, but with one seed each "
-                "another training could differ."
+                "a training with another seed could differ."
             )
         return (
             f"{points(change)} {more(change)} neutral {by(first)} than “{baseline['policy']}”, but with one seed each "
-            "another training could differ as much."
+            "a training with another seed could differ as much."
         )
     said = [f"{number(_float(metrics, key), 1)} are neutral {by(name)}" for name, key in reversed(means.items())]
     more_said = "".join(f", {text.replace(' are neutral', '')}" for text in said[1:])

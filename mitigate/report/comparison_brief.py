@@ -100,7 +100,7 @@ def _is_neutral_mean(row: Mapping[str, Any]) -> bool:
 def _doubt(pair: Pair) -> str:
     """The doubt that a number of seeds leaves."""
     if pair.fewest == 1:
-        return f", but with {pair.said_seeds} another training could differ as much"
+        return f", but with {pair.said_seeds} a training with another seed could differ as much"
     if pair.fewest < verdicts.FEWEST_SEEDS:
         return f", but with {pair.said_seeds}, variation between trainings could explain it"
     return f", shown with {pair.said_seeds}"
