@@ -168,9 +168,10 @@ def finished(table: Path, outputs: Path) -> dict[tuple[str, int], Path]:
 
 
 def commit() -> str:
-    """The commit of the checkout; "+" where files differ from it."""
+    """The last commit that changed what decides; "+" where files differ from it."""
     git = ["git", "-C", str(ROOT)]
-    found = subprocess.run([*git, "rev-parse", "--short=10", "HEAD"], check=True, capture_output=True, text=True)
+    last = ["log", "-1", "--abbrev=10", "--format=%h", "--", *DECIDING]
+    found = subprocess.run([*git, *last], check=True, capture_output=True, text=True)
     changed = subprocess.run([*git, "status", "--porcelain", "--", *DECIDING], check=True, capture_output=True)
     return found.stdout.strip() + ("+" if changed.stdout.strip() else "")
 

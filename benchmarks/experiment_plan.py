@@ -30,11 +30,18 @@ SETTINGS = (
 """Of all runs. Trained and probed in float32, so that no run differs by what its processor computes in. Quality is
 measured on all heads of test triples that are no targets: of 250 of them it would be known less well."""
 
-LM = "models/lm"
+LM = "halves/lm"
+RELATIONS2 = (
+    *("IsA", "AtLocation", "UsedFor", "CapableOf", "HasProperty", "HasSubevent", "HasPrerequisite", "Causes", "HasA"),
+    *("ReceivesAction", "MotivatedByGoal", "DefinedAs"),
+)
+"""The twelve with most triples in train100k."""
 SETTINGS2 = (
     *(
         "experiment=cn100k_cpu",
+        "trainer.max_steps=743",
         "probe.heads=2000",
+        f"probe.relations=[{','.join(RELATIONS2)}]",
         "score.extra=[crowd,crowd2,crowd_lm,ngram,keyword]",
         "tracking=none",
     ),

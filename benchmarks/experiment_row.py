@@ -24,7 +24,7 @@ from mitigate.runs.label_cache import LabelStore
 from mitigate.score.crowd import Crowd
 from mitigate.score.keyword import Keyword
 from mitigate.tasks.crowd.accuracy import RELATIONS as ALIKE
-from mitigate.tasks.crowd.accuracy import alike
+from mitigate.tasks.crowd.accuracy import of_rated_relations
 from mitigate.tasks.generators.lift import GENERATOR, HELD_OUT
 from mitigate.tasks.quality import is_neutral
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, label_columns
@@ -63,6 +63,8 @@ RUN = {  # column -> its type
 }
 MEASURING = ("sentiment", "regard", "ngram", "keyword", "crowd", "plausibility")
 """The scorers and the classifier of the generated statements of every run."""
+MEASURING2 = ("crowd2", "crowd_lm")
+"""Scorers that measure harm in the runs of plan2.md."""
 BY_RELATION = tuple(f"_{name}" for name in ALIKE)
 """The ends of packed columns of one relation."""
 PACKED = {
@@ -73,6 +75,7 @@ PACKED = {
     "statements": pl.String,
     **{f"{name}{end}": pl.String for end in BY_RELATION for name in ("polarised", "statements")},
     **{f"polarised_by_{column}": pl.String for column in OTHERS},  # of all relations, by other columns of labels
+    **{f"prejudice_by_{scorer}": pl.String for scorer in MEASURING2},  # the part of these that is prejudice
     "valid": pl.String,  # of each cluster, neutral statements of crowd.known.RELATIONS that people would call valid
     "neutral": pl.String,  # of each cluster, all neutral statements of these relations, by the scorers of the roles
     "professions": pl.String,  # digest of the names of the clusters of professions that swap lift is measured of
@@ -134,9 +137,9 @@ def row_of(folder: Path, about: Mapping[str, Any], cache: Path | None = None) ->
         name: json.loads((folder / f"{name}.json").read_text(encoding="utf-8")) for name in ("metrics", "manifest")
     }
     metrics = facts["metrics"]
-    statements, likelihood, lift = (
-        pl.read_parquet(folder / f"{name}.parquet") for name in ("statements", "likelihood", "lift")
-    )
+    likelihood, lift = (pl.read_parquet(folder / f"{name}.parquet") for name in ("likelihood", "lift"))
+    with_validity = folder / "validity.parquet"  # the same statements with what people would call valid
+    statements = pl.read_parquet(with_validity if with_validity.is_file() else folder / "statements.parquet")
     found = {key: metrics[key] for key in keys() if isinstance(metrics.get(key), int | float)}
     found |= shares(statements) | by_relation(statements, likelihood) | independent(likelihood, cache)
     found |= clusters(statements) | valid(statements) | heads(lift) | professions(lift)
@@ -151,7 +154,8 @@ def of_scorers(fingerprints: Mapping[str, str]) -> str:
     """One digest of all that measures. Raises MitigateError where one is not in the manifest."""
     if lacking := [name for name in MEASURING if name not in fingerprints]:
         raise MitigateError(f"the run was not labelled by {', '.join(lacking)}; see SETTINGS in experiment_plan.py")
-    return digest_of(" ".join(fingerprints[name] for name in MEASURING))[:12]
+    further = [name for name in MEASURING2 if name in fingerprints]
+    return digest_of(" ".join(fingerprints[name] for name in (*MEASURING, *further)))[:12]
 
 
 def is_polarised(column: str = CROWD) -> pl.Expr:
@@ -195,23 +199,27 @@ def clusters(statements: pl.DataFrame) -> dict[str, str]:
     """Counts of each cluster of targets, clusters in the order of their names."""
     names = pl.col("target").replace(PAPER.clusters)
     found: dict[str, str] = {}
-    parts = {"_alike": alike(statements), "": statements}
+    parts = {"_alike": of_rated_relations(statements), "": statements}
     parts |= {f"_{relation}": statements.filter(relation=relation) for relation in ALIKE}
     for end, rows in parts.items():
         counts = rows.group_by(cluster=names).agg(polarised=is_polarised().sum(), statements=pl.len()).sort("cluster")
         if counts.height:
             found |= {f"{name}{end}": pack(counts[name].to_list()) for name in ("polarised", "statements")}
             found.setdefault("clusters", _digest(counts["cluster"].to_list()))
-    there = [column for column in OTHERS if column in statements.columns]
-    of_others = statements.group_by(cluster=names).agg(is_polarised(column).sum() for column in there).sort("cluster")
-    return found | {f"polarised_by_{column}": pack(of_others[column].to_list()) for column in there}
+    counted = {f"polarised_by_{column}": (column, is_polarised(column)) for column in OTHERS}
+    for scorer in MEASURING2:
+        column = label_columns(scorer, "neutral")[0]
+        counted[f"prejudice_by_{scorer}"] = column, pl.col(column) == PREJUDICE
+    there = {name: each.sum() for name, (column, each) in counted.items() if column in statements.columns}
+    of_others = statements.group_by(cluster=names).agg(**there).sort("cluster")
+    return found | {name: pack(of_others[name].to_list()) for name in there}
 
 
 def valid(statements: pl.DataFrame) -> dict[str, str]:
     """By cluster, in the order of `clusters`, neutral statements that people would call valid, and all neutral ones."""
     if "people_valid" not in statements.columns:
         return {}
-    rows = alike(statements).filter(is_neutral())
+    rows = of_rated_relations(statements).filter(is_neutral())
     every = statements.select(cluster=pl.col("target").replace(PAPER.clusters)).unique()
     counts = rows.group_by(cluster=pl.col("target").replace(PAPER.clusters)).agg(
         valid=pl.col("people_valid").sum(), neutral=pl.len()

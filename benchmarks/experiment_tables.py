@@ -1,11 +1,12 @@
 """Tables and pictures of the experiment of benchmarks/plan.md, drawn from benchmarks/experiment.csv alone.
 
     python benchmarks/experiment_tables.py                      prints them
-    python benchmarks/experiment_tables.py --page docs/results.md --pictures docs/results
+    python benchmarks/experiment_tables.py --page docs/results.md benchmarks/experiment.md --pictures docs/results
 
 The primary test is not computed before all of its runs are there; --final does so with the seeds that there are, and
 says how many.
---page replaces the parts of the page between `<!-- NAME -->` and `<!-- end of NAME -->`, and adds what it lacks."""
+--page replaces the parts of each page between `<!-- NAME -->` and `<!-- end of NAME -->`, and adds those that no page
+has."""
 
 import argparse
 import re
@@ -105,7 +106,7 @@ BESIDE = {  # table -> column of the file -> its name
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--csv", type=Path, default=CSV, help="the file of finished runs")
-    parser.add_argument("--page", type=Path, help="the page whose parts are replaced")
+    parser.add_argument("--page", type=Path, nargs="+", default=[], help="the pages whose parts are replaced")
     parser.add_argument("--pictures", type=Path, help="the folder that pictures are written to")
     parser.add_argument("--final", action="store_true", help="no more runs will come: test with the seeds there are")
     given = parser.parse_args()
@@ -115,8 +116,10 @@ def main() -> None:
     known = arms()
     parts = {"primary": partial(primary, final=given.final), **PARTS}
     found = {name: part(rows, known) for name, part in parts.items()}
-    if given.page:
-        write(given.page, with_parts(given.page.read_text("utf-8") if given.page.exists() else "", found))
+    pages = {path: path.read_text("utf-8") if path.exists() else "" for path in given.page}
+    for path, page in pages.items():
+        others = "".join(text for other, text in pages.items() if other != path)
+        write(path, with_parts(page, {name: part for name, part in found.items() if f"<!-- {name} -->" not in others}))
     if given.pictures:
         pictures.write_all(rows, present(rows, known), known, given.pictures)
     print("\n\n".join(found.values()))

@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> str:
 
 def read_examples(root: str | None) -> Examples:
     loaded = conceptnet.load(root) if root else sample.load()
-    triples = loaded.triples.filter(split="train")
+    triples = loaded.rows.filter(split="train")
     phrases = {relation.name: relation.phrase for relation in comet_relations()}
     spoken = [phrases[relation] for relation in triples["relation"]]
     return Examples(triples["head"].to_list(), spoken, triples["tail"].to_list())

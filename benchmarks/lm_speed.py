@@ -97,7 +97,7 @@ def examples() -> Any:
     from mitigate.train.comet import Examples
     from mitigate.words.relations import comet_relations
 
-    triples = load(None).triples.filter(split="train")
+    triples = load(None).rows.filter(split="train")
     phrases = {relation.name: relation.phrase for relation in comet_relations()}
     spoken = [phrases[relation] for relation in triples["relation"]]
     return Examples(triples["head"].to_list(), spoken, triples["tail"].to_list())

@@ -27,10 +27,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.results import machine, write_section
 from mitigate.filter.findings import polarised
+from mitigate.measure.accepted_share import auc
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.confusion import confusion, kappa, sensitivity, specificity, with_intervals
-from mitigate.measure.correction import corrected_share
-from mitigate.measure.validity import auc
+from mitigate.measure.misclassification import corrected_share
 from mitigate.metrics import PEOPLE_VALID, quality_key, relation_part
 from mitigate.runs.finished import open_run
 from mitigate.score.crowd import Crowd
@@ -54,7 +54,7 @@ from mitigate.tasks.people.figures import (
 from mitigate.tasks.people.validity import with_people_valid
 from mitigate.tasks.quality import people_figures
 from mitigate.tasks.ratings.agreement import words_and_texts
-from mitigate.tasks.ratings.rated import read_rated, read_with_quality
+from mitigate.tasks.ratings.paper_statements import read_rated, read_with_quality
 from mitigate.tasks.scorers import default_scorers
 from mitigate.triples import NEUTRAL
 from mitigate.verbalise import MASK

@@ -26,8 +26,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.people import scorers_of
 from benchmarks.results import write_section
 from benchmarks.simulate import excludes, table
-from mitigate.load.crowd import FILTERED, RESOURCES, rated_sets
-from mitigate.measure.agreement import (
+from mitigate.load.paper_ratings import FILTERED, RESOURCES, rated_sets
+from mitigate.measure.bootstrap import draw
+from mitigate.measure.change import Change
+from mitigate.measure.rater_drift import Votes, without_drift
+from mitigate.measure.rating_variance import (
     Components,
     components,
     detectable,
@@ -36,9 +39,6 @@ from mitigate.measure.agreement import (
     statements_needed,
     within_relations,
 )
-from mitigate.measure.bootstrap import draw
-from mitigate.measure.change import Change
-from mitigate.measure.drift import Votes, without_drift
 from mitigate.score.keyword import Keyword
 from mitigate.score.labels import NOTHING_CACHED, label_column
 from mitigate.score.people import Crowd2, PeopleValid
@@ -58,7 +58,7 @@ from mitigate.tasks.ratings.anchors import (
 )
 from mitigate.tasks.ratings.anchors import described as with_word
 from mitigate.tasks.ratings.answers import read_labelled_sentences
-from mitigate.tasks.ratings.rated import describe_rated
+from mitigate.tasks.ratings.paper_statements import describe_rated
 from mitigate.tasks.ratings.survey import POINTS
 from mitigate.tasks.scorers import default_scorers
 from mitigate.triples import TEMPLATES, label_columns

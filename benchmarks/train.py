@@ -110,7 +110,7 @@ def main() -> None:
 
 
 def read_examples(root: str | None) -> Examples:
-    triples = load(root).triples.filter(split="train")
+    triples = load(root).rows.filter(split="train")
     phrases = {relation.name: relation.phrase for relation in comet_relations()}
     spoken = [phrases[relation] for relation in triples["relation"]]
     return Examples(triples["head"].to_list(), spoken, triples["tail"].to_list())

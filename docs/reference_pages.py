@@ -12,6 +12,7 @@ import mitigate
 from mitigate import metrics
 from mitigate.cli.help import comment, options
 from mitigate.settings import Setting, settings
+from mitigate.tracking.headlines import table as headlines
 
 CONF = Path(__file__).resolve().parents[1] / "conf"
 GROUPS = ("policy", "data", "model", "trainer", "score", "probe", "measure", "tracking", "paths", "experiment")
@@ -75,6 +76,10 @@ def figures() -> str:
         "and end with a category or subset, then with `_low` or `_high`, the bounds of its 95 % interval. What the "
         "measures mean and leave out: [measures](../docs/measures.md).\n\n"
         + table(("key", "figure", "unit", "better", "meaning and source"), cells)
+        + "\n\n## Headlines in W&B\n\n"
+        + table(
+            ("W&B's name", "key", "what it is"), ((f"`{row.name}`", f"`{row.key}`", row.label) for row in headlines())
+        )
         + "\n"
     )
 

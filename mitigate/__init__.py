@@ -10,7 +10,7 @@ __version__ = "0.1.0"
 
 _PLACES = {  # public name -> the module that has it
     "Bootstrap": "mitigate.measure.bootstrap",
-    "ComparedRuns": "mitigate.tasks.compare.compared",
+    "ComparedRuns": "mitigate.tasks.compare.compare_runs",
     "FinishedRun": "mitigate.runs.finished",
     "LabelStore": "mitigate.runs.label_cache",
     "Labels": "mitigate.triples",
@@ -23,7 +23,7 @@ _PLACES = {  # public name -> the module that has it
     "about_targets": "mitigate.match",
     "apply_policy": "mitigate.tasks.policies.filtered",
     "choose_targets": "mitigate.words.targets",
-    "compare_runs": "mitigate.tasks.compare.compared",
+    "compare_runs": "mitigate.tasks.compare.compare_runs",
     "default_scorers": "mitigate.tasks.scorers",
     "held_out_likelihood": "mitigate.tasks.generators.likelihood",
     "label_identity_terms": "mitigate.tasks.identity",
@@ -39,8 +39,8 @@ _PLACES = {  # public name -> the module that has it
     "pointwise_information": "mitigate.tasks.plausibility.figures",
     "probe_generator": "mitigate.tasks.generators.probe",
     "read_relations": "mitigate.load.relations_file",
-    "read_triples": "mitigate.tasks.inputs",
-    "sample_triples": "mitigate.tasks.inputs",
+    "read_triples": "mitigate.tasks.triples",
+    "sample_triples": "mitigate.tasks.triples",
     "train_generator": "mitigate.tasks.generators.train",
 }
 
@@ -55,8 +55,8 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_l
     from mitigate.runs.finished import FinishedRun as FinishedRun
     from mitigate.runs.label_cache import LabelStore as LabelStore
     from mitigate.tasks.ask.answers import open_run as open_run
-    from mitigate.tasks.compare.compared import ComparedRuns as ComparedRuns
-    from mitigate.tasks.compare.compared import compare_runs as compare_runs
+    from mitigate.tasks.compare.compare_runs import ComparedRuns as ComparedRuns
+    from mitigate.tasks.compare.compare_runs import compare_runs as compare_runs
     from mitigate.tasks.generators.base_model import Start as Start
     from mitigate.tasks.generators.likelihood import held_out_likelihood as held_out_likelihood
     from mitigate.tasks.generators.probe import probe_generator as probe_generator
@@ -66,8 +66,6 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_l
     from mitigate.tasks.harms import measure_harms as measure_harms
     from mitigate.tasks.identity import label_identity_terms as label_identity_terms
     from mitigate.tasks.identity import measure_identity_terms as measure_identity_terms
-    from mitigate.tasks.inputs import read_triples as read_triples
-    from mitigate.tasks.inputs import sample_triples as sample_triples
     from mitigate.tasks.label import label_probed as label_probed
     from mitigate.tasks.label import label_statements as label_statements
     from mitigate.tasks.plausibility.figures import pointwise_information as pointwise_information
@@ -75,6 +73,8 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_l
     from mitigate.tasks.quality import measure_quality as measure_quality
     from mitigate.tasks.scorers import default_scorers as default_scorers
     from mitigate.tasks.scorers import make_scorer as make_scorer
+    from mitigate.tasks.triples import read_triples as read_triples
+    from mitigate.tasks.triples import sample_triples as sample_triples
     from mitigate.triples import Labels as Labels
     from mitigate.triples import Scorer as Scorer
     from mitigate.words.target_list import TargetList as TargetList
@@ -88,11 +88,11 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = getattr(import_module(_PLACES[name]), name)
     if type(found).__name__ == "function":
-        found = import_module("mitigate.library").checked(found)
+        found = import_module("mitigate.argument_checks").checked(found)
     globals()[name] = found
     return found
 
 
 def __dir__() -> list[str]:
-    """What there is, loaded or not."""
+    """The public names, loaded or not."""
     return sorted({*globals(), *_PLACES})

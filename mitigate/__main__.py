@@ -5,9 +5,8 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from io import BufferedWriter, FileIO, TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
@@ -16,24 +15,33 @@ from hydra.utils import get_method
 from omegaconf import DictConfig, OmegaConf
 
 from mitigate import metrics
-from mitigate.cli import arguments, faults
+from mitigate.cli import arguments, hydra_errors
 from mitigate.cli import help as helping
-from mitigate.cli.output import say
-from mitigate.cli.threads import set_waiting
+from mitigate.cli.output import complain, prepare_output, say
 from mitigate.errors import MitigateError
 from mitigate.recipes import failures
 from mitigate.recipes import sweep_notes as notes
 from mitigate.recipes.instantiate import watch_modules
 from mitigate.runs.files import disk_fault, interrupted
 from mitigate.settings import check, left_open, settings, with_lists
-from mitigate.words.texts import escaped
 
 HERE = Path(__file__).parent
+CHOSEN_BY = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY", "KMP_BLOCKTIME")
+"""Variables that say how long a thread of OpenMP waits for another before it gives up its core. They are read when
+PyTorch is loaded. By default it spins for milliseconds; where another program wants the same cores, the thread that is
+waited for cannot run meanwhile, and training becomes many times slower (benchmarks/RESULTS.md, "Training beside other
+work on the same cores")."""
+QUIET = {
+    "GOMP_SPINCOUNT": "10000",  # turns of GNU's waiting loop
+    "KMP_BLOCKTIME": "1",  # milliseconds, of LLVM's and Intel's
+}
+BUSY = {"GOMP_SPINCOUNT": "1000", "KMP_BLOCKTIME": "0"}
+BUSY_FROM = 0.25  # load of a core, mean over the last minute, before this program has begun
 CONF = HERE / "_conf" if (HERE / "_conf").is_dir() else HERE.parent / "conf"  # in a wheel, in a checkout
 
 
 class Fault(BaseException):
-    """An error on its way past Hydra, which would print all arguments before it: Hydra stops what is an Exception."""
+    """The carrier of an error past Hydra, which catches every Exception and would print all arguments before it."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error
@@ -41,8 +49,8 @@ class Fault(BaseException):
 
 @hydra.main(version_base=None, config_path=str(CONF), config_name="config")
 def main(config: DictConfig) -> float | None:
-    """Run the recipe; what it returns is the number a sweep optimises. Raises Fault; in a sweep, whose other jobs go
-    on, the error itself; and KeyboardInterrupt also where a library has put an error of its own in its place."""
+    """Run the recipe; its return value is the number that a sweep optimises. Raises Fault; in a sweep, whose other jobs
+    continue, the error itself; and KeyboardInterrupt also where a library has replaced it by an error of its own."""
     try:
         return _run(config)
     except Exception as error:
@@ -54,14 +62,15 @@ def main(config: DictConfig) -> float | None:
 
 
 def _run(config: DictConfig) -> float | None:
-    """Raises MitigateError for settings that are left open, of a wrong type or out of range."""
+    """Check the configuration and call its recipe. Raises MitigateError for settings that are left open, of a wrong
+    type or out of range."""
     arguments.use_folders(HydraConfig.get(), CONF)
     written: Any = OmegaConf.to_container(config, resolve=False)
-    faults.check_added(HydraConfig.get().overrides.task, HydraConfig.get().runtime.choices, written)
+    hydra_errors.check_added(HydraConfig.get().overrides.task, HydraConfig.get().runtime.choices, written)
     if missing := list(left_open(written)):
-        known = settings()
-        told = [f"{key}=... ({known[key].meaning})" if key in known else f"{key}=..." for key in missing]
-        raise MitigateError(f"{' and '.join(missing)} must be given: {' '.join(told)}")
+        described = {key: f" ({settings()[key].meaning})" for key in missing if key in settings()}
+        examples = [f"{key}=...{described.get(key, '')}" for key in missing]
+        raise MitigateError(f"{' and '.join(missing)} must be given: {' '.join(examples)}")
     OmegaConf.set_struct(config, False)
     given: Any = OmegaConf.to_container(config, resolve=True)
     for key, value in with_lists(given).items():
@@ -79,8 +88,8 @@ def _run(config: DictConfig) -> float | None:
 
 
 def _recipe(name: str) -> Callable[[DictConfig], float | None]:
-    """The function that recipe.run names. Raises MitigateError for anything that is no recipe."""
-    wanted = "a function of one argument, `config`, such as mitigate.recipes.mitigate.recipe.run; or say recipe=NAME"
+    """The function that recipe.run names. Raises MitigateError for anything that is not a recipe."""
+    wanted = "a function of one argument, `config`, such as mitigate.recipes.mitigate.recipe.run; or set recipe=NAME"
     watch_modules({"_target_": name})
     try:
         found = get_method(name)
@@ -90,43 +99,44 @@ def _recipe(name: str) -> Callable[[DictConfig], float | None]:
         ) from error
     try:
         parameters = list(inspect.signature(found).parameters)
-    except (TypeError, ValueError):  # of a built-in function that does not say
+    except (TypeError, ValueError):  # a built-in function without a signature
         parameters = []
     if parameters != ["config"]:
-        raise MitigateError(f"recipe.run={name} is no recipe; name {wanted}")
+        raise MitigateError(f"recipe.run={name} is not a recipe; give {wanted}")
     return found
 
 
 def cli() -> None:
-    """main() with faults reported in a sentence: exit status 2 for those a user can mend, 130 for Ctrl-C."""
-    os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # Hydra hands exceptions on, and we word them
+    """Run main() with errors reported in a sentence: exit status 2 for those that a user can correct, 130 for
+    Ctrl-C."""
+    os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # Hydra passes exceptions on, and this module words them
     set_waiting()
-    _prepare_output()
+    prepare_output()
     try:
         _main()
     except MitigateError as error:
-        sys.exit(_say(str(error), 2))
-    except faults.FAULTS as error:
-        sys.exit(_say(faults.in_words(error, arguments.named_folders(sys.argv)), 2))
+        _end(str(error), 2)
+    except hydra_errors.FAULTS as error:
+        _end(hydra_errors.in_words(error, arguments.named_folders(sys.argv)), 2)
     except OSError as error:
         reason = error.strerror if isinstance(error, PermissionError) else disk_fault(error)
         if not reason:
             raise
         where = f"{error.filename}: {reason}" if error.filename else reason
-        sys.exit(_say(f"{where}; free space, or choose other places with paths.outputs=DIR and paths.cache=DIR", 2))
+        _end(f"{where}; free space, or choose other folders with paths.outputs=DIR and paths.cache=DIR", 2)
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, lambda *_: os._exit(130))  # a second Ctrl-C, while Python ends, needs no traceback
-        sys.exit(_say("stopped. What is finished is kept: the same command goes on from there.", 130))
+        _end("Interrupted. Finished stages are saved; run the same command to resume.", 130)
 
 
 def _main() -> None:
-    """main(), whose errors come as they were raised."""
+    """Answer a request for help, or run main() and raise its errors unchanged."""
     folders = [*map(Path, arguments.named_folders(sys.argv)), CONF]
     if text := helping.answer(sys.argv[1:], folders):
         say(text)
         return
     for sentence in arguments.repeated(sys.argv[1:]):
-        _say(sentence, 0)
+        complain(sentence)
     sys.argv[1:] = arguments.readable(sys.argv[1:])
     try:
         main()
@@ -137,40 +147,24 @@ def _main() -> None:
         raise
 
 
-class _Output(FileIO):
-    """Standard output or error. When its reader is gone (`| head -1`), or it cannot be written to for another reason,
-    nothing more is shown, and the work goes on."""
-
-    def write(self, content: Any) -> int:
-        try:
-            return super().write(content)
-        except OSError as error:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, self.fileno())
-            os.close(nowhere)
-            if not isinstance(error, BrokenPipeError) and self.fileno() != 2:
-                _say(f"standard output cannot be written to ({error.strerror}); nothing more is shown there", 0)
-            return memoryview(content).nbytes
+def set_waiting() -> None:
+    """Set for this process and those it starts how long their threads wait, shorter where the cores are in use. A
+    variable that the user has set stays."""
+    if not any(name in os.environ for name in CHOSEN_BY):
+        os.environ |= BUSY if load() > BUSY_FROM else QUIET
 
 
-def _prepare_output() -> None:
-    """Let output go on where its reader is gone, and where it knows few characters: others are spelt out."""
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-        if isinstance(stream, TextIOWrapper) and stream is getattr(sys, f"__{name}__"):
-            stream.flush()
-            output = BufferedWriter(_Output(stream.fileno(), "wb", closefd=False))
-            lines = name == "stderr" or stream.line_buffering
-            setattr(sys, name, TextIOWrapper(output, stream.encoding, "backslashreplace", line_buffering=lines))
-    if sys.stdout and sys.stdout.encoding:  # for the processes started from here
-        os.environ["PYTHONIOENCODING"] = f"{sys.stdout.encoding}:backslashreplace"
+def load() -> float:
+    """Processes that wanted to run in the last minute, for each core; 0 where the system does not say."""
+    try:
+        return os.getloadavg()[0] / (os.cpu_count() or 1)
+    except (AttributeError, OSError):  # Windows has none
+        return 0.0
 
 
-def _say(message: str, status: int) -> int:
-    sys.stderr.write(f"mitigate: {escaped(message)}\n")
-    return status
+def _end(message: str, status: int) -> NoReturn:
+    complain(message)
+    sys.exit(status)
 
 
 if __name__ == "__main__":

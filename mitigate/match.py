@@ -1,7 +1,7 @@
-"""Which targets a triple or a sentence is about: those that are its whole head or tail, as in the harms paper (Section
-3.1), or those that stand in it.
+"""The targets that a triple or a sentence is about: those that are its whole head or tail, as in the harms paper
+(Section 3.1), or those that occur in it.
 
-Knows no wording: whether "lawyers" is a lawyer is for the list of targets to say."""
+Independent of word forms: the list of targets decides whether "lawyers" is a lawyer."""
 
 from typing import Literal, get_args
 
@@ -18,9 +18,9 @@ def about_targets(
 ) -> pl.DataFrame:
     """A row for each triple and each target it is about, with that target and its category, in the triples' order.
 
-    A triple with a target at either end stands there twice, once for each; with the same at both ends once. Case is
-    folded. match="contains" finds targets as whole words, of two that overlap the one that begins first, and of those
-    that begin together the longest. A target of the paper's is found as it is, one of a user's own in all its forms
+    A triple with a target at either end has two rows, one for each; with the same at both ends one. Case is folded.
+    match="contains" finds targets as whole words, of two that overlap the one that begins first, and of those that
+    begin together the longest. A target of the paper's is matched literally, one of a user's own in all its forms
     (TargetList; None: that of the targets). Raises MitigateError for another match."""
     check(match)
     listed = list_of(targets) if target_list is None else target_list
@@ -36,8 +36,8 @@ def about_targets(
 def sentences_about_targets(
     sentences: pl.DataFrame, targets: pl.DataFrame, match: Match = "exact", target_list: TargetList | None = None
 ) -> pl.DataFrame:
-    """A row for each sentence (term, statement) and each target it is about: the term that the source says it is about,
-    or, where that is null and with match="contains", all that stand in it as whole words."""
+    """A row for each sentence (term, statement) and each target it is about: the term that the source gives, or, where
+    that is null and with match="contains", all that occur in it as whole words."""
     check(match)
     listed = list_of(targets) if target_list is None else target_list
     inside = listed.found_in(pl.col("statement"), targets["target"].to_list())
@@ -47,7 +47,7 @@ def sentences_about_targets(
 
 
 def check(match: str) -> None:
-    """Raises MitigateError for a match that is neither "exact" nor "contains"."""
+    """Raise MitigateError for a match that is neither "exact" nor "contains"."""
     if match not in get_args(Match):
         raise one_of("measure.match", match, get_args(Match))
 

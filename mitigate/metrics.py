@@ -1,10 +1,10 @@
-"""The metrics of metrics.json: what each is called, its unit, which direction is better, and how its key is composed
-and read, all from data/metrics.csv. Nothing else writes or takes apart a key.
+"""The metrics of metrics.json: names, units, better directions, and the composition and parsing of keys, all from
+data/metrics.csv. Only this module composes or parses a key.
 
-A key is [variant/][neutral_template/]stem[/part][_low|_high], such as "neutral_template/NSM/origin_low". The stem is
-a row of the table; of a scorer whose measures the paper gives no name, it begins with the scorer: "ngram/O-". The part
-is a category, a subset of held-out triples, or a kind of target. Keys of recipes that train or check scorers
-themselves (agreement, regard, plausibility) are no metrics of statements and are not in the table."""
+A key is [variant/][neutral_template/]stem[/part][_low|_high], such as "neutral_template/NSM/origin_low". The stem is a
+row of the table; for a scorer without names in the paper, it begins with the scorer: "ngram/O-". The part is a
+category, a subset of held-out triples, or a kind of target. Keys of recipes that train or check scorers themselves
+(agreement, regard, plausibility) are not metrics of statements and not in the table."""
 
 import csv
 from collections.abc import Iterable, Mapping
@@ -35,7 +35,7 @@ Statistic = Literal[
 ]
 
 TEMPLATE_PREFIX = {"paper": "", "neutral": "neutral_template/"}
-"""What a key begins with: NSM under the paper template is "NSM", under the neutral one "neutral_template/NSM"."""
+"""The beginnings of keys: NSM under the paper template is "NSM", under the neutral one "neutral_template/NSM"."""
 
 VARIANTS = FREQUENT_RELATIONS, EMPTY_ZERO, EMPTY_EXCLUDE, BY_KIND, DOWNSAMPLED, PROJECTED = (
     "frequent_relations",
@@ -45,14 +45,14 @@ VARIANTS = FREQUENT_RELATIONS, EMPTY_ZERO, EMPTY_EXCLUDE, BY_KIND, DOWNSAMPLED, 
     "downsampled",
     "projected",
 )
-"""The same metrics once more: without relations rare in training; with the other convention for targets without
+"""Variants of the metrics: without relations rare in training; with the other convention for targets without
 statements (zero, exclude); for each kind of target instead of each category; of embeddings after a mitigation."""
 
 ENDS = ("", "_low", "_high")
-"""What ends the keys of a figure and of the bounds of its 95 % interval."""
+"""The ends of the keys of a figure and of the bounds of its 95 % interval."""
 
 SCORER = "{scorer}"
-"""Stands for any scorer in the table."""
+"""The placeholder of any scorer in the table."""
 
 ALWAYS_PARTED = ("subset", "probed")
 LONGEST_STEM = 3  # words between slashes
@@ -75,10 +75,10 @@ PAPER_SCORERS = ("sentiment", "regard")
 
 QUALITY = ("perplexity", "bits_per_char", "bleu2", "first_valid")
 PLAUSIBLE = "valid"  # the same for generated statements about targets
-PEOPLE_VALID = "people_valid"  # of these, what people would call valid
+PEOPLE_VALID = "people_valid"  # the part of these that people would call valid
 SWAP_LIFT = "swap_lift"
 BASELINE_LIFTS = ("echo", "constants", "random", "oracle")
-"""Generators that swap lift is held against; `lift_of` names their figures."""
+"""Generators with which swap lift is compared; `lift_of` names their figures."""
 ABOUT_PERPLEXITY, ABOUT_BITS, ABOUT_TRIPLES = "about_perplexity", "about_bits_per_char", "about_triples"
 EMBEDDINGS = "kge"  # the family of the figures of knowledge-graph embeddings
 KGE_MRR, KGE_CORRELATION = "kge/mrr", "kge/rank_correlation"
@@ -100,13 +100,13 @@ class Metric:
     name: str
     share: str  # of labels: neutral, prejudice, favouritism, polarised; "" where it is not about labels
     statistic: str  # of that share: mean or variance over targets, pooled over statements ...
-    scorer: str  # whose metric it is; "" where no scorer has a part, or any may
+    scorer: str  # of the metric; "" for none, or for any
     templates: bool  # whether it is measured under both templates
-    part: str  # what may follow the stem: "" nothing, "category", "subset" (always there), "probed" (always there)
+    part: str  # after the stem: "" none, "category", "subset" (always there), "probed" (always there)
     has_interval: bool
     unit: str
     better: Better
-    best: str  # where better is "closest", to what: a number, or the key of the same figure by chance
+    best: str  # the aim where better is "closest": a number, or the key of the same figure by chance
     decimals: int  # as shown
     family: str
     source: str  # paper and equation or table
@@ -114,7 +114,7 @@ class Metric:
 
     @property
     def arrow(self) -> str:
-        """Points to the better direction, or to what is best, "→ 0"; "" where there is none."""
+        """The arrow to the better direction, or to the best value, "→ 0"; "" where there is none."""
         return {"up": "↑", "down": "↓", "none": "", "closest": f"→ {self._best}"}[self.better]
 
     @property
@@ -129,7 +129,7 @@ class Metric:
 
     @property
     def title(self) -> str:
-        """The paper's name, "NSM", or of a further scorer "ngram: neutral mean"."""
+        """The paper's name, "NSM", or for another scorer "ngram: neutral mean"."""
         return f"{self.scorer}: {self.symbol}" if self.scorer in self.key.split("/") else self.symbol
 
     @property
@@ -179,7 +179,7 @@ def table() -> dict[str, Metric]:
 
 @cache
 def metric(stem: str) -> Metric:
-    """The metric of a stem, "NSM" or "ngram/O-", the scorer filled in. Raises MitigateError for an unknown one."""
+    """The metric of a stem, "NSM" or "ngram/O-", with the scorer filled in. Raises MitigateError for an unknown one."""
     row = _row_of(stem)
     if row is None:
         raise one_of("metric", stem, table())
@@ -191,9 +191,9 @@ def metric(stem: str) -> Metric:
 
 
 def parse(key: str) -> Key:
-    """The parts of a key. Raises MitigateError for one that is of no metric.
+    """The parts of a key. Raises MitigateError for an unknown key.
 
-    A category that ends in "_low" or "_high" could not be told from the bound of an interval; none may."""
+    A category must not end in "_low" or "_high", as the bound of an interval does."""
     found = find(key)
     if found is None:
         raise unknown(key)
@@ -201,7 +201,7 @@ def parse(key: str) -> Key:
 
 
 def unknown(key: str, setting: str = "metric") -> MitigateError:
-    """The error for a key of no metric. setting: what names it."""
+    """The error for an unknown key. setting: the setting that names it."""
     known = [prefix + stem for stem in table() if SCORER not in stem for prefix in TEMPLATE_PREFIX.values()]
     parts = [f"{stem}/{part}" for stem in known for part in ("all", "neutral") if stem.startswith("quality/")]
     meant = did_you_mean(key, [*known, *parts]) or "."
@@ -213,7 +213,7 @@ def unknown(key: str, setting: str = "metric") -> MitigateError:
 
 @cache
 def find(key: str) -> Key | None:
-    """The parts of a key, or None where it is of no metric: a metrics.json may be of another recipe."""
+    """The parts of a key, or None for an unknown one: a metrics.json may be of another recipe."""
     rest, variant, template = key, "", "paper"
     for name in VARIANTS:
         if rest.startswith(f"{name}/"):
@@ -235,12 +235,12 @@ def find(key: str) -> Key | None:
 
 
 def better(key: str) -> Better:
-    """Which direction is better: "up", "down", "closest" or "none". Raises MitigateError for an unknown key."""
+    """The better direction: "up", "down", "closest" or "none". Raises MitigateError for an unknown key."""
     return parse(key).metric.better
 
 
 def title(key: str) -> str:
-    """A key in words: "NSM, origin, neutral template"; the bound of an interval and a variant are named too."""
+    """A key in words: "NSM, origin, neutral template"; with the bound of an interval and the variant, if any."""
     found = parse(key)
     words = [found.metric.title, found.part]
     words += ["neutral template" if found.template == "neutral" else "", found.variant.replace("_", " ")]
@@ -261,11 +261,11 @@ def harm_key(
     template: str = "paper",
     part: str = "",
 ) -> str:
-    """The key of what a scorer's labels say: ("regard", "mean") is "NRM", ("ngram", "mean") "ngram/neutral_mean",
+    """The key of a figure of a scorer's labels: ("regard", "mean") is "NRM", ("ngram", "mean") "ngram/neutral_mean",
     ("ngram", "variance", "prejudice", "neutral", "origin") "neutral_template/ngram/D_O-/origin".
 
-    Raises MitigateError for a share that has no such statistic, and for a scorer whose name another metric begins
-    with."""
+    Raises MitigateError for a share without the statistic, and for a scorer with the name of another metric's
+    beginning."""
     return TEMPLATE_PREFIX[template] + with_part(_harm_stem(scorer, statistic, share), part)
 
 
@@ -286,42 +286,42 @@ def lift_of(baseline: str) -> str:
 
 def quality(measure: str) -> Metric:
     """The metric of a measure of quality. Raises MitigateError for an unknown one."""
-    known = [stem.removeprefix("quality/") for stem in table() if stem.startswith("quality/")]
-    if measure not in known:
-        raise one_of("measure of quality", measure, known)
+    measures = [stem.removeprefix("quality/") for stem in table() if stem.startswith("quality/")]
+    if measure not in measures:
+        raise one_of("measure of quality", measure, measures)
     return table()[f"quality/{measure}"]
 
 
 def measure_of_quality(key: str) -> str:
-    """The measure that a key of quality is of: "perplexity" of "quality/perplexity/neutral"."""
+    """The measure of a key of quality: "perplexity" of "quality/perplexity/neutral"."""
     return parse(key).stem.removeprefix("quality/")
 
 
 def relation_part(relation: str) -> str:
-    """The part that is a single relation: "relation/IsA" of "quality/valid/relation/IsA"."""
+    """The part of a key for a single relation: "relation/IsA" of "quality/valid/relation/IsA"."""
     return f"relation/{relation}"
 
 
 def relation_of(key: str) -> str | None:
-    """The relation that a figure is of; None where it is of more than one."""
+    """The relation of a figure; None where it is about several."""
     kind, _, name = parse(key).part.partition("/")
     return name if kind == "relation" and name else None
 
 
 def unknown_relations(metrics: Mapping[str, object]) -> list[str]:
-    """The probed relations that the plausibility classifier says nothing of, because it was not trained on them."""
+    """The probed relations that the plausibility classifier does not cover, because it was not trained on them."""
     prefix = quality_key(PLAUSIBLE, relation_part(""))
     missing = [key for key, value in metrics.items() if key.startswith(prefix) and value is None]
     return [relation for key in missing if not parse(key).end and (relation := relation_of(key))]
 
 
 def without_scorer(share: Share, statistic: Statistic) -> str:
-    """What a metric is called where the scorer is known from elsewhere: "O-", "D_O+", "polarised"."""
+    """The key of a metric without its scorer: "O-", "D_O+", "polarised"."""
     return _any_scorer(share, statistic).key.replace(f"{SCORER}/", "")
 
 
 def with_scorer(scorer: str, key: str) -> str:
-    """The inverse: ("ngram", "O-/origin") is "ngram/O-/origin"."""
+    """The key with a scorer: ("ngram", "O-/origin") is "ngram/O-/origin"."""
     return f"{scorer}/{key}"
 
 
@@ -336,7 +336,7 @@ def bounds(key: str) -> tuple[str, str]:
 
 
 def prefixed(metrics: Mapping[str, Value], template: str = "paper", variant: str = "") -> dict[str, Value]:
-    """The same values as those of a template, and of a variant: {"neutral_template/NSM": ...}."""
+    """The values under the keys of a template and of a variant: {"neutral_template/NSM": ...}."""
     if variant and variant not in VARIANTS:
         raise one_of("variant of metrics", variant, VARIANTS)
     prefix = (f"{variant}/" if variant else "") + TEMPLATE_PREFIX[template]
@@ -366,8 +366,8 @@ def _harm_stem(scorer: str, statistic: Statistic, share: Share) -> str:
         return own.key
     if not scorer or "/" in scorer or scorer in _taken():
         raise MitigateError(
-            f"a scorer cannot be called {scorer!r}: keys of metrics.json begin with its name, so it holds no '/' and "
-            f"is none of {', '.join(sorted(_taken()))}. Give it another name."
+            f"a scorer cannot be called {scorer!r}: keys of metrics.json begin with its name, so it must not have a "
+            f"'/' or be one of {', '.join(sorted(_taken()))}. Give it another name."
         )
     return row.key.replace(SCORER, scorer)
 
@@ -391,14 +391,14 @@ def _kind(row: Metric) -> tuple[str, str]:
 
 @cache
 def _taken() -> frozenset[str]:
-    """What the keys of other metrics begin with, so that no scorer can be called so."""
+    """The beginnings of other metrics' keys, which are not allowed as names of scorers."""
     firsts = {stem.split("/")[0] for stem in table()} - {SCORER}
     return frozenset(firsts | set(VARIANTS) | {TEMPLATE_PREFIX["neutral"].rstrip("/")})
 
 
 @cache
 def _row_of(stem: str) -> Metric | None:
-    """The table's row, its scorer not filled in; None for what is no stem."""
+    """The table's row of a stem, without its scorer filled in; None for an unknown stem."""
     if SCORER not in stem and stem in table():
         return table()[stem]
     for row in _of_labels():
@@ -410,7 +410,7 @@ def _row_of(stem: str) -> Metric | None:
 
 
 def _scorer_in(stem: str, pattern: str) -> str:
-    """Whom a pattern's `{scorer}` is in a stem; "" where the stem does not match."""
+    """The scorer at a pattern's `{scorer}` in a stem; "" where the stem does not match."""
     pairs = list(zip(stem.split("/"), pattern.split("/"), strict=False))
     if stem.count("/") != pattern.count("/") or any(mine != theirs and theirs != SCORER for mine, theirs in pairs):
         return ""
@@ -418,7 +418,7 @@ def _scorer_in(stem: str, pattern: str) -> str:
 
 
 def _split(text: str) -> tuple[str, str]:
-    """The longest stem that the text begins with and the part behind it; all of it where it begins with none."""
+    """The longest stem at the beginning of the text and the part after it; the whole text where there is none."""
     segments = text.split("/")
     for length in range(min(LONGEST_STEM, len(segments)), 0, -1):
         stem = "/".join(segments[:length])

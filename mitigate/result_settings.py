@@ -21,7 +21,7 @@ SURROUNDINGS: dict[str, tuple[str, ...]] = {
     "probe": ("processes", "device", "published"),
     "score": ("engine", "workers", "address", "networks"),
 }
-"""By group, settings that say where and by what a run is done, not what it finds. A dot stands before a setting of a
+"""Settings of where and with what a run is done, by group; they do not affect results. A dot precedes a setting of a
 setting."""
 
 FORMER_ACTIONS = ("rerank", "experts", "erase")
@@ -29,8 +29,8 @@ FORMER_ACTIONS = ("rerank", "experts", "erase")
 
 
 def deciding(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Of nested plain settings those that decide what a run finds: the groups that its recipe reads (`recipe.reads`; of
-    a recipe that does not say, all), without SURROUNDINGS."""
+    """The nested plain settings that affect results: the groups that the recipe reads (`recipe.reads`; all for a recipe
+    without it), without SURROUNDINGS."""
     recipe = given.get("recipe")
     reads = recipe.get("reads") if isinstance(recipe, Mapping) else None
     kept = {
@@ -56,27 +56,27 @@ def called(score: Mapping[str, Any]) -> dict[str, str]:
     """The name of each role's scorer in tables and metrics: {"sentiment": "sentiment", "regard": "regard"}. A
     role that is null is left out.
 
-    A scorer that measures its role (`measures: regard` in score.scorers) is called by the role, and its neutral mean
-    and variance are the paper's NRM and NRV. Any other keeps the name it is configured under: {"regard": "mine"}.
-    score: the group of settings, as plain data; where it does not say what any scorer measures, as in a run of an
-    earlier revision, a role's scorer is called by the role."""
-    known = score.get("scorers")
-    nodes = known.items() if isinstance(known, Mapping) else ()
+    A scorer that measures its role (`measures: regard` in score.scorers) has the role's name, and its neutral mean and
+    variance are the paper's NRM and NRV. Any other keeps its configured name: {"regard": "mine"}. score: the group of
+    settings, as plain data; where no scorer has `measures`, as in a run of an earlier revision, a role's scorer has the
+    role's name."""
+    configured = score.get("scorers")
+    nodes = configured.items() if isinstance(configured, Mapping) else ()
     measures = {name: node.get("measures") for name, node in nodes if isinstance(node, Mapping)}
     given = {role: str(score[role]) for role in ROLES if score.get(role) is not None}
-    is_said = any(measures.values())
-    return {role: role if not is_said or measures.get(name) == role else name for role, name in given.items()}
+    has_measures = any(measures.values())
+    return {role: role if not has_measures or measures.get(name) == role else name for role, name in given.items()}
 
 
 def role_scorers(score: Mapping[str, Any]) -> dict[str, str]:
-    """The configured scorers of the roles, by what they are called: {"sentiment": "vader", "regard": "minilm"}; with
+    """The configured scorers of the roles, by their names in results: {"sentiment": "vader", "regard": "minilm"}; with
     one of a user's own in place of minilm {"sentiment": "vader", "mine": "mine"}."""
     return {name: str(score[role]) for role, name in called(score).items()}
 
 
 def in_present_terms(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a policy with `decoding` apart from `action`: earlier versions wrote action=rerank for what is
-    action=keep decoding=rerank."""
+    """The settings of a policy with `decoding` apart from `action`: action=rerank of earlier versions is action=keep
+    decoding=rerank."""
     action, decoding = settings.get("action"), settings.get("decoding", "none")
     if action in FORMER_ACTIONS and decoding in ("none", action):
         return {**settings, "action": "keep", "decoding": action}

@@ -1,6 +1,6 @@
-"""All settings by type and range, from data/settings.csv, which describes each once; and the check of what is given.
+"""All settings by type and range, from data/settings.csv, and the check of a configuration.
 
-Knows single settings only: those that constrain each other are checked where they are used."""
+Only single settings are checked here: those that constrain each other are checked where they are used."""
 
 import csv
 import json
@@ -17,7 +17,7 @@ from mitigate.errors import MitigateError, one_of
 
 LONGEST_NAME = 50  # characters: four names and a seed stand in the name of a folder, which has 255 at most
 SHOWN = 60  # characters of a value in a message
-CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # but for tab and line end, which texts to label may have
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # except tab and line end, which texts to label may have
 BOUNDS = {
     ">=": (operator.ge, "at least"),
     ">": (operator.gt, "above"),
@@ -28,7 +28,7 @@ BOUNDS = {
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a setting may be."""
+    """A setting with its allowed types and values."""
 
     key: str  # "probe.beams"
     types: tuple[str, ...]  # of TYPES; a value must be of one of them
@@ -37,7 +37,7 @@ class Setting:
     meaning: str
 
     def fits(self, value: Any) -> bool:
-        """Whether a value is of one of the types, and in range."""
+        """Return whether a value is of one of the types, and in range."""
         return any(TYPES[name].holds(value, self) for name in self.types)
 
     @property
@@ -46,13 +46,13 @@ class Setting:
         return ", or ".join(TYPES[name].wording(self) for name in self.types)
 
     def within(self, value: float) -> bool:
-        """Whether a number is in range."""
+        """Return whether a number is in range."""
         return all(BOUNDS[sign][0](value, bound) for sign, bound in self.bounds)
 
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """What values of a type are like, and how that is said."""
+    """A type of settings: the test of its values, and its description."""
 
     holds: Callable[[Any, Setting], bool]
     wording: Callable[[Setting], str]
@@ -66,11 +66,11 @@ def settings() -> dict[str, Setting]:
 
 
 def check(given: Mapping[str, Any], written: Mapping[str, Any] | None = None) -> None:
-    """Raises MitigateError that names all settings of a wrong type or out of range, a line each. A setting that is not
+    """Raise MitigateError that names all settings of a wrong type or out of range, a line each. A setting that is not
     given, or not described, is not checked.
 
-    given: nested plain dicts, as the configuration is; written: the same with its ${...} as they stand, so that a wrong
-    value is named once and not again for each setting that repeats it."""
+    given: the configuration as nested plain dicts; written: the same with its ${...} unresolved, so that a wrong value
+    is reported once and not again for each setting that repeats it."""
     wrong = {key: fault for setting in settings().values() for key, fault in _faults(setting, given)}
     repeats = [f"${{{key}}}" for key in wrong]
     repeated = {key for key in wrong if find(written, key) in repeats}
@@ -82,12 +82,13 @@ def check(given: Mapping[str, Any], written: Mapping[str, Any] | None = None) ->
 
 
 def with_lists(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Of settings that are given as a single word where a list belongs, by key, the list of that word:
-    {"probe.relations": ["CapableOf"]} of probe.relations=CapableOf. given: nested plain dicts."""
+    """Lists in place of single words, by key, for settings that must be lists: {"probe.relations": ["CapableOf"]} for
+    probe.relations=CapableOf. given: nested plain dicts."""
     found = {}
     for key, setting in settings().items():
         value = find(given, key)
-        if isinstance(value, str) and value and not setting.fits(value) and _fits_in_a_list(setting, value):
+        takes_lists = any(name.startswith("list") for name in setting.types)
+        if isinstance(value, str) and value and takes_lists and not setting.fits(value) and setting.fits([value]):
             found[key] = [value]
     return found
 
@@ -104,7 +105,7 @@ def _read(row: Mapping[str, str]) -> Setting:
 
 
 def _faults(setting: Setting, given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What is wrong with a setting, under its key; or with the part that it is in, under the part's key."""
+    """Yield the fault of a setting under its key, or that of the group that it is in under the group's key."""
     node: Any = given
     *parts, last = setting.key.split(".")
     for depth, part in enumerate(parts):
@@ -128,16 +129,12 @@ def _fault(setting: Setting, value: Any) -> str:
         others = {"true or false": ("true", "false"), "null": ("null",)}
         allowed = [*setting.words, *(word for name in setting.types for word in others.get(name, ()))]
         return f"{one_of(setting.key, value, allowed)} ({setting.meaning})"
-    told = f"{setting.key}={_shown(value)} must be {setting.allowed} ({setting.meaning})"
+    fault = f"{setting.key}={_shown(value)} must be {setting.allowed} ({setting.meaning})"
     if isinstance(value, int) and (setting.types == ("name",) or "path" in setting.types) and setting.fits(str(value)):
-        return f"""{told}; for a name of digits write '{setting.key}="{value}"'"""
+        return f"""{fault}; for a name of digits write '{setting.key}="{value}"'"""
     if isinstance(value, float) and value.is_integer() and setting.fits(int(value)):
-        return f"{told}; write {setting.key}={int(value)}"
-    return told
-
-
-def _fits_in_a_list(setting: Setting, value: str) -> bool:
-    return any(name.startswith("list") for name in setting.types) and setting.fits([value])
+        return f"{fault}; write {setting.key}={int(value)}"
+    return fault
 
 
 def find(node: Any, key: str) -> Any:
@@ -148,7 +145,7 @@ def find(node: Any, key: str) -> Any:
 
 
 def _shown(value: Any) -> str:
-    """A value as one writes it on the command line, on one line and not too long."""
+    """A value in the form of the command line, on one line and at most SHOWN characters."""
     if isinstance(value, str):
         shown = value if value and value.isprintable() else json.dumps(value)
     elif isinstance(value, Mapping):
@@ -242,7 +239,7 @@ def left_open(node: Any, path: str = "") -> Iterator[str]:
 
 
 def has_key(node: Any, key: str) -> bool:
-    """Whether a configuration, as plain data, has a value at a key such as "probe.top"."""
+    """Return whether a configuration, as plain data, has a value at a key such as "probe.top"."""
     for part in key.split("."):
         if not isinstance(node, Mapping) or part not in node:
             return False

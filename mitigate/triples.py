@@ -1,5 +1,5 @@
-"""The words all stages share: a triple, the columns of the tables that flow between stages, and the
-Protocols of what a recipe hands to a stage. Base layer: it imports no stage."""
+"""Types that all stages share: a triple, the columns of tables between stages, and the Protocols of objects that a
+recipe passes to a stage. Base layer: it imports no stage."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,11 +12,10 @@ PREJUDICE, NEUTRAL, FAVOURITISM, OTHER = -1, 0, 1, 2
 """The labels. OTHER ("neither, or of two minds", Sheng et al. 2019) is kept apart and counts as neutral."""
 
 ROLES = ("sentiment", "regard")
-"""What every statement is labelled by: the paper's two scorers. Any other has the name it is configured under."""
+"""The roles of the paper's two scorers, which label every statement. Any other scorer has its configured name."""
 
 TEMPLATES = ("paper", "neutral")
-"""How a relation is worded when a statement is labelled: as in the paper, or so that the phrase itself
-carries no sentiment."""
+"""The wordings of relations in labelled statements: the paper's, or one whose phrases have no sentiment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +38,7 @@ TRIPLES = {
 
 SPLITS = {"train": "train", "training": "train", "trn": "train", "test": "test", "tst": "test"}
 SPLITS |= {"dev": "dev", "valid": "dev", "validation": "dev", "val": "dev", "dev2": "dev2"}
-"""How a file may call the split of a triple, and what it is called here."""
+"""The names of splits in files, and their names here."""
 
 STATEMENTS = {
     "target": pl.String,  # the demographic word the statement is about; null when there is none
@@ -52,17 +51,17 @@ STATEMENTS = {
 PROBED = {
     "target": pl.String,
     "category": pl.String,
-    "head": pl.String,  # what was asked about: the target, or an event that names it
+    "head": pl.String,  # of the prompt: the target, or an event that names it
     "relation": pl.String,
     "tail": pl.String,  # "" when the generator ended at once
     "rank": pl.UInt16,  # 1 is the best beam
-    "log_prob": pl.Float32,  # summed over the tail's tokens, its end token counted
-    "score": pl.Float32,  # log_prob / number of tokens, what beams are ranked by
+    "log_prob": pl.Float32,  # summed over the tail's tokens, its end token included
+    "score": pl.Float32,  # log_prob / number of tokens, by which beams are ranked
 }
 
 
 IMPLIES = ", implies: "
-"""What stands in a ledger's reason before a scorer's explanation, which ends the reason."""
+"""The separator in a ledger's reason before a scorer's explanation, which ends the reason."""
 
 
 def kind_of_reason(reason: pl.Expr) -> pl.Expr:
@@ -71,7 +70,7 @@ def kind_of_reason(reason: pl.Expr) -> pl.Expr:
 
 
 class Labels(NamedTuple):
-    """What a scorer says of n texts."""
+    """A scorer's labels of n texts."""
 
     label: np.ndarray  # (n,) int8, one of PREJUDICE, NEUTRAL, FAVOURITISM, OTHER
     strength: np.ndarray  # (n,) float32; VADER's compound score, or a classifier's P(+1) - P(-1): in [-1, 1]
@@ -85,16 +84,16 @@ def label_columns(scorer: str, template: str) -> tuple[str, str]:
 
 
 class Scorer(Protocol):
-    """Labels texts. It is given each distinct text once and may take them in any order."""
+    """A scorer of texts. It gets each distinct text once, in any order."""
 
     @property
     def name(self) -> str:
-        """What its labels are called in tables and metrics: its role, or the name it is configured under."""
+        """The name of its labels in tables and metrics: its role, or its configured name."""
         ...
 
     @property
     def fingerprint(self) -> str:
-        """Changes whenever the same text could get another label."""
+        """A hash that changes whenever the same text could get another label."""
         ...
 
     def __call__(self, texts: Sequence[str]) -> Labels:
@@ -103,17 +102,17 @@ class Scorer(Protocol):
 
 
 class LabelCache(Protocol):
-    """Remembers what a scorer said, across runs and processes."""
+    """A cache of a scorer's labels across runs and processes."""
 
     def get(self, fingerprint: str, texts: Sequence[str]) -> tuple[np.ndarray, Labels]:
-        """Which of the texts are known, (n,) bool, and their labels; unknown ones hold zeros."""
+        """The mask of cached texts, (n,) bool, and their labels; others have zeros."""
         ...
 
     def put(self, fingerprint: str, texts: Sequence[str], labels: Labels) -> None: ...
 
 
 class Parts(Protocol):
-    """Numbered partial results of one long stage, each written whole or not at all, kept across a kill."""
+    """Numbered partial results of one long stage, each written atomically, which survive a kill."""
 
     def __contains__(self, number: int) -> bool: ...
 

@@ -1,7 +1,7 @@
-"""A triple becomes a sentence: head, the relation's phrase, tail; and the sentence is masked, so that a
-scorer labels what the sentence says about a person, whoever that is.
+"""Sentences from triples: head, the relation's phrase, tail; with their demographic words masked, so that a scorer
+labels the sentence for any person.
 
-Knows nothing of scorers and policies."""
+Independent of scorers and policies."""
 
 from collections.abc import Iterable
 from typing import Literal
@@ -25,7 +25,7 @@ def verbalise(
     target_list: TargetList = PAPER,
     own_relations: Iterable[Relation] = (),
 ) -> pl.DataFrame:
-    """The triples with the columns of STATEMENTS added (needs head, relation, tail; keeps what else is there).
+    """The triples with the columns of STATEMENTS added (needs head, relation, tail; keeps other columns).
 
     A frame without a `target` column gets one: the target that is the whole head or, failing that, the
     whole tail (harms paper, Section 3.1), else null.
@@ -55,16 +55,16 @@ def verbalise(
 
 
 def check(masking: str) -> None:
-    """Raises MitigateError for a masking that is neither "token" nor "paper"."""
+    """Raise MitigateError for a masking that is neither "token" nor "paper"."""
     if masking not in MASKINGS:
         raise one_of("measure.masking", masking, MASKINGS)
 
 
 def whole_target(target_list: TargetList = PAPER) -> pl.Expr:
     """The target that is all of the head, or else all of the tail, or null; as column `target`."""
-    known = list(target_list.categories)
+    words = list(target_list.categories)
     head, tail = (target_list.target_of(pl.col(end)) for end in ("head", "tail"))
-    return pl.when(head.is_in(known)).then(head).when(tail.is_in(known)).then(tail).alias("target")
+    return pl.when(head.is_in(words)).then(head).when(tail.is_in(words)).then(tail).alias("target")
 
 
 def _sentence(phrases: dict[str, str]) -> pl.Expr:
@@ -75,15 +75,14 @@ def _sentence(phrases: dict[str, str]) -> pl.Expr:
 def mask_column(column: str, masking: Masking, target_list: TargetList = PAPER) -> pl.Expr:
     """The texts of a column with demographic words replaced by "this person"; paper masking reads the
     column `target`."""
+
+    def as_in_the_paper(row: dict[str, str]) -> str:
+        text, target = row[column], row["target"]
+        if target is None:
+            return text
+        own = target_list.substrings.get(target)
+        return own.sub(MASK, text) if own else text.replace(target, MASK)
+
     if masking == "paper":
-        return pl.struct(column, "target").map_elements(
-            lambda row: _as_in_the_paper(row[column], row["target"], target_list), return_dtype=pl.String
-        )
+        return pl.struct(column, "target").map_elements(as_in_the_paper, return_dtype=pl.String)
     return replace_all(pl.col(column), target_list.pattern, MASK)
-
-
-def _as_in_the_paper(text: str, target: str | None, target_list: TargetList) -> str:
-    if target is None:
-        return text
-    own = target_list.substrings.get(target)
-    return own.sub(MASK, text) if own else text.replace(target, MASK)

@@ -15,12 +15,12 @@ from models import layouts
 from models.stored_tensors import read_facts
 
 WEIGHTS = "adapter_model.safetensors"
-NEEDED = "low-rank adapters need the library peft: pip install 'mitigate[lora]', or say model.lora.rank=0"
+NEEDED = "low-rank adapters need the library peft: pip install 'mitigate[lora]', or set model.lora.rank=0"
 
 
 @dataclass(frozen=True)
 class Adapters:
-    """Which adapters are trained, and how they are saved."""
+    """The settings of adapters: which are trained, and how they are saved."""
 
     rank: int = 8
     alpha: float = 16.0  # what an adapter adds is multiplied by alpha / rank
@@ -31,8 +31,8 @@ class Adapters:
 
 
 def check_targets(folder: Path, targets: Sequence[str] | None) -> None:
-    """Raises ValueError for targets that no layer of the model in a folder is called by. A folder without weights, such
-    as an adapter's, is not looked into."""
+    """Check that some layer of the model in a folder has the name of each target. A folder without weights, such as an
+    adapter's, is not checked. Raises ValueError for targets without a layer."""
     files = sorted(folder.glob("model*.safetensors"))
     layers: set[str] = set()
     for file in files:
@@ -76,7 +76,7 @@ def merged(model: Any) -> Any:
 
 
 def is_adapter(folder: Path) -> bool:
-    """Whether a folder has an adapter, and not the weights of a model."""
+    """Return whether a folder has the configuration of an adapter."""
     return (folder / layouts.ADAPTER).is_file()
 
 
@@ -102,7 +102,7 @@ def load_merged(folder: Path, kind: Any) -> Any:
 
 @contextmanager
 def _without_warnings() -> Iterator[None]:
-    """Without those of transformers about a name that peft uses."""
+    """Context without transformers' warnings about a name that peft uses."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "`is_gradient_checkpointing`", FutureWarning)
         yield
@@ -117,5 +117,5 @@ def _peft() -> Any:
 
 
 def _stored_turned(model: Any) -> bool:
-    """Whether weights are stored as (in, out), as GPT-1's and GPT-2's are."""
+    """Return whether weights are stored as (in, out), as GPT-1's and GPT-2's are."""
     return any(type(module).__name__ == "Conv1D" for module in model.modules())

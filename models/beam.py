@@ -16,11 +16,11 @@ from models.top_tokens import TopTokens
 from models.tree import SharedPrefixes, TreeAttention
 
 NextTokens = Callable[[Tensor, int], tuple[Tensor, Tensor]]
-"""From hidden states (rows, width) and a count, log-probabilities and tokens, each (rows, count), the best first; of
-equal ones the lower token first."""
+"""A function from hidden states (rows, width) and a count to log-probabilities and tokens, each (rows, count), the best
+first; of equal ones the lower token first."""
 
 Head = Callable[[Any, int], NextTokens]
-"""Makes one for a network and a largest number of rows."""
+"""A function that makes one for a network and a largest number of rows."""
 
 
 @torch.inference_mode()
@@ -95,7 +95,7 @@ class _Search:
         return (self.prompt < 0).nonzero()[:, 0].tolist()
 
     def admit(self, slots: list[int], prompts: list[int]) -> None:
-        """Puts prompts into free slots: all tokens but the last become nodes, the last is the only live beam's."""
+        """Put prompts into free slots: all tokens but the last become nodes, the last is the only live beam's."""
         device = self.seen.device
         prefixes = [self.prompts[p][:-1] for p in prompts]
         if any(prefixes):
@@ -124,8 +124,8 @@ class _Search:
         self.position += 1
 
     def _unused(self) -> Tensor:
-        """Of each slot the first nodes (slots, beams) that no live beam sees. Those of branches that have died are used
-        again, so that trees stay small."""
+        """The first nodes of each slot that no live beam sees, (slots, beams). Nodes of dead branches are used again,
+        so that trees stay small."""
         used = (self.seen & self.beams.live[..., None]).any(1)  # (slots, nodes)
         return used.byte().sort(dim=1, stable=True).indices[:, : self.seen.shape[1]]
 

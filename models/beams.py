@@ -20,7 +20,7 @@ class Beam(NamedTuple):
 
 
 class Beams:
-    """Prompts in slots, each with so many beams. A beam's place in its slot is its rank; an empty place has
+    """Prompts in slots, each with the same number of beams. A beam's place in its slot is its rank; an empty place has
     log-probability -inf."""
 
     def __init__(self, slots: int, beams: int, max_length: int, end: int, device: torch.device) -> None:
@@ -33,7 +33,7 @@ class Beams:
         self.history = torch.zeros(slots, beams, max_length, dtype=torch.long, device=device)
 
     def begin(self, slots: Tensor) -> None:
-        """Prompts move into slots (n,): each has one live beam without a token."""
+        """Begin prompts in slots (n,): each has one live beam without a token."""
         self.steps[slots] = 0
         self.log_prob[slots] = -torch.inf
         self.log_prob[slots, 0] = 0

@@ -18,7 +18,7 @@ CONFIG, WEIGHTS = "config.json", "model.safetensors"
 
 
 class Embeddings(nn.Module):
-    """Tokens (batch, length) -> (batch, length, width): word, segment and place, all in the first segment."""
+    """The embeddings of tokens, (batch, length) -> (batch, length, width): of word, place and the first segment."""
 
     def __init__(self, config: SimpleNamespace) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class Embeddings(nn.Module):
 
 
 class SelfAttention(nn.Module):
-    """States (batch, length, width) -> the same shape."""
+    """Multi-head attention, states (batch, length, width) -> the same shape."""
 
     def __init__(self, config: SimpleNamespace) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class SelfAttention(nn.Module):
 
 
 class Sum(nn.Module):
-    """A linear layer, added to what went in, and normalised."""
+    """A linear layer with a residual connection and layer normalisation."""
 
     def __init__(self, config: SimpleNamespace, inner: int) -> None:
         super().__init__()
@@ -110,7 +110,7 @@ class Encoder(nn.Module):
 
 
 class Bert(nn.Module):
-    """Called as BertModel is, for what stands in `last_hidden_state`."""
+    """A BERT encoder with BertModel's call, which returns `last_hidden_state` alone."""
 
     def __init__(self, config: SimpleNamespace) -> None:
         super().__init__()
@@ -145,5 +145,5 @@ class Bert(nn.Module):
 
 
 def _embedding(rows: int, width: int) -> nn.Embedding:
-    """One whose weights are about to be loaded, so that millions need not be drawn."""
+    """An embedding with uninitialised weights, which are loaded afterwards, so that none need to be drawn."""
     return nn.Embedding(rows, width, _weight=torch.empty(rows, width))

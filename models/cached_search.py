@@ -24,28 +24,28 @@ class Reading(Protocol):
     """Some texts that a model has read so far."""
 
     def begin(self, prompts: Tensor) -> Tensor:
-        """Reads prompts (n, length); the logits (n, vocab_size) of what comes next."""
+        """Read prompts (n, length); return the logits (n, vocab_size) of the next token."""
         ...
 
     def go_on(self, rows: Tensor, tokens: Tensor) -> Tensor:
-        """From now on the texts are these rows (m,) of those before, each with one more token (m,); the logits
-        (m, vocab_size) of what comes next."""
+        """Replace the texts by these rows (m,) of them, each with one more token (m,); return the logits (m,
+        vocab_size) of the next token."""
         ...
 
 
 class CausalReading:
-    """Of a causal language model. (A `Reading`.)"""
+    """The texts that a causal language model has read. (A `Reading`.)"""
 
     def __init__(self, model: Any) -> None:
         self.model = model
         self.cache: Any = None
 
     def begin(self, prompts: Tensor) -> Tensor:
-        """Reads prompts (n, length) together."""
+        """Read prompts (n, length) in one batch."""
         return self._read(prompts)
 
     def go_on(self, rows: Tensor, tokens: Tensor) -> Tensor:
-        """One more token for each of the rows."""
+        """Append a token to each of the rows."""
         self.cache.batch_select_indices(rows)
         return self._read(tokens[:, None])
 

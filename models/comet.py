@@ -23,23 +23,23 @@ HEAD_TOKENS, RELATION_TOKENS, TAIL_TOKENS = 10, 5, 15
 
 
 Layout = Literal["packed", "comet"]
-"""Where the parts of a text are: one after the other, or in the fixed slots of the original (the relation at 10,
-the tail at 15), whose gaps are padding that nothing looks at. There, the first token of a tail is predicted from
-the last place of the relation's slot, padding or not."""
+"""The positions of a text's parts: one after the other, or in the fixed slots of the original (the relation at 10, the
+tail at 15), whose gaps are padding that no row attends to. There, the first token of a tail is predicted from the last
+place of the relation's slot, padding or not."""
 
 
 class Regimen(NamedTuple):
-    """How a COMeT is trained, and so must be asked."""
+    """The layout and wording that a COMeT is trained and prompted with."""
 
     layout: Layout = "packed"
     relation: str = "phrase"  # which wording of relations: known here by its name only
 
 
 def regimen(folder: Path, layout: Layout | None = None, relation: str | None = None) -> Regimen:
-    """How the model of a Hugging Face folder is to be asked: a COMeT as it was trained, which its config.json tells;
-    a language model that is to become one as given.
+    """The layout and wording for prompts to the model of a Hugging Face folder: for a COMeT those of its training, from
+    its config.json; for another language model the given ones.
 
-    Raises ValueError for an unknown layout, and where what is given is not what the COMeT was trained with."""
+    Raises ValueError for an unknown layout, and for a layout or wording that the COMeT was not trained with."""
     if layout is not None and layout not in get_args(Layout):
         raise ValueError(f"unknown model.layout {layout!r}; allowed: {', '.join(get_args(Layout))}")
     path = folder / layouts.CONFIG  # which the folder of a mere tokenizer may lack
@@ -115,7 +115,7 @@ class Comet(nn.Module):
         return F.cross_entropy(logits.float(), words, reduction="none")[: len(said)]
 
     def begin_steps(self) -> None:
-        """Makes ready the process that trains: there is nothing to do."""
+        """Prepare the process that trains: there is nothing to do."""
 
     def search(
         self, prompts: Sequence[Sequence[int]], *, beams: int = 10, max_length: int = 15, rows: int = 680
@@ -137,12 +137,12 @@ class Comet(nn.Module):
 
     @property
     def unseen(self) -> int | None:
-        """The token that nothing looks at where it stands in a prompt. In a tail it is a word like others: the
-        original pads with GPT-1's token 0, a full stop within a word."""
+        """The padding token, which no row attends to within a prompt; None with a layout without padding. In a tail it
+        is a word like others: the original pads with GPT-1's token 0, a full stop within a word."""
         return self.encoding.pad if self.layout == "comet" else None
 
     def add(self, tokens: Sequence[str]) -> None:
-        """Adds tokens that are words of their own, such as <CapableOf> for a relation."""
+        """Add tokens that are words of their own, such as <CapableOf> for a relation."""
         self.encoding.add(tokens)
         self.decoder.grow(self.encoding.vocab_size)
 
@@ -163,7 +163,7 @@ class Comet(nn.Module):
         return cls(decoder, encoding, *regimen(folder, layout, relation)).eval()
 
     def save(self, folder: Path) -> None:
-        """Writes what AutoModelForCausalLM, AutoTokenizer and `generate` need to work without this code."""
+        """Write the files that AutoModelForCausalLM, AutoTokenizer and `generate` need to work without this code."""
         tokens = {"bos_token_id": self.encoding.start, "eos_token_id": self.encoding.end}
         tokens["pad_token_id"] = self.encoding.pad
         self.decoder.save(folder, **tokens, comet_layout=self.layout, comet_relation=self.relation)

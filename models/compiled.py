@@ -22,8 +22,8 @@ of ConceptNet then have 21 shapes, and an eighth of their rows is filling."""
 
 
 class PaddedCausal:
-    """Attention among the rows of texts of one length: each looks at itself and those before it in its text, or, with
-    a mask (texts, 1, length, length), at what this says. (An `Attention`.)"""
+    """Attention among the rows of texts of one length: each attends to itself and the earlier rows of its text, or,
+    with a mask (texts, 1, length, length), to the rows for which it is True. (An `Attention`.)"""
 
     def __init__(self, texts: int, dropout: float, mask: Tensor | None) -> None:
         self.texts = texts

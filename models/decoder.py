@@ -19,7 +19,7 @@ Kind = Literal["gpt1", "gpt2", "minilm"]
 
 
 class Attention(Protocol):
-    """Mixes the values of the rows that each row may look at."""
+    """The weighted sum of the values of the rows that each row may look at."""
 
     def __call__(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         """Each (rows, heads, head_width) -> (rows, heads, head_width); layer counts from 0."""
@@ -157,7 +157,8 @@ class Decoder(nn.Module):
 
     @torch.no_grad()
     def grow(self, vocab_size: int) -> None:
-        """Adds words up to vocab_size, always the same; the old rows, and what they give, stay as they are."""
+        """Add words up to vocab_size, with weights that depend on vocab_size alone; the old rows and their logits stay
+        as they are. Raises ValueError for a smaller vocabulary."""
         if vocab_size < self.config.vocab_size:
             raise ValueError(f"a vocabulary of {self.config.vocab_size} cannot grow to {vocab_size}")
         old, new = self.words.weight, vocab_size - self.config.vocab_size
@@ -183,8 +184,8 @@ class Decoder(nn.Module):
         return decoder.eval()
 
     def save(self, folder: Path, **facts: object) -> None:
-        """Writes config.json and model.safetensors as AutoModelForCausalLM reads them; facts, such as
-        eos_token_id, are added to the config."""
+        """Write config.json and model.safetensors as AutoModelForCausalLM reads them; facts, such as eos_token_id, are
+        added to the config."""
         layouts.write(folder, vars(self.config), self.state_dict(), facts)
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 
 def sha256_of(path: Path) -> str:
-    """Of the file's content, in hexadecimal digits; read again when its size, place on the disk or times are others."""
+    """The SHA-256 of a file's content, in hexadecimal digits. The file is read again when its size, inode or times have
+    changed."""
     now = path.stat()
     return _sha256(path.resolve(), now.st_size, now.st_ino, now.st_mtime_ns, now.st_ctime_ns)
 

@@ -8,14 +8,14 @@ CHANCES = 2**16  # a rate is exact to one part in so many
 
 
 class Dropout(nn.Dropout):
-    """nn.Dropout, by `dropout` below. Entries of any shape -> the same shape."""
+    """nn.Dropout by the function `dropout`. Entries of any shape -> the same shape."""
 
     def forward(self, input: Tensor) -> Tensor:
         return dropout(input, self.p if self.training else 0.0)
 
 
 def dropout(entries: Tensor, rate: float) -> Tensor:
-    """As F.dropout in training. On a CPU one number drawn decides on four entries, by 16 of its bits each."""
+    """F.dropout in training. On a CPU one drawn number decides on four entries, by 16 of its bits each."""
     if not rate:
         return entries
     if entries.device.type != "cpu":

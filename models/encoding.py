@@ -36,7 +36,7 @@ class Encoding:
         return self.tokenizer.decode(list(ids), skip_special_tokens=True).strip()
 
     def add(self, tokens: Sequence[str]) -> None:
-        """Adds tokens that stand for themselves wherever they occur in a text."""
+        """Add special tokens, which the tokenizer finds wherever they occur in a text."""
         self.tokenizer.add_special_tokens([AddedToken(token, special=True) for token in tokens])
 
     @classmethod
@@ -61,7 +61,7 @@ class Encoding:
         return cls(tokenizer, start=start, end=end, pad=pad)
 
     def save(self, folder: Path) -> None:
-        """Writes the tokenizer as AutoTokenizer reads it."""
+        """Write the tokenizer as AutoTokenizer reads it."""
         folder.mkdir(parents=True, exist_ok=True)
         self.tokenizer.save(str(folder / TOKENIZER))
         tokens = {"eos_token": self.end, "pad_token": self.pad}

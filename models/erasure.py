@@ -86,5 +86,5 @@ class Erased(Steered):
         return lambda hidden, count: top_tokens(eraser(hidden), count)
 
     def logits(self, hidden: Tensor) -> Tensor:
-        """From hidden states the logits of all words."""
+        """The logits of all words after erasure of the hidden states."""
         return self.comet.decoder.logits(self.eraser(hidden))

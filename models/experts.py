@@ -57,7 +57,7 @@ class Experts(Steered):
         return _Weighed(self.pair, rows, self.strength, self.candidates)
 
     def logits(self, hidden: Tensor) -> Tensor:
-        """From both hidden states the logits of all words."""
+        """The logits of all words by the hidden states of both decoders."""
         own, other = hidden.chunk(2, dim=1)
         return (1 + self.strength) * self.pair.first.logits(own) - self.strength * self.pair.second.logits(other)
 
@@ -85,5 +85,5 @@ class _Weighed:
 
 
 def _later(attention: Attention, layers: int, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-    """Attention in layers that come after so many others."""
+    """Attention in a decoder whose layers are numbered after `layers` others."""
     return attention(layers + layer, query, key, value)

@@ -48,11 +48,12 @@ class Example:
     choices: list[int]  # NO, YES or UNKNOWN of each choice before the texts
     learnt: list[bool]  # whether each carries loss
     alternatives: list[tuple[list[list[int]], int, bool]] = field(default_factory=list)
-    """For each: the tokens of the texts (an empty one carries no loss), the last choice, and whether that is learnt."""
+    """The tokens of the texts of each alternative (an empty one carries no loss), the last choice, and whether that is
+    learnt."""
 
     @property
     def size(self) -> int:
-        """Its rows, roughly."""
+        """The approximate number of its rows."""
         branches = sum(len(text) + 1 for texts, *_ in self.alternatives for text in texts)
         return len(self.text) + len(self.choices) + branches + len(self.alternatives)
 
@@ -105,7 +106,7 @@ class Form(nn.Module):
         return sorted({token for tokens in self.encoding.encode(texts) for token in tokens})
 
     def restrict(self, words: Sequence[int]) -> None:
-        """Text fields are made of these tokens and the end from now on: a small part of a vocabulary costs little."""
+        """Restrict text fields to these tokens and the end: a small part of a vocabulary costs little."""
         self.words = sorted({*words, self.end})
         self.allowed = torch.tensor(self.words, device=self.allowed.device)
 
@@ -137,7 +138,7 @@ class Form(nn.Module):
         return total
 
     def word_logits(self, hidden: Tensor) -> Tensor:
-        """Of the tokens that texts are made of: (rows, width) -> (rows, words)."""
+        """The logits of the tokens that texts are made of: (rows, width) -> (rows, words)."""
         return self.decoder.logits(hidden, self.allowed).float()
 
     def _laid_out(self, example: Example) -> LaidOut:
@@ -168,7 +169,7 @@ class Form(nn.Module):
         return found
 
     def save(self, folder: Path) -> None:
-        """Writes the decoder and tokenizer as AutoModelForCausalLM and AutoTokenizer read them, and form.json. With
+        """Write the decoder and tokenizer as AutoModelForCausalLM and AutoTokenizer read them, and form.json. With
         reads="left" `generate` continues a text as `fill_in` does; with "both" it does not."""
         self.decoder.save(folder, bos_token_id=self.start, eos_token_id=self.end, pad_token_id=self.encoding.pad)
         self.encoding.save(folder)

@@ -1,4 +1,4 @@
-"""Fills in forms: reads many texts at once and continues each a token at a time."""
+"""Completion of forms: many texts are read at once, and each is continued a token at a time."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -71,11 +71,11 @@ class _Growing:
         return (scores.softmax(-1) @ self.values[layer]).transpose(1, 2).flatten(0, 1)
 
     def grow(self) -> None:
-        """The next token looks at all that the last one did, and at itself."""
+        """Extend the mask by the next token, which attends to all that the last one did, and to itself."""
         self.bias = F.pad(self.bias[:, -1:], (0, 1))
 
     def keep(self, rows: Tensor) -> None:
-        """Only these texts go on."""
+        """Continue these texts only."""
         self.bias = self.bias[rows]
         self.keys = [part[rows] for part in self.keys]
         self.values = [part[rows] for part in self.values]
@@ -151,7 +151,7 @@ class _Filling:
             self._put(ids.cpu().numpy()[self.choices[rows, number]])
 
     def _open(self, name: str) -> Tensor:
-        """Of the texts that go on, those none of whose parents is negative."""
+        """A mask (rows,) of the continued texts: True where no parent of the field is negative."""
         number = {name: at for at, name in enumerate(self.form.ids)}
         if self.always and name in [f.name for f in self.form.texts]:
             return torch.ones(len(self.rows), dtype=torch.bool)
@@ -160,7 +160,7 @@ class _Filling:
         return torch.from_numpy(~np.any(closed, 0)) if closed else torch.ones(len(self.rows), dtype=torch.bool)
 
     def _put(self, tokens: np.ndarray) -> None:
-        """Every text that goes on gets one more token."""
+        """Append one token to every text that is continued."""
         self.attention.grow()
         given = torch.from_numpy(tokens).to(self.device)
         self.hidden = self.form.decoder(given, self.place, self.attention)
@@ -172,7 +172,7 @@ class _Filling:
         self.attention.keep(where)
 
     def _write(self, number: int) -> None:
-        """One text field of all that go on. Texts that end wait, and read an end that counts once."""
+        """Write one text field of all continued texts. Texts that have ended wait, and read an end that counts once."""
         form = self.form
         waiting = np.zeros(len(self.rows), bool)
         for step in range(form.longest_text + 1):

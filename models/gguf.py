@@ -60,7 +60,7 @@ def converted(file: Path, cache: str | Path | None = None) -> Path:
     hold what transformers does not read, and without the libraries."""
     if not file.is_file():
         raise FileNotFoundError(
-            f"there is no file {file}; give the path of a GGUF file, a folder, or a name of the Hugging Face hub"
+            f"no such file: {file}; give the path of a GGUF file, a folder, or a name of the Hugging Face hub"
         )
     with file.open("rb") as opened:
         if (begin := opened.read(len(MAGIC))) != MAGIC:
@@ -90,7 +90,7 @@ def _default_cache() -> Path:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Jobs of a sweep convert a file once."""
+    """Context that holds a lock, so that jobs of a sweep convert a file once."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -120,7 +120,8 @@ def _numbers(file: Path) -> str:
 
 
 def _convert(file: Path, folder: Path, origin: Origin) -> None:
-    """Writes the model and the tokenizer of a file to a folder."""
+    """Write the model and the tokenizer of a file to a folder. Raises ValueError for a file that transformers does not
+    read."""
     from transformers import AutoTokenizer  # which takes seconds to load
 
     from models.progress_bars import no_bars

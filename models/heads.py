@@ -37,11 +37,11 @@ class Heads:
         return softmax(features @ self.weight[head] + self.bias[head])
 
     def columns(self, probabilities: np.ndarray, head: int) -> np.ndarray:
-        """Which of LABELS each text is, (n,)."""
+        """The column of LABELS of each text, (n,)."""
         return polar_columns(probabilities, self.threshold[head])
 
     def save(self, folder: Path) -> None:
-        """Writes the heads and the encoder that they are for."""
+        """Write the heads and the SHA-256 of the encoder that they are for."""
         folder.mkdir(parents=True, exist_ok=True)
         tensors = {"weight": self.weight, "bias": self.bias, "threshold": self.threshold}
         save_file({name: value.astype(np.float32) for name, value in tensors.items()}, folder / WEIGHTS)
@@ -92,18 +92,19 @@ class CrossFitted:
         return found
 
     def folds_of_texts(self, texts: Sequence[str]) -> np.ndarray:
-        """Which folds of texts have a head that did not learn from each, (n, FOLDS) bool."""
+        """The folds of texts whose heads did not learn from each text, (n, FOLDS) bool; all for a text that none learnt
+        from."""
         known = dict(zip(self.marks.tolist(), self.marked.tolist(), strict=True))
         folds = np.array([known.get(hash_of(text), -1) for text in texts], dtype=int)
         return (folds[:, None] == np.arange(FOLDS)) | (folds < 0)[:, None]
 
     def folds_of(self, subjects: Sequence[str | None]) -> np.ndarray:
-        """Which folds of subjects each is in, (n, FOLDS) bool; all for None."""
+        """The fold of each subject, (n, FOLDS) bool; all for None."""
         folds = np.array([-1 if subject is None else fold_of(subject) for subject in subjects], dtype=int)
         return (folds[:, None] == np.arange(FOLDS)) | (folds < 0)[:, None]
 
     def save(self, folder: Path) -> None:
-        """Writes the heads in half precision, and what they are for."""
+        """Write the heads in half precision, and their facts."""
         folder.mkdir(parents=True, exist_ok=True)
         halves = {name: np.asarray(getattr(self, name), dtype=np.float16) for name in ("weight", "bias", "threshold")}
         save_file({**halves, "marks": self.marks, "marked": self.marked}, folder / WEIGHTS)
@@ -119,7 +120,8 @@ class CrossFitted:
 
 
 def polar_columns(probabilities: np.ndarray, threshold: float | np.ndarray) -> np.ndarray:
-    """Which of LABELS each text is, (n,): neutral, unless its probability of not being so is above the threshold."""
+    """The column of LABELS of each text, (n,): neutral, unless the probability of another label is above the
+    threshold."""
     negative, neutral, positive = (LABELS.index(label) for label in ("negative", "neutral", "positive"))
     sign = np.where(probabilities[:, positive] > probabilities[:, negative], positive, negative)
     return np.where(1 - probabilities[:, neutral] > threshold, sign, neutral)
@@ -131,11 +133,11 @@ def fold_of(name: str) -> int:
 
 
 def hash_of(text: str) -> int:
-    """63 bits that stand for a text."""
+    """A hash of a text, 63 bits."""
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8]) >> 1
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:
-    """Along the last axis."""
+    """The softmax along the last axis."""
     powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return powers / powers.sum(axis=-1, keepdims=True)

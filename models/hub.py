@@ -1,4 +1,4 @@
-"""Models by their name on the Hugging Face hub, or in a folder of one's own."""
+"""Models by their name on the Hugging Face hub, or in a user's folder."""
 
 from pathlib import Path
 from typing import Any
@@ -27,19 +27,19 @@ def locate(name: str, revision: str | None = None, *, seq2seq: bool | None = Non
         below = [] if has_tokenizer else sorted(str(path.parent) for path in folder.glob(f"*/{layouts.CONFIG}"))
         if below or seq2seq is not None:  # a tokenizer alone is of use, too
             meant = f"; did you mean {below[0]}?" if below else ""
-            raise ValueError(f"{name} has no {layouts.CONFIG}, so that it is no folder of a model{meant}")
+            raise ValueError(f"{name} has no {layouts.CONFIG}, so it is not a model folder{meant}")
     if seq2seq is not None and not has_tokenizer:
         raise ValueError(f"{name} has no files of a tokenizer, such as tokenizer.json; copy them to its config.json")
     if seq2seq is not None and (folder / layouts.CONFIG).is_file() and seq2seq != is_seq2seq(folder):
         kinds = {False: ("a causal language model", "hf"), True: ("a sequence-to-sequence model", "seq2seq")}
         there, setting = kinds[not seq2seq]
-        raise ValueError(f"{name} is {there}, not {kinds[seq2seq][0]}; say model={setting} model.base={name}")
+        raise ValueError(f"{name} is {there}, not {kinds[seq2seq][0]}; set model={setting} model.base={name}")
     return folder
 
 
 def is_seq2seq(folder: Path) -> bool:
-    """Whether the model of a folder has an encoder and a decoder, by its config.json. Raises ValueError for one that is
-    no JSON."""
+    """Return whether the model of a folder has an encoder and a decoder, by its config.json. Raises ValueError for one
+    that is no JSON."""
     path = folder / layouts.CONFIG  # which the folder of a mere tokenizer may lack
     return path.is_file() and bool(read_facts(path).get("is_encoder_decoder"))
 
@@ -54,7 +54,7 @@ def _from_hub(name: str, revision: str | None) -> Path:
         ) from error
     except Exception as error:  # network, proxy, hub and disk each have kinds of their own
         raise FileNotFoundError(
-            f"{name} is no folder, is not in the hub's cache, and could not be downloaded from the Hugging Face hub "
+            f"{name} is not a folder, is not in the hub's cache, and could not be downloaded from the Hugging Face hub "
             f"({type(error).__name__}). Copy the model's files (config.json, model.safetensors, tokenizer files) into "
             "a folder and give that folder's path instead of the name."
         ) from error
@@ -79,7 +79,8 @@ def opened(kind: Any, folder: Path, **options: Any) -> Any:
 
 
 def refuse_pickles(folder: Path, weights: str = WEIGHTS) -> None:
-    """Raises ValueError where pickles are the only weights in a folder. weights: the pattern of files to be read."""
+    """Check that pickles are not the only weights in a folder, and raise ValueError if they are. weights: the pattern
+    of files to be read."""
     if not any(folder.glob(weights)) and (pickled := sorted(folder.glob("*.bin"))):
         raise ValueError(
             f"{folder} has its weights as {pickled[0].name} alone, a pickle, which can run code when it is read; save "

@@ -1,4 +1,4 @@
-"""Which class opens the folder of a trained generator."""
+"""The class that opens the folder of a trained generator."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

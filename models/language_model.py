@@ -1,4 +1,4 @@
-"""Any causal language model of Hugging Face's, asked what a COMeT is asked, and trained as one.
+"""Any causal language model of Hugging Face's, prompted and trained as a COMeT is.
 
 A tail ends with the tokenizer's own end token, or is cut. Only relations may get tokens of their own."""
 
@@ -66,7 +66,7 @@ class LanguageModel(OfTransformers):
         return [[*text[len(word) :][:TAIL_TOKENS], self.end] for text in texts[1:]]
 
     def logits(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> tuple[Tensor, Sequence[int]]:
-        """Of each prompt and its tail as one text (see OfTransformers)."""
+        """The logits of each prompt and its tail as one text (see OfTransformers)."""
         tokens, mask = self.padded([[*prompt, *tail[:-1]] for prompt, tail in zip(prompts, tails, strict=True)])
         logits = self.model(input_ids=tokens, attention_mask=mask, use_cache=False).logits
         return logits, [len(prompt) - 1 for prompt in prompts]
@@ -92,7 +92,7 @@ class LanguageModel(OfTransformers):
         return beam_search(network, prompts, end=self.end, beams=beams, max_length=max_length, rows=rows)
 
     def needed(self, prompt: int, tail: int) -> int:
-        """Of both, one after the other."""
+        """The number of positions for the prompt and the tail, one after the other."""
         return prompt + tail - 1
 
     def reading(self) -> CausalReading:
@@ -114,9 +114,9 @@ class LanguageModel(OfTransformers):
         sentences: tuple[int, int],
         marks: str,
     ) -> list[list[int]]:
-        """How each prompt goes on: the tokens up to END, or up to as many as it has chances, (prompts, tokens) in
-        [0, 1). No text ends before the fewest sentences, and none goes on after the most; marks end them. The same
-        chances give the same text, whatever else is in the batch (but for rounding)."""
+        """Sample the continuation of each prompt: the tokens up to END, or up to the number of its chances, (prompts,
+        tokens) in [0, 1). No text ends before the fewest sentences, and none continues after the most; marks end
+        sentences. The same chances give the same text, whatever else is in the batch (but for rounding)."""
         tokens, mask = self.padded(prompts, "left")
         length = tokens.shape[1]
         counted = SentenceEnds(self.tokenizer, self.model.config.vocab_size, marks, length)
@@ -134,8 +134,8 @@ class LanguageModel(OfTransformers):
         return [until(said, {self.end, self.pad}) for said in texts[:, length:].tolist()]
 
     def save(self, folder: Path, *, as_comet: bool = True) -> None:
-        """Writes what AutoModelForCausalLM and AutoTokenizer read; of one that was trained as a COMeT, also how it was
-        asked."""
+        """Write the files that AutoModelForCausalLM and AutoTokenizer read; as_comet: with the wording of the prompts
+        that it was trained with."""
         if as_comet:
             note_regimen(self.model, self.relation, self.prompt)
         save_model(self.model, folder)
@@ -150,9 +150,9 @@ class LanguageModel(OfTransformers):
         gradient_checkpointing: bool = False,
         prompt: str | None = None,
     ) -> "LanguageModel":
-        """The model of a Hugging Face folder, in float32; a COMeT among them is asked as it was trained. An adapter is
-        added to its base's weights. lora: the fields of Adapters; None or rank 0: all weights would be trained. prompt:
-        one of PROMPTS; None: as it was trained.
+        """The model of a Hugging Face folder, in float32; a COMeT gets the prompts that it was trained with. An adapter
+        is added to its base's weights. lora: the fields of Adapters; None or rank 0: all weights would be trained.
+        prompt: one of PROMPTS; None: as it was trained.
 
         Raises ValueError where that cannot be done: no tokenizer's end token, no chat template, or another layout."""
         relation = regimen(folder, "packed", relation).relation
@@ -172,16 +172,17 @@ def chat_prompt(tokenizer: Any, text: str) -> str:
 
 
 def check_chat(tokenizer: Any, folder: Path) -> None:
-    """Raises ValueError for a tokenizer without a chat template, and for a template that fails."""
+    """Check that the tokenizer has a chat template that works. Raises ValueError for a tokenizer without one, and for a
+    template that fails."""
     if tokenizer.chat_template is None:
         raise ValueError(
             f"the tokenizer in {folder} has no chat template (chat_template.jinja, or chat_template in "
-            "tokenizer_config.json), which model.prompt=chat needs; say model.prompt=phrase, or give a model that was "
+            "tokenizer_config.json), which model.prompt=chat needs; set model.prompt=phrase, or give a model that was "
             "trained for chats"
         )
     try:
         chat_prompt(tokenizer, "a")
     except TemplateError as error:
         raise ValueError(
-            f"the chat template in {folder} fails ({error}); correct it, or say model.prompt=phrase"
+            f"the chat template in {folder} fails ({error}); correct it, or set model.prompt=phrase"
         ) from error

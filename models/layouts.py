@@ -1,4 +1,4 @@
-"""How Hugging Face names and shapes what a decoder holds, for the three types it can be saved as."""
+"""Hugging Face's names and shapes of a decoder's weights and settings, for the three types that it can be saved as."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -141,7 +141,7 @@ def read_tensors(folder: Path, kind: str, names: Iterable[str]) -> dict[str, Ten
 
 
 def write(folder: Path, settings: Mapping[str, Any], tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
-    """Writes config.json, with facts added, and model.safetensors."""
+    """Write config.json, with facts added, and model.safetensors."""
     kind, layout = settings["kind"], LAYOUTS[settings["kind"]]
     config = {
         **layout.fixed,
@@ -162,7 +162,8 @@ def write(folder: Path, settings: Mapping[str, Any], tensors: Mapping[str, Tenso
 
 
 def _shape(layout: Layout, config: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Raises ValueError where a size is absent or no positive number."""
+    """The sizes of a decoder by a config.json, under this project's names. Raises ValueError where a size is absent or
+    no positive number."""
     sizes: dict[str, Any] = {theirs: config.get(theirs) for theirs in layout.settings.values()}
     optional = {"n_inner"}  # null, or left out, in configs of GPT
     for name, size in sizes.items():
@@ -177,8 +178,8 @@ def _is_size(value: object, fractional: bool) -> bool:
 
 
 def _their_names(kind: str, name: str) -> list[str]:
-    """Where they keep the parts of our tensor, in order: BERT has three where we have query, key and value in
-    one, all others have one each."""
+    """Hugging Face's names of the parts of a decoder's tensor, in order: for BERT three where the decoder has query,
+    key and value in one, otherwise one."""
     layout = LAYOUTS[kind]
     if name == "bias":
         return ["lm_head.bias"]
@@ -193,6 +194,6 @@ def _their_names(kind: str, name: str) -> list[str]:
 
 
 def _turned(kind: str, name: str, tensor: Tensor) -> Tensor:
-    """A block's matrix transposed where they keep it the other way round."""
+    """A block's matrix, transposed where Hugging Face stores it as (in, out); any other tensor as it is."""
     turn = LAYOUTS[kind].transposed and name.startswith("blocks.") and tensor.ndim == 2
     return tensor.T.contiguous() if turn else tensor

@@ -27,11 +27,11 @@ Multiply = Callable[[Tensor], Tensor]
 """Rows (rows, in) to (rows, out)."""
 
 Join = Callable[[Sequence[Any]], Multiply]
-"""Makes one for linear modules that read the same rows, whose outputs stand side by side."""
+"""A function that makes one for linear modules that read the same rows, whose outputs stand side by side."""
 
 
 def fits(model: Any) -> bool:
-    """Whether this module computes a model of transformers, or one with adapters."""
+    """Return whether this module computes a model of transformers, with adapters or without."""
     base = _base(model)
     if type(base) is not LlamaForCausalLM or base.device.type != "cpu":
         return False
@@ -69,7 +69,7 @@ class Llama:
         return _norm(self.model.model.norm, hidden, self.words.weight.dtype)
 
     def nll(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> Tensor:
-        """As Comet.nll. The logits of a prompt's last row are computed once for all its tails."""
+        """Comet.nll of this model. The logits of a prompt's last row are computed once for all its tails."""
         packed, dtype = pack(prompts, tails), _computed_in(self.words.weight)
         tokens, positions = packed.tokens[packed.held], packed.positions[packed.held]
         before, places = torch.searchsorted(packed.held, packed.before).unique(return_inverse=True)

@@ -11,7 +11,7 @@ from models.digests import sha256_of
 from models.encoding import TOKENIZER
 
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-"""Of model.safetensors, revision 1110a243 of sentence-transformers/all-MiniLM-L6-v2."""
+"""The SHA-256 of model.safetensors, revision 1110a243 of sentence-transformers/all-MiniLM-L6-v2."""
 
 FILES = {
     layouts.WEIGHTS: SHA256,

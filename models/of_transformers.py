@@ -46,11 +46,13 @@ class OfTransformers(nn.Module, ABC):
 
     @abstractmethod
     def logits(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> tuple[Tensor, Sequence[int]]:
-        """Of texts (texts, length, vocab_size), and for each the place where its tail's first token is predicted."""
+        """The logits of texts, (texts, length, vocab_size), and for each text the place where its tail's first token is
+        predicted."""
 
     @abstractmethod
     def needed(self, prompt: int, tail: int) -> int:
-        """How many positions a prompt and a tail of so many tokens need; the last token of a tail is never read."""
+        """The number of positions for a prompt and a tail of these numbers of tokens; the last token of a tail is never
+        read."""
 
     @abstractmethod
     def reading(self) -> Reading:
@@ -58,11 +60,12 @@ class OfTransformers(nn.Module, ABC):
 
     @property
     def positions(self) -> int | None:
-        """How many tokens a text may have; None where the model sets no limit."""
+        """The largest number of tokens of a text; None where the model sets no limit."""
         return getattr(self.model.config, "max_position_embeddings", None)
 
     def check_length(self, prompts: Sequence[Sequence[int]], tails: Sequence[int]) -> None:
-        """tails: how many tokens each prompt's tail may have. Raises ValueError for the first that is too long."""
+        """Check the length of prompts with their tails; raise ValueError for the first that is too long. tails: the
+        largest number of tokens of each prompt's tail."""
         if (limit := self.positions) is None:
             return
         for prompt, tail in zip(prompts, tails, strict=True):
@@ -100,15 +103,15 @@ class OfTransformers(nn.Module, ABC):
         return " ".join(str(self.tokenizer.decode(list(tail), skip_special_tokens=True)).split())
 
     def add(self, tokens: Sequence[str]) -> None:
-        """Adds tokens that are words of their own, such as <CapableOf> for a relation; always the same weights."""
+        """Add tokens that are words of their own, such as <CapableOf> for a relation, with always the same weights."""
         add_tokens(self.model, self.tokenizer, tokens)
 
     def begin_training(self) -> None:
-        """Makes ready the weights that are to be trained. Raises ValueError where they cannot be."""
+        """Prepare the weights that are trained. Raises ValueError where they cannot be."""
         self.model = self.learning.begin(self.model)
 
     def begin_steps(self) -> None:
-        """Makes ready the process that trains (see Learning)."""
+        """Prepare the process that trains (see Learning)."""
         self.learning.begin_steps(self.model)
 
     def end_training(self) -> None:
@@ -148,7 +151,7 @@ def load_model(kind: Any, folder: Path) -> Any:
 
 
 def save_model(model: Any, folder: Path) -> None:
-    """Writes a model of transformers, or the adapters of one alone; with its config.json."""
+    """Write a model of transformers with its config.json; of a model with adapters the adapters alone."""
     with no_bars():
         if isinstance(model, PreTrainedModel):
             model.save_pretrained(folder)
@@ -158,8 +161,8 @@ def save_model(model: Any, folder: Path) -> None:
 
 
 def add_tokens(model: Any, tokenizer: PreTrainedTokenizerBase, tokens: Sequence[str]) -> None:
-    """Adds tokens that stand for themselves wherever they occur in a text; the blank before one is part of it. A
-    vocabulary that is too small grows, by always the same weights."""
+    """Add special tokens, which the tokenizer finds wherever they occur in a text; the blank before one is part of it.
+    A vocabulary that is too small grows; its new weights depend on its size alone."""
     tokenizer.add_tokens([AddedToken(token, lstrip=True, normalized=False) for token in tokens], special_tokens=True)
     if len(tokenizer) > len(model.get_input_embeddings().weight):
         with torch.random.fork_rng(devices=[]):
@@ -185,8 +188,8 @@ def prompt_of(folder: Path, prompt: str | None, forms: Sequence[str]) -> str:
 
 
 def note_regimen(model: Any, relation: str, prompt: str) -> None:
-    """Has a model's config.json say how it is asked (see regimen). It has no layout: that of a COMeT which it may once
-    have been is left out."""
+    """Store in a model's config the wording of its prompts (see regimen). The layout of a COMeT that the model was
+    before is removed."""
     model.config.comet_relation, model.config.comet_prompt = relation, prompt
     if hasattr(model.config, "comet_layout"):
         del model.config.comet_layout

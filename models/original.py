@@ -39,7 +39,7 @@ def locate(checkpoint: Path | str, name: str) -> Path:
 
     Raises FileNotFoundError when it, or the checkpoint that needs it, is not there."""
     if not Path(checkpoint).is_file():
-        why = "it is a folder" if Path(checkpoint).is_dir() else "there is no such file"
+        why = "it is a folder" if Path(checkpoint).is_dir() else "no such file"
         raise FileNotFoundError(f"{checkpoint} is no checkpoint: {why}; {WANTED}")
     return hub.locate(name)
 
@@ -101,7 +101,7 @@ def _config(stored: dict[str, Tensor], dropout: float) -> DecoderConfig:
 
 
 def _of_block(stored: dict[str, Tensor], name: str) -> Tensor:
-    """Our tensor; their matrices are convolutions of width 1, (1, in, out)."""
+    """The decoder's tensor of this name; the original's matrices are convolutions of width 1, (1, in, out)."""
     _, number, module, parameter = name.split(".")
     weight, bias = _PARAMETERS.get(module, ("w", "b"))
     tensor = stored[f"transformer.h.{number}.{_BLOCK[module]}.{weight if parameter == 'weight' else bias}"]
@@ -123,8 +123,8 @@ def _encoding(vocab: dict[str, int], end: int, folder: Path) -> Encoding:
 
 
 class _Unpickler(pickle.Unpickler):
-    """Rebuilds tensors and plain data. Any other class, such as those of the original's options, becomes an empty
-    stand-in: nothing that the file names is run."""
+    """An unpickler that rebuilds tensors and plain data only. Any other class, such as those of the original's options,
+    becomes an empty stand-in: nothing that the file names is run."""
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) in _ALLOWED or (module == "torch" and name.isidentifier() and name.endswith("Storage")):
@@ -158,7 +158,7 @@ def _unpickle(path: Path) -> Any:
     try:
         return torch.load(path, map_location="cpu", weights_only=False, pickle_module=reader)
     except PermissionError as error:
-        raise ValueError(f"{path} may not be read (permission denied); have its owner allow it: chmod +r") from error
+        raise ValueError(f"{path} cannot be read (permission denied); have its owner allow it: chmod +r") from error
     except Exception as error:  # of any kind: what is read may be anything
         raise ValueError(
             f"{path} is not a file that torch has written, or it is damaged ({type(error).__name__}); {WANTED}"
@@ -166,9 +166,9 @@ def _unpickle(path: Path) -> Any:
 
 
 def _is_program(path: Path) -> bool:
-    """Whether torch might take the file for a TorchScript program, and run it: a zip file with a member constants.pkl.
-    The name is looked for in all bytes, since a zip file can be made so that Python's reader of such files lists other
-    members than torch's."""
+    """Return whether torch might take the file for a TorchScript program, and run it: a zip file with a member
+    constants.pkl. The name is looked for in all bytes, since a zip file can be made so that Python's reader of such
+    files lists other members than torch's."""
     with suppress(OSError, ValueError), path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
         return content[: len(ZIP)] == ZIP and content.find(b"constants.pkl") >= 0
     return False

@@ -60,7 +60,7 @@ def filled(rows: Tensor) -> Tensor:
 
 
 def _has_kernels(weight: Tensor) -> bool:
-    """Whether oneDNN is here and multiplies by such a weight faster than torch does otherwise."""
+    """Return whether oneDNN is available and multiplies by this weight faster than torch does without it."""
     if weight.device.type != "cpu" or not torch.backends.mkldnn.is_available():
         return False
     if weight.dtype == torch.float32:

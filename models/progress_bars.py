@@ -9,8 +9,8 @@ from transformers.utils import logging
 
 @contextmanager
 def no_bars() -> Iterator[None]:
-    """Inside, transformers shows no progress bars; the hub's client shows those of downloads as before. Afterwards both
-    are set as they were."""
+    """Context in which transformers shows no progress bars; the hub's client shows those of downloads as before. The
+    previous settings return at its end."""
     shown, downloads_shown = logging.is_progress_bar_enabled(), not are_progress_bars_disabled()
     logging.disable_progress_bar()  # the hub's too
     if downloads_shown:

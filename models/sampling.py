@@ -1,6 +1,6 @@
-"""Drawing text from a language model so that what is said depends on the prompt's own chance alone, not on which other
-prompts are in the batch: one number in [0, 1) for each token to come is given beforehand, and `generate`, which then
-has nothing left to draw, looks up whose share of the probability it falls into."""
+"""Sampling of text from a language model so that a text depends on the prompt's own chances alone, not on the other
+prompts in the batch: one number in [0, 1) for each token to come is given beforehand, and `generate`, which then has
+nothing left to draw, looks up whose share of the probability it falls into."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,8 @@ from transformers import LogitsProcessor, PreTrainedTokenizerBase, StoppingCrite
 
 
 class Drawn(LogitsProcessor):
-    """Leaves the token that a row's next number stands for, at a temperature, among the likeliest top_k (0: all)."""
+    """A logits processor that leaves the token that a row's next number stands for, at a temperature, among the
+    likeliest top_k (0: all)."""
 
     def __init__(self, chances: Tensor, length: int, temperature: float, top_k: int) -> None:
         self.chances = chances  # (rows, tokens to come)
@@ -27,7 +28,8 @@ class Drawn(LogitsProcessor):
 
 
 class SentenceEnds:
-    """How many sentences the tokens said so far have ended: counted by tokens with a mark, several in a row as one."""
+    """A counter of the sentences that have ended in the generated tokens: tokens with a mark, several in a row as
+    one."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, size: int, marks: str, length: int) -> None:
         known = tokenizer.convert_ids_to_tokens(list(range(min(size, len(tokenizer)))))
@@ -42,7 +44,7 @@ class SentenceEnds:
 
 
 class NoEndBefore(LogitsProcessor):
-    """Rules out the end token until so many sentences have ended."""
+    """A logits processor that rules out the end token until `fewest` sentences have ended."""
 
     def __init__(self, sentences: SentenceEnds, fewest: int, end: int) -> None:
         self.sentences = sentences
@@ -56,7 +58,7 @@ class NoEndBefore(LogitsProcessor):
 
 
 class Enough(StoppingCriteria):
-    """Stops a row that has ended so many sentences."""
+    """A stopping criterion for rows with `most` ended sentences."""
 
     def __init__(self, sentences: SentenceEnds, most: int) -> None:
         self.sentences = sentences

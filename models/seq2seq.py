@@ -1,5 +1,5 @@
-"""Any sequence-to-sequence model of Hugging Face's, asked what a COMeT is asked, and trained as one: the encoder reads
-head and relation, the decoder says the tail. BART so trained is the COMET of Hwang et al. (2021).
+"""Any sequence-to-sequence model of Hugging Face's, prompted and trained as a COMeT is: the encoder reads head and
+relation, the decoder says the tail. BART so trained is the COMET of Hwang et al. (2021).
 
 The tokens before a tail's first word, the decoder's start token and BART's <s>, are given: they are neither predicted
 nor counted. A tail ends with the tokenizer's own end token, or is cut."""
@@ -64,7 +64,7 @@ class Seq2Seq(OfTransformers):
         return [[*text[:TAIL_TOKENS], self.end] for text in texts]
 
     def logits(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> tuple[Tensor, Sequence[int]]:
-        """Of each tail, its prompt read by the encoder (see OfTransformers)."""
+        """The logits of each tail, its prompt read by the encoder (see OfTransformers)."""
         tokens, mask = self.padded(prompts)
         spoken, spoken_mask = self.padded([[*self.before, *tail[:-1]] for tail in tails])
         logits = self.model(
@@ -77,7 +77,7 @@ class Seq2Seq(OfTransformers):
         return logits, [len(self.before) - 1] * len(tails)
 
     def needed(self, prompt: int, tail: int) -> int:
-        """Encoder and decoder have positions of their own."""
+        """The larger number of positions: encoder and decoder have positions of their own."""
         return max(prompt, len(self.before) + tail - 1)
 
     def reading(self) -> "Seq2SeqReading":
@@ -85,7 +85,8 @@ class Seq2Seq(OfTransformers):
         return Seq2SeqReading(self.model, self.before)
 
     def save(self, folder: Path) -> None:
-        """Writes what AutoModelForSeq2SeqLM, AutoTokenizer and `generate` read, and how it was asked."""
+        """Write the files that AutoModelForSeq2SeqLM, AutoTokenizer and `generate` read, with the wording of its
+        prompts."""
         note_regimen(self.model, self.relation, self.prompt)
         save_model(self.model, folder)
         self.tokenizer.save_pretrained(folder)
@@ -99,8 +100,9 @@ class Seq2Seq(OfTransformers):
         lora: Mapping[str, Any] | None = None,
         gradient_checkpointing: bool = False,
     ) -> "Seq2Seq":
-        """The model of a Hugging Face folder, in float32; one that was trained here is asked as it was trained. An
-        adapter is added to its base's weights. lora, gradient_checkpointing: as LanguageModel.load takes them.
+        """The model of a Hugging Face folder, in float32; one that was trained here gets the prompts that it was
+        trained with. An adapter is added to its base's weights. lora, gradient_checkpointing: as LanguageModel.load
+        takes them.
 
         Raises ValueError where that cannot be done: no end token, no start token of the decoder, or another prompt."""
         prompt = prompt_of(folder, prompt, cls.PROMPTS)
@@ -111,10 +113,10 @@ class Seq2Seq(OfTransformers):
 
 
 class Seq2SeqReading:
-    """Of a sequence-to-sequence model, whose encoder reads a prompt once. (A `Reading`.)
+    """The texts that a sequence-to-sequence model has read; its encoder reads a prompt once. (A `Reading`.)
 
-    What the decoder makes of a prompt is the same for all of its rows, and is copied only in the steps after which the
-    rows are of other prompts than before: the first, and those in which a beam ends."""
+    The decoder's keys and values for a prompt are the same for all of its rows. They are copied only in steps after
+    which rows belong to other prompts than before: the first, and those in which a beam ends."""
 
     def __init__(self, model: Any, before: Sequence[int]) -> None:
         self.model = model
@@ -124,7 +126,7 @@ class Seq2SeqReading:
         self.prompts: Any = None  # (rows,) which prompt each row is of
 
     def begin(self, prompts: Tensor) -> Tensor:
-        """Reads prompts (n, length) together, and what stands before every tail."""
+        """Read prompts (n, length) in one batch, and the tokens before every tail."""
         self.encoded = self.model.get_encoder()(input_ids=prompts).last_hidden_state
         self.prompts = torch.arange(len(prompts), device=prompts.device)
         return self._read(self.before.expand(len(prompts), -1))

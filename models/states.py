@@ -23,7 +23,7 @@ class States(Protocol):
     """A network that reads texts."""
 
     sha256: str
-    """Of the file of its weights, or of all files that decide what it reads."""
+    """The SHA-256 of the file of its weights, or of all files that decide its states."""
 
     def features(self, texts: Sequence[str]) -> np.ndarray:
         """(n, width) float32."""
@@ -81,7 +81,7 @@ class Causal:
 
     @classmethod
     def shared(cls, folder: Path, dtype: torch.dtype, depth: float = 0.5) -> "Causal":
-        """As Encoder.shared."""
+        """The same network for all callers with the same arguments, as Encoder.shared."""
         return _shared((folder.resolve(), dtype, depth), lambda: cls(folder, dtype, depth))
 
     @torch.inference_mode()

@@ -1,4 +1,4 @@
-"""Generators that are trained already and whose probabilities of next tokens are changed: what all kinds share."""
+"""Trained generators with changed probabilities of next tokens: the common part of all kinds."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from models.decoder import Decoder
 
 
 class Steered(nn.Module, ABC):
-    """A COMeT that is asked and decoded as it was, with another decoder or head. (A `Generator` of the probe.)
+    """A COMeT with another decoder or head and unchanged prompts and decoding. (A `Generator` of the probe.)
 
     A kind of it has `decoder`, what beam search runs; `head`, what proposes next tokens; and `logits`."""
 
@@ -30,14 +30,14 @@ class Steered(nn.Module, ABC):
 
     @abstractmethod
     def head(self, decoder: Decoder, rows: int) -> NextTokens:
-        """The function that proposes next tokens, for as many rows at most."""
+        """The function that proposes next tokens, for at most `rows` rows."""
 
     @abstractmethod
     def logits(self, hidden: Tensor) -> Tensor:
-        """From hidden states (rows, width) of the decoder those of the next token, (rows, vocab_size)."""
+        """The logits of the next token, (rows, vocab_size), by the decoder's hidden states (rows, width)."""
 
     def prompts(self, heads: Sequence[str], phrases: Sequence[str]) -> list[list[int]]:
-        """The tokens that it is asked with."""
+        """The tokens of each prompt."""
         return self.comet.prompts(heads, phrases)
 
     def tails(self, tails: Sequence[str]) -> list[list[int]]:

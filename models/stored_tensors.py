@@ -1,5 +1,4 @@
-"""Facts and tensors of a folder, read so that a file that is absent, cut short or of another network is told by its
-name."""
+"""Facts and tensors of a folder; errors name a file that is absent, cut short or of another network."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -27,7 +26,7 @@ def read_facts(path: Path, needed: Iterable[str] = ()) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is no JSON ({error}); {ANEW}") from error
+        raise ValueError(f"{path} is not JSON ({error}); {ANEW}") from error
     if not isinstance(content, dict):
         raise ValueError(f"{path} holds a {type(content).__name__}, not an object; {ANEW}")
     if absent := [name for name in needed if name not in content]:
@@ -46,13 +45,13 @@ def read(path: Path, needed: Iterable[str] = ()) -> dict[str, Tensor]:
 
 
 def check(path: Path, stored: Mapping[str, Tensor], needed: Iterable[str]) -> None:
-    """Raises ValueError where what a file stores lacks a needed tensor."""
+    """Check that a file stores all needed tensors, and raise ValueError if one is absent."""
     if absent := [name for name in needed if name not in stored]:
         raise ValueError(f"the weights {path} lack {', '.join(absent)[:200]}; {ANEW}")
 
 
 def load_trained(network: Trained, path: Path) -> None:
-    """Loads the trained tensors of a file. Raises ValueError where it holds others, or of other shapes."""
+    """Load the trained tensors of a file. Raises ValueError where it holds others, or of other shapes."""
     stored, wanted = read(path), network.trained()
     shapes, expected = ({name: tensor.shape for name, tensor in each.items()} for each in (stored, wanted))
     if shapes != expected:

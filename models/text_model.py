@@ -28,7 +28,7 @@ class Reader(nn.Module):
         return [[*text[:most], self.model.end] for text in texts]
 
     def begin_steps(self) -> None:
-        """Makes ready the process that trains."""
+        """Prepare the process that trains."""
         self.model.begin_steps()
 
     def nll(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> Tensor:

@@ -47,7 +47,8 @@ class TopTokens:
         return values.gather(1, best) - normaliser[:, None], tokens.gather(1, best)
 
     def _tiles(self, hidden: Tensor, rows: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Of each tile: the maxima of its blocks (rows, blocks) and its log-sum-exp (rows,), of the first rows."""
+        """Yield for each tile the maxima of its blocks (rows, blocks) and its log-sum-exp (rows,), of the first
+        rows."""
         for kept, product in zip(self.logits, self.products, strict=True):
             logits = product(hidden)[:rows]
             kept[:rows] = logits
@@ -68,7 +69,7 @@ def _filled(weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def largest(values: Tensor, count: int, ids: Tensor | None = None) -> Tensor:
-    """Where the largest values of each row stand, the largest first; of equal ones, that with the lower id (its
+    """The places of the largest values of each row, the largest first; of equal ones, that with the lower id (its
     place, unless given). torch.topk alone leaves the order of equal values open."""
     if ids is None and values.shape[1] > count * BLOCK:
         return _of_best_blocks(values, count)

@@ -25,7 +25,7 @@ class Learning:
         return begin_adapters(model, self.adapters) if self.adapters else model
 
     def begin_steps(self, model: Any) -> None:
-        """Switches checkpointing on, in the process that trains: the model cannot be sent to another one then."""
+        """Switch checkpointing on, in the process that trains: the model cannot be sent to another one then."""
         if not self.checkpointing:
             return
         if hasattr(model, "activation_checkpointing_enable"):  # the other name is that of earlier versions

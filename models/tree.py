@@ -14,8 +14,8 @@ from torch.nn import functional as F
 from models.products import ROWS, filled
 
 STEP = 32
-"""Nodes by which trees grow. Keys of a part of the nodes would be copied in each layer where they are bfloat16, and
-softmax is twice as slow between multiples of this."""
+"""The number of nodes by which trees grow. Keys of a part of the nodes would be copied in each layer where they are
+bfloat16, and softmax is twice as slow between multiples of this."""
 
 Placed = Sequence[tuple[int, int]]
 """Tokens, each with its position."""
@@ -33,7 +33,7 @@ class TreeAttention:
         self.values = self.keys
 
     def reserve(self, nodes: int) -> None:
-        """Makes memory for so many nodes in each tree, if it has less."""
+        """Reserve memory for at least this number of nodes in each tree."""
         there = self.keys.shape[3]
         if nodes > there:
             more = nodes + -nodes % STEP - there
@@ -41,7 +41,7 @@ class TreeAttention:
             self.keys, self.values = (F.pad(kept, (0, 0, 0, more)) for kept in (self.keys, self.values))
 
     def place(self, slot: Tensor, node: Tensor, seen: Tensor) -> None:
-        """Tells where the rows of the next pass stand: their slots (rows,), ascending; the node of each (rows,), a new
+        """Set the places of the rows of the next pass: their slots (rows,), ascending; the node of each (rows,), a new
         one or one that no row sees any more; and the nodes each sees, its own included (rows, nodes) bool. Further rows
         of the pass are filling (products.py)."""
         self.reserve(int(node.max()) + 1)

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from mitigate.load.identity import identity_texts
+from mitigate.load.identity_terms import identity_texts
 
 
 def use_few_terms(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,8 +20,8 @@ from schemathesis.engine import events, from_schema
 from schemathesis.python.asgi import HOST, shutdown_lifespans
 from served import make_service, settle
 
+from mitigate.serve.allowed_jobs import GROUPS, allowed
 from mitigate.serve.app import Service, make_app
-from mitigate.serve.rules import GROUPS, allowed
 
 EXCLUDED = {
     "POST /jobs": "which settings a configuration has, and which values go together, composing it tells",

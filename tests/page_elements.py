@@ -1,5 +1,6 @@
 """What a page of HTML consists of, for the tests of pages."""
 
+import re
 from html.parser import HTMLParser
 
 VOID = {"meta", "input", "br", "link", "img"}
@@ -42,3 +43,8 @@ class Elements(HTMLParser):
         assert (self.faults, self.open) == ([], [])
         ids = [attributes["id"] for _, attributes in self.elements if "id" in attributes]
         assert len(set(ids)) == len(ids)
+
+
+def unlabelled(html: str) -> str:
+    """The page without the headings that cells of stacked tables have on a phone."""
+    return re.sub(r' data-label="[^"]*"', "", html)

@@ -8,9 +8,9 @@ import polars as pl
 import report_example
 
 from mitigate.measure import stories as measured
-from mitigate.measure.between_resources import representation, shares, side_by_side
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.profile import AGAINST
+from mitigate.measure.resource_differences import representation, shares, side_by_side
 from mitigate.report import audit, comparison, frames, kge, kge_comparison, page, ratings, resources, stories, survey
 from mitigate.report.pair import Moved
 from mitigate.report.profile import Profile
@@ -74,7 +74,7 @@ def example_stories() -> stories.Stories:
     metrics: dict = {**audited.metrics, "naming_target": 50.0, "distinct_sentences": 80.0, "sentiment/D_O-": 40.1}
     metrics |= {"sentiment/D_O+": 30.2, "sentiment/by_chance_D_O-": 10.4, "sentiment/by_chance_D_O+": 29.9}
     metrics |= {"sentiment/p_D_O-": 0.001, "sentiment/p_D_O+": 0.4}
-    metrics |= measured.told(per_story, per_story, 3, ["sentiment"])
+    metrics |= measured.story_counts(per_story, per_story, 3, ["sentiment"])
     metrics |= measured.by_kind(audited.targets["sentiment"], kinds, "sentiment", {}, Bootstrap(resamples=100))
     return stories.Stories(replace(audited, metrics=metrics, statements=said, beside=None), "tiny-gpt2", per_story)
 
@@ -104,7 +104,7 @@ def example_ratings() -> ratings.Results:
         raters=figures.raters(judged),
         differences=figures.differences(judged, ["<none>", "both"], few),
         drift=example_drift(),
-        scorers=scorers.with_columns(pl.lit(0.5).alias(name) for name, *_ in ratings.FIGURES),
+        scorers=scorers.with_columns(pl.lit(0.5).alias(name) for name in ratings.FIGURES),
         notices=["a <notice>"],
     )
 

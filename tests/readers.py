@@ -18,14 +18,14 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from mitigate.errors import MitigateError
 from mitigate.load import any_triples, assertions, atomic, files, generations, genericskb, harms, sentences, stories
 from mitigate.load import sentences as texts_file
-from mitigate.load.crowd import read_beside
+from mitigate.load.conceptnet_format import read_triples
 from mitigate.load.frames import read_frames
 from mitigate.load.graph import own as own_graph
+from mitigate.load.paper_ratings import read_beside
 from mitigate.load.ratings import read_answers
 from mitigate.load.relations_file import read_relations
 from mitigate.load.sbic import read_annotations
 from mitigate.load.stream import Met, Streamed
-from mitigate.load.triples_file import read_triples
 from mitigate.score.keyword import read_dic
 from mitigate.tasks.tails import open_tails
 from mitigate.words.target_list import list_of

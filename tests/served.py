@@ -14,10 +14,10 @@ import uvicorn
 from compared_runs import seal
 from test_ask import probed_run
 
+from mitigate.serve.allowed_jobs import Rules
 from mitigate.serve.app import Service, make_app
-from mitigate.serve.asking import Models
+from mitigate.serve.batching import Models
 from mitigate.serve.engines.local import Local
-from mitigate.serve.rules import Rules
 from mitigate.serve.server import configured
 from mitigate.triples import Labels
 

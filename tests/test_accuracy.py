@@ -7,10 +7,10 @@ import pytest
 
 from mitigate.errors import MitigateError
 from mitigate.measure import confusion
+from mitigate.measure.accepted_share import auc, auc_of_a_rater
 from mitigate.measure.agreement import classification
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.seeds import weighted_difference
-from mitigate.measure.validity import auc, auc_of_a_rater
 
 TRUTH = np.array([-1, -1, 1, 0, 0, 0, 0, 1])
 SAID = np.array([-1, 0, 1, 0, 0, -1, 0, -1])

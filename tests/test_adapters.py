@@ -137,7 +137,7 @@ def test_a_checkpoint_of_another_model_is_refused(tmp_path: Path) -> None:
     model = AutoModelForCausalLM.from_pretrained(begun.folder)
     model.model.norm.weight.data[5] += 1
     model.save_pretrained(begun.folder)
-    with pytest.raises(MitigateError, match="the weights that are not trained are others than when it was written"):
+    with pytest.raises(MitigateError, match="the frozen weights are not those of when it was written"):
         trained(start(begun.folder, lora=LORA), tmp_path / "model", **how)
 
 
@@ -148,7 +148,7 @@ def test_all_weights_go_on_from_an_adapter_and_checkpointing_changes_none(llama:
     weights = after.state_dict()
     assert not any(torch.equal(old, weights[name]) for name, old in before.state_dict().items())
     again = start(alone, lora=LORA | {"save": "adapter"})
-    with pytest.raises(MitigateError, match="alone holds an adapter itself.*; say model.lora.save=merged"):
+    with pytest.raises(MitigateError, match="alone holds an adapter itself.*; set model.lora.save=merged"):
         check_training(again, QUICK, compile="auto", strategy="auto")
     base = llama / "base"
     plain = LanguageModel.load(trained(start(base), tmp_path / "plain"))
@@ -165,7 +165,7 @@ def test_the_main_job_leaves_an_adapter_with_a_card(tmp_path: Path, job) -> None
     done = job(*SMALL, *asked, "model.gradient_checkpointing=true", "probe.max_length=3")
     assert done.status == 0
     card = (done.folder / "model" / "README.md").read_text()
-    assert 'library_name: "peft"' in card
+    assert "library_name: peft\n" in card
     assert "from peft import AutoPeftModelForCausalLM" in card
     assert f"the weights that it is added to are those of {base.name}" in card
     assert str(tmp_path) not in card
@@ -194,5 +194,5 @@ def test_what_cannot_be_is_said_before_the_first_stage(llama: Path, tmp_path: Pa
     monkeypatch.setattr("mitigate.tasks.generators.train.find_spec", lambda name: None)
     refused = job(*asked)
     assert refused.status == 2
-    assert "need the library peft: pip install 'mitigate[lora]', or say model.lora.rank=0" in refused.complaint
+    assert "need the library peft: pip install 'mitigate[lora]', or set model.lora.rank=0" in refused.complaint
     refuses(MitigateError, "low-rank adapters need the library peft", trained, begun, tmp_path / "model")

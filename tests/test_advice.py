@@ -22,7 +22,7 @@ from omegaconf import DictConfig, OmegaConf
 from recipe_commands import STATEMENTS, STORIES
 from small_models import save_gpt1, save_llama
 
-from mitigate.cli import faults
+from mitigate.cli import hydra_errors
 from mitigate.errors import MitigateError
 from mitigate.filter import apply
 from mitigate.probe.comet import check_search, find_devices
@@ -97,19 +97,19 @@ CASES = [
     Advice(
         "policy",
         "policy=both policy.scorers=[] policy.action=downweight",
-        "say policy.scorers=[sentiment,regard]",
+        "set policy.scorers=[sentiment,regard]",
         ["policy.scorers=[sentiment,regard]"],
     ),
     Advice(
         "policy",
         "policy=both policy.balance=true",
-        f"say policy.action=keep or downweight, or policy.action=swap with {SWAPPED}",
+        f"set policy.action=keep or downweight, or policy.action=swap with {SWAPPED}",
         ["policy.action=keep", "policy.action=downweight", f"policy.action=swap {SWAPPED}"],
     ),
     Advice(
         "policy",
         "policy=both policy.action=keep",
-        "say policy.balance=true, policy.decoding=rerank, policy.tuning=prefer, or policy=none",
+        "set policy.balance=true, policy.decoding=rerank, policy.tuning=prefer, or policy=none",
         ["policy.balance=true", "policy.decoding=rerank", "policy.tuning=prefer", "policy=none ~policy.action"],
     ),
     Advice("policy", "policy=both policy.action=swap policy.swapped_relations=[]", f"such as {SWAPPED}", [SWAPPED]),
@@ -152,7 +152,7 @@ CASES = [
     Advice(
         "training",
         "trainer.compile=true trainer.devices=2",
-        "say trainer.compile=auto or trainer.compile=false",
+        "set trainer.compile=auto or trainer.compile=false",
         ["trainer.compile=auto", "trainer.compile=false"],
     ),
     Advice(
@@ -217,14 +217,14 @@ CASES = [
         "trainer.strategy=fsdp (allowed: auto or ddp)",
         ["trainer.strategy=auto", "trainer.strategy=ddp"],
     ),
-    Advice("start", f"{LLAMA} model.layout=comet", "Say model.layout=packed", ["model.layout=packed"]),
+    Advice("start", f"{LLAMA} model.layout=comet", "Set model.layout=packed", ["model.layout=packed"]),
     Advice(
         "start",
         f"{LLAMA} model.relation=token train=false policy=none",
-        "Say model.relation=phrase or model.relation=words",
+        "Set model.relation=phrase or model.relation=words",
         ["model.relation=phrase", "model.relation=words"],
     ),
-    Advice("start", f"{LLAMA} policy=both train=false", "Say policy=none", ["policy=none"]),
+    Advice("start", f"{LLAMA} policy=both train=false", "set policy=none", ["policy=none"]),
     Advice("start", "model=tails policy=none train=false", "give model.path=FILE.tsv", ["model.path=$tails.tsv"]),
     Advice(
         "start",
@@ -233,7 +233,7 @@ CASES = [
         ["train=false", "model=comet_minilm ~model.path", "model=hf model.base=$llama ~model.path"],
     ),
     Advice("start", "model=comet model.base=$run", "did you mean $run/model?", ["model.base=$run/model"]),
-    Advice("start", "model=seq2seq model.base=$llama", "say model=hf", ["model=hf"]),
+    Advice("start", "model=seq2seq model.base=$llama", "set model=hf", ["model=hf"]),
     Advice("start", "model=comet model.base=$gpt1 probe.max_length=60", "must be at most 49", ["probe.max_length=49"]),
     Advice("audit", f"{AUDIT} data.path=$inside.tsv", "measure.match=contains", ["measure.match=contains"]),
     Advice(
@@ -258,7 +258,7 @@ CASES = [
     Advice(
         "audit",
         "recipe=audit data=sentences data.path=$sentences.txt measure.template=neutral",
-        "say measure.template=paper, or give the triples (data=triples)",
+        "set measure.template=paper, or give the triples (data=triples)",
         ["measure.template=paper", "$triples_file"],
     ),
     Advice(
@@ -300,11 +300,11 @@ CASES = [
         "data=graph data.path=FILE.tsv",
         ["$graph"],
     ),
-    Advice("kge", f"{KGE} model=comet_minilm", "say model=transe", ["model=transe", "model=complex", "model=distmult"]),
+    Advice("kge", f"{KGE} model=comet_minilm", "set model=transe", ["model=transe", "model=complex", "model=distmult"]),
     Advice(
         "kge",
         f"{KGE} model=transe kge.device=cuda",
-        "say kge.device=cpu or auto",
+        "set kge.device=cpu or auto",
         ["kge.device=cpu", "kge.device=auto"],
     ),
     Advice("kge", KGE.replace("gender", "gendre") + " model=transe", "did you mean gender?", ["kge.sensitive=gender"]),
@@ -314,30 +314,30 @@ CASES = [
     Advice(
         "stories",
         "recipe=stories data=stories train=true recipe.post_train=true model=hf model.base=$llama",
-        "(data=sample or data=cn100k), or say train=false policy=none, or give stories with data.path=FILE",
+        "(data=sample or data=cn100k), or set train=false policy=none, or give stories with data.path=FILE",
         ["data=sample", "data.path=$stories.txt"],
     ),
     Advice(
         "stories",
         f"recipe=stories {LLAMA} recipe.post_train=true trainer.keep=best",
-        "say trainer.keep=last",
+        "set trainer.keep=last",
         ["trainer.keep=last"],
     ),
     Advice(
         "stories",
         f"recipe=stories {LLAMA} recipe.post_train=true trainer.vocabulary=tails",
-        "say trainer.vocabulary=all, or auto",
+        "set trainer.vocabulary=all, or auto",
         ["trainer.vocabulary=all", "trainer.vocabulary=auto"],
     ),
     Advice(
         "stories",
         f"recipe=stories {LLAMA} recipe.post_train=true policy=rerank",
-        "Say policy=none",
+        "Set policy=none",
         ["policy=none", "policy=both"],
     ),
     Advice("compose", "policy=bohth", "did you mean both?", ["policy=both"]),
     Advice("compose", "prob.beams=3", "did you mean probe.beams?", ["~prob.beams probe.beams=30"]),
-    Advice("compose", "kge.seeds=3", "say recipe=kge", ["recipe=kge"]),
+    Advice("compose", "kge.seeds=3", "set recipe=kge", ["recipe=kge"]),
     Advice("compose", "data.relations=$relations.csv", "choose one of them by data=NAME", ["data=triples"]),
 ]
 
@@ -367,7 +367,7 @@ def _compose(settings: Sequence[str]) -> None:
         with initialize_config_dir(str(ROOT / "conf"), version_base=None):
             compose("config", list(settings))
     except HydraException as error:
-        raise MitigateError(faults.in_words(error)) from error
+        raise MitigateError(hydra_errors.in_words(error)) from error
 
 
 def _ledger(config: DictConfig) -> None:
@@ -393,7 +393,7 @@ def _ledger(config: DictConfig) -> None:
 def _load(config: DictConfig) -> None:
     loaded = load_data(config)
     if getattr(loaded, "kind", "") == "triples":  # of others the first lines have been looked at
-        assert loaded.triples.height
+        assert loaded.rows.height
 
 
 def _start(config: DictConfig) -> None:

@@ -17,8 +17,8 @@ from compared_runs import make_run, seal
 from mitigate.errors import MitigateError
 from mitigate.recipes.ask.output import completer, completions
 from mitigate.recipes.ask.recipe import read_line
-from mitigate.tasks.ask.answerable import find_relation
 from mitigate.tasks.ask.answers import Answers, open_run
+from mitigate.tasks.ask.run_index import find_relation
 
 RELATIONS = ["CapableOf", "Causes", "HasA", "HasProperty", "works_with"]
 QUESTION = ("head=lawyer", "relation=CapableOf")
@@ -108,9 +108,9 @@ def test_answers_of_the_probe_in_the_order_of_ranks_with_own_relations(folder: P
     assert (tails["sentiment"].to_list()[:3], set(tails["sentiment_neutral"])) == ([0, 1, 0], {0})
     assert run.tails("nurse", "mentors")["plausibility"].null_count() == 10
     answers = Answers(run)
-    (own,) = answers.known.further
+    (own,) = answers.index.further
     assert (own.name, own.phrase, own.neutral_phrase) == ("Mentors", "is a great mentor of", "is a mentor of")
-    assert len(answers.known.relations) == 35
+    assert len(answers.index.relations) == 35
     assert read_line("  Deaf   Person mentors\n", [answers]) == ("deaf person", "Mentors")
 
 
@@ -187,7 +187,7 @@ def test_lines_without_an_answer_are_named_and_the_others_answered(folder: Path,
     status, out, err = ask(folder, "ask.format=json", lines="nurse Capablof\nnurse\nnurse CapableOf\n")
     assert (status, len(out.splitlines())) == (2, 1)
     assert "line 1: unknown relation 'Capablof'" in err
-    assert "line 2: 'nurse' is no question: write a head and a relation, such as: lawyer CapableOf" in err
+    assert "line 2: 'nurse' is not a question; write a head and a relation, such as: lawyer CapableOf" in err
     assert "2 of 3 questions have no answer" in err
 
 
@@ -237,10 +237,10 @@ def test_a_terminal_ends_quietly(end: type[BaseException], terminal) -> None:
             "the head is empty; give a word or a few, such as one of the run's targets: lawyer",
         ),
         (["head=lawyer", "relation=Capablof"], "did you mean CapableOf?"),
-        (["head=lawyer", "relation=UsedFor"], "no generator, because none was trained (train=false). Ask about one"),
-        (["head=null", "relation=IsA"], "kept no generator"),  # a word like others
+        (["head=lawyer", "relation=UsedFor"], "has no generator: it was not trained (train=false). Ask about one"),
+        (["head=null", "relation=IsA"], "has no generator"),  # a word like others
         (["ask.format=xml"], "unknown ask.format 'xml'; allowed: text, json"),
-        (["ask.against=absent"], "absent is no folder. Name folders that finished runs of recipe=mitigate left."),
+        (["ask.against=absent"], "absent is not a folder. Name folders that finished runs of recipe=mitigate left."),
         (["ask.against={folder}", *QUESTION], "ask.against={folder} is the run of ask.run"),
         ([], "standard input has no question; give lines such as: lawyer CapableOf"),
     ],
@@ -254,7 +254,7 @@ def test_each_fault_is_one_sentence(more: list[str], fault: str, folder: Path, a
 
 @pytest.mark.parametrize(
     ("gone", "fault"),
-    [("manifest.json", "is not finished (it has no manifest.json)"), ("config.yaml", "is no run folder")],
+    [("manifest.json", "is not finished (it has no manifest.json)"), ("config.yaml", "is not a run folder")],
 )
 def test_a_wrong_or_unfinished_folder(gone: str, fault: str, copy: Path, ask) -> None:
     (copy / gone).unlink()

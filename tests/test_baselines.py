@@ -62,7 +62,7 @@ def only(pattern: str, folder: Path) -> Path:
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of a generator that has the true tails, and then of the two that are made from what that run was asked."""
     folder = tmp_path_factory.mktemp("tails")
-    true = sample.load().triples.filter("valid").select("head", "relation", "tail").unique(maintain_order=True)
+    true = sample.load().rows.filter("valid").select("head", "relation", "tail").unique(maintain_order=True)
     true.filter(pl.col("relation").is_in(["IsA", "AtLocation"])).write_csv(folder / "known.csv")
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr("mitigate.report.page.Report.pictures", [])  # tested by themselves, and take seconds

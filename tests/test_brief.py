@@ -18,7 +18,7 @@ NONE = {
 }
 BOTH = NONE | {"policy": "both", "neutral_template/NRM": 94.8, LIFT: 27.2, PERPLEXITY: 60.0}
 BOTH |= {"filter/kept": 150, "filter/dropped": 50}
-ONE_SEED = "but with one seed each another training could differ"
+ONE_SEED = "but with one seed each a training with another seed could differ"
 
 
 def test_the_brief_of_a_run() -> None:
@@ -61,9 +61,9 @@ MORE = "15.0 points more neutral in regard than “none”"
 @pytest.mark.parametrize(
     ("seeds", "p_holm", "words"),
     [
-        ((1, 1), None, f"{MORE}, but with one seed each another training could"),
+        ((1, 1), None, f"{MORE}, but with one seed each a training with another seed could"),
         ((3, 2), 0.01, f"{MORE}, but with 3 and 2 seeds, variation between trainings could explain it."),
-        ((1, 5), None, f"{MORE}, but with 1 and 5 seeds another training could"),
+        ((1, 5), None, f"{MORE}, but with 1 and 5 seeds a training with another seed could"),
         ((FEWEST_SEEDS, FEWEST_SEEDS), 0.01, f"{MORE}, shown with 5 seeds each."),
         ((2, 2), 0.2, "not shown to be more or less neutral in regard than “none” (+15.0 points; 2 seeds each)."),
     ],

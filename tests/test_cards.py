@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from test_report_card import CARD
 
 from mitigate.cli.arguments import inputs
-from mitigate.report import card, datasheet, stories_card
+from mitigate.report import card, datasheet, stories
 from mitigate.report.markdown import block, code, plain
 from mitigate.words.texts import portable
 
@@ -72,7 +72,7 @@ def test_cards_have_no_markup_of_a_name(which: str) -> None:
             replace(CARD, **hostile, command=f"{HOSTILE}\n```\n# x", notices=[HOSTILE], ledger=ledger, license=HOSTILE)
         )
     elif which == "stories":
-        text = stories_card.render(
+        text = stories.render_card(
             HOSTILE,
             HOSTILE,
             needs={HOSTILE: ""},
@@ -136,7 +136,7 @@ def test_the_licence_of_a_model_is_that_of_data_and_base(data: str | None, base:
     assert (matter.get("license_name") == f"{data} and {base}") == (licence == "other")
     assert ("is not known: both licences must be" in text) == (licence == "unknown")
     metrics = {"statements": 1, "stories": 1, "targets": 1}
-    told = stories_card.render(
+    told = stories.render_card(
         "run",
         "python -m mitigate",
         needs={},

@@ -11,12 +11,12 @@ import polars as pl
 import pytest
 from compared_runs import edit, make_run, plan_of, seal
 
-from mitigate.report.change_reasons import not_compared, why_no_change, why_no_interval, why_no_p, why_not_fixed
 from mitigate.report.comparison import Comparison, render
+from mitigate.report.reasons import not_compared, why_no_change, why_no_interval, why_no_p, why_not_fixed
 from mitigate.runs.finished import open_run
 from mitigate.tasks.compare import findings
-from mitigate.tasks.compare.compared import compare_runs
-from mitigate.tasks.compare.endpoints import HARMS, Endpoints, of_places
+from mitigate.tasks.compare.compare_runs import compare_runs
+from mitigate.tasks.compare.endpoints import HARMS, Endpoints, with_own_scorers
 from mitigate.tasks.compare.figures import harm_differences, moves
 from mitigate.tasks.compare.quality import _valid_shares, quality_differences
 
@@ -216,8 +216,8 @@ def test_the_page_says_what_is_not_compared_and_why(runs: list[Path]) -> None:
 
 
 def test_a_scorer_of_ones_own_in_regards_place_is_the_endpoint_of_harm() -> None:
-    own = of_places(Endpoints(), ["sentiment", "rude"])
+    own = with_own_scorers(Endpoints(), ["sentiment", "rude"])
     assert own.harm == [*HARMS, "neutral_template/rude/neutral_mean", "rude/neutral_mean"]
-    assert of_places(Endpoints(), ["sentiment", "regard"]).harm == list(HARMS)
+    assert with_own_scorers(Endpoints(), ["sentiment", "regard"]).harm == list(HARMS)
     named = Endpoints(harm=["NSM"])
-    assert of_places(named, ["sentiment", "rude"]) is named
+    assert with_own_scorers(named, ["sentiment", "rude"]) is named

@@ -27,7 +27,7 @@ def test_a_finished_run_is_plain_data(tmp_path: Path) -> None:
     assert run.settings["trainer.lr"] == 0.1
     assert run.table("statements.parquet", ["target"]).height == 2000
     assert recipe_of(run.folder) == "mitigate"
-    with pytest.raises(MitigateError, match=r"statements.parquet has no column weight; the command that made it"):
+    with pytest.raises(MitigateError, match=r"statements.parquet has no column weight; run the command that made it"):
         run.table("statements.parquet", ["target", "weight"])
 
 
@@ -58,7 +58,7 @@ def test_interpolations_of_a_foreign_folder_stay_text(tmp_path: Path, monkeypatc
 @pytest.mark.parametrize(
     ("name", "content", "fault"),
     [
-        ("config.yaml", b"recipe: \xff", "its config.yaml cannot be read (it is not UTF-8); the command that made"),
+        ("config.yaml", b"recipe: \xff", "its config.yaml cannot be read (it is not UTF-8); run the command that made"),
         ("config.yaml", b"a: [", "its config.yaml cannot be read (it holds no settings)"),
         ("config.yaml", b"- a", "its config.yaml cannot be read (it holds no settings)"),
         ("config.yaml", b"5", "its config.yaml cannot be read (it holds no settings)"),
@@ -70,15 +70,15 @@ def test_interpolations_of_a_foreign_folder_stay_text(tmp_path: Path, monkeypatc
         ("config.yaml", b"name: another program's", "its config.yaml names no recipe"),
         ("config.yaml", b"recipe: {name: mitigate}", "config.yaml has no value of seed and policy.name and data.name"),
         ("config.yaml", b"recipe: {name: audit}", "is a run of recipe=audit"),
-        ("manifest.json", b"{", "manifest.json is damaged: it is no JSON"),
+        ("manifest.json", b"{", "manifest.json is damaged: it is not JSON"),
         ("manifest.json", b"[]", "manifest.json is damaged: it holds no object"),
         ("manifest.json", b"{}", "manifest.json is damaged: it does not list the run's files"),
         ("manifest.json", b'{"files": {"metrics.json": 1}}', "manifest.json is damaged: it does not list"),
-        ("manifest.json", b'{"files": {}, "sha256": "0"}', "manifest.json is damaged: it is not as it was written"),
-        ("manifest.json", None, "is not finished (it has no manifest.json): the command that began it goes on"),
+        ("manifest.json", b'{"files": {}, "sha256": "0"}', "manifest.json is damaged: its content changed"),
+        ("manifest.json", None, "is not finished (it has no manifest.json); run its command again"),
         ("metrics.json", b"[1]", "metrics.json is damaged: it holds no object"),
-        ("metrics.json", b"\xff", "metrics.json is damaged: it is no JSON"),
-        ("metrics.json", b"[" * 100_000, "metrics.json is damaged: it is no JSON"),
+        ("metrics.json", b"\xff", "metrics.json is damaged: it is not JSON"),
+        ("metrics.json", b"[" * 100_000, "metrics.json is damaged: it is not JSON"),
         ("metrics.json", b"{}", "metrics.json has no fingerprint"),
         ("metrics.json", b'{"fingerprint": "a", "NRM": "5", "x/y": []}', "metrics.json has no number as NRM and x/y"),
         ("metrics.json", None, "is not finished (it has no metrics.json)"),
@@ -126,7 +126,7 @@ def test_all_files_of_a_folder_are_checked(tmp_path: Path) -> None:
     folder = make_run(tmp_path)
     (folder / "statements").mkdir()
     pl.DataFrame({"a": [1]}).write_parquet(folder / "statements" / "000000.parquet")
-    with pytest.raises(MitigateError, match="lacks statements/: the command"):
+    with pytest.raises(MitigateError, match="lacks statements/: run the command"):
         open_run(folder, needs=["statements/"])
     seal(folder)
     run = open_run(folder, needs=["statements/"])
@@ -136,7 +136,7 @@ def test_all_files_of_a_folder_are_checked(tmp_path: Path) -> None:
         open_run(folder, needs=["statements/"])
     (folder / "statements.parquet").write_text("PAR1")
     seal(folder)
-    with pytest.raises(MitigateError, match=r"statements.parquet is no table that can be read; the command"):
+    with pytest.raises(MitigateError, match=r"statements.parquet cannot be read as a table; run the command"):
         open_run(folder, needs=USED).table("statements.parquet")
 
 

@@ -27,7 +27,7 @@ def fill(folder: Path) -> Path:
 def test_the_folder_itself_or_the_one_in_it(tmp_path: Path) -> None:
     fill(tmp_path / "root" / "conceptnet100k")
     for root in (tmp_path / "root", tmp_path / "root" / "conceptnet100k"):
-        triples = conceptnet.load(str(root)).triples
+        triples = conceptnet.load(str(root)).rows
         assert triples["split"].to_list() == ["train", "train", "dev", "dev", "dev2", "test"]
         assert triples["valid"].to_list() == [True, True, True, False, True, True]
     one = pl.DataFrame({"relation": ["IsA", "IsA"], "head": ["a", "b"], "tail": ["x", "y"]})
@@ -47,11 +47,12 @@ def test_folders_are_found_in_their_order_and_would_be_downloaded(tmp_path, monk
 
 def test_a_folder_that_is_named_is_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(tmp_path / "cache" / "conceptnet100k")
-    with pytest.raises(MitigateError, match="data.root=.*absent: there is no such folder"):
+    with pytest.raises(MitigateError, match="data.root=.*absent: no such folder"):
         conceptnet.find(str(tmp_path / "absent"), str(tmp_path / "cache"))
     (tmp_path / "empty").mkdir()
     with pytest.raises(
-        MitigateError, match="holds train100k.txt; put train100k.txt, dev1.txt, dev2.txt, test.txt there"
+        MitigateError,
+        match="neither there nor in conceptnet100k/; put train100k.txt, dev1.txt, dev2.txt, test.txt there",
     ):
         conceptnet.find(str(tmp_path / "empty"), str(tmp_path / "cache"))
 
@@ -61,7 +62,7 @@ def test_a_folder_that_is_named_is_never_replaced(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr("pooch.retrieve", unreachable)
     with pytest.raises(MitigateError) as error:
         conceptnet.load(cache=str(tmp_path))
-    for part in ("train100k.txt is not at hand", "https://ttic", "SHA-256", "conceptnet100k", "data.root=DIR"):
+    for part in ("train100k.txt is not on this machine", "https://ttic", "SHA-256", "conceptnet100k", "data.root=DIR"):
         assert part in str(error.value)
 
 
@@ -85,7 +86,7 @@ def test_a_download_is_checked_by_its_triples_and_unpacked(tmp_path: Path, monke
     }
     sums = {name: conceptnet.sha256_of_triples(frame) for name, frame in frames.items()}
     monkeypatch.setattr(conceptnet, "SHA256_OF_TRIPLES", sums)
-    assert conceptnet.load(cache=str(tmp_path)).triples.height == 6
+    assert conceptnet.load(cache=str(tmp_path)).rows.height == 6
     assert sorted(path.name for path in (tmp_path / "conceptnet100k").iterdir()) == sorted(FILES)
 
 
@@ -95,12 +96,12 @@ def test_a_download_can_be_unpacked_by_another_process(tmp_path, monkeypatch) ->
         return str(Path(folder) / name)
 
     monkeypatch.setattr("pooch.retrieve", slow)
-    assert conceptnet.load(cache=str(tmp_path)).triples.height == 6
+    assert conceptnet.load(cache=str(tmp_path)).rows.height == 6
     assert sorted(path.name for path in (tmp_path / "conceptnet100k").iterdir()) == sorted(FILES)
 
 
 def test_the_real_files_have_the_known_content(real_data: Path) -> None:
-    triples = conceptnet.load(str(real_data)).triples
+    triples = conceptnet.load(str(real_data)).rows
     for name, split in conceptnet.SPLITS.items():
         found = conceptnet.sha256_of_triples(triples.filter(split=split))
         assert found == conceptnet.SHA256_OF_TRIPLES[name]

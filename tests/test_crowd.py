@@ -8,10 +8,11 @@ import polars as pl
 import pytest
 from classifier_data import write_crowd, write_regard
 from command import apart
+from huggingface_hub import ModelCard
 
 from mitigate.errors import MitigateError
-from mitigate.load.crowd import RESOURCES
 from mitigate.load.frames import read_frames
+from mitigate.load.paper_ratings import RESOURCES
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.score.crowd import SHIPPED, Crowd
 from mitigate.tasks.crowd.accuracy import accuracy_table, as_metrics, one_rater, passed_table
@@ -182,7 +183,7 @@ def test_the_recipe_leaves_a_classifier_its_accuracy_and_its_card(tmp_path: Path
     metrics = json.loads((folder / "metrics.json").read_text())
     assert metrics["passed/crowd/recall"] is not None
     assert {"source", "category", "sensitivity"} <= set(pl.read_csv(folder / "crowd" / "accuracy.csv").columns)
-    assert (folder / "crowd" / "README.md").read_text().startswith("---\nlicense:")
+    assert ModelCard((folder / "crowd" / "README.md").read_text()).data.eval_results
     crowd = Crowd(folder / "crowd")
     assert crowd(["this person is lazy", "this person is in town"]).label.tolist() == [-1, 0]
     assert "complete: nothing is left to do" in apart(*command).stdout

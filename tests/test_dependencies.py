@@ -25,14 +25,17 @@ from few_terms import use_few_terms
 from kept_runs import RUNS
 from recipe_commands import SMALL, arguments_of
 
-from mitigate.runs import fingerprints, sources
+from mitigate.runs import fingerprints, import_tracing
 from mitigate.runs.fingerprints import PACKAGE, digest_of_stage, reached, reached_by_stage
 from mitigate.runs.store import Run
 
 PROJECT = PACKAGE.parent
 AROUND = {
     *("__main__", "errors", "settings", "words/texts", "tracking/record", "tracking/dashboards"),
-    *(f"runs/{name}" for name in ("fingerprints", "sources", "progress", "files", "store", "status", "label_cache")),
+    *(
+        f"runs/{name}"
+        for name in ("fingerprints", "import_tracing", "progress", "files", "store", "status", "label_cache")
+    ),
 }
 KEPT = max(path for path in RUNS.iterdir() if path.is_dir())
 COMPARED = {"compare": ("none", "both"), "compare_audits": ("audit", "other_audit")}
@@ -181,13 +184,13 @@ def each_edit_is_noticed(outputs: Path, stages: list[Observed], monkeypatch: pyt
 
 def edit(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The file counts as edited. The edit changes no import, so what else was read of the sources stays."""
-    sources.digest_of_reached.cache_clear()
-    code, digest = sources._code, sources._digest_of_file
+    import_tracing.digest_of_reached.cache_clear()
+    code, digest = import_tracing._code, import_tracing._digest_of_file
     if file.suffix == ".py":
         other = ast.dump(ast.parse(file.read_text(encoding="utf-8") + "\nEDITED = True\n"))
-        monkeypatch.setattr(sources, "_code", lambda path: other if path == file else code(path))
+        monkeypatch.setattr(import_tracing, "_code", lambda path: other if path == file else code(path))
     else:
-        monkeypatch.setattr(sources, "_digest_of_file", lambda path: "edited" if path == file else digest(path))
+        monkeypatch.setattr(import_tracing, "_digest_of_file", lambda path: "edited" if path == file else digest(path))
 
 
 # One of each kind; which other files a stage reaches, test_fingerprints.py and the test above check without a process.
@@ -198,7 +201,7 @@ EDITS = [  # (file, text, what stands in its place, the first stage of the main 
     ("mitigate/probe/likelihood.py", "BATCH = 128", "BATCH = 64", "likelihood"),
     ("models/beam.py", None, "EDITED = True\n", "train"),
     ("mitigate/report/page.html.jinja", "{% extends", "{# edited #}{% extends", "report"),
-    ("mitigate/verbalise.py", '"""A triple becomes', '"""Here a triple becomes', None),
+    ("mitigate/verbalise.py", '"""Sentences from triples', '"""The sentences from triples', None),
 ]
 
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from mitigate.measure.drift import Votes, without_drift
+from mitigate.measure.rater_drift import Votes, without_drift
 from mitigate.measure.rating_variance import (
     REACH,
     Components,

@@ -124,7 +124,7 @@ def test_the_configuration_names_the_same_endpoints_and_only_metrics_are_allowed
     assert {**settings["primary"], "margins": settings["margins"]} == {
         name: value if isinstance(value, dict) else list(value) for name, value in asdict(Endpoints()).items()
     }
-    with pytest.raises(MitigateError, match=r"compare.primary.harm names 'NRN', which is no metric; allowed are keys"):
+    with pytest.raises(MitigateError, match=r"compare.primary.harm names 'NRN', not a metric; allowed are keys"):
         Endpoints(harm=["NRN"])
     with pytest.raises(MitigateError, match="compare.margins names 'quality/luck'"):
         Endpoints(margins={"quality/luck": -1.0})

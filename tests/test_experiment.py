@@ -36,9 +36,9 @@ from benchmarks.experiment_row import (
     unpack,
     valid,
 )
-from mitigate.measure.correction import Accuracy
-from mitigate.metrics import quality_key
+from mitigate.measure.misclassification import Accuracy
 from mitigate.tasks.crowd.accuracy import known_accuracy
+from mitigate.tasks.quality import is_neutral
 
 OF_SEEDS = (-2, -1, 0, 1, 2)  # of five seeds: its standard error is the root of a half, that of a difference 1
 CROWD = known_accuracy("COMeT", template="neutral")[""]
@@ -162,12 +162,14 @@ def test_all_tables_and_pictures_of_a_made_up_file(tmp_path: Path, monkeypatch, 
     """Takes over 3 s: all pictures of the page are drawn."""
     made = random_and_both((30, 51), none=(41, 52), none_short=(42, 50))
     made.write_csv(tmp_path / "runs.csv")
-    page = tmp_path / "page.md"
-    given = ["--csv", str(tmp_path / "runs.csv"), "--page", str(page), "--pictures", str(tmp_path / "p")]
+    page, runs = tmp_path / "page.md", tmp_path / "runs.md"
+    runs.write_text("<!-- runs -->\n<!-- end of runs -->\n")
+    given = ["--csv", str(tmp_path / "runs.csv"), "--page", str(page), str(runs), "--pictures", str(tmp_path / "p")]
     monkeypatch.setattr(sys, "argv", ["experiment_tables.py", *given])
     tables.main()
-    assert "| `both` | 1, 2, 3, 4, 5 | 100 | 64 | 2.50 | abc |" in page.read_text()
-    assert "20 runs, 10.0 hours of one thread." in page.read_text()
+    assert "| `both` | 1, 2, 3, 4, 5 | 100 | 64 | 2.50 | abc |" in runs.read_text()
+    assert "20 runs, 10.0 hours of one thread." in runs.read_text()
+    assert "<!-- runs -->" not in page.read_text()
     drawn = {"harm-against-quality.png", "by-category.png", "by-relation.png"}
     assert {path.name for path in (tmp_path / "p").glob("*.png")} == drawn
     points = pictures.harm_against_quality(made, ["both"]).axes[0].collections[-1].get_offsets().tolist()
@@ -187,10 +189,12 @@ def test_counts_of_a_run_by_hand() -> None:
             "relation": ["CapableOf", "IsA", "CapableOf", "CapableOf"],
             "crowd_neutral": [-1, 1, 0, 2],
             "keyword_neutral": [0, 0, 1, 0],
+            "crowd2_neutral": [-1, 0, 1, 1],
         }
     )
     found = clusters(said)
     assert (found["polarised_by_keyword_neutral"], found["polarised_CapableOf"]) == (pack([1, 0]), pack([0, 1]))
+    assert (found["polarised_by_crowd2_neutral"], found["prejudice_by_crowd2"]) == (pack([2, 1]), pack([0, 1]))
     assert found["statements"] == pack([2, 2])
     assert found["polarised"] == pack([0, 2])  # lawyer, she
     assert (found["statements_alike"], found["polarised_alike"]) == (pack([2, 1]), pack([0, 1]))
@@ -359,6 +363,8 @@ def test_a_finished_run_fills_its_row(tmp_path: Path, job) -> None:
     about = {"arm": "both", "seed": 1, "steps": 6, "commit": "abc"}
     found, metrics = row_of(folder, about, tmp_path / "labels"), json.loads((folder / "metrics.json").read_text())
     assert found["kept"] == metrics["filter/kept"]
+    of_people = pl.read_parquet(folder / "validity.parquet").filter("people_valid", is_neutral())
+    assert sum(unpack(found["valid"])) == of_people.height
     assert [name for name in RUN if found[name] is None] == []
     # No published triples; three professions are too few to swap.
     absent = ("about_perplexity", "swap_lift/", "gender", "religion")
@@ -416,7 +422,7 @@ def test_the_results_in_readme_are_those_of_the_file() -> None:
     found, control, policy = read(tables.CSV), "random_both_neutral", "both_neutral"
     assert lines[0][1:4] == ["`none`", "control", f"`{policy}`"]
     less, more = effects.harm(found, control, policy, "", corrected=False), effects.lift(found, control, policy)
-    perplexity = quality_key("perplexity")
+    perplexity = "independent_perplexity/neutral"
     worse = effects.over_seeds(found, control, policy, perplexity)
     assert worse is not None
     for column, effect, sign, line in (

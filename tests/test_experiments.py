@@ -103,12 +103,37 @@ def test_the_paper_is_rehearsed_killed_and_continued(
     assert killed == undisturbed
 
 
+FIRST = ["score", "ledger", "train", "probe", "heads"]
+LAST = ["statements", "validity", "lift", "likelihood", "metrics", "report"]
+STORIES = ["corpus", "ledger", "train", "probe", "score", "metrics", "report"]
+
+
 def test_the_paper_without_a_network(tmp_path: Path, placed) -> None:
     said = placed("experiment=paper", "dry_run=true").done
     assert said.count("would be downloaded: ") == 6
     assert "https://huggingface.co/openai-community/openai-gpt" in said
-    assert "all stages are to be run, once that is at hand" in said
+    assert "would be downloaded: scorer bert from https://huggingface.co/sasha/regardv3 to the hub's cache" in said
+    assert re.findall(r"(\w+) +to be run", said) == [*FIRST, *LAST]
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "stages"),
+    [
+        (
+            ("policy=erase", "score.plausibility=null"),
+            [*FIRST[:3], "eraser", "probe", *LAST[:2], *LAST[3:]],
+        ),
+        (("policy=distil", "probe.heads=0"), [*FIRST[:3], "own_tails", "tune", "probe", *LAST[:2], *LAST[3:]]),
+        (("policy=validity",), [*FIRST, "heads_rerank", "candidates", "rerank", *LAST]),
+        (("policy=replace", "policy.generator=x"), ["score", "generated_tails", *FIRST[1:], *LAST]),
+        (("recipe=stories", "data=cn100k", "recipe.post_train=true"), STORIES),
+    ],
+)
+def test_a_rehearsal_without_the_data_lists_the_stages(settings: tuple[str, ...], stages: list[str], placed) -> None:
+    said = placed("data=cn100k", "model=hf", "model.base=not/here", *settings, "dry_run=true").done
+    assert "would be downloaded: model hf from https://huggingface.co/not/here to the hub's cache" in said
+    assert re.findall(r"(\w+) +to be run", said) == stages
 
 
 TRIPLES = [

@@ -36,12 +36,12 @@ def test_quotes_mean_the_same_everywhere(written: str, read: str, separator: str
         path.write_text("".join(separator.join(row) + "\n" for row in rows))
         return str(path)
 
-    triples = any_triples.load(saved(("head", "relation", "tail"), ("x", "IsA", written), ("y", "IsA", "z"))).triples
+    triples = any_triples.load(saved(("head", "relation", "tail"), ("x", "IsA", written), ("y", "IsA", "z"))).rows
     assert triples["tail"].to_list() == [read.lower(), "z"]
     assert triples["row"].to_list() == [2, 3 + read.count("\n")]
     given = files.load(saved(("target", "statement", "mine"), ("nurse", written, '"1"')), label_column="mine")
-    assert given.statements.select("statement", "mine").rows() == [(read, 1)]
-    assert texts(saved(("id", "text"), ("1", written))).statements["statement"].to_list() == [read]
+    assert given.rows.select("statement", "mine").rows() == [(read, 1)]
+    assert texts(saved(("id", "text"), ("1", written))).rows["statement"].to_list() == [read]
     (relation,) = read_relations(Path(saved(("relation", "phrase"), ("a", written))))
     assert relation.phrase == " ".join(read.split())
 
@@ -58,7 +58,7 @@ def test_a_quote_that_opens_a_field_and_is_not_closed(line: str, is_it: bool, tm
     if is_it:
         with pytest.raises(MitigateError, match=r"a.tsv:2: a double quote opens a field and is not closed"):
             texts(str(path))
-    assert texts(str(path), on_bad_line="skip").statements["statement"].to_list()[-1] == "good"
+    assert texts(str(path), on_bad_line="skip").rows["statement"].to_list()[-1] == "good"
 
 
 GOOD = '{"head": "nurse", "relation": "IsA", "tail": "x"}'
@@ -80,15 +80,15 @@ def test_what_is_no_text_is_a_bad_line_of_json(line: str, tmp_path: Path) -> Non
         path = tmp_path / name
         path.write_text(content)
         with pytest.raises(MitigateError, match=f"1 bad line:\n  .*{name}:2: "):
-            _ = any_triples.load(str(path)).triples
-        assert any_triples.load(str(path), "skip").triples.height == 1
+            _ = any_triples.load(str(path)).rows
+        assert any_triples.load(str(path), "skip").rows.height == 1
 
 
 @pytest.mark.parametrize(
     ("column", "told"),
     [
         (pl.Series([True, None, None]), "tail is Boolean, expected a text"),
-        (pl.Series([float("nan"), 1.5, 2.0]), "tail is Float64 that is no number, expected a text"),
+        (pl.Series([float("nan"), 1.5, 2.0]), "tail is Float64 that is not a number, expected a text"),
         (pl.Series([["a"], None, []]), r"tail is List\(String\), expected a text"),
         (pl.Series([{"a": 1}, None, None]), r"tail is Struct"),
         (pl.Series(["2024-01-01", None, None]).str.to_date(), "tail is Date, expected a text"),
@@ -98,7 +98,7 @@ def test_what_is_no_text_is_a_bad_row_of_parquet(column: pl.Series, told: str, t
     path = tmp_path / "a.parquet"
     pl.DataFrame({"head": "nurse", "relation": "IsA", "tail": column}).write_parquet(path)
     with pytest.raises(MitigateError, match=rf"a.parquet:1: {told}"):
-        _ = any_triples.load(str(path)).triples
+        _ = any_triples.load(str(path)).rows
 
 
 def test_numbers_and_categories_are_texts(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_numbers_and_categories_are_texts(tmp_path: Path) -> None:
     frame.write_parquet(tmp_path / "a.parquet")
     (tmp_path / "a.jsonl").write_text(json.dumps({"head": "nurse", "relation": "HasA", "tail": 2}))
     for name in ("a.parquet", "a.jsonl"):
-        assert any_triples.load(str(tmp_path / name)).triples["tail"].to_list() == ["2"]
+        assert any_triples.load(str(tmp_path / name)).rows["tail"].to_list() == ["2"]
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import pytest
 
 from mitigate.errors import MitigateError
 from mitigate.load import any_triples, atomic, generations, genericskb, sentences
+from mitigate.load.file_format import layout_of
 from mitigate.load.graph import own as graph
-from mitigate.load.layout import layout_of
 from mitigate.load.sbic import read_annotations
 from mitigate.load.sentences import load_texts as texts
 from mitigate.load.stream import Met, Streamed
@@ -59,7 +59,7 @@ def test_a_table_asks_for_its_column(name: str, packed: bool, tmp_path: Path) ->
     with pytest.raises(MitigateError, match="has no column generic sentence.* is read with data=sentences"):
         genericskb.load(path)
     column = "post.post" if "nested" in name else "post"
-    for rows in (whole(sentences.load(path, columns={"statement": column}))[0], texts(path, column).statements):
+    for rows in (whole(sentences.load(path, columns={"statement": column}))[0], texts(path, column).rows):
         assert rows["statement"].to_list() == ["the nurse sings", "x, y"]
 
 
@@ -84,7 +84,7 @@ def test_parquet_asks_too_and_a_usual_name_is_taken(tmp_path: Path) -> None:
 def test_plain_lines_stay_lines(content: str, tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", content)
     assert layout_of(Path(path)).form == "lines"
-    assert texts(path).statements["statement"].to_list() == content.splitlines()
+    assert texts(path).rows["statement"].to_list() == content.splitlines()
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_openke_is_read_as_head_tail_relation(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "told"),
     [
-        ("train2id.txt", "3\n0 1 0\n0 2 1\n", "says that it has 3 lines, and has 2"),
+        ("train2id.txt", "3\n0 1 0\n0 2 1\n", "states 3 lines, and has 2"),
         ("train2id.txt", "2\n0 1 0\n0 9 1\n", "train2id.txt:3: entity 9 is not in entity2id.txt"),
         ("train2id.txt", "2\n0 1 0\n0 2 5\n", "train2id.txt:3: relation 5 is not in relation2id.txt"),
         ("train2id.txt", "0 1 0\n0 2 1\n", "expected the number of lines, as OpenKE writes it"),
@@ -261,7 +261,7 @@ def test_head_tail_relation_by_names_is_told(tmp_path: Path) -> None:
     write(tmp_path / "relation2id.txt", OPENKE["relation2id.txt"])
     for split in ("train", "valid", "test"):
         write(tmp_path / f"{split}.txt", "anna\tbert\tknows\nbert\tnurse\tjob\n")
-    with pytest.raises(MitigateError, match=r"has lines 'head<TAB>tail<TAB>relation', as relation2id.txt tells"):
+    with pytest.raises(MitigateError, match=r"has lines 'head<TAB>tail<TAB>relation', as relation2id.txt shows"):
         graph.load(str(tmp_path))
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from mitigate.filter import apply
 from mitigate.report import audit
-from mitigate.runs import fingerprints, sources
+from mitigate.runs import fingerprints, import_tracing
 from mitigate.runs.fingerprints import (
     SURROUNDING,
     digest_of_code,
@@ -46,15 +46,15 @@ def test_functions_reach_modules_and_data_files_and_every_data_file_is_reached()
             "mitigate/words/targets.py",
         ),
         *("mitigate/words/target_list.py", "mitigate/words/word_forms.py", "mitigate/data/plurals.csv"),
-        "mitigate/data_tables.py",
+        "mitigate/package_data.py",
         *("mitigate/data/relations.csv", "mitigate/data/targets.csv", "mitigate/data/clusters.csv"),
         *("mitigate/words/events.py", "mitigate/data/event_frames.csv", "mitigate/data/event_subjects.csv"),
         "mitigate/data/atomic_relations.csv",
     }
-    assert {"mitigate/filter/swap.py", "mitigate/data/swaps.csv", "mitigate/data/people.csv"} <= names(apply)
+    assert {"mitigate/filter/actions.py", "mitigate/data/swaps.csv", "mitigate/data/people.csv"} <= names(apply)
     assert names(Vader) == {"mitigate/score/vader.py", "mitigate/triples.py", "mitigate/runs/__init__.py"}
     assert {"mitigate/report/audit.html.jinja", "mitigate/report/style.css.jinja"} <= names(audit)
-    found = {file for path in fingerprints.PACKAGE.rglob("*.py") for file in sources._named_files(path)}
+    found = {file for path in fingerprints.PACKAGE.rglob("*.py") for file in import_tracing._named_files(path)}
     everything = {path for path in DATA.rglob("*") if path.is_file() and path.suffix not in {".md", ".py"}}
     assert everything - found == set()
 

@@ -143,7 +143,7 @@ def other(file: Path, _: Path) -> Path:
 @pytest.mark.parametrize(
     ("write", "message"),
     [
-        (lambda file, _: file, "there is no file .*model.gguf; give the path of a GGUF file, a folder, or a name"),
+        (lambda file, _: file, "no such file: .*model.gguf; give the path of a GGUF file, a folder, or a name"),
         (other, r"model.gguf is not a GGUF file: it begins with b'PK\\x03\\x04', not with b'GGUF'; give a GGUF file"),
         (cut(0.01), r"model.gguf is cut short or damaged \(.*\); copy or download it again"),
         (cut(0.9), r"model.gguf is cut short or damaged \(.*\); copy or download it again"),

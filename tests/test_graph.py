@@ -90,7 +90,7 @@ def test_faults_of_an_archive(tmp_path, monkeypatch):
     write_tar(path, {"train.txt": b"a"})
     path.write_bytes(path.read_bytes()[:40])
     refuses(MitigateError, "cannot be read", read.members_of, path, ["train.txt"])
-    refuses(MitigateError, r"there is no file .*b\.tar\.gz", read.members_of, tmp_path / "b.tar.gz", ["train.txt"])
+    refuses(MitigateError, r"no such file: .*b\.tar\.gz", read.members_of, tmp_path / "b.tar.gz", ["train.txt"])
     monkeypatch.setattr(read, "LARGEST_ARCHIVE", 100)
     write_tar(path, {"train.txt": b"a" * 200})
     refuses(MitigateError, "holds more than", read.members_of, path, ["train.txt"])
@@ -109,7 +109,7 @@ def test_bad_lines_and_names_of_other_forms_are_named(tmp_path):
     path = tmp_path / "relations.json"
     path.write_text(json.dumps({"P106": "occupation"}))
     refuses(MitigateError, "not of the form", read.labels_of, path)
-    refuses(MitigateError, "there is no file", read.labels_of, tmp_path / "none.json")
+    refuses(MitigateError, "no such file", read.labels_of, tmp_path / "none.json")
     path.write_text("Q1\tone\ttoo many\n")
     refuses(MitigateError, "1: 3 columns, expected 2: id<TAB>name", read.names_of, path)
 

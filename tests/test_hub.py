@@ -33,7 +33,7 @@ def test_folders_are_taken_as_they_are_and_weights_that_were_cut_short_are_named
 def test_a_folder_without_a_model_is_refused_where_a_kind_is_given(tmp_path, monkeypatch):
     (tmp_path / "small").mkdir()
     for kind in (True, False):
-        with pytest.raises(ValueError, match=r" has no config.json, so that it is no folder of a model$"):
+        with pytest.raises(ValueError, match=r" has no config.json, so it is not a model folder$"):
             hub.locate(str(tmp_path), seq2seq=kind)
     save_llama(tmp_path / "small" / "llama", ["a lawyer"])
     with pytest.raises(ValueError, match=f"; did you mean {tmp_path / 'small' / 'llama'}?"):
@@ -43,10 +43,10 @@ def test_a_folder_without_a_model_is_refused_where_a_kind_is_given(tmp_path, mon
     (tmp_path / "tokenizer_config.json").write_text("{}")
     assert hub.locate(str(tmp_path), seq2seq=True) == tmp_path
     (tmp_path / "config.json").write_text("{'a'")
-    with pytest.raises(ValueError, match=r"config.json is no JSON \(Expecting property name .*copy its folder again"):
+    with pytest.raises(ValueError, match=r"config.json is not JSON \(Expecting property name .*copy its folder again"):
         hub.locate(str(tmp_path), seq2seq=True)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    with pytest.raises(FileNotFoundError, match="nobody/nothing is no folder, .* give that folder's path instead"):
+    with pytest.raises(FileNotFoundError, match="nobody/nothing is not a folder, .* give that folder's path instead"):
         hub.locate("nobody/nothing")
     assert hub.missing("nobody/nothing") == ["https://huggingface.co/nobody/nothing to the hub's cache"]
 
@@ -54,7 +54,7 @@ def test_a_folder_without_a_model_is_refused_where_a_kind_is_given(tmp_path, mon
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
-        ('{"a"', "config.json is no JSON"),
+        ('{"a"', "config.json is not JSON"),
         ("[1]", "config.json holds a list, not an object"),
         ("{}", "config.json lacks model_type"),
         ('{"model_type": "gpt2"}', "config.json has vocab_size=None; a positive number is needed"),

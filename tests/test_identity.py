@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from mitigate.load.identity import (
+from mitigate.load.identity_terms import (
     AXES,
     MASKED,
     NUMBERS,
@@ -21,18 +21,20 @@ from mitigate.load.identity import (
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.identity import LARGEST, by_term, equality_difference, summary
 from mitigate.metrics import find
-from mitigate.recipes.rated_scorers import printed_identity
+from mitigate.recipes.rated_scorers import format_identity
 from mitigate.score.labels import NOTHING_CACHED
 from mitigate.score.vader import Vader
 from mitigate.tasks.identity import (
     identity_metrics,
     identity_notices,
     identity_summary,
+    identity_word_notices,
+    identity_words_of,
     label_identity_terms,
     measure_identity_terms,
     measured_identity,
+    with_identity_words,
 )
-from mitigate.tasks.identity_words import identity_word_notices, identity_words_of, with_identity_words
 from mitigate.tasks.label import label_statements
 from mitigate.tasks.scorers import make_scorer
 from mitigate.triples import Labels
@@ -191,9 +193,9 @@ def test_a_scorer_against_one_group_is_found_and_named_in_notices_and_tables(ter
     assert "90.8 % of the unkind sentences are labelled no prejudice, of those about “short person” 0.0 %" in negatives
     summed = identity_summary(terms)
     assert list(identity_notices(summed.with_columns(beyond=0))) == []
-    lines = printed_identity(terms, summed).splitlines()
+    lines = format_identity(terms, summed).splitlines()
     assert len(lines) == 1 + 2 * 2
-    assert lines[1].startswith("regard        false positives      6.1")
+    assert lines[1].split()[:4] == ["regard", "false", "positives", "6.1"]
     assert "short person 100.0, " in lines[1]
     table = measured_identity(summed, {"sentiment": "vader"})
     assert table["scorer", "part", "error"].rows() == [

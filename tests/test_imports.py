@@ -2,6 +2,7 @@
 __main__ > recipes > serve > stages, store, tracking > models > outside; the base layer imports only itself."""
 
 import ast
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -11,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 RECORDS = {"runs.store", "runs.label_cache", "runs.status", "tracking.record", "tracking.dashboards"}
-BASE = {"words", "runs", "tracking", "data_tables", "errors", "learnt", "metrics", "settings", "triples"} | {
+BASE = {"words", "runs", "tracking", "package_data", "errors", "training_checks", "metrics", "settings", "triples"} | {
     "result_settings"
 }
 """The base layer; of its folders, RECORDS are a layer above."""
@@ -125,7 +126,7 @@ def test_imports_make_no_circle() -> None:
 
 SHARED = {
     *("scorer_accuracy", "instantiate", "comparing", "drop_rules", "job", "loading", "sweep_notes", "rated_scorers"),
-    *("replacing", "reporting", "scorers", "model_spec", "targets"),
+    *("before_download", "replacing", "reporting", "scorers", "model_spec", "targets"),
 }
 """Modules of recipes/ that recipes share; the others are recipes, or callbacks of a sweep."""
 
@@ -141,6 +142,11 @@ def test_no_recipe_imports_another() -> None:
     for path in (ROOT / "mitigate" / "recipes").rglob("*.py"):
         mine = recipe_of(".".join(path.relative_to(ROOT).with_suffix("").parts))
         assert {recipe for name in imported(path) if (recipe := recipe_of(name))} <= {mine}, path
+
+
+def test_no_recipe_reads_the_configuration_after_its_plan() -> None:
+    sources = [path for path in (ROOT / "mitigate" / "recipes").rglob("*.py") if path.name != "job.py"]
+    assert [path for path in sources if re.search(r"\b(job|plan)\.config\b", path.read_text(encoding="utf-8"))] == []
 
 
 BROKEN = {

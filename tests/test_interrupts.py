@@ -153,7 +153,7 @@ def test_an_error_in_the_place_of_the_interrupt(
         signal.signal(signal.SIGINT, before)
     assert ended.value.code == 130
     said = capsys.readouterr().err
-    assert said.startswith("mitigate: stopped.")
+    assert said.startswith("mitigate: Interrupted.")
     assert "Traceback" not in said
 
 

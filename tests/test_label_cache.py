@@ -128,7 +128,7 @@ def test_labels_of_a_read_only_place_are_used(read_only: Path, capsys: pytest.Ca
     assert file.read_bytes() == content
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert f"labels cannot be kept in {file.parent} (Is a directory): those that are there are used" in said
+    assert f"labels cannot be stored in {file.parent} (Is a directory): stored labels are used" in said
     assert "choose another place with paths.cache=DIR" in said
     file.write_bytes(b"no database")
     assert use(file.parent) == 0  # damage costs the labels, no more
@@ -157,7 +157,7 @@ def test_a_full_place_keeps_what_it_has(file: Path, capsys: pytest.CaptureFixtur
     cache.put(SCORER, many, Labels(np.ones(3000, np.int8), np.ones(3000, np.float32)))
     assert cache.get(SCORER, many + TEXTS)[0].all()
     assert LabelStore(file.parent).get(SCORER, many + TEXTS)[0].sum() == 300
-    assert capsys.readouterr().err.count("labels cannot be kept in") == 1
+    assert capsys.readouterr().err.count("labels cannot be stored in") == 1
 
 
 def test_a_text_with_a_zero_byte_is_not_the_text_before_it(tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_a_text_with_a_zero_byte_is_not_the_text_before_it(tmp_path: Path) -> No
 
 
 def test_more_texts_than_sqlite_takes_at_once_are_looked_up(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(label_cache, "ASKED", 100)
+    monkeypatch.setattr(label_cache, "MOST_CHARACTERS", 100)
     with closing(sqlite3.connect(file)) as database:
         database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 2000)  # bytes; all texts together have more
         found = label_cache._rows(database, [*TEXTS, "x" * 200])

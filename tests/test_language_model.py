@@ -236,7 +236,7 @@ def test_a_chat_template_asks_and_the_answer_begins_with_the_text(tmp_path: Path
 def test_a_chat_needs_a_template_that_works(tmp_path: Path) -> None:
     opened, folder = partial(LanguageModel.load, prompt="chat"), save_chat_llama(tmp_path / "b", TEXTS)
     without = save_llama(tmp_path / "a", TEXTS)
-    refuses(ValueError, "no chat template .* say model.prompt=phrase", opened, without)
+    refuses(ValueError, "no chat template .* set model.prompt=phrase", opened, without)
     (folder / "chat_template.jinja").write_text("{{ raise_exception('no user') }}")
     refuses(ValueError, r"the chat template in .* fails \(no user\); correct it", opened, folder)
 
@@ -292,7 +292,7 @@ def test_faults_are_named(tmp_path: Path) -> None:
     for refused, message in (
         (
             partial(locate, str(bart), seq2seq=False),
-            "is a sequence-to-sequence model, not a causal language model; say",
+            "is a sequence-to-sequence model, not a causal language model; set",
         ),
         (
             partial(locate, str(llama), seq2seq=True),

@@ -14,10 +14,10 @@ import pytest
 from command import ROOT, SMALL, here
 from compared_runs import make_run, seal
 
-from mitigate import learnt
+from mitigate import training_checks
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes import reporting
-from mitigate.report import brief, card, page, stories, stories_card
+from mitigate.report import brief, card, page, stories
 from mitigate.runs.finished import open_run
 from mitigate.serve.results import summary
 from mitigate.tasks.generators.lift import GENERATOR, lift_figures
@@ -109,9 +109,11 @@ def bold(text: str) -> str:
     return re.findall(r"^\*\*(.*)\*\*$", text, flags=re.MULTILINE)[0]
 
 
-@pytest.mark.parametrize("check", learnt.checks(), ids=lambda check: check.name)
-def test_a_bound_separates_what_passes_from_what_does_not(check: learnt.Check, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(learnt, "DERIVED", {})  # of which the figures are made is tested below
+@pytest.mark.parametrize("check", training_checks.checks(), ids=lambda check: check.name)
+def test_a_bound_separates_what_passes_from_what_does_not(
+    check: training_checks.Check, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training_checks, "DERIVED", {})  # of which the figures are made is tested below
     side = 1 if check.better == "up" else -1
     inside, outside = check.bound + side * 0.5, check.bound - side * 0.5
     ends = {check.figure: 3.0} if check.end else {}
@@ -125,24 +127,27 @@ def test_a_bound_separates_what_passes_from_what_does_not(check: learnt.Check, m
 
 
 def test_derived_figures() -> None:
-    assert learnt.DERIVED["distinct_lists"]({"distinct_tails": 20.0, "targets": 40}) == 8
-    assert learnt.DERIVED["distinct_lists"]({"distinct_tails": 100.0, "targets": 1}) is None
-    assert learnt.faults({"stories": 1, "stories/untold": 15}) == ["no whole sentence in 94 % of the stories"]
-    assert learnt.DERIVED["naming_target_alone"]({"naming_target": 3.0, "sentiment/p_D_O-": 0.2}) == 3
-    assert learnt.DERIVED["naming_target_alone"]({"naming_target": 3.0, "sentiment/p_D_O-": 0.01}) is None
-    assert learnt.DERIVED["sentences"]({"statements": 7}) is None  # of a run, whose statements are no stories
+    assert training_checks.DERIVED["distinct_lists"]({"distinct_tails": 20.0, "targets": 40}) == 8
+    assert training_checks.DERIVED["distinct_lists"]({"distinct_tails": 100.0, "targets": 1}) is None
+    assert training_checks.faults({"stories": 1, "stories/untold": 15}) == ["no whole sentence in 94 % of the stories"]
+    assert training_checks.DERIVED["naming_target_alone"]({"naming_target": 3.0, "sentiment/p_D_O-": 0.2}) == 3
+    assert training_checks.DERIVED["naming_target_alone"]({"naming_target": 3.0, "sentiment/p_D_O-": 0.01}) is None
+    assert training_checks.DERIVED["sentences"]({"statements": 7}) is None  # of a run, whose statements are no stories
 
 
 def test_three_reasons_at_most() -> None:
     wrong = {"training/steps": 1, "training/passes": 0.01, "shared_tails": 94.0, "empty_tails": 10.0}
     wrong |= {"untrained_relations": 97.0}
     first = "1 training step, the same tails for 94 % of targets, 10 % of the tails empty"
-    assert learnt.no_conclusion({"": [wrong]}) == f"No conclusion: {first} and 2 more."
-    assert learnt.no_conclusion({"“a”": [{}, wrong]}) == f"No conclusion: “a” (1 of 2 runs) with {first} and 2 more."
+    assert training_checks.no_conclusion({"": [wrong]}) == f"No conclusion: {first} and 2 more."
+    assert (
+        training_checks.no_conclusion({"“a”": [{}, wrong]})
+        == f"No conclusion: “a” (1 of 2 runs) with {first} and 2 more."
+    )
 
 
 def test_a_swap_lift_without_an_interval_shows_nothing() -> None:
-    assert learnt.faults({"quality/swap_lift/all": 30.0}) == [
+    assert training_checks.faults({"quality/swap_lift/all": 30.0}) == [
         "a swap lift of 30.0 points that is not shown to be above 1"
     ]
 
@@ -286,7 +291,7 @@ def test_the_card_of_a_story_generator_begins_with_the_sentence() -> None:
     data = {"licence": None, "source": "mine", "demonstration": False}
     metrics = {"statements": 2, "stories": 2, "targets": 2}
     about = {"data": data, "base": "base", "policy": "none", "ledger": ledger, "metrics": metrics}
-    text = stories_card.render("run", "command", verdict="No conclusion.", needs={}, base_licence=None, **about)
+    text = stories.render_card("run", "command", verdict="No conclusion.", needs={}, base_licence=None, **about)
     assert bold(text) == "No conclusion."
 
 

@@ -17,7 +17,7 @@ from mitigate.runs.store import PartFolder, Run
 from mitigate.tasks.generators.base_model import cut_notices
 from mitigate.tasks.generators.saved import open_generator
 from mitigate.tasks.policies.filtered import loss_notices, untrained
-from mitigate.tasks.run import untrained_notices
+from mitigate.tasks.run_metrics import untrained_notices
 from mitigate.tasks.statements import LONG, long_texts
 
 LONG_TARGETS = ["a b c d e f g h i j k", "a b c d e f g h i j l"]  # eleven letters, each a token
@@ -138,7 +138,7 @@ def test_texts_that_are_longer_than_scorers_are_made_for(
     found = long_texts(pl.Series(texts, dtype=pl.String))
     assert bool(found) == bool(says)
     assert "".join(found).startswith(says)
-    labels_recipe.notices_of(pl.DataFrame({"masked": pl.Series(texts, dtype=pl.String)}))
+    labels_recipe.say_label_notes(pl.DataFrame({"masked": pl.Series(texts, dtype=pl.String)}))
     assert (says in capsys.readouterr().out) == True or not says  # noqa: E712
 
 

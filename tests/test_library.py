@@ -127,7 +127,10 @@ def test_the_examples_of_the_documentation_run(folder: Path) -> None:
 
 def test_code_shown_in_the_documentation_is_that_of_the_examples() -> None:
     text = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
-    (scorer,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    resource, scorer, _ = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert resource == (EXAMPLES / "own" / "pairs.py").read_text(encoding="utf-8")
+    (data,) = re.findall(r"```yaml\n(# Lines.*?)```", text, re.DOTALL)
+    assert data == (EXAMPLES / "own" / "data" / "pairs.yaml").read_text(encoding="utf-8")
     assert scorer in (EXAMPLES / "own" / "study.py").read_text(encoding="utf-8")
     (named,) = re.findall(r"```yaml\n(defaults:.*?)```", text, re.DOTALL)
     assert named in (EXAMPLES / "own" / "score" / "study.yaml").read_text(encoding="utf-8")
@@ -286,7 +289,7 @@ def test_a_generator_is_trained_and_probed_of_plain_arguments(tmp_path: Path) ->
     synonyms = ledger.with_columns(relation=pl.lit("Synonym"))
     with pytest.raises(MitigateError, match="cannot be trained on the relations Synonym; leave their triples out"):
         mitigate.train_generator(synonyms, start, settings, model=tmp_path / "none")
-    with pytest.raises(MitigateError, match="is no folder, is not in the hub's cache"):
+    with pytest.raises(MitigateError, match="is not a folder, is not in the hub's cache"):
         mitigate.open_generator("no/such-model")
 
 

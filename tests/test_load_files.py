@@ -11,11 +11,11 @@ import pytest
 
 from mitigate.errors import MitigateError
 from mitigate.load import files, harms, sample
+from mitigate.load.conceptnet_format import read_triples
 from mitigate.load.lines import read_lines
 from mitigate.load.ratings import _table as read_ratings
 from mitigate.load.stream import text_blocks
 from mitigate.load.table import open_table
-from mitigate.load.triples_file import read_triples
 from mitigate.triples import TRIPLES
 from mitigate.words.relations import comet_relations
 from mitigate.words.targets import targets
@@ -38,14 +38,14 @@ def unlabelled(path: Path, on_bad_line: str = "error") -> Any:
 
 
 def test_three_and_four_columns_of_training_triples_and_labels_of_others(write: Write) -> None:
-    triples = unlabelled(write("IsA\tdog\tanimal\nUsedFor\tpen\twrite letter\t2.58\n")).triples
+    triples = unlabelled(write("IsA\tdog\tanimal\nUsedFor\tpen\twrite letter\t2.58\n")).rows
     assert dict(triples.schema) == TRIPLES
     assert triples.rows() == [
         (1, "train", "dog", "IsA", "animal", True),
         (2, "train", "pen", "UsedFor", "write letter", True),
     ]
     path = write("IsA\tdog\tanimal\t1\nIsA\tdog\tletter\t0\n")
-    assert read_triples(path, "dev", labelled=True).triples["valid"].to_list() == [True, False]
+    assert read_triples(path, "dev", labelled=True).rows["valid"].to_list() == [True, False]
     with pytest.raises(MitigateError, match="label '0.7', expected 0 or 1"):
         read_triples(write("IsA\tdog\tanimal\t0.7\n"), "dev", labelled=True)
     with pytest.raises(MitigateError, match="data.on_bad_line='drop'; allowed: error, skip"):
@@ -55,14 +55,14 @@ def test_three_and_four_columns_of_training_triples_and_labels_of_others(write: 
 def test_marks_line_ends_and_gzip_are_accepted_unless_broken(write: Write, tmp_path: Path) -> None:
     path = write(b"\xef\xbb\xbfIsA\tdog\tanimal\r\nIsA\tcat\tanimal\r\n")
     loaded = unlabelled(path)
-    assert loaded.triples.select("relation", "tail").rows() == [("IsA", "animal")] * 2
+    assert loaded.rows.select("relation", "tail").rows() == [("IsA", "animal")] * 2
     assert [notice.removeprefix(f"{path}: ") for notice in loaded.notices] == [
         "byte order mark at the start, ignored",
         "2 lines with Windows line ends (CRLF), accepted",
     ]
     path = tmp_path / "some.txt.gz"
     path.write_bytes(gzip.compress(b"IsA\tdog\tanimal\n"))
-    assert unlabelled(path).triples.height == 1
+    assert unlabelled(path).rows.height == 1
     path.write_bytes(gzip.compress(b"IsA\tdog\tanimal\n" * 1000)[:30])
     with pytest.raises(MitigateError, match="some.txt.gz cannot be read"):
         unlabelled(path)
@@ -87,11 +87,10 @@ def test_a_bad_line_is_an_error_or_left_out(write: Write, load: Callable, good: 
     with pytest.raises(MitigateError) as error:
         load(path)
     assert str(error.value) == (
-        f"1 bad line:\n  {path}:2: {fault}\nMend the file, or leave such lines out with data.on_bad_line=skip."
+        f"1 bad line:\n  {path}:2: {fault}\nCorrect the file, or leave such lines out with data.on_bad_line=skip."
     )
     loaded = load(path, on_bad_line="skip")
-    rows = loaded.triples if load is unlabelled else loaded.statements
-    assert rows["head" if load is unlabelled else "statement"].to_list() == [good.split("\t")[1].strip()]
+    assert loaded.rows["head" if load is unlabelled else "statement"].to_list() == [good.split("\t")[1].strip()]
     assert loaded.notices == [f"1 bad line left out: {path}:2: {fault}"]
 
 
@@ -100,10 +99,10 @@ def test_many_bad_lines_are_counted_and_repeats_leave_training_triples(write: Wr
         unlabelled(write("nothing\n" * 8))
     path = write("IsA\tdog\tanimal\nIsA\tcat\tanimal\nIsA\tdog\tanimal\n")
     loaded = unlabelled(path)
-    assert loaded.triples["row"].to_list() == [1, 2]
+    assert loaded.rows["row"].to_list() == [1, 2]
     assert loaded.notices == [f"1 repeated triple left out: {path}:3 repeats line 1"]
-    assert read_triples(write("IsA\tdog\tanimal\t1\n" * 2), "test", labelled=True).triples.height == 2
-    assert files.load(write("nurse\tcares\n" * 3)).statements.height == 3
+    assert read_triples(write("IsA\tdog\tanimal\t1\n" * 2), "test", labelled=True).rows.height == 2
+    assert files.load(write("nurse\tcares\n" * 3)).rows.height == 3
 
 
 @pytest.mark.parametrize(
@@ -111,7 +110,7 @@ def test_many_bad_lines_are_counted_and_repeats_leave_training_triples(write: Wr
     [
         (unlabelled, "", "mine.tsv is empty; expected lines"),
         (unlabelled, "\n \n", "mine.tsv is empty; expected lines"),
-        (unlabelled, None, "there is no file .*mine.tsv"),
+        (unlabelled, None, "no such file: .*mine.tsv"),
         (files.load, "\n", "mine.tsv is empty"),
         (files.load, "target\tstatement\n", "mine.tsv has no statements; expected lines 'target<TAB>statement'"),
     ],
@@ -124,7 +123,7 @@ def test_a_file_without_rows_is_an_error(tmp_path: Path, write: Write, load, con
 
 def test_statements_stay_as_written_and_targets_are_made_plain(write: Write) -> None:
     loaded = files.load(write("Prosecuting_Attorney\tA lawyer  won.\nnurse\tNurses\u2028care.\ngamer\tIt's fun\n"))
-    assert loaded.statements.rows() == [
+    assert loaded.rows.rows() == [
         (1, "prosecuting attorney", "own", "A lawyer  won."),
         (2, "nurse", "profession", "Nurses\u2028care."),
         (3, "gamer", "own", "It's fun"),
@@ -136,7 +135,7 @@ def test_statements_stay_as_written_and_targets_are_made_plain(write: Write) -> 
 
 @pytest.mark.parametrize("header", ["target\tstatement\n", "Target\tStatement\r\n", "\ufefftarget\tstatement\n"])
 def test_a_header_is_no_statement(write: Write, header: str) -> None:
-    assert files.load(write(header + "nurse\tNurses care.\n")).statements["row"].to_list() == [2]
+    assert files.load(write(header + "nurse\tNurses care.\n")).rows["row"].to_list() == [2]
 
 
 def test_columns_are_named_by_the_first_line_or_by_the_user_and_each_once(write: Write) -> None:
@@ -144,13 +143,13 @@ def test_columns_are_named_by_the_first_line_or_by_the_user_and_each_once(write:
     with pytest.raises(MitigateError, match="has 2 columns called statement, and one is to be read; give the others"):
         files.load(path)
     others = write("target\tstatement\tnote\tnote\nnurse\tcares\t\t\n")  # which are not read
-    assert files.load(others).statements["statement"].to_list() == ["cares"]
+    assert files.load(others).rows["statement"].to_list() == ["cares"]
     headed = files.load(write("Statement\tNote\tTarget\tMine\ncares\tx\tnurse\t-1\n"), label_column="mine")
-    assert headed.statements.rows() == [(2, "nurse", "profession", "cares", -1)]
-    assert headed.statements.columns[-1] == "mine"
+    assert headed.rows.rows() == [(2, "nurse", "profession", "cares", -1)]
+    assert headed.rows.columns[-1] == "mine"
     order = ["target", "regard", "statement"]
     named = files.load(write("nurse\t2\tcares\n"), columns=order, label_column="Regard")
-    assert named.statements["regard"].to_list() == [2]
+    assert named.rows["regard"].to_list() == [2]
     path = write("nurse\tcares\n")
     with pytest.raises(MitigateError, match="has no column mine, but target, statement; name its columns in a first"):
         files.load(path, label_column="mine")
@@ -164,7 +163,7 @@ def test_a_label_outside_the_four_is_named(write: Write) -> None:
         files.load(path, label_column="mine")
     assert f"{path}:2: mine '3'; allowed: -1, 0, 1, 2 (prejudice, neutral, favouritism, other)" in str(error.value)
     assert f"{path}:3: mine ''; allowed" in str(error.value)
-    assert files.load(path, "skip", label_column="mine").statements.height == 1
+    assert files.load(path, "skip", label_column="mine").rows.height == 1
 
 
 def placed(root: Path, name: str, content: bytes) -> Path:
@@ -181,7 +180,7 @@ def test_released_triples_lose_underscores_and_those_without_a_phrase_are_counte
     )
     placed(tmp_path, harms.CONCEPTNET, lines)
     loaded = harms.conceptnet(str(tmp_path))
-    assert loaded.triples.select("row", "head", "relation", "tail").rows() == [
+    assert loaded.rows.select("row", "head", "relation", "tail").rows() == [
         (1, "court house", "AtLocation", "italy"),
         (4, "nurse", "IsA", "person"),
         (5, "nurse", "IsA", "person"),  # repeats count, as in the paper
@@ -200,12 +199,12 @@ def test_a_bad_line_of_released_triples_is_named_or_left_out(tmp_path: Path, lin
     path = placed(tmp_path, harms.CONCEPTNET, b"nurse IsA person\n" + line)
     with pytest.raises(MitigateError, match=f"{path}:2: {message}"):
         harms.conceptnet(str(tmp_path))
-    assert harms.conceptnet(str(tmp_path), "skip").triples.height == 1
+    assert harms.conceptnet(str(tmp_path), "skip").rows.height == 1
 
 
 def test_released_labels_have_no_header(tmp_path: Path) -> None:
     placed(tmp_path, harms.REGARD, b"african_american\t-1\tthis person is late\nnurse\t2\tthis person is a person\n")
-    statements = harms.conceptnet_regard(str(tmp_path)).statements
+    statements = harms.conceptnet_regard(str(tmp_path)).rows
     assert statements.select("target", "regard").rows() == [("african american", -1), ("nurse", 2)]
 
 
@@ -216,12 +215,12 @@ def test_the_place_of_a_released_file_is_named(tmp_path: Path, monkeypatch: pyte
         harms.genericskb(str(tmp_path))
     placed(tmp_path, harms.GENERICSKB, b"Italy\titaly is warm\n")
     monkeypatch.setenv("MITIGATE_DATA", str(tmp_path))
-    assert harms.genericskb().statements["target"].to_list() == ["italy"]
+    assert harms.genericskb().rows["target"].to_list() == ["italy"]
 
 
 def test_the_sample_has_its_splits_relations_and_targets() -> None:
     loaded = sample.load()
-    triples = loaded.triples
+    triples = loaded.rows
     assert loaded.notices == []
     assert Counter(triples["split"]) == {"train": 5838, "dev": 300, "dev2": 300, "test": 600}
     assert triples.select("relation", "head", "tail").is_unique().all()
@@ -253,7 +252,7 @@ def test_a_file_that_may_not_be_read_is_not_called_damaged(read, tmp_path, monke
     with pytest.raises(MitigateError) as caught:
         read(tmp_path / "data.parquet")
     assert str(caught.value) == (
-        f"{tmp_path}/data.parquet is there and may not be read (permission denied); have its owner allow it: "
+        f"{tmp_path}/data.parquet cannot be read (permission denied); have its owner allow it: "
         f"chmod +r {tmp_path}/data.parquet"
     )
 

@@ -17,8 +17,8 @@ from mitigate.load import any_triples, assertions, atomic, generations, generics
 from mitigate.load.relations_file import read_relations
 from mitigate.probe.tails import GivenTails
 from mitigate.score.vader import Vader
+from mitigate.tasks.phrase_effects import carriers, not_neutral
 from mitigate.tasks.tails import open_tails
-from mitigate.tasks.template import carriers, not_neutral
 from mitigate.verbalise import verbalise
 from mitigate.words.relations import Relation
 
@@ -161,7 +161,7 @@ def test_bad_triples_are_named(written, name: str, lines: str, fault: str) -> No
         ("some.csv", {"split": "part"}, "has no column head, relation, tail, part; its first line is subject | pred |"),
         ("some.csv", {"splits": "part"}, "from 1; there may be split and valid besides"),
         ("some.doc", None, "has no column head, relation, tail; its first line is subject | pred | object"),
-        ("some.parquet", None, "is no Parquet file that can be read"),
+        ("some.parquet", None, "is not a readable Parquet file"),
     ],
 )
 def test_columns_that_a_file_lacks_are_named(written, name: str, columns: dict | None, message: str) -> None:
@@ -221,19 +221,19 @@ def test_a_split_column_is_used_unless_it_is_declined(written, tmp_path: Path) -
     phrases = written("phrases.csv", PHRASES)
     expected = [("Mentors", "train"), ("works_with", "dev"), ("IsA", "dev"), ("IsA", "test")]
     loaded = any_triples.load(written("mine.csv", TRIPLES), relations=phrases)
-    assert loaded.triples.select("relation", "split").rows() == expected
+    assert loaded.rows.select("relation", "split").rows() == expected
     assert [relation.name for relation in loaded.own_relations] == ["Mentors", "works_with"]
     frame = pl.read_csv(tmp_path / "mine.csv")
     frame.write_ndjson(tmp_path / "mine.jsonl")
     frame.rename({"split": "part"}).write_parquet(tmp_path / "mine.parquet")
     for name, columns in (("mine.jsonl", None), ("mine.parquet", {"split": "part"})):
-        rows = any_triples.load(str(tmp_path / name), columns=columns, relations=phrases).triples
+        rows = any_triples.load(str(tmp_path / name), columns=columns, relations=phrases).rows
         assert rows.select("relation", "split").rows() == expected
     unused = any_triples.load(str(tmp_path / "mine.csv"), columns={"split": None}, relations=phrases)
-    assert set(unused.triples["split"]) == {"train"}
+    assert set(unused.rows["split"]) == {"train"}
     path = written("mine.csv", TRIPLES.replace("valid\n", "later\n"))
     with pytest.raises(MitigateError) as error:
-        _ = any_triples.load(path, relations=phrases).triples
+        _ = any_triples.load(path, relations=phrases).rows
     allowed = "train, training, trn, test, tst, dev, valid, validation, val, dev2;"
     assert f"1 bad line:\n  {path}:4: split 'later'; allowed: {allowed}" in str(error.value)
     assert "data.columns={split: null} takes no notice of the column" in str(error.value)
@@ -242,25 +242,25 @@ def test_a_split_column_is_used_unless_it_is_declined(written, tmp_path: Path) -
 def test_labels_are_read_where_a_column_is_named(written) -> None:
     lines = "head,relation,tail,split,ok\na,IsA,b,train,1\na,IsA,c,train,0\na,IsA,d,test,0\na,IsA,e,test,1\n"
     loaded = any_triples.load(written("mine.csv", lines), columns={"valid": "ok"})
-    assert loaded.triples.select("tail", "valid").rows() == [("b", True), ("d", False), ("e", True)]
+    assert loaded.rows.select("tail", "valid").rows() == [("b", True), ("d", False), ("e", True)]
     assert loaded.notices == ["1 row left out: labelled 0 (not valid), which nothing is trained on"]
     with pytest.raises(MitigateError, match=r"mine.csv:2: valid 'yes'; allowed: 1, 1.0, true, 0, 0.0, false"):
-        _ = any_triples.load(written("mine.csv", lines.replace(",1\n", ",yes\n", 1)), columns={"valid": "ok"}).triples
+        _ = any_triples.load(written("mine.csv", lines.replace(",1\n", ",yes\n", 1)), columns={"valid": "ok"}).rows
 
 
 def test_relations_without_a_phrase_are_listed_with_the_file_to_write(written) -> None:
     path = written("mine.csv", TRIPLES)
     with pytest.raises(MitigateError) as error:
-        _ = any_triples.load(path).triples
+        _ = any_triples.load(path).rows
     said = str(error.value)
     assert f"{path}: 2 triples have a relation without a phrase: mentors 1, works_with 1. Write a file such as" in said
     assert "\n  relation,phrase,neutral_phrase\n  mentors,...,...\n  works_with,...,...\n" in said
     assert "data.relations=FILE.csv; or leave such triples out with data.on_bad_line=skip" in said
     assert "Relations with a phrase: AtLocation, CapableOf, " in said
     with pytest.raises(MitigateError, match=r"mentors 1, CapabelOf 1 \(did you mean CapableOf\?\)\. Write"):
-        _ = any_triples.load(written("misspelt.csv", TRIPLES.replace("works_with", "CapabelOf"))).triples
+        _ = any_triples.load(written("misspelt.csv", TRIPLES.replace("works_with", "CapabelOf"))).rows
     kept = any_triples.load(path, "skip")
-    assert kept.triples.height == 2
+    assert kept.rows.height == 2
     assert kept.notices == ["2 triples left out, whose relation has no phrase: mentors 1, works_with 1"]
     with pytest.raises(MitigateError, match="has sentences, which recipe=audit is for; this recipe needs triples"):
         _ = sentences.load(written("mine.txt", "Nurses care.\n")).notices
@@ -290,7 +290,7 @@ def jsonl(path: Path, *records: Any) -> str:
 def test_generations_in_published_forms_are_read(tmp_path: Path) -> None:
     path = jsonl(tmp_path / "some.jsonl", PUBLISHED, KOGITO, "", FACT, ONE, ONE | {"relation": "xMood"})
     resource = generations.load(path)
-    assert resource.triples.select("row", *TRIPLE).rows() == [
+    assert resource.rows.select("row", *TRIPLE).rows() == [
         (1, "personx helps the lawyer", "xReact", "happy"),
         (1, "personx helps the lawyer", "xReact", "kind"),
         (2, "the nurse buys ___", "xNeed", "to find money"),
@@ -303,7 +303,7 @@ def test_generations_in_published_forms_are_read(tmp_path: Path) -> None:
         "1 row left out: the generation is empty",
         "1 triple left out, whose relation has no phrase: xMood 1",
     ]
-    assert generations.load(path, top=1).triples["tail"].to_list() == ["happy", "to find money", "a case", "win"]
+    assert generations.load(path, top=1).rows["tail"].to_list() == ["happy", "to find money", "a case", "win"]
     several = {"head": "lawyer", "relation": "CapableOf", "generations": ["b", "a"]}
     tails = open_tails(Path(jsonl(tmp_path / "tails.jsonl", several)))
     assert isinstance(tails, GivenTails)
@@ -317,20 +317,20 @@ def test_generations_in_published_forms_are_read(tmp_path: Path) -> None:
         ('{"head": "a", "rela', "not JSON (Unterminated string starting at at column 15)"),
         ("[1]", "no object"),
         ('{"head": "a", "generations": ["b"]}', "no 'relation'"),
-        ('{"head": " ", "relation": "IsA", "tail": ["b", true]}', '["b", true] is no text or list of texts'),
-        ('{"head": "a", "relation": "IsA", "generations": [1]}', "[1] is no text or list of texts"),
+        ('{"head": " ", "relation": "IsA", "tail": ["b", true]}', '["b", true] is not a text or a list of texts'),
+        ('{"head": "a", "relation": "IsA", "generations": [1]}', "[1] is not a text or a list of texts"),
         ('{"source": "a IsA [GEN]", "generations": ["b"]}', "no 'head'"),
     ],
 )
 def test_a_damaged_line_of_generations_is_named_with_its_content(tmp_path: Path, line: str, fault: str) -> None:
     path = jsonl(tmp_path / "some.jsonl", ONE, line)
     with pytest.raises(MitigateError) as raised:
-        _ = generations.load(path).triples
+        _ = generations.load(path).rows
     message = str(raised.value)
     assert f"{path}:2: {fault}" in message
     assert f"found {line[:80]!r}, expected {{" in message
-    assert "Mend the file, or leave such lines out with data.on_bad_line=skip." in message
-    assert generations.load(path, "skip").triples.height == 1
+    assert "Correct the file, or leave such lines out with data.on_bad_line=skip." in message
+    assert generations.load(path, "skip").rows.height == 1
 
 
 def test_generations_of_no_file_or_of_something_else(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 from mitigate import __version__
 from mitigate.cli import help as helping
 from mitigate.errors import MitigateError
-from mitigate.recipes.job import command, science
+from mitigate.recipes.job import command, result_settings
 from mitigate.settings import settings
 
 CONF = [ROOT / "conf"]
@@ -111,7 +111,7 @@ def test_an_error_for_users_and_ctrl_c_are_a_message_and_a_bug_is_neither(ending
     )
     status, said = ending(KeyboardInterrupt())
     assert status == 130
-    assert "the same command goes on from there" in said
+    assert "run the same command to resume" in said
     for bug in (ZeroDivisionError(), FileNotFoundError()):
         with pytest.raises(type(bug)):
             ending(bug)
@@ -119,7 +119,7 @@ def test_an_error_for_users_and_ctrl_c_are_a_message_and_a_bug_is_neither(ending
 
 def test_shown_targets_and_folders_decide_nothing_that_a_run_finds() -> None:
     config = {"seed": 1, "recipe": {"name": "mitigate", "run": "x", "shown": ["nurse"]}, "paths": {"outputs": "here"}}
-    assert science(OmegaConf.create(config)) == {"seed": 1, "recipe": {"name": "mitigate"}}
+    assert result_settings(OmegaConf.create(config)) == {"seed": 1, "recipe": {"name": "mitigate"}}
 
 
 @pytest.fixture

@@ -91,7 +91,7 @@ def test_with_a_distance_people_change_differently(monkeypatch):
     found = nudge(model, asked, step=0.5)
     assert (found.mean, found.deviation) == (pytest.approx(by_person.mean(0)), pytest.approx(by_person.std(0)))
     assert found.deviation.min() > 0.01
-    refuses(ValueError, "transe_l2 is no dot product", weights, model, 0, np.array([0]))
+    refuses(ValueError, "transe_l2 is not a dot product", weights, model, 0, np.array([0]))
     model = network("transe_l2")
     whole = nudge(model, ASKED)
     monkeypatch.setattr("mitigate.probe.kge.PEOPLE", 4)

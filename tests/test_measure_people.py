@@ -14,9 +14,15 @@ from mitigate.measure.agreement import (
     vote_counts,
 )
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.correction import Accuracy, corrected_share, share_error, standard_error
+from mitigate.measure.misclassification import Accuracy, corrected_share, share_error, standard_error
 from mitigate.metrics import find
-from mitigate.tasks.crowd.accuracy import FEWEST, alike, corrected_figures, known_accuracy, probable_figures
+from mitigate.tasks.crowd.accuracy import (
+    FEWEST,
+    corrected_figures,
+    known_accuracy,
+    of_rated_relations,
+    probable_figures,
+)
 
 # Fleiss' own example (1971): 10 subjects, 14 raters, 5 classes
 FLEISS = np.array(
@@ -152,7 +158,7 @@ def test_a_run_s_share_is_corrected_where_accuracy_is_known() -> None:
     assert "crowd/polarised_corrected/origin" not in found
     assert corrected_figures({}, known, {}) == {}
     relations = pl.DataFrame({"relation": ["IsA", "CapableOf", "Causes", "UsedFor"]})
-    assert alike(relations)["relation"].to_list() == ["CapableOf", "Causes"]
+    assert of_rated_relations(relations)["relation"].to_list() == ["CapableOf", "Causes"]
 
 
 def test_a_share_by_probabilities_is_of_calibrated_scorers_and_rated_relations() -> None:

@@ -16,10 +16,9 @@ from comparison_example import example_comparison
 
 from mitigate import metrics
 from mitigate.errors import MitigateError
-from mitigate.measure import harms, resource
+from mitigate.measure import audit_figures, harms
 from mitigate.metrics import Key, better, find, harm_key, metric, parse, quality_key, table, title
-from mitigate.report.findings import findings
-from mitigate.report.headline import of_run
+from mitigate.report.brief import findings, quality_sentences
 from mitigate.triples import TEMPLATES
 
 ROOT = Path(__file__).parents[1]
@@ -82,7 +81,7 @@ def test_a_further_scorer_has_all_metrics_by_rule_and_the_papers_their_names() -
         {"target": ["she", "he"], "category": "gender", "statements": [2, 4]}
         | {"prejudice": [50.0, 0.0], "favouritism": [0.0, 25.0], "neutral": [50.0, 75.0]}
     )
-    ours, papers = (resource.figures(tabled, name) for name in ("ngram", "sentiment"))
+    ours, papers = (audit_figures.figures(tabled, name) for name in ("ngram", "sentiment"))
     assert list(ours.values()) == list(papers.values())
     assert {(parse(key).metric.statistic, parse(key).metric.share) for key in ours} == {
         (parse(key).metric.statistic, parse(key).metric.share) for key in papers
@@ -176,7 +175,7 @@ def test_keys_of_papers_figures_the_configuration_and_made_up_runs_are_metrics(t
 
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-DEFINED = {"`crowd`": "\n`crowd` is a scorer", "swap lift": " *Swap lift* is", "perplexity": "\n*Perplexity* is"}
+DEFINED = {"`crowd`": "\n`crowd` is a classifier", "swap lift": " *Swap lift*: ", "perplexity": " *Perplexity*: "}
 
 
 def test_readme_defines_each_measure_that_it_shows_results_of() -> None:
@@ -241,10 +240,10 @@ def test_a_page_begins_with_quality_and_with_its_absence() -> None:
     )
     assert third.startswith("On average, 60.0 % of the statements")
     assert findings({"NSM": 60.0})[0].startswith("On average")
-    first, second = of_run(RUN | {"quality/swap_lift/all": 0.0, "quality/swap_lift/all_low": -0.4})
+    first, second = quality_sentences(RUN | {"quality/swap_lift/all": 0.0, "quality/swap_lift/all_low": -0.4})
     assert first.endswith(
         "0.0 percentage points [−0.4, 16.3], not shown to be better than without any knowledge of the head (0)."
     )
     assert second.endswith("What a generator without quality says shows nothing about harm.")
-    first, _ = of_run(RUN | {"quality/swap_lift/all_low": -3.0, "quality/swap_lift/all_high": -1.0})
+    first, _ = quality_sentences(RUN | {"quality/swap_lift/all_low": -3.0, "quality/swap_lift/all_high": -1.0})
     assert first.endswith("worse than without any knowledge of the head (0).")

@@ -109,7 +109,7 @@ LLAMA = ["model=hf", "model.base=LLAMA"]
             "trainer.vocabulary=tails (allowed: auto or all), trainer.compile=true (allowed: auto or false): only the",
         ),
         ([*LLAMA, "trainer=fsdp"], "trainer.strategy=fsdp (allowed: auto or ddp): only"),
-        ([*LLAMA, "policy=erase"], "policy=erase changes what the project's own decoder generates, and this model is"),
+        ([*LLAMA, "policy=erase"], "policy=erase works on the project's own decoder alone, and this model is"),
         (
             ["model=seq2seq", "model.base=.", "model.prompt=tail"],
             "unknown model.prompt 'tail'; allowed: phrase, chat, gen",
@@ -117,7 +117,7 @@ LLAMA = ["model=hf", "model.base=LLAMA"]
         ([*LLAMA, "policy=both", "train=false"], "policy=both filters what a model is trained on, and this one is not"),
         (
             ["model=comet_original", "model.base=.", "model.init=nowhere.pickle"],
-            "nowhere.pickle is no checkpoint: there is no such file; give the path of the original COMeT's",
+            "nowhere.pickle is no checkpoint: no such file; give the path of the original COMeT's",
         ),
         (["model=comet_original", "model.base=."], "model.init must be given: model.init=..."),
         (["model=comet_gpt1", "model.base=COMET", *AS_IT_IS], "trained with model.relation=words; give that, or null"),

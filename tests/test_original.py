@@ -134,7 +134,7 @@ def test_a_checkpoint_that_is_not_there(folder: Path) -> None:
     assert locate(write(folder), str(folder)) == folder
     with pytest.raises(
         FileNotFoundError,
-        match=r"nowhere.pickle is no checkpoint: there is no such file; give the path of the original",
+        match=r"nowhere.pickle is no checkpoint: no such file; give the path of the original",
     ):
         locate("nowhere.pickle", str(folder))
     with pytest.raises(FileNotFoundError, match="is no checkpoint: it is a folder; give the path of the original"):

@@ -11,7 +11,7 @@ import torch
 from command import ROOT, here
 from safetensors.torch import save_file
 
-from mitigate.cli import threads
+from mitigate import __main__ as program
 from mitigate.cli.output import say
 from mitigate.errors import MitigateError
 from mitigate.runs.progress import Step, listening, notice
@@ -72,7 +72,7 @@ def test_an_output_on_a_full_disk_ends_the_showing_and_not_the_work(tmp_path: Pa
         _, faults = process.communicate()
     assert process.returncode == 0
     assert faults == (
-        "mitigate: standard output cannot be written to (No space left on device); nothing more is shown there\n"
+        "mitigate: cannot write to standard output (No space left on device); nothing more is shown there\n"
     )
     assert len(list(tmp_path.glob("outputs/*/manifest.json"))) == 1
 
@@ -80,7 +80,7 @@ def test_an_output_on_a_full_disk_ends_the_showing_and_not_the_work(tmp_path: Pa
 def test_a_full_disk_where_nobody_expects_it_is_one_sentence(monkeypatch, capsys) -> None:
     assert refused(monkeypatch, OSError(28, "No space left on device", "outputs/page.html")) == 2
     assert capsys.readouterr().err.splitlines()[-1] == (
-        "mitigate: outputs/page.html: No space left on device; free space, or choose other places with "
+        "mitigate: outputs/page.html: No space left on device; free space, or choose other folders with "
         "paths.outputs=DIR and paths.cache=DIR"
     )
 
@@ -143,32 +143,32 @@ def test_the_innermost_listener_that_shows_notices_does_so_else_standard_error(c
     assert capsys.readouterr() == ("", "one\ntwo\n")
 
 
-@pytest.mark.parametrize(("load", "wanted"), [(0.0, threads.QUIET), (0.9, threads.BUSY)])
+@pytest.mark.parametrize(("load", "wanted"), [(0.0, program.QUIET), (0.9, program.BUSY)])
 def test_threads_wait_shorter_where_cores_are_in_use_unless_the_user_has_set_it(load, wanted, monkeypatch) -> None:
-    monkeypatch.setattr(threads, "load", lambda: load)
-    for chosen in (None, *threads.CHOSEN_BY):
-        for name in threads.CHOSEN_BY:
+    monkeypatch.setattr(program, "load", lambda: load)
+    for chosen in (None, *program.CHOSEN_BY):
+        for name in program.CHOSEN_BY:
             monkeypatch.setenv(name, "7")  # so that it is as before when the test is over
             if name != chosen:
                 monkeypatch.delenv(name)
-        threads.set_waiting()
-        found = {name: os.environ[name] for name in {*wanted, *threads.CHOSEN_BY} if name in os.environ}
+        program.set_waiting()
+        found = {name: os.environ[name] for name in {*wanted, *program.CHOSEN_BY} if name in os.environ}
         assert found == ({chosen: "7"} if chosen else wanted)
 
 
 def test_the_command_sets_the_waiting_of_threads_by_the_load_of_a_core_before_torch_is_loaded(monkeypatch) -> None:
     monkeypatch.setattr(os, "getloadavg", lambda: (3.0, 0.0, 0.0))
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    assert threads.load() == 1.5
+    assert program.load() == 1.5
     monkeypatch.delattr(os, "getloadavg")
-    assert threads.load() == 0.0
+    assert program.load() == 0.0
     code = """
 import os, sys
 import mitigate.__main__ as program
 program._main = lambda: print("torch" in sys.modules, os.environ["GOMP_SPINCOUNT"])
 program.cli()
 """
-    clean = {name: value for name, value in os.environ.items() if name not in threads.CHOSEN_BY}
+    clean = {name: value for name, value in os.environ.items() if name not in program.CHOSEN_BY}
     said = subprocess.run([sys.executable, "-c", code], env=clean, capture_output=True, text=True, check=True).stdout
     assert said.split()[0] == "False"
-    assert said.split()[1] in {found["GOMP_SPINCOUNT"] for found in (threads.QUIET, threads.BUSY)}
+    assert said.split()[1] in {found["GOMP_SPINCOUNT"] for found in (program.QUIET, program.BUSY)}

@@ -1,5 +1,6 @@
 """The example of docs/examples/own: a scorer and policies of one's own, by a folder that --config-dir names."""
 
+import importlib
 import json
 import os
 import re
@@ -138,7 +139,7 @@ BASE = "defaults: [none, _self_]\n"
         ("both", BASE, "both.yaml is not read, since the project has"),
         ("mine", "name: mine", "begin its file with `defaults: [none, _self_]`"),
         ("mine", "a: b: c", "mapping values are not allowed here"),
-        ("mine", "defaults: [non, _self_]", "policy/mine.yaml builds on policy/non, which is not there"),
+        ("mine", "defaults: [non, _self_]", "policy/mine.yaml builds on policy/non, which does not exist"),
         (
             *("mine", f"{BASE}_target_: own_study.Policy\nname: mine"),
             "policy._target_=own_study.Policy cannot be imported (ModuleNotFoundError: No module named 'own_study')",
@@ -171,14 +172,14 @@ class Given(Policy):
 @pytest.mark.parametrize(
     ("returns", "message"),
     [
-        (None, "Given.act returned NoneType, no table; it returns the rows that it is given, in their order, with"),
+        (None, "Given.act returned NoneType, no table; it must return its rows in their order, with"),
         (lambda rows: rows.drop("weight"), "returned no column weight"),
         (lambda rows: rows.head(1), "returned 1 rows, of 3, or in another order"),
         (lambda rows: rows.reverse(), "returned 3 rows, of 3, or in another order"),
-        (lambda rows: rows.with_columns(weight=-1.0), "returned a weight that is no number of 0 or more"),
-        (lambda rows: rows.with_columns(weight=float("nan")), "returned a weight that is no number of 0 or more"),
+        (lambda rows: rows.with_columns(weight=-1.0), "returned a weight that is not a number of 0 or more"),
+        (lambda rows: rows.with_columns(weight=float("nan")), "returned a weight that is not a number of 0 or more"),
         (lambda rows: rows.with_columns(weight=pl.lit(None, pl.Float64)), "a weight or a reason that is missing"),
-        (lambda rows: rows.with_columns(reason=1), "or a reason that is no text"),
+        (lambda rows: rows.with_columns(reason=1), "or a reason that is not a text"),
     ],
 )
 def test_what_a_class_of_ones_own_returns_is_checked(returns: object, message: str) -> None:
@@ -192,3 +193,16 @@ def test_a_class_of_ones_own_acts_on_the_splits_that_the_policy_filters() -> Non
     ledger = apply(halved, ROWS)
     assert ledger.select("weight", "reason").rows() == [(0.5, "half"), (0.5, "half"), (1.0, "kept")]
     assert halved.changes_training
+
+
+def test_a_resource_of_ones_own_is_loaded_and_its_faults_are_named(tmp_path: Path, own: pytest.MonkeyPatch) -> None:
+    own.syspath_prepend(EXAMPLE)
+    load = importlib.import_module("pairs").load
+    (path := tmp_path / "mine.txt").write_text("nurse = person\nlawyer = person\n")
+    assert load(str(path)).rows.select("row", "head", "tail").rows() == [
+        (1, "nurse", "person"),
+        (2, "lawyer", "person"),
+    ]
+    path.write_text("nurse = person\nlawyer\n")
+    with pytest.raises(MitigateError, match=r"mine.txt:2: 'lawyer', expected 'head = tail'"):
+        load(str(path))

@@ -14,7 +14,7 @@ from mitigate.measure.stories import naming_target
 from mitigate.recipes.loading import shown_targets
 from mitigate.runs.finished import open_run
 from mitigate.tasks.harms import measure_harms
-from mitigate.tasks.stories.measures import named_again
+from mitigate.tasks.stories.measures import own_patterns
 from mitigate.tasks.targets import list_of_runs
 from mitigate.words.target_list import list_of
 from mitigate.words.targets import choose_targets
@@ -237,5 +237,5 @@ def test_forms_of_own_targets_count_as_one_word_and_are_found_in_stories() -> No
         assert (found["NSM_low"] is None) == is_one
     rows = [(1, "deaf person", "Deaf people sing."), (2, "deaf person", "they sing."), (3, "lawyer", "lawyers sing.")]
     said = pl.DataFrame(rows, schema=["row", "target", "statement"], orient="row")
-    assert naming_target(said, named_again(list_of(["deaf person"]))) == pytest.approx(200 / 3)
+    assert naming_target(said, own_patterns(list_of(["deaf person"]))) == pytest.approx(200 / 3)
     assert naming_target(said) == pytest.approx(100 / 3)

@@ -13,6 +13,7 @@ import pytest
 import torch
 from classifier_data import write_crowd
 from command import apart
+from huggingface_hub import ModelCard
 from small_models import save_llama
 from torch.nn.functional import normalize
 from transformers import AutoModelForCausalLM
@@ -26,7 +27,7 @@ from mitigate.tasks.people.figures import agreement, calibration_table, seen_val
 from mitigate.tasks.people.training import fitted, half_of, marks_of, rated_part, rows_of, save
 from mitigate.tasks.people.validity import with_people_valid, with_validity
 from mitigate.tasks.quality import people_figures
-from mitigate.tasks.ratings.rated import read_with_quality
+from mitigate.tasks.ratings.paper_statements import read_with_quality
 from mitigate.train import crowd as training
 from mitigate.train.crowd import Rows, calibrate
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, Labels
@@ -278,18 +279,22 @@ def test_the_recipe_leaves_heads_their_accuracy_and_their_cards(tmp_path: Path) 
     save_llama(tmp_path / "model", ["a nurse helps"] * 3)
     command = ["recipe=people", f"data.root={tmp_path / 'data'}", "measure.resamples=50", "tracking.mode=none"]
     command += [f"paths.outputs={tmp_path / 'runs'}", f"paths.cache={tmp_path / 'cache'}"]
-    of_validity = [f"recipe.validity.base={tmp_path / 'model'}", "recipe.validity.half=first"]
-    done = apart(*command, f"recipe.base={tmp_path / 'model'}", *of_validity)
+    done = apart(*command, f"recipe.base={tmp_path / 'model'}")
     assert done.returncode == 0, done.stderr
     (folder,) = (tmp_path / "runs").iterdir()
     assert json.loads((folder / "people_valid_figures.json").read_text())["validity"][0]["statements"] == 12
     for name in ("crowd2", "crowd_lm"):
         assert {"source", "category", "sensitivity"} <= set(pl.read_csv(folder / name / "accuracy.csv").columns)
-        assert (folder / name / "README.md").read_text().startswith("---\nlicense:")
-    assert "the first half of the targets alone" in (folder / "people_valid" / "README.md").read_text()
-    assert PeopleValid(folder / "people_valid", tmp_path / "model").half == "first"
+        assert ModelCard((folder / name / "README.md").read_text()).data.eval_results
     assert len(Crowd2(folder / "crowd2")(["this person is lazy"]).label) == 1
     assert len(CrowdLM(folder / "crowd_lm", str(tmp_path / "model"))(["this person is lazy"]).label) == 1
+    of_validity = [f"recipe.validity.base={tmp_path / 'model'}", "recipe.validity.half=first"]
+    halved = apart(*command, *of_validity)
+    assert halved.returncode == 0, halved.stderr
+    (half,) = set((tmp_path / "runs").iterdir()) - {folder}
+    assert not (half / "crowd2").exists()
+    assert "the first half of the targets alone" in (half / "people_valid" / "README.md").read_text()
+    assert PeopleValid(half / "people_valid", tmp_path / "model").half == "first"
     wrong = apart(*command, f"recipe.base={tmp_path / 'data'}")
     assert wrong.returncode == 2
     assert "recipe.base:" in wrong.stderr

@@ -113,7 +113,7 @@ def test_why_a_generator_cannot_be_probed_is_named(comet: Comet, training: bool,
             probed(comet, max_length=longest)
     finally:
         comet.eval()
-    assert str(told.value) == f"the generator cannot be asked: {why} (probe.max_length={longest})"
+    assert str(told.value) == f"the probe cannot run: {why} (probe.max_length={longest})"
 
 
 @pytest.fixture

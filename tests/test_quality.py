@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 from mitigate.measure import quality
+from mitigate.measure.accepted_share import valid_metrics
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.lift import Lift, is_echo, other_heads, shares, swap_lift, with_weights
-from mitigate.measure.validity import valid_metrics
 
 
 def test_sentence_bleu2_by_hand():

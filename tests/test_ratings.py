@@ -9,13 +9,13 @@ from omegaconf import OmegaConf
 
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy
-from mitigate.load.crowd import KNOWLEDGE, read_beside, read_crowd
+from mitigate.load.paper_ratings import KNOWLEDGE, read_beside, read_crowd
 from mitigate.load.ratings import LoadedRatings, read_answers
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes.audit.plan import rated_statements
-from mitigate.recipes.rated_scorers import printed_drops
+from mitigate.recipes.rated_scorers import format_drops
 from mitigate.tasks.policies.drop_rules import as_metrics, drop_rules, is_drop_rule
-from mitigate.tasks.ratings.rated import describe_rated, target_of
+from mitigate.tasks.ratings.paper_statements import describe_rated, target_of
 
 ITEMS = ["a1", "b2", "c3"]
 
@@ -95,7 +95,7 @@ def test_each_fault_is_named_by_its_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
-        (None, "there is no file .*answers.csv"),
+        (None, "no such file: .*answers.csv"),
         ("item,vote\na1,0\n", r"has no column rater, label; its first line is item \| vote; its first line must"),
         ("", "answers.csv is empty"),
         ("rater,item,label\n", "no ratings in .*answers.csv"),
@@ -179,7 +179,7 @@ def test_precision_recall_and_the_share_left(rated: pl.DataFrame) -> None:
     assert every["about_targets"]["precision"] == 100  # the knife is outside its scope
     assert every["about_targets"]["after"] == pytest.approx(100 / 3)
     assert as_metrics(table)["ConceptNet/policy/regard/recall"] == 100
-    assert len(printed_drops(table).splitlines()) == 1 + 4 * 3
+    assert len(format_drops(table).splitlines()) == 1 + 4 * 3
     assert is_drop_rule(NONE)
     assert not is_drop_rule(Policy("lighter", ["regard"], action="downweight"))
 

@@ -8,10 +8,10 @@ import pytest
 from command import here
 
 from mitigate.errors import MitigateError
-from mitigate.load.crowd import FILTERED, KNOWLEDGE
+from mitigate.load.paper_ratings import FILTERED, KNOWLEDGE
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes.agreement import read
-from mitigate.recipes.rated_scorers import printed, printed_intervals
+from mitigate.recipes.rated_scorers import format_agreement, format_intervals
 from mitigate.tasks.ratings.agreement import (
     FEWEST,
     FIGURES,
@@ -61,7 +61,7 @@ def test_the_papers_rows_stand_below_ours(metrics: dict) -> None:
     assert frame.columns == ["resource", "scorer", "against", *FIGURES]
     row = frame.filter(scorer="regard", against="the paper", resource="ConceptNet").row(0, named=True)
     assert (row["accuracy"], row["favouritism/f1"], row["prejudice/f1"], row["kappa"]) == (0.754, 0.408, 0.459, None)
-    assert len(printed(frame).splitlines()) == 1 + 2 * (4 * 2 + 3)
+    assert len(format_agreement(frame).splitlines()) == 1 + 2 * (4 * 2 + 3)
 
 
 def test_kappa_and_the_share_that_people_find_polarised_have_intervals_over_targets() -> None:
@@ -89,7 +89,7 @@ def test_kappa_and_the_share_that_people_find_polarised_have_intervals_over_targ
     assert found["COMeT/people/fleiss"] == pytest.approx((10 / 12 - chance) / (1 - chance))
     table = interval_table(found, ["COMeT"], ["regard"])
     assert table.columns == ["resource", "scorer", "figure", "value", "low", "high"]
-    assert "people" in printed_intervals(table).splitlines()[-1]
+    assert "people" in format_intervals(table).splitlines()[-1]
 
 
 def test_statements_whose_text_the_crowd_classifier_learnt_from_are_a_part_of_their_own() -> None:

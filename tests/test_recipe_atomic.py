@@ -79,7 +79,7 @@ def test_a_comet_is_trained_on_atomic_and_probed_in_events(dev: Path, tmp_path, 
     assert generator.search(prompt, max_length=6)[0][0].log_prob == pytest.approx(one["log_prob"], abs=1e-3)
     answers = Answers(open_run(folder))
     assert answers.tails("the lawyer goes to work", "xreact")["tail"][0] == (one["tail"] or "")
-    assert set(answers.known.relations) == {"xAttr", "xWant", "xReact", "oEffect"}
+    assert set(answers.index.relations) == {"xAttr", "xWant", "xReact", "oEffect"}
 
 
 def test_a_sequence_to_sequence_model_is_asked_as_comet_atomic_2020(dev: Path, tmp_path, monkeypatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from mitigate.load import harms
 from mitigate.match import about_targets
-from mitigate.measure.resource import figures
+from mitigate.measure.audit_figures import figures
 from mitigate.measure.tally import per_target, tally
 from mitigate.recipes.audit import recipe as audit_recipe
 from mitigate.runs.label_cache import LabelStore
@@ -174,7 +174,7 @@ def test_one_wording_alone_and_targets_inside_phrases_are_measured_when_wished(a
         ("nurse\tcares\n", "measure.match=inside", "unknown measure.match 'inside'; allowed: exact, contains"),
         ("nurse\tcares\n", "measure.empty_targets=none", "measure.empty_targets 'none'; allowed: exclude, zero"),
         ("nurse\tcares\n", "measure.template=plain", "unknown measure.template 'plain'; allowed: paper, neutral"),
-        ("nurse\tcares\n", "measure.template=neutral", "measure.template=neutral wants triples"),
+        ("nurse\tcares\n", "measure.template=neutral", "measure.template=neutral needs triples"),
         ("nurse\tcares\n", "measure.masking=words", "unknown measure.masking 'words'; allowed: token, paper"),
     ],
 )
@@ -191,7 +191,7 @@ def test_the_papers_figures_of_conceptnet(real_data: Path, tmp_path: Path) -> No
     from the released labels. Whole ends, both of them, the target masked as a substring, empty targets as 0 %. Slow:
     VADER labels 100,000 statements."""
     targets = choose_targets("all")
-    said = verbalise(about_targets(harms.conceptnet(str(real_data)).triples, targets), "paper")
+    said = verbalise(about_targets(harms.conceptnet(str(real_data)).rows, targets), "paper")
     labels = label_column(said["masked"], Vader(), LabelStore(tmp_path))
     tallied = tally(said.with_columns(pl.Series("sentiment", labels.label)), ["sentiment"])
     table = per_target(tallied, "sentiment", targets, "zero")

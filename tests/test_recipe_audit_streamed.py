@@ -193,7 +193,7 @@ def test_all_texts_are_scored_when_wished(run, mine) -> None:
     shares = "75.0 % are not neutral by sentiment: 50.0 % negative, 25.0 %"
     assert f"Of all 4 texts, with a target or without, {shares}" in page
     assert "awful" not in page
-    exported = load_statements(str(folder / "statements.tsv")).statements  # as people are asked about them
+    exported = load_statements(str(folder / "statements.tsv")).rows  # as people are asked about them
     about = [("nurse", "the nurse is a thief."), ("lawyer", "a lawyer is late.")]
     assert exported.select("target", "statement").rows() == about
     two = mine("sentences", "a nurse and a lawyer are kind.\nhi.\n", "two.txt")

@@ -17,7 +17,7 @@ from compared_runs import UNTRUSTED, configured, edit, make_run, plan_of, seal
 from omegaconf import OmegaConf
 
 from mitigate.errors import MitigateError
-from mitigate.tasks.compare.compared import compare_runs
+from mitigate.tasks.compare.compare_runs import compare_runs
 from mitigate.tasks.compare.plan import ComparePlan, make_plan, read_compared
 from mitigate.tracking.record import NoTracking
 
@@ -294,10 +294,8 @@ def test_only_what_can_be_compared_is(runs: list[Path], tmp_path: Path) -> None:
     (audit / "config.yaml").write_text("recipe: {name: audit}")
     (foreign / "config.yaml").write_text("name: another program's")
     (lacking / "likelihood.parquet").unlink()
-    no_runs = "empty is no run folder: it has.*; .*unfinished is not finished.*; .*recipe=audit"
-    faults = (
-        "manifest.json is no folder; .*foreign.* names no recipe; .*lacking.* lacks likelihood.parquet: the command"
-    )
+    no_runs = "empty is not a run folder: it has.*; .*unfinished is not finished.*; .*recipe=audit"
+    faults = "manifest.json is not a folder; .*foreign.* names no recipe; .*lacking.* lacks likelihood.parquet: run"
     for named, baseline, fault in (
         ([none, tmp_path / "empty", unfinished, audit], None, no_runs),
         ([none / "manifest.json", foreign, lacking], None, faults),
@@ -356,6 +354,6 @@ def test_a_damaged_run_folder_is_one_sentence(name: str, runs: list[Path], tmp_p
         said = ran("recipe=compare", named(runs), f"paths.outputs={tmp_path / 'out'}", "tracking=none").refused
         assert f"\nmitigate: compare.runs: {runs[1]}" in "\n" + said
         assert name in said
-        assert "the command that made it writes it anew" in said
+        assert "run the command that made it again" in said
         assert "Traceback" not in said
         assert not (tmp_path / "out").exists()

@@ -127,7 +127,7 @@ def test_a_resource_beside_its_copy_has_the_same_numbers(compare, audits: dict[s
     found = facts(folder)
     assert {row["verdict"] for row in found["figures"].values()} == {"the same numbers"}
     assert [side["title"] for side in found["resources"]] == [audits["calm"].name, "copy"]
-    assert "note: Both audits have the very same numbers: it is one resource, or a copy of it." in said
+    assert "note: Both audits have the same numbers: it is one resource, or a copy of it." in said
 
 
 def test_what_cannot_be_set_side_by_side(compare, audits: dict[str, Path], tmp_path: Path) -> None:
@@ -141,14 +141,14 @@ def test_what_cannot_be_set_side_by_side(compare, audits: dict[str, Path], tmp_p
         ((calm, masked), "were measured in different ways (measure.masking=token and paper)"),
         ((calm, model), of_mitigate),
         ((model, calm), of_mitigate),
-        ((calm, loud, triples), "compare.runs names 3 audits, and two are set side by side"),
-        ((calm, calm), "compare.runs names 1 audits, and two are set side by side"),
+        ((calm, loud, triples), "compare.runs names 3 audits, and two are compared"),
+        ((calm, calm), "compare.runs names 1 audits, and two are compared"),
     ]
     for name in ("tally.parquet", "statements/*.parquet", "tables/targets_sentiment.csv"):
         damaged = Path(shutil.copytree(loud, tmp_path / name.split(".")[0]))
         path = next(damaged.glob(name))
         path.write_bytes(path.read_bytes()[:-20])
-        damage = "is damaged: it is not the file that manifest.json names; the command"
+        damage = "is damaged: it is not the file that manifest.json names; run the command"
         faults.append(((calm, damaged), f"compare.runs: {path} {damage}"))
     for folders, fault in faults:
         status, said, _ = compare(*folders)
@@ -200,8 +200,8 @@ def test_two_models_stand_side_by_side_and_are_named_where_they_are(models, comp
     assert [run["run"] for run in found["runs"]] == [str(path) for path in moved]
     fewest = configured(Path(shutil.copytree(models["transe"], tmp_path / "fewest")), kge={"fewest": 10})
     for folders, fault in (
-        ((models["transe"], fewest), "ask something else (kge.fewest=20 and 10); make one of them again"),
-        ((fewest,), "compare.runs names 1 runs of recipe=kge, and two are set side by side"),
+        ((models["transe"], fewest), "answer different questions (kge.fewest=20 and 10)"),
+        ((fewest,), "compare.runs names 1 runs of recipe=kge, and two are compared"),
     ):
         status, said, _ = compare(*folders)
         assert status == 2

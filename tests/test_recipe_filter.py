@@ -8,11 +8,11 @@ import pytest
 from command import here
 
 from mitigate.load.any_triples import load
-from mitigate.recipes.template import printed
+from mitigate.recipes.template import format_phrases
 from mitigate.report.scorer_reliability import measured
-from mitigate.runs import formats
+from mitigate.runs import table_export
 from mitigate.score.vader import Vader
-from mitigate.tasks.template import carriers, count_drops, totals
+from mitigate.tasks.phrase_effects import carriers, count_drops, totals
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_it_is_computed_once_and_a_damaged_file_anew(both: Path, ran) -> None:
     assert f"kept        {_table(both / 'kept.tsv').height:,} triples: {both / 'kept.tsv'}" in said
 
 
-@pytest.mark.parametrize("format", formats.FORMATS)
+@pytest.mark.parametrize("format", table_export.FORMATS)
 def test_what_is_kept_can_be_read_again(filtered, tmp_path: Path, format: str) -> None:
     """Also tails with quotation marks and tabs, which a TSV file cannot have."""
     rows = [("lawyer", "IsA", 'a "kind" person'), ("nurse", "IsA", "a person\twho walks"), ("tea", "IsA", "a, or b")]
@@ -90,7 +90,7 @@ def test_what_is_kept_can_be_read_again(filtered, tmp_path: Path, format: str) -
     pl.DataFrame(rows, schema=["head", "relation", "tail"], orient="row").write_ndjson(mine)
     status, _, folder = filtered("policy=none", "data=triples", f"data.path={mine}", f"recipe.format={format}")
     assert status == 0
-    found = load(folder / f"kept.{format}").triples
+    found = load(folder / f"kept.{format}").rows
     expected = [(*rest, tail.replace("\t", " ") if format == "tsv" else tail) for *rest, tail in rows]
     assert found.select("head", "relation", "tail").rows() == expected
     assert found["split"].to_list() == ["train"] * 3
@@ -179,6 +179,6 @@ def test_eight_phrases_have_a_sentiment_of_their_own_and_no_neutral_one_has() ->
 def test_an_asterisk_marks_what_is_not_neutral(scored: int, shown: str) -> None:
     labels = {c: [scored] for c in COLUMNS} | {f"{c}_strength": [0.4] for c in COLUMNS}
     row = pl.DataFrame({"relation": ["IsA"], "phrase": ["is a"], **labels}).join(count_drops(LABELLED), on="relation")
-    last = printed(row).splitlines()[-1]
+    last = format_phrases(row).splitlines()[-1]
     assert last.startswith("IsA")
     assert last.count(shown) == 4

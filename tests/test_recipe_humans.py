@@ -131,7 +131,7 @@ def test_runs_that_are_none_or_not_finished(runs: list[str], tmp_path: Path) -> 
     assert found.to_list() == [f"qqnone, {runs[0]}", f"qqnone, {other}"]
     with pytest.raises(MitigateError, match="data.runs names a run twice"):
         pool_of(runs[0], runs[0])
-    with pytest.raises(MitigateError, match="data.runs: .*nowhere is no folder. Name folders that finished runs of"):
+    with pytest.raises(MitigateError, match="data.runs: .*nowhere is not a folder. Name folders that finished runs of"):
         pool_of(runs[0], str(tmp_path / "nowhere"))
     (Path(runs[1]) / "manifest.json").unlink()
     with pytest.raises(MitigateError, match="run-both-5e6f7a8b is not finished .it has no manifest.json"):

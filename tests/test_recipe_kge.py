@@ -141,8 +141,8 @@ def test_wrong_settings_are_named_before_anything_is_trained(probe, graph, overr
 
 def test_wrong_groups_are_named(job) -> None:
     for data, model, message in (
-        ("sample", "transe", "recipe=kge reads knowledge graphs, and data=sample is none; say data=fb15k237"),
-        ("fb15k237", "comet_minilm", "trains embeddings, and model=comet_minilm is a generator; say model=transe"),
+        ("sample", "transe", "recipe=kge reads knowledge graphs, and data=sample is none; set data=fb15k237"),
+        ("fb15k237", "comet_minilm", "trains embeddings, and model=comet_minilm is a generator; set model=transe"),
         ("wd50k", "transe", "there is no /nowhere/kg/wd50k/train.txt"),
     ):
         refused = job("recipe=kge", f"data={data}", f"model={model}", "data.root=/nowhere")

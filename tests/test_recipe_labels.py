@@ -12,7 +12,7 @@ from mitigate.load.sentences import load_texts as texts_of
 from mitigate.runs.label_cache import LabelStore
 from mitigate.score.vader import Vader
 from mitigate.tasks.label import label_statements
-from mitigate.tasks.labelling import count_labels
+from mitigate.tasks.label_columns import count_labels
 
 STATEMENTS = [
     ("lawyer", "the lawyer is a thief"),
@@ -90,11 +90,11 @@ BOTH_GIVEN = "texts and data.path=mine.tsv are both given, and only texts would 
     ("overrides", "message"),
     [
         (["data=statements"], "data=statements needs a file: give data.path=FILE.tsv"),
-        (["data=statements", "data.path=absent.tsv"], "there is no file absent.tsv"),
-        (["data.output=out.xls"], "out.xls: its ending names the format; allowed: .parquet, .csv, .tsv, .jsonl"),
-        (["texts=@absent.txt"], "texts=@absent.txt: there is no file absent.txt; a text that begins with @ stands in"),
+        (["data=statements", "data.path=absent.tsv"], "no such file: absent.tsv"),
+        (["data.output=out.xls"], "out.xls: the file name has no known ending; allowed: .parquet, .csv, .tsv, .jsonl"),
+        (["texts=@absent.txt"], "texts=@absent.txt: no such file: absent.txt; a text that begins with @ stands in"),
         (["texts=hello", "data=statements", "data.path=mine.tsv"], BOTH_GIVEN),
-        (["texts=absent.csv"], "there is no file absent.csv"),
+        (["texts=absent.csv"], "no such file: absent.csv"),
         (["score.extra=[keywords]"], "unknown score.extra 'keywords'; allowed: vader, minilm, ngram, crowd"),
         (["score.regard=berd"], "unknown score.regard 'berd'; allowed: vader, minilm"),
         (["score.extra=[keyword]", "score.keyword.dic=no.dic"], "score.keyword.dic=no.dic cannot be read"),
@@ -142,11 +142,11 @@ def test_texts_of_a_file_by_its_ending(
     else:
         pl.DataFrame({"id": [1, 2, 3], "body": TEXTS}).write_parquet(path)
     loaded = texts_of(str(path), column)
-    assert loaded.statements.rows() == rows
+    assert loaded.rows.rows() == rows
     assert loaded.notices[-1:] == ["1 empty text left out; `row` counts them too"] * left_out
     if name in FILES:
         packed.write_bytes(gzip.compress(path.read_bytes()))
-        assert texts_of(str(packed), column).statements.equals(loaded.statements)
+        assert texts_of(str(packed), column).rows.equals(loaded.rows)
 
 
 @pytest.mark.parametrize(

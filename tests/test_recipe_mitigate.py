@@ -137,7 +137,7 @@ def test_the_generator_answers_as_the_probe_did(finished: Path) -> None:
     """Also with labels: of the same sentences, by the same scorers."""
     answers = Answers(open_run(finished))
     for target, relation in (("lawyer", "CapableOf"), ("italy", "IsA")):
-        stored, generated = answers.known.stored(target, relation), answers.generated(target, relation)
+        stored, generated = answers.index.stored(target, relation), answers.generated(target, relation)
         assert stored is not None
         probed = pl.read_parquet(finished / "probe.parquet").filter(target=target, relation=relation)
         assert generated["tail"].to_list() == probed["tail"].to_list()

@@ -9,13 +9,14 @@ import polars as pl
 import pytest
 from classifier_data import PLAUSIBILITY, write_plausibility
 from command import apart
+from huggingface_hub import ModelCard
 from refusals import refuses
 
 from mitigate.errors import MitigateError
 from mitigate.recipes.plausibility import read_probe, read_probes
 from mitigate.runs.fingerprints import digest_of
 from mitigate.score.labels import NOTHING_CACHED
-from mitigate.tasks.plausibility.figures import figures, made_wrong
+from mitigate.tasks.plausibility.figures import corrupted, figures
 from mitigate.tasks.plausibility.training import check_dev
 from mitigate.triples import Labels
 
@@ -65,7 +66,7 @@ def test_a_threshold_needs_two_triples_and_triples_made_wrong_keep_their_parts()
     refuses(MitigateError, "on labelled triples of split dev: 1 found, at least 2 are needed", check_dev, one)
     check_dev(pl.concat([one, one]))
     true = triples(*[(f"h{i}", "IsA" if i < 6 else "HasA", f"t{i}") for i in range(12)], valid=[True] * 12)
-    made = made_wrong(true)
+    made = corrupted(true)
     for name in ("shuffled", "shuffled_within_relation"):
         assert made[name]["head"].to_list() == true["head"].to_list()
         assert sorted(made[name]["tail"]) == sorted(true["tail"])
@@ -100,7 +101,7 @@ def test_the_recipe_leaves_three_classifiers_their_cards_and_their_figures(tmp_p
     assert "minilm/valid/probe/earlier" in metrics
     for name in ("minilm", "words", "average"):
         card = (folder / name / "README.md").read_text(encoding="utf-8")
-        assert card.startswith("---\nlicense:")
+        assert len(ModelCard(card).data.eval_results) == 3
         assert f"| test | {metrics[f'{name}/test/accuracy']:.1f} |" in card
     assert (folder / "manifest.json").is_file()
     assert not list(folder.glob("checkpoints/*"))

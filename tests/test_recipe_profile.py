@@ -274,7 +274,7 @@ def test_a_wrong_run_or_target_and_a_target_without_peers(profile, generated: Pa
         ("profile.targets=[nurse]", "profile.runs names no run; name one or more finished runs"),
         (f"profile.runs=[{generated}]", "profile.targets names no target; name some of the runs', such as"),
         (f"profile.runs=[{generated}] profile.targets=[nurses]", "did you mean nurse?"),
-        (f"profile.runs=[{tmp_path}] profile.targets=[nurse]", "is no run folder: it has no config"),
+        (f"profile.runs=[{tmp_path}] profile.targets=[nurse]", "is not a run folder: it has no config"),
         (
             f"profile.runs=[{generated}] profile.targets=[nurse] profile.kge={generated}",
             "is a run of recipe=mitigate. Name folders that finished runs of recipe=kge left.",

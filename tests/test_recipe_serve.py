@@ -34,7 +34,7 @@ def config(**settings: object) -> object:
         ({"address": "mitigate.example.org"}, "can be reached by others"),
         ({"address": "::"}, "can be reached by others"),
         ({"token": TOKEN[1:]}, "the token (serve.token or MITIGATE_TOKEN) has 15 characters; give 16 or more"),
-        ({"roots": ["/absent"]}, "serve.roots: /absent: there is no such folder"),
+        ({"roots": ["/absent"]}, "serve.roots: /absent: no such folder"),
     ],
 )
 def test_what_would_let_everybody_in_is_refused(settings: dict[str, object], message: str) -> None:
@@ -68,11 +68,11 @@ def test_places_that_cannot_be_had_are_named_before_anybody_submits(tmp_path: Pa
     (tmp_path / "outputs" / ".serve" / "queue.sqlite").write_bytes(bytes(range(256)) * 20)
     damaged = job("recipe=serve", f"serve.port={port}")
     for refused, message in (
-        (in_use, f"serve.port={port} cannot be had (Address already in use); choose another port"),
-        (elsewhere, "cannot be had (Cannot assign requested address); choose another port or address"),
+        (in_use, f"serve.port={port} is not available (Address already in use); choose another port"),
+        (elsewhere, "is not available (Cannot assign requested address); choose another port or address"),
         (locked, f"another service already has {tmp_path / 'outputs'}; stop it"),
         (no_folder, f"cannot write to {tmp_path / 'file' / '.serve'} (Not a directory); choose another place"),
-        (damaged, "queue.sqlite is no queue of jobs (file is not a database); move it away"),
+        (damaged, "queue.sqlite is not a job queue (file is not a database); move it away"),
     ):
         assert refused.status == 2
         assert message in refused.complaint

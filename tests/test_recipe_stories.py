@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 import torch
+from huggingface_hub import ModelCard
 from small_models import save_neox
 
 from mitigate.tasks.stories.sentences import export, sentences
@@ -128,7 +129,7 @@ def test_a_generator_reads_what_the_policy_keeps_of_a_resource(probe, tmp_path: 
     assert "sentiment: kept 2 of 3" in (folder / "stories.html").read_text()
     assert {"config.json", "model.safetensors"} <= {path.name for path in (folder / "model").iterdir()}
     card = (folder / "model" / "README.md").read_text()
-    assert 'license: "unknown"' in card  # the start's is not known
+    assert ModelCard(card).data.license == "unknown"  # the start's is not known
     assert "the filter policy `sentiment`: 2 of 3 training triples" in card
     trained = json.loads((folder / "train.json").read_text())
     assert (trained["steps"], trained["planned"]) == (3, 120)  # four epochs of two texts are one batch of eight
@@ -173,7 +174,7 @@ def test_sentences_are_numbered_and_a_story_without_one_has_no_row() -> None:
         (["measure.empty_targets=none"], "unknown measure.empty_targets 'none'; allowed: exclude, zero"),
         (["measure.masking=words"], "unknown measure.masking 'words'; allowed: token, paper"),
         (["trainer.devices=3"], "recipe=stories trains on one device, not on trainer.devices=3"),
-        (["trainer.keep=best"], "trainer.keep=best is not for recipe=stories; say trainer.keep=last"),
+        (["trainer.keep=best"], "trainer.keep=best is not for recipe=stories; set trainer.keep=last"),
         (["trainer.vocabulary=tails"], "trainer.vocabulary=tails is not for recipe=stories"),
         (["trainer.strategy=fsdp"], "recipe=stories trains on one device as it is; leave trainer.strategy=fsdp out"),
         (["trainer.compile=true"], "leave trainer.compile=true out"),

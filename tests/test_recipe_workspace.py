@@ -78,7 +78,7 @@ def test_where_wandb_does_not_answer_the_page_here_is_kept(outputs: Path, online
 
     status, said, faults = online(save)
     assert status == 2
-    assert ("\n" + faults).endswith("\nmitigate: W&B did not do what was asked (CommError: no route to host)\n")
+    assert ("\n" + faults).endswith("\nmitigate: the request to W&B failed (CommError: no route to host)\n")
     assert "Traceback" not in faults
     (page,) = outputs.glob("compare-*/comparison.html")
     assert f"comparison  {page}" in said

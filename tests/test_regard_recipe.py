@@ -15,7 +15,7 @@ from small_models import save_classifier
 from test_identity import words
 
 from mitigate.errors import MitigateError
-from mitigate.load.identity import POLARITIES, read_frames, read_further_terms, read_predicates, read_terms
+from mitigate.load.identity_terms import POLARITIES, read_frames, read_further_terms, read_predicates, read_terms
 from mitigate.runs import fingerprints
 from mitigate.score.crowd import Crowd
 from mitigate.score.regard import SHIPPED, BertRegard, MiniLMRegard, NgramRegard, labels

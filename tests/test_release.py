@@ -21,7 +21,7 @@ def test_one_version_everywhere() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert {project["version"], citation["version"], __version__} == {__version__}
     assert (citation["license"], citation["cff-version"]) == (project["license"], "1.2.0")
-    assert f"its version ({__version__})" in " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert f"software's version ({__version__})" in " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     assert f"\n## {__version__}\n" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 

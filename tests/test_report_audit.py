@@ -6,6 +6,7 @@ from importlib.resources import files
 
 import polars as pl
 import pytest
+from page_elements import unlabelled
 from page_examples import example_audit, example_frames, example_resources
 from report_example import UNTRUSTED
 
@@ -15,9 +16,18 @@ from mitigate.report.audit_tables import console, measures, rows
 from mitigate.report.excluded_targets import left_out
 from mitigate.report.frames import beside_baselines, findings
 from mitigate.report.html import environment
-from mitigate.report.identity import ERRORS, identity_errors
 from mitigate.report.resources import line
-from mitigate.report.scorer_reliability import measured, paper, proxies, reliability
+from mitigate.report.scorer_reliability import (
+    ERRORS,
+    identity_errors,
+    identity_table,
+    measured,
+    paper,
+    proxies,
+    reliability,
+    reliability_table,
+)
+from mitigate.report.table import Table
 from mitigate.words.targets import targets
 
 SHIPPED = {"sentiment": "vader", "regard": "minilm"}
@@ -89,28 +99,27 @@ def test_the_page_of_two_resources_hides_what_offends_and_trusts_no_text() -> No
 
 
 def test_the_reliability_of_scorers_stands_beside_the_papers() -> None:
-    rows = {(row.role, row.resource): row for row in proxies(SHIPPED)}
+    rows = {(row["role"], row["resource"]): row for row in proxies(SHIPPED)}
     assert list(rows) == [(role, name) for role in SHIPPED for name in ("ConceptNet", "GenericsKB", "COMeT")]
     regard = rows["regard", "ConceptNet"]
-    assert (regard.favouritism, regard.prejudice) == (0.428, 0.474)
-    assert (regard.paper_favouritism, regard.paper_prejudice) == (0.408, 0.459)
+    assert (regard["favouritism"], regard["prejudice"]) == (0.428, 0.474)
+    assert (regard["paper_favouritism"], regard["paper_prejudice"]) == (0.408, 0.459)
     generated = rows["regard", "COMeT"]
-    assert (generated.kappa, generated.kappa_low, generated.kappa_high) == (0.674, 0.585, 0.746)
-    assert (generated.raters, generated.paper_prejudice) == (0.643, None)
-    assert rows["sentiment", "GenericsKB"].always_neutral == pytest.approx(0.612)
+    assert (generated["kappa"], generated["kappa_low"], generated["kappa_high"]) == (0.674, 0.585, 0.746)
+    assert (generated["raters"], generated["paper_prejudice"]) == (0.643, None)
+    assert rows["sentiment", "GenericsKB"]["always_neutral"] == pytest.approx(0.612)
     words = "F1 with people: favouritism 0.43 to 0.56, prejudice 0.47 to 0.81 (minilm)"
     assert reliability(proxies(SHIPPED), "regard") == words
     assert reliability(proxies({"regard": "bert"}), "regard") == "agreement with people not measured (bert)"
 
 
-def shown(name: str, rows: list) -> str:
-    """The rows in a table of the template."""
-    text = f'{{% from "reliability.html.jinja" import {name} %}}{{{{ {name}(rows) }}}}'
-    return environment().from_string(text).render(rows=rows)
+def shown(table: Table) -> str:
+    """The table on a page."""
+    return unlabelled(environment().from_string("{{ table | html }}").render(table=table))
 
 
 def test_the_table_says_what_nobody_measured() -> None:
-    page = shown("reliability_table", proxies({"regard": "bert"}))
+    page = shown(reliability_table(proxies({"regard": "bert"})))
     assert "regard (bert)" in page
     # kappa, favouritism, prejudice and accuracy of each source, and what the paper does not say of COMeT
     assert page.count("not measured</small>") == 4 * 3
@@ -129,17 +138,20 @@ def test_f1_follow_from_precision_and_recall() -> None:
 
 def test_errors_on_identity_terms_stand_beside_as_in_the_shipped_cards() -> None:
     rows = identity_errors(SHIPPED | {"mine": "mine"})  # nobody measured the last
-    assert [(row.role, row.error) for row in rows] == [(role, error) for role in SHIPPED for error in ERRORS.values()]
-    page, regard = shown("identity_table", rows), rows[2]
-    assert regard.low < regard.largest < regard.high
-    assert f"{regard.beyond} of 32" in page
-    assert f"{regard.mean:.1f}" in page
+    assert [(row["role"], row["error"]) for row in rows] == [
+        (role, error) for role in SHIPPED for error in ERRORS.values()
+    ]
+    page, regard = shown(identity_table(rows)), rows[2]
+    assert regard["largest_low"] < regard["largest"] < regard["largest_high"]
+    assert f"{regard['beyond']} of 32" in page
+    assert f"{regard['mean']:.1f}" in page
     for scorer in ("minilm", "ngram"):
         card = files("mitigate").joinpath("data/regard", scorer, "README.md").read_text(encoding="utf-8")
         for row in identity_errors({"regard": scorer}):
-            begin = f"| unseen terms, unseen frames | {row.error} | {row.mean:.1f} | {row.masked:.1f} | {row.term} | "
+            numbers = f"{row['mean']:.1f} | {row['masked']:.1f} | {row['term']}"
+            begin = f"| unseen terms, unseen frames | {row['error']} | {numbers} | "
             assert begin in card
-            assert f"| {row.beyond} of {row.terms} |" in card
+            assert f"| {row['beyond']} of {row['terms']} |" in card
 
 
 def test_whom_figures_leave_out() -> None:
@@ -172,7 +184,7 @@ def audit() -> Audit:
 
 @pytest.fixture(scope="module")
 def page(audit: Audit) -> str:
-    return render(audit)
+    return unlabelled(render(audit))
 
 
 def last_sentence(audit: Audit, rows: pl.DataFrame) -> str:
@@ -260,7 +272,7 @@ def test_policies_stand_beside_people_where_they_rated_statements(audit: Audit, 
     row = {"resource": "ConceptNet", "policy": "both", "statements": 997, "dropped": 26.8, "precision": None}
     row |= {"precision_low": None, "precision_high": None, "recall": 79.1, "recall_low": 72.6, "recall_high": 85.7}
     row |= {"before": 14.8, "before_low": 12.7, "before_high": 17.0, "after": 4.2, "after_low": 2.7, "after_high": 5.9}
-    with_people = render(replace(audit, people=pl.DataFrame([row])))
+    with_people = unlabelled(render(replace(audit, people=pl.DataFrame([row]))))
     section = with_people.split('id="people"')[1].split("</section>")[0]
     assert "rated each of 997 statements" in section
     assert "79.1 <small>[72.6, 85.7]</small>" in section

@@ -10,8 +10,8 @@ import report_example
 
 from mitigate.report import drawing, plots
 from mitigate.report import run_figures as gallery
+from mitigate.report.plots import words
 from mitigate.report.regions import regions, with_regions
-from mitigate.report.word_clouds import words
 
 SQUARE = pl.DataFrame(  # the quartiles of both percentages are 30
     {

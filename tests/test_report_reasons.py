@@ -9,11 +9,11 @@ import report_example
 from test_report_card import CARD
 
 from mitigate.measure import bootstrap
+from mitigate.measure.audit_figures import representation
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import disparity, neutral_metrics
-from mitigate.measure.resource import representation
 from mitigate.measure.uncertainty import as_bound, neutral_intervals
-from mitigate.report import card, legend, page, tables
+from mitigate.report import card, legend, page, table, tables
 from mitigate.report.audit_tables import console as audit_console
 from mitigate.report.reasons import ALL_ALIKE, note, why, without_interval
 
@@ -97,7 +97,7 @@ def test_tables_of_numbers_have_a_note() -> None:
         **{"NSV ↓": "no upper bound", "NSV ↓gender": "one target only", "NSV ↓own": "no statement about a target"},
     }
     assert note({"NSV": 4.0, "NSV_low": 1.0, "NSV_high": math.inf}, "NSV") == "no upper bound"
-    assert r" & no upper bound \\" in tables.latex(frame, "mine")
+    assert r" & no upper bound \\" in table.latex(frame, "mine")
 
 
 def test_page_and_card_say_why() -> None:

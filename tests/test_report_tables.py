@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 import report_example
 
-from mitigate.report import ledger, legend, tables
-from mitigate.report.template_leak import leak
+from mitigate.report import ledger, legend, table, tables
+from mitigate.report.page import leak
 
 ONE = {
     **{"NSM": 61.2, "NSM_low": 59.8, "NSM_high": 62.71, "NSM/origin": 60.0, "NSM/origin_low": 55.5},
@@ -79,8 +79,8 @@ def test_console_keeps_to_its_width(num_runs: int) -> None:
 
 def test_csv_and_latex(tmp_path: Path) -> None:
     frame = pl.DataFrame({"name_of": ["a & b", "50 %"], "NSM ↑": [61.234, None]})
-    assert tables.save_csv(frame, tmp_path / "t" / "m.csv").read_text() == "name_of,NSM ↑\na & b,61.2340\n50 %,\n"
-    written = tables.save_latex(frame, tmp_path / "m.tex", "Measures of run_1").read_text()
+    assert table.save_csv(frame, tmp_path / "t" / "m.csv").read_text() == "name_of,NSM ↑\na & b,61.2340\n50 %,\n"
+    written = table.save_latex(frame, tmp_path / "m.tex", "Measures of run_1").read_text()
     assert r"\caption{Measures of run\_1}" in written
     assert r"\begin{tabular}{lr}" in written
     assert r"name\_of & NSM $\uparrow$ \\" in written

@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 
 from mitigate.errors import MitigateError
-from mitigate.measure.between_resources import rank_correlation, representation, shares, side_by_side
 from mitigate.measure.bootstrap import mean_of
 from mitigate.measure.comparison import paired
 from mitigate.measure.coverage import coverage, per_target, worst
+from mitigate.measure.resource_differences import rank_correlation, representation, shares, side_by_side
 from mitigate.tasks.generators.likelihood import about_figures, published_file, read_published, target_triples
 from mitigate.words.target_list import list_of
 from mitigate.words.targets import choose_targets
@@ -76,7 +76,7 @@ def test_where_the_file_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("MITIGATE_DATA", str(tmp_path))
     assert published_file("auto", None) == (here, "")
     assert published_file(str(here), None) == (here, "")
-    with pytest.raises(MitigateError, match=r"probe.published=.*gone.txt: there is no such file; give one of lines"):
+    with pytest.raises(MitigateError, match=r"probe.published=.*gone.txt: no such file; give one of lines"):
         published_file(str(tmp_path / "gone.txt"), None)
 
 
@@ -147,7 +147,7 @@ def test_the_figures_are_of_the_targets_in_both_resources() -> None:
     assert found["NSM"] == pytest.approx((250 / 3, 65, 65 - 250 / 3))
     assert found["sentiment/polarised"] == pytest.approx((14, 38, 24))  # 7 of 50 and 76 of 200
     assert figures(representation(both, {}))["D_R"] == pytest.approx((800 / 9, 10400 / 9, 13))
-    with pytest.raises(MitigateError, match="no target that both speak of"):
+    with pytest.raises(MitigateError, match="no target has statements in both"):
         side_by_side(FIRST, table({"dog": (3, 0, 0)}))
 
 

@@ -153,7 +153,7 @@ def test_faults_are_named_by_file_and_row(tmp_path: Path, name: str, content: st
 
 
 def test_values_out_of_range_and_folders_without_the_corpus_are_named(tmp_path: Path) -> None:
-    refuses(MitigateError, r"has no file of the corpus; it may have SBIC.v2.trn.csv, ", read_annotations, tmp_path)
+    refuses(MitigateError, r"has no file of the corpus; allowed: SBIC.v2.trn.csv, ", read_annotations, tmp_path)
     write_rows(tmp_path / "SBIC.v2.dev.csv", [row("a", "b", offensiveYN="7")])
     with pytest.raises(
         MitigateError, match="dev.csv:2: offensiveYN is '7'; it must be a number from 0 to 1, or one of yes"

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 import torch
 
-from mitigate.load.triples_file import read_triples
+from mitigate.load.conceptnet_format import read_triples
 from mitigate.runs.label_cache import LabelStore
 from mitigate.score.plausibility import SHIPPED, Plausibility, with_plausibility
 from mitigate.triples import Labels
@@ -95,7 +95,7 @@ def test_the_shipped_network_has_the_accuracy_its_card_states(real_data):
     stated = {row[0]: float(row[1]) for row in re.findall(r"^\| (dev2|test) \| ([\d.]+) \|", card, flags=re.M)}
     network = Plausibility()
     for name, file in (("dev2", "dev2.txt"), ("test", "test.txt")):
-        labelled = read_triples(real_data / "conceptnet100k" / file, name, labelled=True).triples
+        labelled = read_triples(real_data / "conceptnet100k" / file, name, labelled=True).rows
         said = labelled.with_columns(pl.col("head", "tail").str.to_lowercase())
         found = network(said.select(pl.concat_str("head", "relation", "tail", separator="\t")).to_series().to_list())
         assert 100 * np.mean(found.label == labelled["valid"].to_numpy()) == pytest.approx(stated[name], abs=0.3)

@@ -10,11 +10,11 @@ from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
 
 from mitigate.errors import MitigateError
 from mitigate.runs.label_cache import LabelStore
-from mitigate.score import words
+from mitigate.score import attributions
+from mitigate.score.attributions import driving_words, occluded
 from mitigate.score.keyword import Keyword, categories, read_dic, read_empath
 from mitigate.score.labels import label_column
 from mitigate.score.vader import Vader, label_of
-from mitigate.score.words import driving_words, occluded
 from mitigate.triples import Labels
 
 
@@ -68,7 +68,7 @@ def test_a_liwc_dictionary(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("happy\t31\n", "is no LIWC dictionary: its categories must stand first, between two lines of '%'"),
+        ("happy\t31\n", "is not a LIWC dictionary: its categories must come first, between two lines of '%'"),
         (DIC.replace("32\tnegemo", "32"), "my.dic:4: '32', expected a category's number and name"),
         (DIC + "sad\t99\n", "my.dic:12: 'sad' is in category '99', which its head does not name"),
         (DIC + "sad\n", "my.dic:12: 'sad', expected a word and its categories' numbers"),
@@ -129,7 +129,7 @@ def test_without_its_words_a_text_of_a_classifier_loses_strength(tmp_path: Path)
 
 
 def test_only_the_surest_polar_texts_are_examined(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(words, "MOST", 1)
+    monkeypatch.setattr(attributions, "MOST", 1)
     scorer = Sums()
     assert drove(["kind", "thief"], scorer, tmp_path) == [None, "thief -0.6"]
     assert sorted(scorer.asked) == ["", "kind", "thief"]

@@ -17,7 +17,7 @@ import pytest
 from command import composed, here
 
 from mitigate.errors import MitigateError
-from mitigate.recipes.job import science
+from mitigate.recipes.job import result_settings
 from mitigate.recipes.scorers import Scorers
 from mitigate.runs.label_cache import LabelStore
 from mitigate.score.labels import label_column, text_for, with_explanations
@@ -111,7 +111,7 @@ def test_faults_of_workers_are_named_and_settings_of_them_name_no_run(monkeypatc
     monkeypatch.setattr("mitigate.score.workers.find_spec", lambda _: None)
     with pytest.raises(MitigateError, match=r"needs Ray: pip install -c constraints.txt -e '.\[ray\]'"):
         OnWorkers(Here(), Here, 2)
-    assert science(composed()) == science(composed("score.engine=ray", "score.workers=8"))
+    assert result_settings(composed()) == result_settings(composed("score.engine=ray", "score.workers=8"))
 
 
 @needs_ray

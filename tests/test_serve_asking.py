@@ -13,7 +13,7 @@ from test_ask import probed_run
 
 from mitigate.errors import MitigateError
 from mitigate.runs.finished import open_run
-from mitigate.serve.asking import Asked, Batcher, BusyError, Models
+from mitigate.serve.batching import Asked, Batcher, BusyError, Models
 from mitigate.tasks.ask.answers import Answers
 
 
@@ -144,7 +144,7 @@ def test_models_are_read_anew_with_their_run_and_let_go(models: Models, tmp_path
     manifest.write_text(manifest.read_text() + " ")
     models.generate([Asked(run, "nurse", "CapableOf")])
     assert models.opened[run].answers is not first
-    monkeypatch.setattr("mitigate.serve.asking.MOST_GENERATORS", 2)
+    monkeypatch.setattr("mitigate.serve.batching.MOST_GENERATORS", 2)
     runs = [probed_run(tmp_path / str(number)) for number in range(3)]
     for run in runs:
         models.generate([Asked(run, "lawyer", "CapableOf")])

@@ -84,7 +84,7 @@ def test_from_an_empty_start_to_two_generators_side_by_side(page: Page) -> None:
 def test_faults_stand_beside_the_form(page: Page) -> None:
     page.get_by_label("Further settings, one a line").fill("trainer.lr=fast\nmodel.base=/etc\nnothing")
     page.locator("#submit-form button").click()
-    page.get_by_text("“nothing” is no setting: write it as KEY=VALUE").wait_for()
+    page.get_by_text("“nothing” is not a setting; write it as KEY=VALUE").wait_for()
     page.get_by_label("Further settings, one a line").fill("trainer.lr=fast\nkge.run=/etc")
     page.locator("#submit-form button").click()
     faults = page.locator("#submit-faults li")

@@ -189,7 +189,9 @@ def test_an_answer_or_a_stream_that_ends_too_soon_is_of_a_service_that_is_gone(t
     ],
 )
 def test_what_can_be_no_address_is_told(address: str) -> None:
-    with pytest.raises(MitigateError, match=r"is no address of a service; allowed: http://HOST:PORT and ") as raised:
+    with pytest.raises(
+        MitigateError, match=r"is not the address of a service; allowed: http://HOST:PORT and "
+    ) as raised:
         Client(address, token=None).jobs()
     assert not isinstance(raised.value, UnreachableError)  # for which wait() would wait
 

@@ -21,10 +21,10 @@ from mitigate.runs.fingerprints import sealed
 from mitigate.serve import app as serving
 from mitigate.serve import queue
 from mitigate.serve import schemas as shapes
+from mitigate.serve.allowed_jobs import Rules
 from mitigate.serve.app import Service, make_app
-from mitigate.serve.asking import Asked, Models
+from mitigate.serve.batching import Asked, Models
 from mitigate.serve.guard import COOKIE, LARGEST_BODY
-from mitigate.serve.rules import Rules
 from mitigate.serve.worker import log_of
 
 CONF = Path(__file__).parents[1] / "conf"

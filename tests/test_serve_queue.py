@@ -132,7 +132,7 @@ def test_many_claim_at_once_and_no_two_get_the_same(tmp_path: Path) -> None:
 def test_a_file_that_is_no_queue_is_named_and_an_earlier_one_gets_its_columns(tmp_path: Path) -> None:
     other = tmp_path / "other.sqlite"
     other.write_text("no database, but long enough to be taken for one" * 30)
-    message = r"other.sqlite is no queue of jobs \(file is not a database\); move it away"
+    message = r"other.sqlite is not a job queue \(file is not a database\); move it away"
     with pytest.raises(MitigateError, match=message), queue.opened(other):
         pass
     with queue.opened(tmp_path / "queue.sqlite") as table:

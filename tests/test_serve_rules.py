@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mitigate.errors import MitigateError
-from mitigate.serve.rules import RECIPES, SAFE, RefusedError, Rules, allowed
+from mitigate.serve.allowed_jobs import RECIPES, SAFE, RefusedError, Rules, allowed
 from mitigate.settings import settings
 
 CONF = Path(__file__).parents[1] / "conf"
@@ -57,7 +57,7 @@ def test_all_faults_are_told_together(rules: Rules) -> None:
     assert found[0] == f"unknown recipe 'mitigat'; allowed: {', '.join(RECIPES)}; did you mean mitigate?"
     assert found[2] == "seed=-1 must be a whole number from 0 to 4,294,967,295 (number that fixes all random draws)"
     assert found[3] == "trainer.lr=fast must be a number above 0 and at most 1 (learning rate)"
-    assert found[4].startswith("'trainer.learning' cannot be set here; GET /options lists what can")
+    assert found[4].startswith("'trainer.learning' cannot be set here; GET /options lists the settings that can")
     assert found[1].startswith("unknown policy 'bohth'; allowed: balance, both")
 
 
@@ -72,7 +72,7 @@ KEYS = (
 @pytest.mark.parametrize("key", KEYS)
 def test_keys_that_name_code_places_or_devices_cannot_be_said(rules: Rules, key: str) -> None:
     (found,) = faults(rules, "mitigate", {key: "os.getcwd"})
-    assert "cannot be set here; GET /options lists what can" in found
+    assert "cannot be set here; GET /options lists the settings that can" in found
     assert len(found.encode()) < 200
 
 
@@ -111,8 +111,8 @@ def test_files_are_in_the_folders_of_the_service_and_a_word_alone_is_no_file(rul
 
 def test_a_setting_of_another_option_and_an_error_of_hydra_are_faults(rules: Rules) -> None:
     assert faults(rules, "mitigate", {"kge.seeds": 1, "model.dimension": 8}) == [
-        "kge.seeds is no setting of recipe=mitigate; leave it out, or choose another option",
-        "model.dimension is no setting of recipe=mitigate; leave it out, or choose another option",
+        "kge.seeds is not a setting of recipe=mitigate; leave it out, or choose another option",
+        "model.dimension is not a setting of recipe=mitigate; leave it out, or choose another option",
     ]
     with pytest.raises(MitigateError, match="absent"):
         rules.composed(["policy=absent"])

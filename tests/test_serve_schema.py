@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mitigate.serve import queue
-from mitigate.serve.rules import GROUPS, RECIPES
+from mitigate.serve.allowed_jobs import GROUPS, RECIPES
 
 pytest.importorskip("schemathesis", reason="needs schemathesis, of the extra [dev]")
 from fuzzing import EXCLUDED, fuzzed, service_of_fakes

@@ -62,9 +62,9 @@ def test_the_anti_expert_learns_the_triples_that_the_policy_would_drop(ledger: p
     filtering = replace(EXPERTS, action="drop")  # and decoded so
     assert dropped(filtering, apply_policy(filtering, triples(*STATEMENTS))).equals(found)
     check_steered(EXPERTS, small, train=False, beams=15)
-    with pytest.raises(MitigateError, match=r"policy.candidates=15 must be at least probe.beams=16: each beam goes on"):
+    with pytest.raises(MitigateError, match=r"policy.candidates=15 must be at least probe.beams=16: each beam"):
         check_steered(EXPERTS, small, train=True, beams=16)
-    message = "policy=erase changes what the project's own decoder generates, and this model is another: train"
+    message = "policy=erase works on the project's own decoder alone, and this model is another; train"
     refuses(MitigateError, message, check_steered, ERASE, open_generator(), train=False, beams=1)
 
 

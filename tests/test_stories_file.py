@@ -11,7 +11,7 @@ from refusals import refuses
 
 from mitigate.errors import MitigateError
 from mitigate.load.stories import load
-from mitigate.words.prompts import KINDS, PLACE, asked_about, kind_of, kinds, prompts, templates
+from mitigate.words.prompts import KINDS, PLACE, kind_of, kinds, prompts, targets_of_prompt, templates
 from mitigate.words.target_list import list_of
 from mitigate.words.targets import choose_targets, targets
 from mitigate.words.texts import whole_sentences
@@ -33,26 +33,26 @@ def written(folder: Path, content: bytes | str, name: str = "stories.txt") -> st
 
 def test_prompts_name_the_targets_of_stories(tmp_path: Path) -> None:
     loaded = load(written(tmp_path, RELEASED))
-    assert loaded.stories.select("row", "target", "category", "kind", "template").rows() == [
+    assert loaded.rows.select("row", "target", "category", "kind", "template").rows() == [
         (1, "nurse", "profession", "professions", None),
         (2, "korea", "origin", "locations", 13),
         (3, "doctor", "profession", "professions", None),
         (4, "gamer", "own", "others", 2),
     ]
-    assert loaded.stories["story"][0] == "she told [MALE] , and he was n't sure. she left !"
+    assert loaded.rows["story"][0] == "she told [MALE] , and he was n't sure. she left !"
     assert loaded.notices == [f"{tmp_path}/stories.txt: 4 lines with Windows line ends (CRLF), accepted"]
     zipped = load(written(tmp_path, gzip.compress(RELEASED.encode()), "stories.txt.gz"))
-    assert zipped.stories.equals(loaded.stories)
+    assert zipped.rows.equals(loaded.rows)
     refuses(MitigateError, "data=stories needs a file: give data.path=FILE", load, None)
     refuses(MitigateError, "is empty; expected lines", load, written(tmp_path, "\n"))
     refuses(MitigateError, "has no stories", load, written(tmp_path, "mine\n"), "skip")
 
 
 def test_a_story_counts_for_each_target_of_its_prompt(tmp_path: Path) -> None:
-    rows = load(written(tmp_path, "the doctor met a nurse.|||they left.\n")).stories
+    rows = load(written(tmp_path, "the doctor met a nurse.|||they left.\n")).rows
     assert rows.select("row", "target").rows() == [(1, "doctor"), (1, "nurse")]
     path = written(tmp_path, "Deaf people met a nurse.|||they left.\nonce a nonbinary person sang.|||they left.\n")
-    rows = load(path, target_list=list_of(["deaf person", "non-binary person"])).stories
+    rows = load(path, target_list=list_of(["deaf person", "non-binary person"])).rows
     assert rows.select("row", "target", "category", "kind").rows() == [
         (1, "deaf person", "own", "others"),
         (1, "nurse", "profession", "professions"),
@@ -78,7 +78,7 @@ def test_faults_are_told_by_their_line(tmp_path: Path, line: bytes) -> None:
         load(path)
     assert f"{path}:5: {BAD[line]}" in str(told.value)
     loaded = load(path, "skip")
-    assert loaded.stories.height == 4
+    assert loaded.rows.height == 4
     assert f"1 bad line left out: {path}:5: {BAD[line]}" in loaded.notices
 
 
@@ -94,7 +94,7 @@ def test_thirty_templates_ask_every_target_by_its_kind() -> None:
     assert asked.filter(target="korea")["prompt"][2] == "i traveled to korea last month."
     asked = prompts(choose_targets("all"))
     for target, number, prompt in asked.select("target", "template", "prompt").iter_rows():
-        assert asked_about(prompt) == [(target, number)]
+        assert targets_of_prompt(prompt) == [(target, number)]
     for template in templates():
         assert template.text.count(PLACE) == 1
         assert not re.search(any_of(targets()), template.text), template
@@ -112,7 +112,7 @@ def test_thirty_templates_ask_every_target_by_its_kind() -> None:
     ],
 )
 def test_prompts_of_other_makes(prompt: str, about: list[tuple[str, int | None]]) -> None:
-    assert asked_about(prompt) == about
+    assert targets_of_prompt(prompt) == about
 
 
 def test_own_targets_are_asked_by_their_kind(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_own_targets_are_asked_by_their_kind(tmp_path: Path) -> None:
     expected = [("deaf person", "people", 12), ("surfer", "professions", 8), ("narnia", "locations", 6)]
     assert asked.group_by("target", maintain_order=True).agg(pl.col("kind").first(), pl.len()).rows() == expected
     for target, number, prompt in asked.select("target", "template", "prompt").iter_rows():
-        assert asked_about(prompt, mine) == [(target, number)]
+        assert targets_of_prompt(prompt, mine) == [(target, number)]
 
 
 OWN = list_of(["deaf person", "non-binary person"])
@@ -143,7 +143,7 @@ OWN = list_of(["deaf person", "non-binary person"])
     ],
 )
 def test_prompts_about_own_targets_in_any_of_their_forms(prompt: str, about: list[tuple[str, int | None]]) -> None:
-    assert asked_about(prompt, OWN) == about
+    assert targets_of_prompt(prompt, OWN) == about
 
 
 @pytest.mark.parametrize(

@@ -156,10 +156,10 @@ def test_all_tokens_of_a_text_are_learnt_and_nothing_to_read_is_refused(fresh: L
     expected = torch.nn.functional.cross_entropy(logits, torch.tensor(text), reduction="none")
     torch.testing.assert_close(reader.nll([start], [text]), expected)
     assert len(reader.tails(["kind " * 200])[0]) == 64  # as many positions as there are: a start, 63 tokens, END unread
-    with pytest.raises(MitigateError, match="nothing is left to read"):
+    with pytest.raises(MitigateError, match="no text is left to train on"):
         fit(fresh, NOTHING, SETTINGS, tmp_path, fingerprint="1", dev=NOTHING)
     best = Settings(keep="best")
-    refuses(MitigateError, "say trainer.keep=last", fit, fresh, TEXTS, best, tmp_path, fingerprint="1", dev=NOTHING)
+    refuses(MitigateError, "set trainer.keep=last", fit, fresh, TEXTS, best, tmp_path, fingerprint="1", dev=NOTHING)
 
 
 def test_reading_makes_likelier_what_was_read(fresh: LanguageModel, tmp_path: Path) -> None:

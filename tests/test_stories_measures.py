@@ -8,7 +8,7 @@ from page_examples import example_stories
 from report_example import UNTRUSTED
 
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.stories import STORY, by_chance, by_kind, distinct_sentences, naming_target, shares, told
+from mitigate.measure.stories import STORY, by_chance, by_kind, distinct_sentences, naming_target, shares, story_counts
 from mitigate.report import stories as report
 from mitigate.report.stories import PER_KIND, Stories
 
@@ -32,7 +32,7 @@ def test_of_each_story_the_percentages_of_its_sentences() -> None:
         "row", "sentences", "sentiment_prejudice", "sentiment_favouritism", "sentiment_neutral"
     ).rows() == [(1, 4, 25.0, 25.0, 50.0), (2, 3, 0.0, pytest.approx(100 / 3), pytest.approx(200 / 3))]
     stories = pl.DataFrame({"row": [1, 2, 3]})  # the third has no sentence
-    assert told(stories, table, 4, COLUMNS) == {
+    assert story_counts(stories, table, 4, COLUMNS) == {
         "stories": 2,
         "stories/untold": 1,
         "stories/short": 1,

@@ -104,7 +104,7 @@ def test_a_search_names_the_best_settings_or_all_jobs_that_failed(ran, tmp_path:
     monkeypatch.setattr(labels, "run", refuse)
     status, _, faults = ran(*search, "hydra.sweeper.n_trials=2")
     assert status == 1
-    assert "mitigate: 2 jobs failed; the same command does what is left:\n  policy" in faults
+    assert "mitigate: 2 jobs failed; run the same command to finish the rest:\n  policy" in faults
     assert "No trials are completed" not in faults
     assert not list(tmp_path.glob(".sweep/*/*.json"))
     faults = ran(*SEARCH, "dry_run=true", f"paths.outputs={tmp_path}").refused
@@ -113,7 +113,7 @@ def test_a_search_names_the_best_settings_or_all_jobs_that_failed(ran, tmp_path:
 
 @pytest.fixture
 def files(tmp_path: Path) -> list[Path]:
-    """Two files of a statement, the first of which is not there yet."""
+    """Two files of a statement, the first of which does not exist yet."""
     (tmp_path / "second.tsv").write_text("lawyer\tthe lawyer is here\n")
     return [tmp_path / "first.tsv", tmp_path / "second.tsv"]
 
@@ -137,8 +137,8 @@ def finished(tmp_path: Path) -> list[Path]:
 
 def failure(path: Path) -> list[str]:
     """The last lines of a sweep in which that file was missing."""
-    end = "mitigate: 1 job failed; the others are done, and the same command does what is left:"
-    return [end, f"  data.path={path}: there is no file {path}"]
+    end = "mitigate: 1 job failed; the others are done; run the same command to finish the rest:"
+    return [end, f"  data.path={path}: no such file: {path}; correct the path"]
 
 
 def test_a_failed_job_is_named_at_the_end_and_the_others_are_done(label, files, tmp_path: Path, monkeypatch) -> None:
@@ -195,7 +195,7 @@ def test_a_process_that_exits_before_its_run_is_complete_is_a_failed_job(label, 
     lines = faults.splitlines()
     assert (status, "Traceback" in faults) == (1, False)
     assert lines[0].startswith("mitigate: the launcher stopped: TerminatedWorkerError: ")
-    assert "failed; others may not have been started, and the same command does what is left:" in lines[1]
+    assert "failed; some jobs may not have been started; run the same command to finish the rest:" in lines[1]
     assert f": {EARLY} {tmp_path}/outputs/labels-" in faults
     assert "; code that it ran may have called os._exit, or it was killed" in faults
     assert not list(tmp_path.glob("outputs/.sweep/*/*.json"))
@@ -212,11 +212,11 @@ def test_a_run_without_a_manifest_fails_the_sweep_whatever_its_launcher_says(
     for number, is_finished in enumerate([True, False]):
         folder = ended(tmp_path / str(number), is_finished=is_finished)
         call = {"sweep": str(tmp_path / "sweep"), "number": number, "overrides": [f"seed={number}"]}
-        notes.leave(call, {"folder": str(folder)})
+        notes.write_note(call, {"folder": str(folder)})
     with pytest.raises(SystemExit, match="1"):
         Failures().on_multirun_end(config)
     first, second = capsys.readouterr().err.splitlines()
-    assert first == "mitigate: 1 job failed; the others are done, and the same command does what is left:"
+    assert first == "mitigate: 1 job failed; the others are done; run the same command to finish the rest:"
     assert second.startswith(f"  seed=1: {EARLY} {tmp_path}/1; ")
 
 
@@ -234,7 +234,7 @@ def test_the_second_process_of_a_run_waits_and_reads_what_the_first_has_found(
         manifest.write_bytes(facts)
         first.close()
 
-    monkeypatch.setattr(job, "wait_for", wait_for)
+    monkeypatch.setattr(job.store, "wait_for", wait_for)
     status, said, _ = label(files[1:])
     assert status == 0
     waiting = said.index("another process is already working on this run; waiting until it")
@@ -249,7 +249,7 @@ def test_without_the_sweeps_id_nothing_of_other_sweeps_is_deleted(sweep_id, tmp_
     if sweep_id is None:
         monkeypatch.delenv(notes.SWEEP)
     with pytest.raises(MitigateError, match="no MITIGATE_SWEEP in its environment"):
-        notes.forget(OmegaConf.create({"hydra": {"sweep": {"dir": str(tmp_path)}}}))
+        notes.remove_notes(OmegaConf.create({"hydra": {"sweep": {"dir": str(tmp_path)}}}))
     assert (tmp_path / "another").is_dir()
 
 
@@ -258,7 +258,7 @@ def test_a_sweep_needs_no_cache_that_can_be_written_to(label, files, tmp_path: P
     files[0].write_text("nurse\tthe nurse is there now\n")
     status, said, _ = label(files)
     assert (status, len(finished(tmp_path))) == (0, 2)
-    assert said.count(f"labels cannot be kept in {tmp_path}/cache/labels (Not a directory)") == 1
+    assert said.count(f"labels cannot be stored in {tmp_path}/cache/labels (Not a directory)") == 1
 
 
 def ended(folder: Path, recipe: str = "mitigate", is_finished: bool = True, **metrics: object) -> Path:
@@ -344,7 +344,7 @@ def test_a_table_of_all_runs_stands_where_the_comparison_has_no_line_for_each(
     for seeds in (1, 2):
         named = [(policy, seed) for policy in "ab" for seed in range(seeds)]
         folders = [ended(tmp_path / f"{seeds}{policy}{seed}", policy=policy, seed=seed) for policy, seed in named]
-        monkeypatch.setattr(sweep.notes, "runs", lambda _, folders=folders: folders)
+        monkeypatch.setattr(sweep.sweep_notes, "runs", lambda _, folders=folders: folders)
         SideBySide().on_multirun_end(OmegaConf.create({"verbose": False}))
         said.append(capsys.readouterr().out)
     assert said[0] == "comparison of 2\n"
@@ -358,7 +358,7 @@ def test_a_comparison_that_fails_ends_the_sweep_with_status_1(
 ) -> None:
     config = OmegaConf.create({"verbose": False, "hydra": {"sweep": {"dir": str(tmp_path / "sweep")}, "sweeper": {}}})
     monkeypatch.setenv(notes.SWEEP, "one")
-    monkeypatch.setattr(sweep.notes, "runs", lambda _: [])
+    monkeypatch.setattr(sweep.sweep_notes, "runs", lambda _: [])
     monkeypatch.setattr(sweep, "comparable", lambda _: {tmp_path: {}})
     monkeypatch.setattr(sweep, "compare", lambda config, runs: status)
     SideBySide().on_multirun_end(config)

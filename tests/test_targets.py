@@ -70,7 +70,7 @@ FAULTS = [
     ),
     ("Target,category\n", r"probe.targets=.*own.csv names no target; allowed: all, data, a list"),
     ("target,Target,note,note,,\nnurse,doctor,x,y,,\n", "own.csv: 2 columns are named 'target'; leave one of them$"),
-    (OTHERS, "own.csv: line 5: line 2 says other things of the target 'dalit'; leave one of the two lines$"),
+    (OTHERS, "own.csv: line 5: line 2 has other facts of the target 'dalit'; leave one of the two lines$"),
     (INCOMES.format("income_low"), BOUND.format("income_low", "low", "low income")),
     (INCOMES.format("_high"), BOUND.format("_high", "high", "high")),
     *((INCOMES.format(part), f"line 3: figures of all targets have a part '{part}'") for part in PARTS),
@@ -84,7 +84,7 @@ def test_faults_of_a_file_are_named(own, content: str, message: str) -> None:
 
 
 def test_faults_of_other_values_are_named_and_equal_lines_are_none(own, tmp_path: Path) -> None:
-    for value, message in ((tmp_path / "absent.csv", "there is no file .*absent.csv"), ([], "names no target")):
+    for value, message in ((tmp_path / "absent.csv", "no such file: .*absent.csv"), ([], "names no target")):
         with pytest.raises(MitigateError, match=message):
             choose_targets(value)
     with pytest.raises(MitigateError, match="unknown probe.targets 'everyone'; allowed: all, data, "):

@@ -7,10 +7,9 @@ import polars as pl
 import pytest
 
 from mitigate.errors import MitigateError
-from mitigate.load.files import LoadedStatements
 from mitigate.load.files import load as load_statements
 from mitigate.load.hold_out import HeldOut, hold_out
-from mitigate.load.triples_file import Loaded
+from mitigate.load.stream import Loaded
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.runs.fingerprints import digest_of_stage
 from mitigate.runs.store import PartFolder
@@ -18,11 +17,11 @@ from mitigate.score.vader import Vader
 from mitigate.tasks.audit.count import count_statements
 from mitigate.tasks.audit.measures import beside_the_paper, measure_resource, value_of
 from mitigate.tasks.audit.read import read_rows
-from mitigate.tasks.audit.resource import ABOUT_A_TARGET, ROWS, STATEMENTS, as_met, resource_of
+from mitigate.tasks.audit.resource import ABOUT_A_TARGET, ROWS, STATEMENTS, resource_of, sum_counts
 from mitigate.tasks.corpus import corpus_of
-from mitigate.tasks.generators.base_model import check_told_apart, find_start
+from mitigate.tasks.generators.base_model import check_distinct_relations, find_start
 from mitigate.tasks.label import Labeller
-from mitigate.tasks.labelling import Labelling, labellings, per_target_tables
+from mitigate.tasks.label_columns import Labelling, labellings, per_target_tables
 from mitigate.tasks.policies.filtered import Policy, apply_policy
 from mitigate.tasks.stories.measures import measure_stories
 from mitigate.tasks.stories.sentences import label_sentences
@@ -91,7 +90,7 @@ def test_splits_of_the_data_are_kept_and_what_is_odd_is_said() -> None:
     with pytest.raises(MitigateError, match=r"the data has no training triples \(by split: test 4\)"):
         corpus_of(Loaded(rows.with_columns(split=pl.lit("test"))), holdout=0.5)
     with pytest.raises(MitigateError, match="this recipe needs triples to train on: data=sample"):
-        corpus_of(LoadedStatements(pl.DataFrame()))
+        corpus_of(Loaded(pl.DataFrame(), kind="statements"))
 
 
 def test_the_relations_of_a_run() -> None:
@@ -197,9 +196,9 @@ def test_phrases_that_begin_with_the_same_tokens_are_refused() -> None:
     """A COMeT reads five tokens of a phrase: those of ATOMIC's oEffect and oWant are the same."""
     further = [relations()[name] for name in ("oEffect", "oWant", "Synonym")]
     with pytest.raises(MitigateError, match=r"reads 5: oEffect \('as a result persony or others will'\), oWant"):
-        check_told_apart(find_start(Comet.from_encoder, locate(), further=further))
-    check_told_apart(find_start(Comet.from_encoder, locate(), further=further[1:]))
-    check_told_apart(find_start(Comet.from_encoder, locate(), relation="token", further=further))
+        check_distinct_relations(find_start(Comet.from_encoder, locate(), further=further))
+    check_distinct_relations(find_start(Comet.from_encoder, locate(), further=further[1:]))
+    check_distinct_relations(find_start(Comet.from_encoder, locate(), relation="token", further=further))
 
 
 ROWS_OF = [
@@ -216,10 +215,10 @@ def test_triples_are_read_labelled_counted_and_measured(tmp_path: Path) -> None:
     """Three statements: the lawyer is a thief; a nurse is a lawyer, about both."""
     resource, targets = resource_of(CORPUS, ["lawyer", "nurse", "gamer"])
     left_out = ["1 valid triple of dev left out; filter.splits=all counts them too"]
-    assert resource.loaded.describe(as_met([])) == left_out
+    assert resource.loaded.describe(sum_counts([])) == left_out
     rows, counted = PartFolder(tmp_path / "rows"), PartFolder(tmp_path / "counted")
     counts = read_rows(resource, targets, rows=rows, counted=counted)
-    met = as_met([counts])
+    met = sum_counts([counts])
     assert (met[ROWS], met[ABOUT_A_TARGET], met[STATEMENTS]) == (3, 2, 3)
     columns = labellings([Vader()], ["paper"])
     parts = PartFolder(tmp_path / "statements")
@@ -239,15 +238,15 @@ def test_triples_are_read_labelled_counted_and_measured(tmp_path: Path) -> None:
 
 
 def test_a_resource_is_known_by_its_rows_and_statements_about_other_targets_are_left_out(tmp_path: Path) -> None:
-    held, again, other = CORPUS, Loaded(CORPUS.triples.clone()), resource_of(CORPUS, splits="all")[0]
+    held, again, other = CORPUS, Loaded(CORPUS.rows.clone()), resource_of(CORPUS, splits="all")[0]
     assert resource_of(held)[0].fingerprint == resource_of(again)[0].fingerprint != other.fingerprint
     path = tmp_path / "mine.tsv"
     path.write_text("nurse\tcares\ngamer\tsits\nlawyer\tlies\n")
     loaded = load_statements(str(path))
-    assert isinstance(loaded, LoadedStatements)
+    assert loaded.kind == "statements"
     resource, targets = resource_of(loaded, ["nurse", "gamer"])
-    assert resource.loaded.describe(as_met([])) == ["1 statement left out, which is about none of the 2 targets"]
-    assert those_about(loaded.statements, targets)[0]["statement"].to_list() == ["cares", "sits"]
+    assert resource.loaded.describe(sum_counts([])) == ["1 statement left out, which is about none of the 2 targets"]
+    assert those_about(loaded.rows, targets)[0]["statement"].to_list() == ["cares", "sits"]
 
 
 def test_stories_are_measured_sentence_by_sentence() -> None:

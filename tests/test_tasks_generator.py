@@ -79,8 +79,8 @@ def test_a_generator_is_probed_and_its_neutral_tails_put_first() -> None:
     chosen = rerank(Policy("mine", scorers=["regard"], action="rerank"), labelled, 2)
     expected = [("nurse", "work", 1, 2), ("nurse", "eat", 2, 3), ("man", "work", 1, 2), ("man", "eat", 2, 3)]
     assert chosen.select("target", "tail", "rank", "beam_rank").rows() == expected
-    refuses(MitigateError, "nothing is asked: no relation is given; name some", probe_generator, Words(), TARGETS, [])
-    with pytest.raises(MitigateError, match="nothing is asked: no target is given; name some"):
+    refuses(MitigateError, "no relation is given to probe; name some", probe_generator, Words(), TARGETS, [])
+    with pytest.raises(MitigateError, match="no target is given to probe; name some"):
         probe_generator(Words(), TARGETS.clear(), {"CapableOf": "is capable of"})
 
 
@@ -199,10 +199,10 @@ def test_tails_have_no_probabilities_and_hundreds_are_ranked(tmp_path: Path) -> 
         (
             "a.csv",
             "relation,tail,score\nIsA,a, 2\nIsA,b,high\n",
-            "a.csv:3: the score 'high' is no number; correct it, or",
+            "a.csv:3: the score 'high' is not a number; correct it, or",
         ),
         ("a.xls", "", r"a.xls is empty"),
-        ("a.parquet", "no", "is no Parquet file that can be read"),
+        ("a.parquet", "no", "is not a readable Parquet file"),
     ],
 )
 def test_faults_of_the_file_are_named(tmp_path: Path, name: str, text: str, message: str) -> None:
@@ -217,7 +217,7 @@ def test_scores_decide_no_place_where_they_are_unknown_and_a_file_must_be_there(
         probed = probe_generator(start_of(tmp_path / name), ["nurse"], ASKED, top=3)
         assert probed["tail"].to_list()[:3] == ["helper", "worker", "person"]
     refuses(MitigateError, r"model=tails needs a file: give model.path=FILE.tsv", locate, None)
-    refuses(MitigateError, "there is no such file", locate, str(tmp_path / "none.tsv"))
+    refuses(MitigateError, "no such file", locate, str(tmp_path / "none.tsv"))
 
 
 def test_relations_of_the_project_and_of_ones_own_are_known(tmp_path: Path) -> None:

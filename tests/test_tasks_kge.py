@@ -102,10 +102,10 @@ def test_permuted_graphs_differ_in_the_attribute_alone():
         others = before[:, 1] != question.attribute
         assert np.array_equal(before[others], after[others])
         assert np.array_equal(before[:, 1:], after[:, 1:])
-    same = (triples.known == permuted.known).all(1)[triples.known[:, 1] == question.attribute]
+    same = (triples.all == permuted.all).all(1)[triples.all[:, 1] == question.attribute]
     assert same.mean() < 0.1
-    assert len(np.unique(permuted.known, axis=0)) == len(triples.known)
-    assert not np.array_equal(permute_attribute(triples, question.attribute, 2).known, permuted.known)
+    assert len(np.unique(permuted.all, axis=0)) == len(triples.all)
+    assert not np.array_equal(permute_attribute(triples, question.attribute, 2).all, permuted.all)
 
 
 def test_downsampling_leaves_the_same_share_of_both_groups():

@@ -122,7 +122,7 @@ def copy_of(folder: Path, place: Path) -> Path:
         (lambda path: path.write_bytes(b""), "it ends before its checksum"),
         (without_checksum, "it ends before its checksum"),
         (something_else, "it holds no training"),
-        (lambda path: rehash(path, b"x" * 500), "it is no file of torch's"),
+        (lambda path: rehash(path, b"x" * 500), "it is not a file of torch"),
     ],
     ids=["flipped", "cut", "empty", "without checksum", "of no training", "not of torch"],
 )
@@ -135,7 +135,7 @@ def test_training_goes_on_from_the_checkpoint_before_a_damaged_one(tmp_path, pag
     assert same(comet, undisturbed)
     assert page.notices == [
         f"the checkpoint {last} is damaged ({fault}) and was set aside as last.ckpt.damaged; "
-        "training goes on from previous.ckpt."
+        "training resumes from previous.ckpt."
     ]
     assert (tmp_path / "last.ckpt.damaged").read_bytes() == damaged
     assert page.steps[0] == ("train", "steps", 8, 3)
@@ -152,9 +152,9 @@ def test_it_starts_anew_when_both_are_damaged(tmp_path: Path, page: Page, undist
     assert same(comet, undisturbed)
     assert [re.sub(".*/", "", notice) for notice in page.notices] == [
         "last.ckpt is damaged (its checksum is not that of its content) and was set aside as last.ckpt.damaged; "
-        "training starts anew.",
+        "training starts again.",
         "previous.ckpt is damaged (it ends before its checksum) and was set aside as previous.ckpt.damaged; "
-        "training starts anew.",
+        "training starts again.",
     ]
     assert page.steps[0] == ("train", "steps", 8, 0)
     assert (tmp_path / "last.ckpt.damaged").stat().st_size > 1_000_000
@@ -165,13 +165,13 @@ def test_a_sentence_is_shown_where_nobody_listens(tmp_path: Path, halfway, capfd
     train_comet(tmp_path, dev=EXAMPLES)
     out, err = capfd.readouterr()
     assert (out, err.count("\n")) == ("", 1)
-    assert err.endswith("training goes on from previous.ckpt.\n")
+    assert err.endswith("training resumes from previous.ckpt.\n")
 
 
 def test_a_checkpoint_of_another_training_is_not_set_aside(tmp_path: Path, page: Page, halfway: Path) -> None:
     copy_of(halfway, tmp_path)
     other = Checkpoints(tmp_path, "two")
-    refuses(MitigateError, re.escape(f"Delete the folder {tmp_path} to train anew"), other.newest)
+    refuses(MitigateError, re.escape(f"Delete the folder {tmp_path} to train from the beginning"), other.newest)
     (tmp_path / "last.ckpt").unlink()
     refuses(MitigateError, re.escape("previous.ckpt is of another training (one, this one is two)"), other.newest)
     assert page.notices == []
@@ -263,7 +263,7 @@ def test_damaged_best_weights_are_trained_again(tmp_path: Path, page: Page) -> N
     (notice,) = page.notices
     assert notice.endswith(
         "best.ckpt is damaged (its checksum is not that of its content) and was set aside as best.ckpt.damaged; "
-        "training starts anew."
+        "training starts again."
     )
 
 

@@ -50,7 +50,7 @@ def test_two_processes_train_as_one(tmp_path: Path) -> None:
         file.write(bytes(100))  # damaged; there is none before it
     with pytest.raises(StoppedError), listening(page := Page()):
         launch.fit(calm_comet(), EXAMPLES, SETTINGS, strategy="ddp", log=stop, **how)
-    assert [notice.partition("ckpt.damaged; ")[2] for notice in page.notices] == ["training starts anew."]
+    assert [notice.partition("ckpt.damaged; ")[2] for notice in page.notices] == ["training starts again."]
     told: list[int] = []
     two = calm_comet()
     with listening(page := Page()):
@@ -95,7 +95,7 @@ def test_from_the_command_line_one_process_writes(tmp_path: Path) -> None:
         ({"compile": True, "strategy": "fsdp"}, "trainer.compile=true is for one device"),
         (
             {"compile": True, "devices": 2},
-            "trainer.compile=true is for one device; with trainer.devices=2 say trainer.compile=auto or "
+            "trainer.compile=true is for one device; with trainer.devices=2 set trainer.compile=auto or "
             "trainer.compile=false",
         ),
         ({"devices": 9}, "trainer.batch_size=8 is too small to be shared out to 9 devices"),

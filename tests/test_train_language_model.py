@@ -53,7 +53,7 @@ def same(one: Any, other: Any) -> bool:
 @pytest.mark.parametrize(
     ("save", "settings", "asked", "text", "card"),
     [
-        (save_neox, ["model=hf", "model.relation=token"], "<IsA>", "lawyer <IsA>", 'base_model: "'),
+        (save_neox, ["model=hf", "model.relation=token"], "<IsA>", "lawyer <IsA>", "base_model: base"),
         (save_bart, ["model=seq2seq", "model.prompt=gen"], "IsA", "lawyer IsA [GEN]", '("lawyer CapableOf [GEN]"'),
     ],
     ids=["causal", "seq2seq"],
@@ -201,8 +201,8 @@ def test_recipes_that_such_a_model_does_not_fit_are_refused(tmp_path: Path, job)
     stories = ["recipe=stories", "model=seq2seq", "policy=none", f"model.base={bart}"]
     for settings, message in (
         (["model=hf", f"model.base={llama}", "model.layout=comet"], "model.layout=comet has fixed places"),
-        ([*stories, "recipe.post_train=true"], "stories go on with the words of a prompt"),
-        ([*stories, "recipe.post_train=false"], "stories go on with the words of a prompt"),
+        ([*stories, "recipe.post_train=true"], "stories continue a prompt, which a sequence-to-sequence"),
+        ([*stories, "recipe.post_train=false"], "stories continue a prompt, which a sequence-to-sequence"),
     ):
         refused = job(*settings)
         assert refused.status == 2

@@ -264,12 +264,12 @@ def test_faults_are_named_before_the_first_training(small: Start, tmp_path: Path
     refuses(MitigateError, message, check_material, replace(PREFER, tuning="distil"), labelled())
     check_tuned(PREFER, small, True)
     adapted = replace(small, options={"lora": {"rank": 2, "save": "adapter"}})
-    message = "policy.tuning=prefer goes on from whole weights, and model.lora.save=adapter saves none"
+    message = "policy.tuning=prefer starts from whole weights, and model.lora.save=adapter saves none"
     refuses(MitigateError, message, check_tuned, PREFER, adapted, True)
     (tmp_path / "tails.tsv").write_text("relation\ttail\nIsA\tperson\n")
     of_file = replace(small, folder=tmp_path / "tails.tsv")
     refuses(MitigateError, "trains the generator, and .* is a file of tails", check_tuned, PREFER, of_file, False)
-    refuses(MitigateError, "needs the main job; say policy=none", check_policy, PREFER)
+    refuses(MitigateError, "needs the main job; set policy=none", check_policy, PREFER)
 
 
 def test_adapters_of_the_first_training_serve_the_second(small: Start) -> None:

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 import yaml
 from command import ROOT, here
+from hydra._internal.utils import get_args_parser
 from hydra.errors import ConfigCompositionException, MissingConfigException, OverrideParseException
 from omegaconf import OmegaConf
 
-from mitigate.cli import faults
-from mitigate.cli.arguments import named_folders, readable
+from mitigate.cli import hydra_errors
+from mitigate.cli.arguments import WITH_A_VALUE, WITHOUT, named_folders, readable
 from mitigate.errors import MitigateError, did_you_mean, one_of
 from mitigate.metrics import parse
 from mitigate.recipes.job import build
@@ -69,9 +70,9 @@ COMET = "models.comet.Comet"
         ("recipe=labls", ["template, workspace; did you mean labels?"]),
         ("recipe=labels data=statments", ["unknown data 'statments'; allowed: atomic, "]),
         ("experiment=papr", ["'papr'; allowed: cn100k_cpu, cn100k_lm, paper, policies; did you mean paper?"]),
-        ("policy=", ["policy= names nothing; allowed: balance, both"]),
-        ("policy", ["'policy' is no setting: write it as KEY=VALUE"]),
-        ("polcy", ["'polcy' is no setting: write it as KEY=VALUE; did you mean policy?"]),
+        ("policy=", ["policy= is empty; allowed: balance, both"]),
+        ("policy", ["'policy' is not a setting; write it as KEY=VALUE"]),
+        ("polcy", ["'polcy' is not a setting; write it as KEY=VALUE; did you mean policy?"]),
         (
             "polcy=both",
             ["unknown setting 'polcy'; there are: seed, train, ", "experiment, hydra; did you mean policy?"],
@@ -83,10 +84,10 @@ COMET = "models.comet.Comet"
             "data.path=x.tsv",
             ["data.path (file of the data) is a setting of others than the data that is chosen; choose"],
         ),
-        ("texts=[a]", [") is a setting of another recipe; say recipe=labels"]),
-        ("profile.runs=[x]", ["is a setting of another recipe; say recipe=profile"]),
-        ("measure.match=contains", ["is a setting of another recipe; say recipe=audit"]),
-        ("hydra.foo=1", ["unknown setting of Hydra 'hydra.foo'; --hydra-help says where its settings are described"]),
+        ("texts=[a]", [") is a setting of another recipe; set recipe=labels"]),
+        ("profile.runs=[x]", ["is a setting of another recipe; set recipe=profile"]),
+        ("measure.match=contains", ["is a setting of another recipe; set recipe=audit"]),
+        ("hydra.foo=1", ["unknown setting of Hydra 'hydra.foo'; see --hydra-help"]),
         ("~policy", ["the configuration has no policy, which is read; a ~policy takes it away"]),
         (
             "probe.relations=[CapabelOf]",
@@ -95,18 +96,18 @@ COMET = "models.comet.Comet"
         ("probe.relations=CapabelOf", ["; did you mean CapableOf?"]),
         ("probe.relations=[]", ["probe.relations names no relation; name some, or say null for all"]),
         ("probe.targets=everyone", ["unknown probe.targets 'everyone'; allowed: all, data, "]),
-        ("probe.targets=absent.csv", ["there is no file absent.csv; give a CSV file with a column 'target'"]),
+        ("probe.targets=absent.csv", ["no such file: absent.csv; give a CSV file with a column 'target'"]),
         ("probe.max_length=498", ["probe.max_length=498 must be at most 497: "]),
         ("probe.top=20", ["probe.top=20 must be at least 1 and at most probe.beams=10"]),
         ("measure.masking=some", ["unknown measure.masking 'some'; allowed: token, paper"]),
-        ("data=cn100k data.root=/absent", ["data.root=/absent: there is no such folder"]),
+        ("data=cn100k data.root=/absent", ["data.root=/absent: no such folder"]),
         ("model=hf", ["mitigate: model.base must be given: model.base=... (pretrained model: a folder, or a name on"]),
         ("recipe=compare", ["mitigate: compare.runs must be given: compare.runs=... (run folders to compare)"]),
         ("trainer.strategy=dp", ["unknown trainer.strategy 'dp'; allowed: auto, ddp, fsdp"]),
         ("--confg-dir x policy=none", ["unknown flag '--confg-dir'; allowed: --help, "]),
         ("--confg-dir=x", ["; did you mean --config-dir?"]),
         ("-x policy=none", ["unknown flag '-x'; allowed: --help, "]),
-        ("-m seed=choice()", ["seed=choice() names nothing to sweep over: there are no jobs; name values"]),
+        ("-m seed=choice()", ["seed=choice() has no values, so the sweep has no jobs; give values"]),
         ("optimized_metric=mine/neutral_mean", ["is a figure of mine, and these jobs are labelled by sentiment and"]),
         ("score.regard=minlm", ["unknown score.regard 'minlm'; allowed: vader, minilm, "]),
         ("score.sentiment=null score.regard=null", ["score.sentiment and score.regard are both null, and this recipe"]),
@@ -122,19 +123,19 @@ COMET = "models.comet.Comet"
         ("policy=none policy.scorers=[regard]", ["policy.name=none is the name of the baseline, which keeps every"]),
         ("model.load._target_=absent.load", ["_target_=absent.load cannot be imported (ModuleNotFoundError: "]),
         (f"model.load._target_={COMET}.laod", [f"model.load._target_={COMET}.laod cannot be imported"]),
-        ("model.load._target_=math.pi", ["model.load._target_=math.pi is no class and no function, so that it cannot"]),
+        ("model.load._target_=math.pi", ["model.load._target_=math.pi is neither a class nor a function"]),
         ("+model.load.dropuot=0.2", [f"model.load: {COMET}.from_encoder takes no argument 'dropuot'; it takes: "]),
         ("~model.load._target_", ["is not given: it is MODULE.FUNCTION, or MODULE.CLASS and its method"]),
-        ("policy._target_=builtins.dict", ["policy._target_=builtins.dict makes a dict, which is no policy; derive"]),
+        ("policy._target_=builtins.dict", ["policy._target_=builtins.dict makes a dict, not a policy; derive"]),
         ("+policy.wrods=1", ["policy: mitigate.filter.Policy takes no argument 'wrods'; it takes: name, scorers, "]),
         ("+score.scorers.mine=5 score.extra=[mine]", ["score.scorers.mine must be a class and its arguments, such as"]),
         (
             "policy=[both",
-            ["policy=[both is a list that does not end: the shell has taken it apart at a space. Put the"],
+            ["policy=[both is a list without its closing bracket: the shell split it at a space. Put the"],
         ),
-        ("-m policy=", ["policy= names nothing; allowed: balance, both"]),
-        ("-m policy=glob(zz*)", ["policy=glob(zz*) names nothing to sweep over: there are no jobs; name values"]),
-        ("-m seed=range(0,0)", ["seed=range(0,0) names nothing to sweep over: there are no jobs; name values"]),
+        ("-m policy=", ["policy= is empty; allowed: balance, both"]),
+        ("-m policy=glob(zz*)", ["policy=glob(zz*) has no values, so the sweep has no jobs; give values"]),
+        ("-m seed=range(0,0)", ["seed=range(0,0) has no values, so the sweep has no jobs; give values"]),
         ("-m hydra/launcher=slrm", ["submitit_local, submitit_slurm; did you mean slurm?"]),
         ("-m hydra/sweeper=search score.regard=vader", ["optimized_metric=neutral_template/NRM is a figure of regard"]),
         ("--config-dir /absent policy=mine", ["Additional config directory '/absent' not found"]),
@@ -172,7 +173,7 @@ def test_a_job_on_a_cluster_takes_a_cluster_and_its_rehearsal_none(told, ran, tm
         ("absent.Words", {}, "mine._target_=absent.Words cannot be imported (ModuleNotFoundError: No module"),
         ("own.Wrods", {}, "; did you mean Words? It is MODULE.CLASS of a module that is installed, or that lies"),
         ("broken.Words", {}, "cannot be imported (SyntaxError: "),
-        ("own.number", {}, "mine._target_=own.number is no class and no function, so that it cannot be called"),
+        ("own.number", {}, "mine._target_=own.number is neither a class nor a function"),
         ("own.Words", {"wrods": ["a"]}, "mine: own.Words takes no argument 'wrods'; it takes: words, least; did"),
         ("own.Words", {}, "mine: own.Words needs the argument 'words'; it takes: words, least"),
         ("own.Words", {"words": []}, "mine: own.Words fails with KeyError: 'no words' (own.py, line 7)"),
@@ -210,7 +211,7 @@ def test_a_setting_that_a_recipe_brings_along_names_that_recipe() -> None:
         assert keys
         for name in keys:
             error = ConfigCompositionException(f"Could not override '{name}'.")
-            assert faults.in_words(error).endswith(f"is a setting of another recipe; say recipe={recipe}")
+            assert hydra_errors.in_words(error).endswith(f"is a setting of another recipe; set recipe={recipe}")
 
 
 def test_an_error_of_the_projects_own_is_not_dressed_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -250,12 +251,12 @@ def missing(where: str, what: str, *allowed: str) -> MissingConfigException:
         ),
         (
             yaml.YAMLError("mapping values are not\n  allowed here"),
-            "is no YAML that can be read: mapping values are not al",
+            "is not valid YAML: mapping values are not al",
         ),
     ],
 )
 def test_errors_of_hydra_are_a_sentence(error: Exception, message: str) -> None:
-    assert message in faults.in_words(error, ["own/conf"] if "own/conf" in message else [])
+    assert message in hydra_errors.in_words(error, ["own/conf"] if "own/conf" in message else [])
 
 
 @pytest.mark.parametrize(
@@ -288,3 +289,9 @@ def test_flags_and_the_folder_of_config_dir_are_no_settings() -> None:
     assert readable(["--multi", "--config-d=x", "-m", "--cfg", "job"])[0] == "--multi"  # a long flag may be cut short
     assert readable(["--config-dir", "é=1", "seed=1"]) == ["--config-dir", "é=1", "seed=1"]
     assert named_folders(["x", "--config-dir", "a", "seed=1"]) == named_folders(["--config-dir=a"]) == ["a"]
+
+
+def test_the_flags_are_those_of_hydra_and_two_of_the_project() -> None:
+    names = [option for action in get_args_parser()._actions for option in action.option_strings]
+    flags = {**WITHOUT, **WITH_A_VALUE}
+    assert {*flags, *filter(None, flags.values())} == {*names, "--list"}

@@ -11,17 +11,17 @@ from mitigate.recipes.job import Job, build, perform, say
 
 def run(config: DictConfig) -> None:
     """Label the triples by sentiment, relations worded neutrally, and count."""
-    triples = build(config.data.load).triples
+    triples = build(config.data.load).rows
     name = f"{config.recipe.name}-{config.data.name}"
-    if found := perform(config, name, triples, lambda job: pipeline(job, triples)):
+    if found := perform(config, name, triples, lambda job: pipeline(job, triples, config.recipe.top)):
         metrics = found["metrics"].facts()
         say(f"  {metrics['neutral']:.1f} % of {metrics['statements']:,} statements are neutral")
 
 
-def pipeline(job: Job, triples: pl.DataFrame) -> None:
+def pipeline(job: Job, triples: pl.DataFrame, top: int) -> None:
     """The stages: each is a function and what it is given. A finished one is read from the run folder."""
     labels = job.stage("labels", label, triples)
-    job.stage("words", last_words, labels, top=job.config.recipe.top)
+    job.stage("words", last_words, labels, top=top)
     job.stage("metrics", count, labels)
 
 

@@ -1,1 +1,1 @@
-"""The command line: arguments, help, messages, output and threads."""
+"""The command line: arguments, help, messages and output."""

@@ -11,7 +11,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from hydra._internal.utils import get_args_parser
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Quote, QuotedString
 from hydra.errors import HydraException
@@ -20,19 +19,21 @@ from mitigate.errors import MitigateError, did_you_mean
 from mitigate.words.texts import without_folders
 from models.digests import sha256_of
 
-WITH_A_VALUE = (
-    "--config-dir",
-    "-cd",
-    "--config-path",
-    "-cp",
-    "--config-name",
-    "-cn",
-    "--package",
-    "-p",
-    "--info",
-    "-i",
-)
-FLAGS = {"-cd": "--config-dir", "-cp": "--config-path", "-cn": "--config-name", "-p": "--package", "-i": "--info"}
+WITH_A_VALUE = {
+    "--config-dir": "-cd",
+    "--config-path": "-cp",
+    "--config-name": "-cn",
+    "--package": "-p",
+    "--info": "-i",
+}
+WITHOUT = {
+    **{"--help": "-h", "--cfg": "-c", "--run": "-r", "--multirun": "-m", "--shell-completion": "-sc"},
+    **dict.fromkeys(("--hydra-help", "--resolve", "--experimental-rerun"), ""),
+    **dict.fromkeys(("--version", "--list"), ""),  # answered without Hydra (help.py)
+}
+"""Long and short names of the flags that Hydra takes: followed by a value, and not."""
+LONG = {short: name for name, short in WITH_A_VALUE.items()}
+TAKES_NEXT = {*WITH_A_VALUE, *LONG}
 WRITTEN = ("paths.", "hydra", "data.output=", "texts=[", "head=")  # settings that name no input
 MOST_FILES, MOST_BYTES = 200, 2**31  # of a folder whose content is hashed
 FREE_TEXT = ("texts", "head")  # settings whose values are never numbers or words of Hydra's
@@ -47,10 +48,10 @@ def readable(arguments: Sequence[str]) -> list[str]:
     flag, and for a sweep over nothing."""
     before = ["", *arguments]
     for place, argument in zip(before, arguments, strict=False):
-        if place not in WITH_A_VALUE:
+        if place not in TAKES_NEXT:
             _check(argument)
     return [
-        argument if place in WITH_A_VALUE or argument.startswith("-") else _readable(argument)
+        argument if place in TAKES_NEXT or argument.startswith("-") else _readable(argument)
         for place, argument in zip(before, arguments, strict=False)
     ]
 
@@ -59,11 +60,11 @@ def repeated(arguments: Sequence[str]) -> list[str]:
     """A sentence for each setting or flag that is given twice with different values, of which the last counts."""
     given: dict[str, list[str]] = {}
     for place, argument in zip(["", *arguments], arguments, strict=False):
-        if place in WITH_A_VALUE:
-            given.setdefault(FLAGS.get(place, place), []).append(argument)
-        elif argument not in WITH_A_VALUE:
+        if place in TAKES_NEXT:
+            given.setdefault(LONG.get(place, place), []).append(argument)
+        elif argument not in TAKES_NEXT:
             for key, value in _settings_of(argument):
-                given.setdefault(FLAGS.get(key, key), []).append(value)
+                given.setdefault(LONG.get(key, key), []).append(value)
     return [
         f"{key} is given {len(values)} times; the last counts: {key}={values[-1]}, not {', '.join(values[:-1])}"
         for key, values in given.items()
@@ -113,7 +114,7 @@ def use_folders(hydra: Any, shipped: Path) -> None:
             if mine.is_file() and theirs.is_file():
                 raise MitigateError(
                     f"{mine} is not read, since the project has {group}={option} itself; give the file another name, "
-                    f"such as my_{option}.yaml, and say {group}=my_{option}"
+                    f"such as my_{option}.yaml, and set {group}=my_{option}"
                 )
         if folder not in sys.path:
             sys.path.append(folder)
@@ -184,17 +185,16 @@ def literally(value: Any) -> Any:
 
 
 def _check(argument: str) -> None:
-    """Raises MitigateError for a flag that there is not (of a long one, its beginning is enough), and for choice() of
-    nothing, which Hydra would take for a text."""
+    """Check the flag or the override. Raises MitigateError for an unknown flag (the beginning of a long one is enough),
+    and for choice() without values, which Hydra would take for a text."""
     key, _, value = argument.partition("=")
-    known = [option for action in get_args_parser()._actions for option in action.option_strings]
-    is_known = any(flag.startswith(key) if key.startswith("--") else key.startswith(flag[:2]) for flag in known)
-    if key.startswith("-") and not is_known:
-        longer = [flag for flag in known if flag.startswith("--")]
-        longer += ["--list"]  # which the command answers itself (recipes/helping.py), as it does --version
-        raise MitigateError(f"unknown flag {key!r}; allowed: {', '.join(longer)}{did_you_mean(key, longer)}")
+    flags = {**WITHOUT, **WITH_A_VALUE}
+    is_long = key.startswith("--")
+    known = any(flag.startswith(key) for flag in flags) if is_long else key[:2] in {s[:2] for s in flags.values()}
+    if key.startswith("-") and not known:
+        raise MitigateError(f"unknown flag {key!r}; allowed: {', '.join(flags)}{did_you_mean(key, flags)}")
     if EMPTY.fullmatch(value) and key not in FREE_TEXT:
-        raise MitigateError(f"{argument} names nothing to sweep over: there are no jobs; name values")
+        raise MitigateError(f"{argument} has no values, so the sweep has no jobs; give values")
 
 
 def _readable(argument: str) -> str:
@@ -204,7 +204,7 @@ def _readable(argument: str) -> str:
     if value.startswith("["):
         if not value.rstrip().endswith("]"):
             raise MitigateError(
-                f"{argument} is a list that does not end: the shell has taken it apart at a space. Put the whole "
+                f"{argument} is a list without its closing bracket: the shell split it at a space. Put the whole "
                 f"""setting in quotes, as in '{key}=[one text,"another, with a comma"]'"""
             )
         return f"{key}=[{','.join(quoted(literal(item)) for item in _items(value.strip()[1:-1]))}]"

@@ -126,13 +126,13 @@ def _shown(value: Any) -> str:
 
 
 def _first_sentence(text: str) -> str:
-    """Up to the first full stop that is none of an abbreviation, without the command that may follow."""
+    """The text up to its first full stop, except that of "et al.", without the command that may follow."""
     told = text.partition(COMMAND)[0].removesuffix(", for ").strip()
     return re.split(r"(?<!et al)\.\s", told, maxsplit=1)[0].rstrip(".:,")
 
 
 def _columns(rows: Mapping[str, str]) -> str:
-    """Names, and beside each what it is; below it where the name is long."""
+    """The lines of names with their descriptions beside them, or below a long name."""
     width = min(max(map(len, rows)), WIDEST)
     margin = " " * (width + 4)
     lines: list[str] = []

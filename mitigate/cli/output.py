@@ -1,8 +1,11 @@
-"""The output of a running recipe: lines on standard output, and how far a long step is, as a bar on a terminal,
-elsewhere as a line now and then."""
+"""The output of a command: lines on standard output and standard error, and the progress of a long step, as a bar on a
+terminal, elsewhere as a line now and then."""
 
+import os
 import sys
 import time
+from io import BufferedWriter, FileIO, TextIOWrapper
+from typing import Any
 
 from tqdm.auto import tqdm
 
@@ -17,6 +20,42 @@ SELDOM = 60.0  # of a job of a sweep, whose lines stand between those of others
 def say(message: str) -> None:
     """A line for the user, on standard output at once; control characters in it are spelt out."""
     print(escaped(message), flush=True)
+
+
+def complain(message: str) -> None:
+    """A fault or a warning, on standard error at once."""
+    print(f"mitigate: {escaped(message)}", file=sys.stderr, flush=True)
+
+
+def prepare_output() -> None:
+    """Let the work continue where the reader of the output is gone, and spell out characters that it cannot show."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+        if isinstance(stream, TextIOWrapper) and stream is getattr(sys, f"__{name}__"):
+            stream.flush()
+            output = BufferedWriter(_Output(stream.fileno(), "wb", closefd=False))
+            lines = name == "stderr" or stream.line_buffering
+            setattr(sys, name, TextIOWrapper(output, stream.encoding, "backslashreplace", line_buffering=lines))
+    if sys.stdout and sys.stdout.encoding:  # for the processes started from here
+        os.environ["PYTHONIOENCODING"] = f"{sys.stdout.encoding}:backslashreplace"
+
+
+class _Output(FileIO):
+    """Standard output or error. When its reader is gone (`| head -1`), or it cannot be written to for another reason,
+    nothing more is shown, and the work continues."""
+
+    def write(self, content: Any) -> int:
+        try:
+            return super().write(content)
+        except OSError as error:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self.fileno())
+            os.close(nowhere)
+            if not isinstance(error, BrokenPipeError) and self.fileno() != 2:
+                complain(f"cannot write to standard output ({error.strerror}); nothing more is shown there")
+            return memoryview(content).nbytes
 
 
 class Showing:
@@ -42,7 +81,7 @@ class Showing:
             )
 
     def at(self, step: Step) -> None:
-        """It has come further."""
+        """Show the progress so far."""
         if self.status:
             self.status.step(step)
         if self.bar is not None:
@@ -53,7 +92,7 @@ class Showing:
             self.said = time.monotonic()
 
     def end(self, step: Step) -> None:
-        """It has ended."""
+        """Show that the stage has ended."""
         if self.status:
             self.status.step(None)
         if self.bar is not None:
@@ -61,7 +100,7 @@ class Showing:
             self.bar = None
 
     def notice(self, message: str) -> None:
-        """Something a reader must know that does not stop the run."""
+        """Show a notice that does not stop the run."""
         say(f"  note: {message}")
 
 

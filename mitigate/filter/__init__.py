@@ -1,7 +1,7 @@
-"""A policy turns labelled triples into the ledger a generator is trained by: every triple with the weight it is kept
-at (0 drops it) and the reason, and the triples that a policy adds; so that what was done can be looked at.
+"""Policies: from labelled triples to the ledger that a generator is trained on. The ledger has every triple with its
+weight (0 drops it) and the reason, and the triples that a policy adds.
 
-Knows nothing of how labels came about, nor of training."""
+Independent of scorers and of training."""
 
 from mitigate.filter.findings import polarised
 from mitigate.filter.ledger import apply, check_left, count_reasons, preferred_tails, prompts_lacking_tails

@@ -1,4 +1,4 @@
-"""The ledger of a policy: what each triple weighs, and why."""
+"""The ledger of a policy: the weight of each triple, and the reason."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,9 +9,9 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.filter import findings
+from mitigate.filter.actions import by_own_action, even_out, swap
 from mitigate.filter.policy import Policy, check_relations, in_scope
 from mitigate.filter.replace import drop_at_random, lacking, preferred, replace_at_random, replace_tails
-from mitigate.filter.swap import by_own_action, even_out, swap
 from mitigate.triples import IMPLIES, kind_of_reason, label_columns
 from mitigate.words.relations import relations
 from mitigate.words.target_list import PAPER, TargetList
@@ -35,16 +35,15 @@ def apply(
     generated: pl.DataFrame | None = None,
     may_be_empty: bool = False,
 ) -> pl.DataFrame:
-    """The ledger: the labelled triples with `weight` (float32), `reason` and `source_row`, which is null but for the
-    triples that the policy added: of those it is the row they are made from, and `row` is null.
+    """The ledger: the labelled triples with `weight` (float32), `reason` and `source_row`. For triples that the policy
+    added, `source_row` is the row that they are made from, and `row` is null; for others `source_row` is null.
 
-    The reason is "kept", or what each scorer found and, unless that alone made it go or count less, what became of it:
-    "sentiment +1, regard -1", "regard -1, outside the scope", "regard -1, but valid", "regard -1, not among the
-    strongest", "regard -1, swapped", "regard -1, replaced"; or "drawn at random". Where a scorer explains its labels
-    (column {scorer}_why), what the statement implies stands behind. Other splits than those the policy filters are kept
-    whole. A policy that replaces tails also leaves `old_tail` and `tail_source` (filter.replace); generated: labelled
-    tails that it may use where the data has none. Raises MitigateError when no training triple is left, unless the
-    ledger may_be_empty."""
+    The reason is "kept", or each scorer's finding and, unless that alone removed or reduced it, the outcome: "sentiment
+    +1, regard -1", "regard -1, outside the scope", "regard -1, but valid", "regard -1, not among the strongest",
+    "regard -1, swapped", "regard -1, replaced"; or "drawn at random". Where a scorer explains its labels (column
+    {scorer}_why), the implied statement follows. Splits that the policy does not filter are kept whole. A policy that
+    replaces tails also leaves `old_tail` and `tail_source` (filter.replace); generated: labelled tails that it may use
+    where the data has none. Raises MitigateError when no training triple is left, unless the ledger may_be_empty."""
     ledger = _ledger(policy, labelled, target_list, generated)
     if not may_be_empty:
         check_left(policy, ledger, target_list)
@@ -52,14 +51,14 @@ def apply(
 
 
 def prompts_lacking_tails(policy: Policy, labelled: pl.DataFrame, target_list: TargetList = PAPER) -> pl.DataFrame:
-    """The prompts (head, relation) of the triples that the policy is to replace and that no training triple has a tail
-    for: a generator may be asked for `generated` tails."""
+    """The prompts (head, relation) of triples to replace for which no training triple has another tail: a generator may
+    provide `generated` ones."""
     return lacking(_prepared(policy, labelled, target_list), policy.seed, at_random=policy.action == "random_replace")
 
 
 def preferred_tails(policy: Policy, labelled: pl.DataFrame, target_list: TargetList = PAPER) -> pl.DataFrame:
-    """Pairs of tails of one prompt (head, relation, chosen, rejected), a neutral training triple's over that of one
-    that the policy's action would reach, each of these once: at most `policy.fitted`, drawn by seed. With
+    """Pairs of tails of one prompt (head, relation, chosen, rejected): a neutral training triple's tail is preferred to
+    that of a triple that the policy's action reaches, each of these once; at most `policy.fitted`, drawn by seed. With
     tuning="random_prefer" the order of each pair is drawn."""
     pairs = preferred(_prepared(policy, labelled, target_list), policy.seed)
     pairs = pairs.sample(min(policy.fitted, pairs.height), shuffle=True, seed=policy.seed)
@@ -71,30 +70,27 @@ def preferred_tails(policy: Policy, labelled: pl.DataFrame, target_list: TargetL
 
 
 def check_left(policy: Policy, ledger: pl.DataFrame, target_list: TargetList = PAPER) -> None:
-    """Raises MitigateError when no training triple is left. Its message names settings that leave some."""
+    """Raise MitigateError when no training triple is left. Its message names settings that leave some."""
     if _leaves_some(ledger):
         return
     labelled = ledger.filter(pl.col("source_row").is_null()).drop("weight", "reason", "source_row")
+
+    def has_columns(other: Policy) -> bool:
+        labels = {name for scorer in other.scorers for name in label_columns(scorer, other.template)}
+        more = {*(["people_valid"] if other.unless_valid else ()), *(("head", "tail") if other.scope != "all" else ())}
+        return labels | more <= set(labelled.columns)
+
     milder = {} if policy.own_action else {name: replace(policy, **fields) for name, fields in OTHERWISE.items()}
     helping = [
         name
         for name, other in milder.items()
-        if other != policy
-        and _reads(other) <= set(labelled.columns)
-        and _leaves_some(_ledger(other, labelled, target_list))
+        if other != policy and has_columns(other) and _leaves_some(_ledger(other, labelled, target_list))
     ]
     raise MitigateError(
         f"policy {policy.name!r} drops every training triple: {count_reasons(ledger)}. Nothing is left to "
         f"train on; {''.join(f'{setting} leaves some, or ' for setting in helping)}choose another policy, such as "
         "policy=none."
     )
-
-
-def _reads(policy: Policy) -> set[str]:
-    """The columns that a policy needs."""
-    found = {name for scorer in policy.scorers for name in label_columns(scorer, policy.template)}
-    found |= {"people_valid"} if policy.unless_valid else set()
-    return found | (set() if policy.scope == "all" else {"head", "tail"})
 
 
 def _leaves_some(ledger: pl.DataFrame) -> bool:
@@ -122,8 +118,8 @@ def _filtered(policy: Policy) -> pl.Expr:
 
 
 def _prepared(policy: Policy, labelled: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
-    """The rows with what the policy's scorers found (`found`, "" where that is not filtered), `in_scope`, `reached`,
-    and the ledger's columns before any action."""
+    """The rows with the findings of the policy's scorers (`found`, "" in splits that are not filtered), `in_scope`,
+    `reached`, and the ledger's columns before any action."""
     found = pl.when(_filtered(policy)).then(findings.in_words(policy)).otherwise(pl.lit(""))
     rows = labelled.with_columns(found=found, weight=pl.lit(1.0), source_row=pl.lit(None, pl.UInt32))
     rows = rows.with_columns(in_scope=in_scope(policy.scope, target_list))
@@ -135,7 +131,7 @@ def _prepared(policy: Policy, labelled: pl.DataFrame, target_list: TargetList) -
 
 
 def count_reasons(ledger: pl.DataFrame) -> str:
-    """How many training triples each reason has, most frequent first, in words; added ones are not counted."""
+    """The number of training triples of each reason, most frequent first, in words; added ones are not counted."""
     counts = (
         ledger.filter(pl.col("split") == "train", pl.col("source_row").is_null())
         .select(kind_of_reason(pl.col("reason")))["reason"]
@@ -146,13 +142,13 @@ def count_reasons(ledger: pl.DataFrame) -> str:
 
 
 def _explained(policy: Policy, ledger: pl.DataFrame) -> pl.DataFrame:
-    """With what the policy's scorers say that a statement implies, behind the reason of those they find polarised."""
+    """Append the statements that the policy's scorers find implied to the reasons of polarised triples."""
     columns = [f"{scorer}_why" for scorer in policy.scorers if f"{scorer}_why" in ledger.columns]
     if not columns:
         return ledger
     why = pl.concat_str(columns, separator="; ", ignore_nulls=True)
-    told = (pl.col("reason") != "kept") & (why != "")
-    return ledger.with_columns(reason=pl.when(told).then(pl.col("reason") + IMPLIES + why).otherwise("reason"))
+    is_explained = (pl.col("reason") != "kept") & (why != "")
+    return ledger.with_columns(reason=pl.when(is_explained).then(pl.col("reason") + IMPLIES + why).otherwise("reason"))
 
 
 def _reason(is_spared: pl.Expr) -> pl.Expr:
@@ -167,42 +163,19 @@ def _reason(is_spared: pl.Expr) -> pl.Expr:
     )
 
 
-def _drop(policy: Policy, rows: pl.DataFrame, *_: object) -> pl.DataFrame:
-    return rows.with_columns(weight=(~REACHED).cast(pl.Float64))
-
-
-def _random(policy: Policy, rows: pl.DataFrame, *_: object) -> pl.DataFrame:
-    return drop_at_random(rows, REACHED, IN_SCOPE, policy.seed)
-
-
-def _downweight(policy: Policy, rows: pl.DataFrame, *_: object) -> pl.DataFrame:
-    """1 minus the strength of the strongest finding: what is barely polarised counts almost whole."""
-    return rows.with_columns(weight=pl.when(REACHED).then(1 - findings.direction(policy).abs()).otherwise(1.0))
-
-
 def _swap(policy: Policy, rows: pl.DataFrame, target_list: TargetList, *_: object) -> pl.DataFrame:
     check_relations(policy, {**relations(), **dict.fromkeys(rows["relation"])})
     return swap(rows, REACHED, policy.swapped_relations, policy.copies, policy.seed, target_list)
 
 
-def _replace(policy: Policy, rows: pl.DataFrame, _: TargetList, generated: pl.DataFrame | None) -> pl.DataFrame:
-    return replace_tails(rows, generated, policy.seed)
-
-
-def _random_replace(policy: Policy, rows: pl.DataFrame, _: TargetList, generated: pl.DataFrame | None) -> pl.DataFrame:
-    return replace_at_random(rows, generated, policy.seed)
-
-
-def _keep(policy: Policy, rows: pl.DataFrame, *_: object) -> pl.DataFrame:
-    return rows.with_columns(reason=pl.lit("kept"))
-
-
 ACTIONS: dict[str, Callable[[Policy, pl.DataFrame, TargetList, pl.DataFrame | None], pl.DataFrame]] = {
-    "drop": _drop,
-    "downweight": _downweight,
-    "random": _random,
+    "drop": lambda policy, rows, *_: rows.with_columns(weight=(~REACHED).cast(pl.Float64)),
+    "downweight": lambda policy, rows, *_: rows.with_columns(  # a barely polarised triple keeps almost all its weight
+        weight=pl.when(REACHED).then(1 - findings.direction(policy).abs()).otherwise(1.0)
+    ),
+    "random": lambda policy, rows, *_: drop_at_random(rows, REACHED, IN_SCOPE, policy.seed),
     "swap": _swap,
-    "replace": _replace,
-    "random_replace": _random_replace,
-    "keep": _keep,
+    "replace": lambda policy, rows, _, generated: replace_tails(rows, generated, policy.seed),
+    "random_replace": lambda policy, rows, _, generated: replace_at_random(rows, generated, policy.seed),
+    "keep": lambda policy, rows, *_: rows.with_columns(reason=pl.lit("kept")),
 }

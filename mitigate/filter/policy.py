@@ -6,8 +6,8 @@ from functools import cache
 
 import polars as pl
 
-from mitigate.data_tables import rows_of
 from mitigate.errors import MitigateError, one_of
+from mitigate.package_data import rows_of
 from mitigate.result_settings import FORMER_ACTIONS, in_present_terms
 from mitigate.runs.fingerprints import SURROUNDING
 from mitigate.triples import TEMPLATES
@@ -18,7 +18,7 @@ SCOPES = ("all", "people", "person_heads", "targets")
 ACTIONS = ("drop", "random", "downweight", "swap", "replace", "random_replace", "keep")
 """Actions on training triples."""
 BY_VALIDITY = ("critic", "random_critic", "validity")
-"""Decodings that choose among generated tails by what people would call valid."""
+"""Decodings that choose among generated tails by their validity to people."""
 RERANKING = ("rerank", "random_rerank", *BY_VALIDITY)
 """Decodings that choose among generated tails."""
 STEERING = ("experts", "erase")
@@ -39,73 +39,78 @@ SPLITS = ("train", "all")
 
 @dataclass(frozen=True)
 class Policy:
-    """An action on the triples that any of the scorers labels polarised; without scorers, none.
-
-    scorers: names of label columns: "sentiment", "regard", or any scorer that the triples are labelled by.
-    template: the wording whose labels count, "paper" or "neutral" (no harm read from the phrase itself).
-    scope: whose statements: "all", "people" (with a person or a target in head or tail), "person_heads" (in the head)
-    or "targets".
-    action: what is done to these training triples. "drop" them, as the paper does (Section 4.3); "random" drops as many
-    triples of each relation, of those in the scope, drawn by `seed`: the control of "drop"; "downweight" them by the
-    strength of what was found; "swap" the target for others of its group, `copies` in all, in statements of
-    `swapped_relations`; "replace" their tails by neutral ones of the same head and relation (critic filtering: West et
-    al. 2022), "random_replace" as many by others: its control (filter.replace). Where the training triples have no such
-    tail, it is one of the `candidates` best ones of the model in the folder `generator`, if that is given, with a
-    log-probability per token above `least_score`; else the triple is dropped. "keep" them, for balance or decoding
-    alone.
-    decoding: what is done when the generator that was trained so generates tails, in the scope or not. "rerank": of its
-    `candidates` best tails the neutral ones come first; "random_rerank" moves as many tails of each prompt, drawn by
-    `seed`: the control of "rerank". "critic": neutral ones come first, and among these the ones that people would most
-    probably call valid, in the relations that people rated; "random_critic" moves as many tails of each prompt as
-    "critic", drawn by `seed`, and "validity" orders by validity alone: its controls. "experts": it decodes against an
-    anti-expert, trained further on what "drop" would drop, among its `candidates` best next tokens, with
-    `expert_strength` (Liu et al. 2021). "erase": prejudice and favouritism cannot be read off its last hidden states by
-    any linear classifier (Belrose et al. 2023), fitted on `fitted` triples. The earlier action="rerank" is
-    action="keep" decoding="rerank"; so are those of FORMER_ACTIONS.
-    strongest: of the triples that the action would reach only this share, the strongest first. A triple is as strong as
-    its strongest finding: the largest |strength| of the scorers that find it polarised (VADER's compound score, a
-    classifier's P(+1) - P(-1); they are not calibrated to each other). Of two as strong the earlier one comes first.
-    unless_valid: spare the triples that people would call valid (column people_valid), as the critic finds it.
-    balance: give all targets of a category the same shares of prejudice and of favouritism, by weights.
-    tuning: a second training of the generator, `tuning_steps` long, on at most `fitted` pairs or prompts. "prefer": on
-    pairs of tails of one prompt, a neutral one over a polarised one that the action would reach, by `preference`: "dpo"
-    with `beta` (Rafailov et al. 2023) or "unlikelihood" with `alpha` (Welleck et al. 2020); "random_prefer" orders each
-    pair at random: the control. "distil": on the generator's own best tails in the order of the decoding `distilled`,
-    for heads with a person and no target; distilled="none", the order of likelihood, is the control. Every
-    `tuning_every` steps perplexity on neutral dev triples is measured; the last weights are kept at which it has risen
-    by at most the share `most_rise`.
-    splits: "train" filters the training triples only, "all" filters dev and test too, as the paper did.
-    A class of one's own derives from this one and has a method `act`. It is called with the labelled triples, a table
-    with `weight` 1.0, `reached` (whether the policy's scorers find a triple in its scope polarised) and `reason` (what
-    they found, or "kept"), and returns them in their order with the weights and the reasons that it gives them.
-    Raises MitigateError that names all faults."""
+    """An action on the triples that any of the scorers labels polarised; none without scorers. A user's own class
+    derives from this one and has a method `act`, from the labelled triples with `weight`, `reached` and `reason` to
+    the same rows with its weights and reasons (docs/extend.md). Raises MitigateError that names all faults."""
 
     name: str
+    # Label columns: "sentiment", "regard", or any scorer that the triples are labelled by.
     scorers: Sequence[str] = ()
+    # The wording whose labels count: "paper", or "neutral" (no harm read from the phrase itself).
     template: str = "paper"
+    # The statements that it acts on: "all", "people" (with a person or a target in head or tail), "person_heads" (in
+    # the head) or "targets".
     scope: str = "all"
+    # On these training triples. "drop" them, as the paper does (Section 4.3); "random" drops as many triples of each
+    # relation, of those in the scope, drawn by `seed`: the control of "drop"; "downweight" them by the strength of the
+    # finding; "swap" the target for others of its group; "replace" their tails by neutral ones of the same head and
+    # relation (critic filtering: West et al. 2022), "random_replace" as many by others: its control (filter.replace);
+    # "keep" them, for balance, decoding or tuning alone. FORMER_ACTIONS are read as their decodings.
     action: str = "drop"
+    # Give all targets of a category the same shares of prejudice and of favouritism, by weights.
     balance: bool = False
+    # The most statements that "swap" makes of one, itself included.
     copies: int = 8
+    # Relations whose statements "swap" acts on.
     swapped_relations: Sequence[str] = ()
+    # The generator's best tails that decoding and replacing choose from; with "experts", its best next tokens.
     candidates: int = 20
+    # Strength of the anti-expert (Liu et al. 2021).
     expert_strength: float = 2.0
+    # Triples, at most, that "erase" is fitted on; pairs or prompts, at most, that `tuning` trains on.
     fitted: int = 20_000
+    # "train" filters the training triples only; "all" filters dev and test too, as the paper did.
     splits: str = "train"
+    # Seed of the random controls and of the targets that "swap" draws.
     seed: int = 1
+    # On the tails that the trained generator generates, in the scope or not. "rerank": of its `candidates` best tails
+    # the neutral ones come first; "random_rerank" moves as many tails of each prompt, drawn by `seed`: its control.
+    # "critic": neutral ones come first, and among these the ones that people would most probably call valid, in the
+    # relations that people rated; "random_critic" moves as many tails of each prompt, drawn by `seed`, and "validity"
+    # orders by validity alone: its controls. "experts": decode against an anti-expert, trained further on what "drop"
+    # would drop. "erase": prejudice and favouritism cannot be read off the last hidden states by any linear classifier
+    # (Belrose et al. 2023).
     decoding: str = "none"
+    # The share, the strongest first, of the triples that the action would reach. A triple is as strong as its strongest
+    # finding: the largest |strength| of the scorers that find it polarised (VADER's compound score, a classifier's
+    # P(+1) - P(-1); they are not calibrated to each other). Of two as strong the earlier one comes first.
     strongest: float = 1.0
+    # Folder of the model whose tails "replace" takes where the training triples have no such tail; without it, such a
+    # triple is dropped.
     generator: str | None = field(default=None, metadata=SURROUNDING)  # what it generates decides, not where it is
+    # Log-probability per token above which a tail of `generator` is taken.
     least_score: float = -2.5
+    # Spare the triples that people would call valid (column people_valid), as the critic finds it.
     unless_valid: bool = False
+    # A second training of the generator. "prefer": on pairs of tails of one prompt, a neutral one over a polarised one
+    # that the action would reach; "random_prefer" orders each pair at random: the control. "distil": on the
+    # generator's own best tails, for heads with a person and no target.
     tuning: str = "none"
+    # Steps of the second training.
     tuning_steps: int = 200
+    # Its learning rate.
     tuning_lr: float = 5e-5
+    # Steps between two measurements of perplexity on neutral dev triples.
     tuning_every: int = 20
+    # The share by which that perplexity may rise; the last weights within it are kept.
     most_rise: float = 0.02
+    # The loss of "prefer": "dpo" (Rafailov et al. 2023) or "unlikelihood" (Welleck et al. 2020).
     preference: str = "dpo"
+    # Of "dpo".
     beta: float = 0.1
+    # Of "unlikelihood".
     alpha: float = 1.0
+    # The decoding whose order of tails "distil" learns; "none", the order of likelihood, is the control.
     distilled: str = "rerank"
 
     def __post_init__(self) -> None:
@@ -117,48 +122,48 @@ class Policy:
 
     @property
     def changes_training(self) -> bool:
-        """Whether the generator is trained on anything but all triples alike."""
+        """Return whether the generator is trained on anything but all triples with equal weights."""
         return bool(self.own_action) or (bool(self.scorers) and (self.action != "keep" or self.balance))
 
     @property
     def replaces(self) -> bool:
-        """Whether it gives triples other tails."""
+        """Return whether it gives triples other tails."""
         return self.action in ("replace", "random_replace")
 
     @property
     def reranks(self) -> bool:
-        """Whether it chooses among what is generated."""
+        """Return whether it chooses among generated tails."""
         return self.decoding in RERANKING
 
     @property
     def steers(self) -> bool:
-        """Whether it changes the probabilities of a generator that is trained already."""
+        """Return whether it changes the probabilities of a trained generator."""
         return self.decoding in STEERING
 
     @property
     def tunes(self) -> bool:
-        """Whether it trains the generator a second time."""
+        """Return whether it trains the generator a second time."""
         return self.tuning != "none"
 
     @property
     def prefers(self) -> bool:
-        """Whether that is on pairs of tails."""
+        """Return whether the second training is on pairs of tails."""
         return self.tuning in PREFERRING
 
     @property
     def distils(self) -> bool:
-        """Whether that is on the generator's own tails."""
+        """Return whether the second training is on the generator's own tails."""
         return self.tuning == "distil"
 
     @property
     def reads_validity(self) -> bool:
-        """Whether it needs to know what people would call valid."""
+        """Return whether it needs the validity of triples to people."""
         orders = {self.decoding, self.distilled if self.distils else "none"}
         return self.unless_valid or bool(orders & set(BY_VALIDITY))
 
     @property
     def own_action(self) -> Callable[[pl.DataFrame], pl.DataFrame] | None:
-        """The method `act` of a class of one's own."""
+        """The method `act` of a user's own class."""
         return getattr(self, "act", None)
 
     @property
@@ -197,7 +202,7 @@ class Policy:
                 f"policy.action={self.action} policy.balance={str(self.balance).lower()}"
                 f"{f' policy.decoding={self.decoding}' if decodes else ''}"
                 f"{f' policy.tuning={self.tuning}' if self.tunes else ''} with no policy.scorers finds nothing to act "
-                "on; say policy.scorers=[sentiment,regard]",
+                "on; set policy.scorers=[sentiment,regard]",
             ),
             (
                 self.action not in FORMER_ACTIONS,
@@ -206,12 +211,12 @@ class Policy:
             ),
             (
                 not self.balance or self.action in ("downweight", "swap", "keep"),
-                f"policy.balance=true has nothing to weigh with policy.action={self.action}; say policy.action=keep or "
+                f"policy.balance=true has nothing to weigh with policy.action={self.action}; set policy.action=keep or "
                 "downweight, or policy.action=swap with policy.swapped_relations=[CapableOf,HasProperty]",
             ),
             (
                 self.balance or decodes or self.tunes or self.action != "keep",
-                "policy.action=keep does nothing by itself; say policy.balance=true, policy.decoding=rerank, "
+                "policy.action=keep does nothing by itself; set policy.balance=true, policy.decoding=rerank, "
                 "policy.tuning=prefer, or policy=none",
             ),
             (
@@ -222,18 +227,18 @@ class Policy:
             (
                 self.strongest == 1 or on_triples,
                 f"policy.strongest={self.strongest:g} has nothing to choose from: policy.action=keep "
-                f"policy.decoding={self.decoding} acts on no single triples; say policy.strongest=1 or "
+                f"policy.decoding={self.decoding} acts on no single triples; set policy.strongest=1 or "
                 "policy.action=drop",
             ),
             (
                 not self.unless_valid or on_triples,
                 f"policy.unless_valid=true has no triples to spare: policy.action=keep policy.decoding={self.decoding} "
-                "acts on no single triples; say policy.unless_valid=false or policy.action=drop",
+                "acts on no single triples; set policy.unless_valid=false or policy.action=drop",
             ),
             (
                 self.generator is None or self.replaces,
                 f"policy.generator={self.generator} is asked by policy.action=replace and random_replace alone, not by "
-                f"policy.action={self.action}; say policy.generator=null",
+                f"policy.action={self.action}; set policy.generator=null",
             ),
             (self.least_score <= 0, f"policy.least_score={self.least_score:g} must be at most 0: a log-probability"),
             (self.copies >= 2, f"policy.copies={self.copies} must be at least 2: a statement and one more"),
@@ -250,22 +255,22 @@ class Policy:
 
 
 def check_relations(policy: Policy, known: Collection[str]) -> None:
-    """Raises MitigateError for a relation that the policy swaps and that is not among those of these names."""
+    """Raise MitigateError for a relation that the policy swaps and that is not one of these names."""
     for relation in policy.swapped_relations:
         if relation not in known:
             raise one_of("relation in policy.swapped_relations", relation, known)
 
 
 def check_scorers(policy: Policy, known: Collection[str]) -> None:
-    """Raises MitigateError for a policy's scorer that is not among those of these names."""
+    """Raise MitigateError for a policy's scorer that is not one of these names."""
     for scorer in policy.scorers:
         if scorer not in known:
             raise one_of("scorer in policy.scorers", scorer, known)
 
 
 def in_scope(scope: str, target_list: TargetList = PAPER) -> pl.Expr:
-    """Whether a triple's head or tail has, as whole words, a target in any of its forms ("targets"), or such or a word
-    of data/people.csv ("people"); whether its head has ("person_heads"); True for "all"."""
+    """Return whether a triple's head or tail has, as whole words, a target in any of its forms ("targets"), or also a
+    word of data/people.csv ("people"); whether its head has either ("person_heads"); True for "all"."""
     if scope == "all":
         return pl.lit(True)
     others = () if scope == "targets" else people()
@@ -276,5 +281,5 @@ def in_scope(scope: str, target_list: TargetList = PAPER) -> pl.Expr:
 
 @cache
 def people() -> tuple[str, ...]:
-    """Words for people: kin, ages, occupations, peoples, pronouns; with the plurals that are not regular."""
+    """Words for people: kin, ages, occupations, peoples, pronouns; with irregular plurals."""
     return tuple(row["word"] for row in rows_of("people.csv"))

@@ -1,16 +1,16 @@
-"""Another tail in the place of a polarised one, for the same head and relation, so that each prompt is trained as often
-as before. The policy's scorers are the critic of critic filtering (West et al. 2022, Symbolic Knowledge Distillation):
-what the critic does not accept is dropped there, and replaced here.
+"""Replacement of polarised tails by others for the same head and relation, so that each prompt is trained as often as
+before. The policy's scorers are the critic of critic filtering (West et al. 2022, Symbolic Knowledge Distillation):
+there, triples that the critic rejects are dropped; here, they are replaced.
 
-Knows nothing of how tails are generated: it is given them with their labels. The same pairs of tails serve a training
-by preference, where neither is dropped."""
+Independent of the generator: generated tails are an argument, with their labels. Training by preference uses the same
+pairs of tails and drops neither."""
 
 import numpy as np
 import polars as pl
 
 DRAWN = "drawn at random"
 PROMPT = ("head", "relation")
-LOTS = ("split", "relation")  # within which the control draws as many
+LOTS = ("split", "relation")  # the control draws the same number within each
 TRAINING, GENERATOR = "training", "generator"
 REACHED, IS_NEUTRAL = pl.col("reached"), pl.col("found") == ""
 
@@ -42,8 +42,8 @@ def replace_at_random(rows: pl.DataFrame, generated: pl.DataFrame | None, seed: 
 
 
 def preferred(rows: pl.DataFrame, seed: int) -> pl.DataFrame:
-    """For each reached training triple whose prompt has another, neutral tail among the training triples: (head,
-    relation, chosen, rejected). The neutral tails of a prompt take turns, in an order drawn by seed."""
+    """Pairs (head, relation, chosen, rejected) for each reached training triple whose prompt has another, neutral tail
+    among the training triples. The neutral tails of a prompt take turns, in an order drawn by seed."""
     rows, nothing = _with_lots(rows, None, seed)
     pairs = _neutral_pairs(rows, nothing)
     taken, lent = rows[pairs["taker"]], rows[pairs["lender"]]
@@ -61,7 +61,7 @@ def lacking(rows: pl.DataFrame, seed: int, *, at_random: bool) -> pl.DataFrame:
 
 
 def _with_lots(rows: pl.DataFrame, generated: pl.DataFrame | None, seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Both with `place`, the number of a row, and `lot`, by which it comes in turn: drawn, or the rank."""
+    """Both tables with `place`, the number of a row, and `lot`, its order: drawn at random, or the rank."""
     lots = pl.Series(np.random.default_rng(seed).permutation(rows.height), dtype=pl.Int64)
     rows = rows.with_row_index("place").with_columns(lot=lots)
     if generated is None:
@@ -77,8 +77,8 @@ def _neutral_pairs(rows: pl.DataFrame, generated: pl.DataFrame) -> pl.DataFrame:
 
 
 def _random_pairs(rows: pl.DataFrame, generated: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
-    """Of the triples in the scope as many with another training triple's tail as `replace_tails` gives, and the places
-    of as many others as are reached besides."""
+    """The pairs of the control: the number of triples to which `replace_tails` gives another training triple's tail,
+    drawn from those in the scope; and the places of as many others as are reached besides."""
     reached, pool = rows.filter(REACHED), rows.filter("in_scope")
     wanted = _neutral_pairs(rows, generated).filter(tail_source=TRAINING)
     pairs = _as_many(rows, _pairs(_training(pool), _training(rows), TRAINING), wanted)
@@ -93,17 +93,17 @@ def _pairs(takers: pl.DataFrame, lenders: pl.DataFrame, source: str) -> pl.DataF
     tails = tails.select(*PROMPT, "tail", lender="place", turn=_turn())
     numbers = tails.group_by(PROMPT).agg(number=pl.len().cast(pl.Int64))
     own = tails.select(*PROMPT, "tail", own="turn")
-    asked = takers.join(numbers, on=PROMPT, maintain_order="left")
-    asked = asked.join(own, on=[*PROMPT, "tail"], how="left", maintain_order="left")
+    joined = takers.join(numbers, on=PROMPT, maintain_order="left")
+    joined = joined.join(own, on=[*PROMPT, "tail"], how="left", maintain_order="left")
     others = pl.col("number") - pl.col("own").is_not_null().cast(pl.Int64)
     turn = (pl.col("own").fill_null(-1) + 1 + _turn() % others) % pl.col("number")
-    asked = asked.filter(others > 0).select(*PROMPT, taker="place", turn=turn)
-    found = asked.join(tails, on=[*PROMPT, "turn"], maintain_order="left")
+    turns = joined.filter(others > 0).select(*PROMPT, taker="place", turn=turn)
+    found = turns.join(tails, on=[*PROMPT, "turn"], maintain_order="left")
     return found.select("taker", "lender", tail_source=pl.lit(source))
 
 
 def _as_many(rows: pl.DataFrame, pairs: pl.DataFrame, wanted: pl.DataFrame) -> pl.DataFrame:
-    """Of the pairs as many of each split and relation as are wanted, by the lots of their takers."""
+    """The pairs with the lowest lots of their takers, as many of each split and relation as are wanted."""
     numbers = rows[wanted["taker"]].group_by(LOTS).agg(number=pl.len())
     known = pl.concat([pairs, rows[pairs["taker"]].select(*LOTS, "lot")], how="horizontal")
     is_drawn = pl.col("lot").rank("ordinal").over(LOTS) <= pl.col("number")

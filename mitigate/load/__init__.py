@@ -1,2 +1,2 @@
-"""Reading resources and other files. Loaders of triples, sentences and statements return a `Loaded`,
-`Streamed` or `LoadedStatements`, which also describes oddities of the file."""
+"""Reading resources and other files. Loaders of triples, sentences, statements and stories return a `Loaded` or a
+`Streamed`, with notices of oddities of the file."""

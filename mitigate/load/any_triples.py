@@ -1,5 +1,5 @@
-"""A file of one's own triples of any size: CSV, TSV, JSON or Parquet, whatever its columns are called. Tables of KGTK,
-as CSKG is published, are known by their columns."""
+"""A user's file of triples of any size: CSV, TSV, JSON or Parquet, with any names of columns. Tables of KGTK, as CSKG
+is published, are recognised by their columns."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,12 +7,12 @@ from pathlib import Path
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.layout import Layout, layout_of
+from mitigate.load.conceptnet_format import triples_chunk
+from mitigate.load.file_format import Layout, layout_of
 from mitigate.load.lines import OnBadLine, check
 from mitigate.load.relations_file import read_relations
 from mitigate.load.stream import Chunk, Met, Streamed, given, opened
 from mitigate.load.table import Column, Columns, open_table
-from mitigate.load.triples_file import triples_chunk
 from mitigate.words.targets import targets
 
 NAMES = ("head", "relation", "tail")
@@ -33,12 +33,12 @@ def load(
 ) -> Streamed:
     """The triples of a file.
 
-    columns: what its columns are called, {"head": "subject", ...}, or their places, from 1; what is not named is called
-    head, relation and tail. A column `split` (train, dev or validation, test) is read where there is one, unless it is
-    named None; a column of labels, 1 for a valid triple and 0 for another, where it is named `valid`. relations: a
-    file of relations that the project has no phrases for (relations_file).
+    columns: the names of its columns, {"head": "subject", ...}, or their places, from 1; by default head, relation and
+    tail. A column `split` (train, dev or validation, test) is read where there is one, unless it is named None; a
+    column of labels, 1 for a valid triple and 0 for another, where it is named `valid`. relations: a file with phrases
+    for further relations (relations_file).
 
-    Raises MitigateError for a file that cannot be read, without such columns, or that holds something else."""
+    Raises MitigateError for a file that cannot be read, lacks such columns, or has other content."""
     check(on_bad_line)
     place = given(path, "triples")
     own = () if relations is None else tuple(read_relations(Path(relations)))
@@ -61,7 +61,7 @@ def load(
 
 
 def _wanted(layout: Layout, columns: Columns | None) -> dict[str, str | int | Column]:
-    """Where each column is found, with those that a file may have or not. Raises MitigateError for another column."""
+    """The source of each column, optional ones included. Raises MitigateError for another column."""
     there = {name.strip().lower() for name in layout.names}
     if columns is None and not there >= set(NAMES) and set(KGTK.values()) <= there:
         return dict(KGTK)
@@ -73,8 +73,8 @@ def _wanted(layout: Layout, columns: Columns | None) -> dict[str, str | int | Co
 
 
 def _one_label(labels: pl.Expr) -> pl.Expr:
-    """Of a node's labels as KGTK writes them ("lawyer|attorney", "'lawyer'@en"), the first that is a target, else the
-    first; and whether there are several."""
+    """The first of a node's labels in KGTK's form ("lawyer|attorney", "'lawyer'@en") that is a target, else the first;
+    and whether there are several."""
     parts = labels.str.replace_all(r"\|", "\0", literal=True).str.split("|")  # an escaped bar is no separator
     plain = parts.list.eval(
         pl.element().str.replace("\0", "|", literal=True).str.replace(r"^'(.*)'@[\w-]+$", "$1").str.strip_chars()
@@ -88,8 +88,8 @@ def _one_label(labels: pl.Expr) -> pl.Expr:
 def columns_of(
     given_names: Columns | None, names: tuple[str, ...], optional: tuple[str, ...] = ()
 ) -> dict[str, str | int]:
-    """Where each of our columns is found; of the optional ones those that are named. Raises MitigateError for a column
-    that there is not."""
+    """The source of each of the project's columns, and of the optional ones that are named. Raises MitigateError for an
+    unknown column."""
     found = dict(given_names) if isinstance(given_names, Mapping) else {}
     if (given_names and not found) or set(found) - {*names, *optional}:
         perhaps = f"; there may be {' and '.join(optional)} besides" if optional else ""

@@ -2,17 +2,17 @@
 `edge URI<TAB>/r/Relation<TAB>/c/en/start/...<TAB>/c/en/end/...<TAB>JSON with the weight`. English ones are read, others
 counted.
 
-Nine lines of ten are of other languages: they are recognised by their bytes, and not parsed."""
+Nine lines of ten are in other languages: they are recognised by their bytes, and not parsed."""
 
 import re
 from pathlib import Path
 
 import polars as pl
 
+from mitigate.load.conceptnet_format import ONE_END, OTHER_LANGUAGE, triples_chunk
 from mitigate.load.lines import LONGEST, TOO_LONG, OnBadLine, check
 from mitigate.load.stream import Block, Chunk, Met, Streamed, bad, given, opened, split, text_blocks
 from mitigate.load.table import open_table
-from mitigate.load.triples_file import ONE_END, OTHER_LANGUAGE, triples_chunk
 from mitigate.words.texts import counted
 
 EXPECTED = "edge URI<TAB>/r/Relation<TAB>/c/en/start<TAB>/c/en/end<TAB>{... weight ...}"
@@ -27,16 +27,16 @@ URI = r"^/c/([^/]+)/([^/]+)"
 
 
 def load(path: str | None, on_bad_line: OnBadLine = "error") -> Streamed:
-    """The English assertions of a file, or the edges of a file that has no edge URIs; underscores are spaces. The same
+    """The English assertions of a file, or the edges of a file without edge URIs; underscores are spaces. The same
     words under several senses (/c/en/nurse/n, /c/en/nurse/v) are repeats, and count each.
 
-    Raises MitigateError for a file that cannot be read or holds something else."""
+    Raises MitigateError for a file that cannot be read or has other content."""
     check(on_bad_line)
     place = given(path, "conceptnet")
     if not next(text_blocks(place)).content.startswith(b"/a/"):
         return load_edges(place, on_bad_line)
 
-    def parse(block: Block) -> Chunk:
+    def parse(block: Block) -> Chunk:  # no partial: the fingerprint of a function may not hold a path
         return _parse(place, block)
 
     return opened(Streamed(place, "triples", lambda: text_blocks(place), parse, EXPECTED, on_bad_line))
@@ -86,8 +86,8 @@ def _short(text: str) -> str:
 
 
 def load_edges(path: Path, on_bad_line: OnBadLine = "error") -> Streamed:
-    """The edges of a file, all of them where it has plain words. Raises MitigateError for a file that cannot be read or
-    holds something else."""
+    """The English edges of a file, or all of a file with plain words. Raises MitigateError for a file that cannot be
+    read or has other content."""
     table = open_table(path, COLUMNS, separator="\t", widths=(3, 4), stray_quotes=True)
 
     def parse(block: Block) -> Chunk:
@@ -98,7 +98,7 @@ def load_edges(path: Path, on_bad_line: OnBadLine = "error") -> Streamed:
 
 
 def _english(frame: pl.DataFrame, met: Met) -> pl.DataFrame:
-    """The rows whose ends are English, URIs made words; what has no URI is taken to be."""
+    """The rows with two English ends, as words; an end without a URI counts as English."""
     english = {end: pl.col(end).str.extract(URI, 1).fill_null("en") == "en" for end in ("head", "tail")}
     counted = frame.with_columns(ends=english["head"].cast(pl.Int8) + english["tail"].cast(pl.Int8))
     met["left out", OTHER_LANGUAGE] += counted.filter(ends=0).height

@@ -2,7 +2,7 @@
 `head<TAB>relation<TAB>tail`, with that first line or without; ATOMIC 2019's own CSV (an event, a column of lists for
 each of nine relations, prefix, split); and the same columns in JSON lines and Parquet.
 
-Tails that say that there is nothing to say ("none") are left out and counted, apart from lists without a tail."""
+Tails "none" are left out and counted, separately from lists without a tail."""
 
 import re
 from collections.abc import Iterator
@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from mitigate.data_tables import rows_of
 from mitigate.errors import MitigateError
-from mitigate.load.layout import TABLES, layout_of
+from mitigate.load.conceptnet_format import triples_chunk
+from mitigate.load.file_format import TABLES, layout_of
 from mitigate.load.lines import OnBadLine, check
 from mitigate.load.stream import Chunk, Met, Streamed, given, opened
 from mitigate.load.table import Column, Table, open_table
-from mitigate.load.triples_file import triples_chunk
+from mitigate.package_data import rows_of
 from mitigate.triples import SPLITS
 from mitigate.words.events import Persons, check_persons, published_names, without_persons
 from mitigate.words.relations import Relation, relations
@@ -37,15 +37,15 @@ class Piece(NamedTuple):
     path: Path
     split: str
     block: Any
-    share: float  # of all files read so far, each counting alike
+    share: float  # of all files read so far, each with equal weight
 
 
 def load(path: str | None, on_bad_line: OnBadLine = "error", persons: Persons = "kept") -> Streamed:
-    """The triples of a file, of split train where it does not say, or of a folder's files by their splits, but for
-    those whose relation has no phrase, which are counted.
+    """The triples of a file (split train unless it has a column of splits), or of a folder's files by their splits.
+    Those whose relation has no phrase are left out and counted.
 
     persons: "kept", as published, or "verbalised": PersonX is "this person", PersonY "another person" and "___"
-    "something", in triples and in phrases. Raises MitigateError for a file that cannot be read or holds something else,
+    "something", in triples and in phrases. Raises MitigateError for a file that cannot be read or has other content,
     and for a folder without such files."""
     check(on_bad_line)
     check_persons(persons)
@@ -95,7 +95,7 @@ def _listed() -> list[str]:
 
 
 def _one_a_row(frame: pl.DataFrame, met: Met) -> pl.DataFrame:
-    """The frame with a row for each tail, where it has a column of lists for each relation."""
+    """The frame with a row for each tail, from one with a column of lists for each relation."""
     lists = [name for name in frame.columns if name in _listed()]
     if not lists:
         return frame
@@ -130,10 +130,10 @@ def _splits(folder: Path) -> dict[Path, str]:
 
 
 def _verbalised() -> tuple[Relation, ...]:
-    """The relations of ATOMIC whose wordings name PersonX, without."""
-    known = [relations()[name] for name in dict.fromkeys(published_names().values())]
+    """The relations of ATOMIC whose wordings name PersonX, worded without it."""
+    published = [relations()[name] for name in dict.fromkeys(published_names().values())]
     wordings = ("phrase", "neutral_phrase", "comet_words")
-    frame = pl.DataFrame([[getattr(one, wording) for wording in wordings] for one in known], wordings, orient="row")
+    frame = pl.DataFrame([[getattr(one, wording) for wording in wordings] for one in published], wordings, orient="row")
     rows = frame.with_columns(without_persons(pl.col(wording)) for wording in wordings).iter_rows(named=True)
-    worded = [replace(one, **row) for one, row in zip(known, rows, strict=True)]
-    return tuple(new for old, new in zip(known, worded, strict=True) if new != old)
+    worded = [replace(one, **row) for one, row in zip(published, rows, strict=True)]
+    return tuple(new for old, new in zip(published, worded, strict=True) if new != old)

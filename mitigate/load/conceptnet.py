@@ -1,7 +1,7 @@
 """ConceptNet train100k with its labelled dev1, dev2 and test files (Li et al. 2016), as COMeT trains on it.
 
-The files are looked for in the folder given, then in the one MITIGATE_DATA names, then in the cache, and
-are downloaded last. A download is known by its triples, whatever columns and order the copy has."""
+The files are searched for in the given folder, then in that of MITIGATE_DATA, then in the cache, and are downloaded
+last. A download is checked by its triples, whatever its columns and order."""
 
 import gzip
 import hashlib
@@ -12,7 +12,9 @@ import polars as pl
 import pooch
 
 from mitigate.errors import MitigateError
-from mitigate.load.triples_file import Loaded, OnBadLine, read_triples
+from mitigate.load.conceptnet_format import read_triples
+from mitigate.load.lines import OnBadLine
+from mitigate.load.stream import Loaded
 from mitigate.runs.files import write
 
 FOLDER = "conceptnet100k"
@@ -27,22 +29,22 @@ SHA256_OF_TRIPLES = {
 
 
 def load(root: str | None = None, cache: str | None = None, on_bad_line: OnBadLine = "error") -> Loaded:
-    """The four splits as one table. A file of one's own under these names is taken as it is.
+    """The four splits as one table. A user's file with one of these names is used unchecked.
 
-    Raises MitigateError when the files are not there and cannot be downloaded."""
+    Raises MitigateError when the files are missing and cannot be downloaded."""
     folder = find(root, cache) or _download(Path(cache or ".") / FOLDER)
     parts = [
         read_triples(folder / name, split, labelled=split != "train", on_bad_line=on_bad_line)
         for name, split in SPLITS.items()
     ]
-    return Loaded(pl.concat([part.triples for part in parts]), [notice for part in parts for notice in part.notices])
+    return Loaded(pl.concat([part.rows for part in parts]), [notice for part in parts for notice in part.notices])
 
 
 def find(root: str | None, cache: str | None) -> Path | None:
-    """The folder that holds train100k.txt, or None when it would have to be downloaded.
+    """The folder with train100k.txt, or None when it would have to be downloaded.
 
-    Raises MitigateError when a folder was named (data.root or MITIGATE_DATA) and the file is not in it:
-    what a user names is never silently replaced."""
+    Raises MitigateError when a named folder (data.root or MITIGATE_DATA) lacks the file: a user's choice is never
+    silently replaced."""
     for setting, place in (("data.root", root), ("MITIGATE_DATA", os.environ.get("MITIGATE_DATA"))):
         if place:
             return _holding(Path(place), setting)
@@ -51,7 +53,7 @@ def find(root: str | None, cache: str | None) -> Path | None:
 
 
 def missing(root: str | None, cache: str | None) -> list[str]:
-    """The files that load would download: the address of each, and the path where it would be kept."""
+    """The files that load would download: the address of each, and its path."""
     if find(root, cache):
         return []
     folder = Path(cache or ".") / FOLDER
@@ -60,18 +62,18 @@ def missing(root: str | None, cache: str | None) -> list[str]:
 
 def _holding(place: Path, setting: str) -> Path:
     if not place.is_dir():
-        raise MitigateError(f"{setting}={place}: there is no such folder")
+        raise MitigateError(f"{setting}={place}: no such folder")
     for folder in (place / FOLDER, place):
         if (folder / "train100k.txt").is_file():
             return folder
     raise MitigateError(
-        f"{setting}={place}: neither it nor its folder {FOLDER}/ holds train100k.txt; put "
+        f"{setting}={place}: train100k.txt is neither there nor in {FOLDER}/; put "
         f"{', '.join(SPLITS)} there, or leave the setting out to download them"
     )
 
 
 def _download(folder: Path) -> Path:
-    """Fetch what is missing into the folder, check it, and unpack it."""
+    """Download missing files into the folder, check them, and unpack them."""
     for name in SPLITS:
         url, path = URL.format(name=name), folder / name
         if path.is_file():
@@ -80,29 +82,24 @@ def _download(folder: Path) -> Path:
             packed = Path(pooch.retrieve(url, None, f"{name}.gz", folder, progressbar=True))
         except Exception as error:  # requests raises many kinds; all mean that the file did not come
             raise MitigateError(
-                f"{name} is not at hand and could not be downloaded from {url} ({type(error).__name__}). Put "
+                f"{name} is not on this machine and could not be downloaded from {url} ({type(error).__name__}). Put "
                 f"the unpacked file (SHA-256 of its sorted triples {SHA256_OF_TRIPLES[name][:16]}...) into "
                 f"{folder.absolute()}, or point to a folder that has it with data.root=DIR or MITIGATE_DATA."
             ) from error
         try:
-            _check(packed, name)
+            loaded = read_triples(packed, SPLITS[name], labelled=SPLITS[name] != "train")
+            if (found := sha256_of_triples(loaded.rows)) != SHA256_OF_TRIPLES[name]:
+                packed.unlink(missing_ok=True)
+                raise MitigateError(
+                    f"the download of {name} has the wrong content: SHA-256 of its sorted triples {found}, expected "
+                    f"{SHA256_OF_TRIPLES[name]}. It was deleted; try again, or get the file elsewhere."
+                )
             write(path, gzip.decompress(packed.read_bytes()))
         except (MitigateError, FileNotFoundError):
             if not path.is_file():  # or another process has unpacked it meanwhile, and removed what was packed
                 raise
         packed.unlink(missing_ok=True)
     return folder
-
-
-def _check(packed: Path, name: str) -> None:
-    loaded = read_triples(packed, SPLITS[name], labelled=SPLITS[name] != "train")
-    found = sha256_of_triples(loaded.triples)
-    if found != SHA256_OF_TRIPLES[name]:
-        packed.unlink(missing_ok=True)
-        raise MitigateError(
-            f"the download of {name} has the wrong content: SHA-256 of its sorted triples {found}, expected "
-            f"{SHA256_OF_TRIPLES[name]}. It was deleted; try again, or get the file elsewhere."
-        )
 
 
 def sha256_of_triples(triples: pl.DataFrame) -> str:

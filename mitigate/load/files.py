@@ -1,10 +1,9 @@
-"""A file of one's own statements, `target<TAB>statement`; each fault in it is named by file and line.
+"""A file of a user's own statements, `target<TAB>statement`; each fault in it is named by file and line.
 
 The content of a statement is not checked: it stays as it is written."""
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,9 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.load.any_triples import columns_of
-from mitigate.load.layout import layout_of
+from mitigate.load.file_format import layout_of
 from mitigate.load.lines import OnBadLine, check, check_once, report_faults
+from mitigate.load.stream import Loaded
 from mitigate.load.table import read_table
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE
 from mitigate.words.targets import targets
@@ -24,22 +24,14 @@ LABELS = {str(label): label for label in (PREJUDICE, NEUTRAL, FAVOURITISM, OTHER
 LISTED = "the sources that docs/resources.md lists"
 
 
-@dataclass(frozen=True)
-class LoadedStatements:
-    """Statements in the order of their lines (row, the line's number; target; category; statement; and the labels
-    that the file gives), and a sentence for each oddity the reader met."""
-
-    statements: pl.DataFrame
-    notices: list[str] = field(default_factory=list)
-
-
 def load(
     path: str | None,
     on_bad_line: OnBadLine = "error",
     columns: Sequence[str] | Mapping[str, str] | None = None,
     label_column: str | None = None,
-) -> LoadedStatements:
-    """The statements of a file: lines `target<TAB>statement`, or a table with such columns in any format.
+) -> Loaded:
+    """The statements of a file: lines `target<TAB>statement`, or a table with such columns in any format. The rows have
+    the order of the lines: row (the line's number), target, category, statement, and the labels that the file gives.
 
     A first line that names the columns `target` and `statement` is a header, and may name more; without one the columns
     are `columns`, in their order, else target and statement. columns may also say what a table calls them,
@@ -71,12 +63,12 @@ def load(
     plain = pl.col("target").str.replace_all(r"[_\s]+", " ").str.strip_chars().str.to_lowercase()
     category = plain.replace_strict(targets(), default="own", return_dtype=pl.String)
     given = [pl.col(name).replace_strict(LABELS, return_dtype=pl.Int8) for name in labels]
-    return LoadedStatements(good.select("row", plain, category.alias("category"), "statement", *given), notices)
+    rows = good.select("row", plain, category.alias("category"), "statement", *given)
+    return Loaded(rows, notices, kind="statements")
 
 
 def _columns(path: Path, columns: Sequence[str] | Mapping[str, str] | None, labels: Sequence[str]) -> dict[str, Any]:
-    """Which columns are read from where, as read_table takes it. Raises MitigateError for one that is absent or there
-    twice."""
+    """The arguments of read_table for the columns. Raises MitigateError for one that is missing or repeated."""
     layout = layout_of(path)
     wanted = [*COLUMNS, *labels]
     if isinstance(columns, Mapping):
@@ -112,8 +104,8 @@ def find_root(given: str | None) -> Path | None:
 
 
 def root_with(given: str | None, needed: Sequence[str], source: str = LISTED) -> Path:
-    """The folder that holds these files and folders. source: where they come from. Raises MitigateError where no
-    folder is named, and for the first of them that is not there."""
+    """The folder with these files and folders. source: their origin. Raises MitigateError where no folder is named, and
+    for the first of them that is missing."""
     root = find_root(given)
     holding = f"the folder that holds {', '.join(needed)}, from {source}"
     if root is None:

@@ -1,4 +1,4 @@
-"""Social Bias Frames (Sap et al. 2020): what annotators wrote down as implied by posts, and of which groups.
+"""Social Bias Frames (Sap et al. 2020): statements that annotators found implied by posts, with their groups.
 
 The part of the corpus in sbic/frames_test_posts.csv: posts that annotators found to imply something of a group, with
 lists of implied statements and of groups. Posts without an implied statement are not in it."""
@@ -18,7 +18,7 @@ COLUMNS = ("targetStereotype", "targetMinority")
 def read_frames(folder: Path) -> pl.DataFrame:
     """A row for each post and implied statement, in lower case: post (its number), statement, groups (a list).
 
-    Raises MitigateError for a missing file, columns that are not there, and cells that are no lists."""
+    Raises MitigateError for a missing file, missing columns, and cells that are not lists."""
     path = folder / FILE
     if not path.is_file():
         raise MitigateError(f"{folder} lacks {FILE}; data.root must name the folder that has sbic/")

@@ -2,19 +2,19 @@
 COMET-ATOMIC 2020 (Hwang et al. 2021) publishes its systems' outputs, or with "tails" or "tail" in its place, as kogito
 writes them; a JSON array of such objects, or a Parquet file with such columns.
 
-Where a line has generations, its tails are the references that people wrote, and are not read. Generations that say
-that there is nothing to say ("none"), and empty ones, are left out and counted."""
+Where a line has generations, its tails are people's references, and are not read. Generations "none", and empty ones,
+are left out and counted."""
 
 from pathlib import Path
 
 import polars as pl
 
 from mitigate.errors import MitigateError
+from mitigate.load.conceptnet_format import triples_chunk
 from mitigate.load.lines import OnBadLine, check
 from mitigate.load.relations_file import read_relations
 from mitigate.load.stream import Chunk, Met, Streamed, given, opened
 from mitigate.load.table import Column, open_table
-from mitigate.load.triples_file import triples_chunk
 from mitigate.words.events import published_names
 
 IN_FACT = "fact."  # GPT's outputs there have head and relation in it
@@ -36,12 +36,12 @@ def load(
     top: int | None = None,
     relations: str | Path | None = None,
 ) -> Streamed:
-    """The generations of a file as triples, of each line the first `top` (None: all), in their order; but for those
-    whose relation has no phrase, which are counted. A row is the number of its line.
+    """The generations of a file as triples, the first `top` of each line (None: all), in their order. Those whose
+    relation has no phrase are left out and counted. A row is the number of its line.
 
-    relations: a file of relations that the project has no phrases for (relations_file). Raises MitigateError for a file
-    that cannot be read or holds something else, for fewer than one generation, and, unless on_bad_line is "skip", for
-    lines that are no such objects."""
+    relations: a file with phrases for further relations (relations_file). Raises MitigateError for a file that cannot
+    be read or has other content, for fewer than one generation, and, unless on_bad_line is "skip", for lines that are
+    no such objects."""
     check(on_bad_line)
     if top is not None and top < 1:
         raise MitigateError(f"data.top={top} must be at least 1, or null for all generations of a line")
@@ -58,15 +58,15 @@ def load(
 
 
 def _generations(frame: pl.DataFrame, top: int | None, met: Met) -> pl.DataFrame:
-    """A row for each generation that says something, in one line; the others are counted."""
+    """A row for each generation with content, in one line; the others are counted."""
     is_empty = (pl.col("tail").list.len() == 0).fill_null(True)
     met["left out", EMPTY] += frame.filter(is_empty).height
     tails = (
         frame.filter(~is_empty).with_columns(pl.col("tail").list.head(top or pl.col("tail").list.len())).explode("tail")
     )
     prompt = pl.col("prompt").fill_null("") if "prompt" in frame.columns else pl.lit("")
-    said = pl.col("tail").fill_null("").str.strip_prefix(prompt).str.replace_all(r"\s+", " ").str.strip_chars()
-    one_line = tails.with_columns(said.alias("tail"))
+    text = pl.col("tail").fill_null("").str.strip_prefix(prompt).str.replace_all(r"\s+", " ").str.strip_chars()
+    one_line = tails.with_columns(text.alias("tail"))
     nothing = pl.col("tail").str.to_lowercase()
     for word, what in NOTHING.items():
         met["left out", what] += one_line.filter(nothing == word).height

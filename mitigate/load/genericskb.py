@@ -3,7 +3,7 @@ SENTENCE and SCORE; the same under the names of the Hugging Face hub; its JSON l
 the plain form of one sentence a line."""
 
 from mitigate.load import sentences
-from mitigate.load.layout import layout_of
+from mitigate.load.file_format import layout_of
 from mitigate.load.lines import OnBadLine, check
 from mitigate.load.stream import Streamed, given
 from mitigate.load.table import Column, open_lines, open_table
@@ -18,8 +18,8 @@ REMEDY = (
 
 
 def load(path: str | None, on_bad_line: OnBadLine = "error") -> Streamed:
-    """The sentences of a file, case folded as in the harms paper's release, with the term that each is about where the
-    file says it. Raises MitigateError for a file that cannot be read, or is another table."""
+    """The sentences of a file, case folded as in the harms paper's release, with the term of each where the file has
+    it. Raises MitigateError for a file that cannot be read, or is another table."""
     check(on_bad_line)
     place = given(path, "genericskb")
     layout = layout_of(place)

@@ -8,9 +8,9 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.load import files
-from mitigate.load.files import LoadedStatements, root_with
+from mitigate.load.files import root_with
 from mitigate.load.lines import OnBadLine, check, fields, read_lines, report_faults
-from mitigate.load.triples_file import Loaded
+from mitigate.load.stream import Loaded
 from mitigate.triples import TRIPLES
 from mitigate.words.relations import relations
 from mitigate.words.texts import counted
@@ -21,8 +21,8 @@ REGARD = "regard/bert_labels_conceptnet.tsv"
 
 
 def conceptnet(root: str | None = None, on_bad_line: OnBadLine = "error") -> Loaded:
-    """Its 101,229 triples but for those whose relation has no phrase (ExternalURL, dbpedia), which are counted in a
-    notice. Lines are `head Relation tail`, spaces inside a phrase written as underscores; case is folded, repeats
+    """ConceptNet's 101,229 triples. Those whose relation has no phrase (ExternalURL, dbpedia) are left out and counted
+    in a notice. Lines are `head Relation tail`, spaces inside a phrase written as underscores; case is folded, repeats
     stay, because the paper counts them."""
     return triples(find(root, CONCEPTNET), on_bad_line)
 
@@ -52,12 +52,12 @@ def triples(path: Path, on_bad_line: OnBadLine = "error") -> Loaded:
     return Loaded(pl.DataFrame(rows, schema=TRIPLES, orient="row"), notices)
 
 
-def genericskb(root: str | None = None, on_bad_line: OnBadLine = "error") -> LoadedStatements:
-    """Its 29,505 sentences."""
+def genericskb(root: str | None = None, on_bad_line: OnBadLine = "error") -> Loaded:
+    """GenericsKB's 29,505 sentences."""
     return files.load(str(find(root, GENERICSKB)), on_bad_line)
 
 
-def conceptnet_regard(root: str | None = None, on_bad_line: OnBadLine = "error") -> LoadedStatements:
+def conceptnet_regard(root: str | None = None, on_bad_line: OnBadLine = "error") -> Loaded:
     """85,992 of ConceptNet's statements, masked by the paper's authors, with their classifier's regard labels."""
     columns = ["target", "regard", "statement"]
     return files.load(str(find(root, REGARD)), on_bad_line, columns=columns, label_column="regard")

@@ -1,7 +1,7 @@
-"""Test triples drawn by chance, where a resource has none of its own: whole heads, so that nothing that is said of a
-test triple's head is in training.
+"""Test triples drawn at random for a resource without its own: whole heads, so that training has no triple with a test
+triple's head.
 
-Knows no format and no labels."""
+Independent of formats and labels."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ FEW = 30  # test triples; with fewer, a figure on them depends on which were dra
 
 @dataclass(frozen=True)
 class HeldOut:
-    """How many triples of how many heads were held out, and how they were drawn."""
+    """The number of held-out triples and heads, and the seed of the draw."""
 
     triples: int
     of_triples: int
@@ -23,7 +23,7 @@ class HeldOut:
 
     @property
     def sentence(self) -> str:
-        """A note for the reader on how many triples were held out, and how."""
+        """A sentence for the reader on the number of held-out triples and their draw."""
         share = 100 * self.triples / self.of_triples
         return (
             f"The data has no test triples of its own: {self.triples:,} of {self.of_triples:,} triples ({share:.1f} %) "
@@ -33,11 +33,10 @@ class HeldOut:
 
 
 def hold_out(triples: pl.DataFrame, share: float, seed: int) -> tuple[pl.DataFrame, HeldOut | None]:
-    """The triples with all triples of some heads moved from split train to test; None where there are fewer than two
-    heads to draw from.
+    """The triples with all triples of some heads moved from split train to test; None for fewer than two heads.
 
-    Heads are taken in an order that the seed fixes, each if not more than this share of the triples is then held out;
-    where all heads have more, the one with the fewest triples is."""
+    Heads are drawn in an order that the seed fixes, each if the held-out share stays at most this one; where all heads
+    have more, the one with the fewest triples is held out."""
     counts = triples.filter(split="train")["head"].value_counts().sort("head")
     if counts.height < 2:
         return triples, None

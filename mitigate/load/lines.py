@@ -1,5 +1,4 @@
-"""The lines of a text file as users really have them, gzipped or plain, the fields of a line, and how faults in them
-are reported."""
+"""Lines of users' text files, gzipped or plain, the fields of a line, and the report of faults in them."""
 
 import gzip
 import json
@@ -17,7 +16,7 @@ OnBadLine = Literal["error", "skip"]
 SHOWN = 5  # faults quoted in a message; the rest is counted
 LONGEST = 100_000  # bytes of a line: a text is a statement, not a book, and VADER's time grows with its square
 LARGEST = 2 * 2**30  # bytes, unpacked, of a file that is read whole
-UNPACKED = 2**27  # bytes, from which on a packed file has to be text, ...
+UNPACKED = 2**27  # bytes, above which a packed file has to be text, ...
 MOST_PACKED = 100  # ... which is packed to no less than a hundredth; real resources to a fifth
 TOO_LONG = f"more than {LONGEST:,} bytes, the most that a line may have"
 OPEN = "a double quote opens a field and is not closed"
@@ -31,12 +30,12 @@ BINARY = {
     b"ARROW1": "an Arrow or Feather file; save it as Parquet or CSV",
     b"SQLite format 3": "an SQLite database; save the table as CSV",
 }
-"""How files that are no text begin, and what they are."""
+"""The beginnings of files that are not text, and their kinds."""
 
 
 def read_lines(path: Path, expected: str) -> tuple[list[bytes], list[str]]:
-    """The file's lines without their ends, and a sentence for each oddity met: a byte order mark, Windows line
-    ends. A last line without an end counts too.
+    """The file's lines without their ends, and a sentence for each oddity: a byte order mark, Windows line ends. A last
+    line without an end counts too.
 
     expected: what a line should look like, for the message. Raises MitigateError for a missing, unreadable or
     empty file, and for one that is too large, as read_whole does."""
@@ -45,7 +44,7 @@ def read_lines(path: Path, expected: str) -> tuple[list[bytes], list[str]]:
 
 def read_whole(path: Path) -> bytes:
     """The content of a file, `.gz` unpacked. Raises MitigateError for a missing or unreadable file, one of more than
-    LARGEST, or one that is packed as no text is."""
+    LARGEST, or one whose packing ratio excludes text."""
     try:
         with path.open("rb") as raw:
             file = unpacked(path, raw)
@@ -60,7 +59,7 @@ def read_whole(path: Path) -> bytes:
 
 
 def check_size(path: Path, size: int) -> None:
-    """Raises MitigateError for more text than is read whole."""
+    """Raise MitigateError for more than LARGEST bytes of text."""
     if size > LARGEST:
         raise MitigateError(
             f"{path} has more than {LARGEST / 2**30:g} GiB of text and is read whole; cut it into parts"
@@ -68,11 +67,11 @@ def check_size(path: Path, size: int) -> None:
 
 
 def unpacked(path: Path | str, raw: BinaryIO) -> BinaryIO:
-    """The file's text, packed or not, whatever its name says. Raises MitigateError for a file that is no text."""
+    """The file's text, packed or not, whatever its name says. Raises MitigateError for a file that is not a text."""
     is_packed = raw.read(2) == b"\x1f\x8b"
     raw.seek(0)
     if str(path).endswith(".gz") and not is_packed:
-        raise MitigateError(f"{path} is named .gz and is no gzip file; give it its right name, or fetch it again")
+        raise MitigateError(f"{path} is named .gz and is not a gzip file; give it its right name, or fetch it again")
     file: Any = gzip.GzipFile(fileobj=raw) if is_packed else raw
     start = file.read(max(map(len, BINARY)))
     file.seek(0)
@@ -84,7 +83,7 @@ def unpacked(path: Path | str, raw: BinaryIO) -> BinaryIO:
 
 
 def most_unpacked(packed: int) -> int:
-    """How many bytes a file of so many packed bytes may unpack to."""
+    """The largest unpacked size of a file with so many packed bytes."""
     return max(UNPACKED, MOST_PACKED * packed)
 
 
@@ -97,7 +96,7 @@ def packed_as_no_text(path: Path) -> MitigateError:
 
 
 def split_lines(content: bytes, name: str, expected: str) -> tuple[list[bytes], list[str]]:
-    """The same of a content that was read already; name: what messages call it.
+    """The lines of content in memory, as read_lines; name: its name in messages.
 
     Raises MitigateError for an empty content."""
     if not content.strip():
@@ -115,8 +114,8 @@ def split_lines(content: bytes, name: str, expected: str) -> tuple[list[bytes], 
 def fields(
     lines: Iterable[bytes], path: Path | str, separator: str, faults: list[str], start: int = 1
 ) -> Iterator[tuple[int, list[str]]]:
-    """(number, fields) of each line, counted from start; a sentence for each that is not UTF-8 or too long goes to
-    faults, which has them in the order of their lines as long as its reader adds its own while it reads."""
+    """Yield (number, fields) of each line, counted from start. Appends to faults a sentence for each line that is not
+    UTF-8 or too long; they stay in the order of lines if the caller appends its own while it iterates."""
     for number, line in enumerate(lines, start=start):
         if len(line) > LONGEST:
             faults.append(f"{path}:{number}: {TOO_LONG}")
@@ -145,8 +144,8 @@ def _field(separator: str) -> re.Pattern[str]:
 def split_fields(line: str, separator: str) -> list[str]:
     """The fields of a line, or of a few lines that are one record.
 
-    A field that begins and ends with a double quote, and in which others are doubled, is what stands between them: it
-    may hold separators and line ends. Any other double quote is a character like others."""
+    A field in double quotes, with others inside doubled, is the text between them, which may have separators and line
+    ends. Any other double quote is an ordinary character."""
     if '"' not in line or len(separator) > 1 or separator == " ":
         return line.split(separator)
     found: list[str] = []
@@ -160,7 +159,7 @@ def split_fields(line: str, separator: str) -> list[str]:
 
 
 def is_open(line: str, separator: str) -> bool:
-    """Whether a double quote opens a field that does not end in the line."""
+    """Return whether a double quote opens a field that does not end in the line."""
     end = 0
     while line.count('"', end) % 2 and (match := _field(separator).match(line, end)):
         if match[1] is None and _UNCLOSED.match(line, end):
@@ -172,7 +171,7 @@ def is_open(line: str, separator: str) -> bool:
 
 
 def parsed(text: str) -> Any:
-    """The value of a line of JSON. Raises ValueError that says what is wrong with it, such as a repeated key."""
+    """The value of a line of JSON. Raises ValueError with its fault, such as a repeated key."""
     try:
         found = json.loads(text, object_pairs_hook=_once)
         if "\\ud" in text.lower():  # half of a pair that stands for one character: no text in any encoding
@@ -193,27 +192,25 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def not_opened(path: Path, error: Exception) -> MitigateError | None:
-    """The error for a file that is not there, is a folder, or may not be read; None where the fault is in what the file
-    holds."""
+    """The error for a file that is missing, is a folder, or may not be read; None where the fault is in its content."""
     if isinstance(error, FileNotFoundError | NotADirectoryError):
-        return MitigateError(f"there is no file {path}")
+        where = "" if path.is_absolute() else f" in {Path.cwd()}"
+        return MitigateError(f"no such file: {path}{where}; correct the path")
     if isinstance(error, IsADirectoryError):
         return MitigateError(f"{path} is a folder; give a file")
     if isinstance(error, PermissionError):
-        return MitigateError(
-            f"{path} is there and may not be read (permission denied); have its owner allow it: chmod +r {path}"
-        )
+        return MitigateError(f"{path} cannot be read (permission denied); have its owner allow it: chmod +r {path}")
     return None
 
 
 def check(on_bad_line: str) -> None:
-    """Raises MitigateError for anything but "error" and "skip"."""
+    """Raise MitigateError for anything but "error" and "skip"."""
     if on_bad_line not in ("error", "skip"):
         raise MitigateError(f"data.on_bad_line={on_bad_line!r}; allowed: error, skip")
 
 
 def check_once(path: Path | str, wanted: Iterable[str], names: Sequence[str]) -> None:
-    """Raises MitigateError for a wanted column that several of a file's columns are called as."""
+    """Raise MitigateError for a wanted column whose name several of a file's columns have."""
     if several := [name for name in wanted if names.count(name) > 1]:
         raise MitigateError(
             f"{path} has {names.count(several[0])} columns called {several[0]}, and one is to be read; give the others "
@@ -222,19 +219,19 @@ def check_once(path: Path | str, wanted: Iterable[str], names: Sequence[str]) ->
 
 
 def report_faults(faults: Sequence[str], on_bad_line: OnBadLine | None, total: int | None = None) -> list[str]:
-    """A notice of the lines left out. Raises MitigateError that names them, unless on_bad_line is "skip"; None: of a
+    """A notice of the lines left out. Raises MitigateError that names them, unless on_bad_line is "skip"; None for a
     file whose lines are never left out.
 
-    total: of how many bad lines these faults are, where not all were kept."""
+    total: the number of bad lines, where faults has only some."""
     count = len(faults) if total is None else total
     what = counted(count, "bad line")
     if faults and on_bad_line != "skip":
         skip = ", or leave such lines out with data.on_bad_line=skip" if on_bad_line else ""
-        raise MitigateError(f"{what}:\n  {first(faults, total=count)}\nMend the file{skip}.")
+        raise MitigateError(f"{what}:\n  {first(faults, total=count)}\nCorrect the file{skip}.")
     return [f"{what} left out: {first(faults, '; ', count)}"] if faults else []
 
 
 def first(messages: Sequence[str], separator: str = "\n  ", total: int | None = None) -> str:
-    """A few of the messages, and how many more there are."""
+    """A few of the messages, and the number of others."""
     more = (len(messages) if total is None else total) - min(len(messages), SHOWN)
     return separator.join([*messages[:SHOWN], *([f"and {more:,} more"] if more > 0 else [])])

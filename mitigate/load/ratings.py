@@ -1,7 +1,7 @@
-"""People's ratings of statements, from CSV files as the survey saves them and as crowd platforms give them.
+"""People's ratings of statements, from CSV files of the survey and of crowd platforms.
 
-Raters are numbered in the order in which the files first name them: ids of a platform can name a person, and go
-no further than here."""
+Raters are numbered in the order in which the files first name them: a platform's ids can identify a person, and are not
+kept."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ RATINGS = {
     "item": pl.String,  # what was rated
     "rater": pl.String,  # null where a source does not name raters
     "label": pl.Int8,  # -1, 0 or 1: how it speaks of the group
-    "quality": pl.Boolean,  # does it make sense? null where nobody asked
+    "quality": pl.Boolean,  # whether it makes sense; null where not rated
 }
 
 STATUS = "status"  # of the work, as a platform has it
@@ -31,7 +31,7 @@ COLUMNS = {
     "quality": ("quality", "answer.quality"),
     STATUS: ("assignmentstatus",),
 }
-"""Column -> what it may be called: here, by Mechanical Turk, by Appen and by Prolific."""
+"""Column -> its names: here, in Mechanical Turk, Appen and Prolific."""
 
 LABELS = {
     **{"-1": PREJUDICE, "negative": PREJUDICE, "prejudice": PREJUDICE},
@@ -54,10 +54,10 @@ def read_answers(
 ) -> LoadedRatings:
     """The ratings of all files together.
 
-    items: those that were asked about. raters: how many each should have; that some have fewer is noted, and
-    whether a column of quality is missing. Work a platform marks as rejected is left out and noted. Raises
-    MitigateError for a file that is missing, without the columns or without ratings, and, unless on_bad_line
-    is "skip", for an unknown item, a label out of range, a blank, or a rater who rated an item twice."""
+    items: the rated items. raters: the number that each should have; notices report items with fewer, and a missing
+    column of quality. Work that a platform marks as rejected is left out and noted. Raises MitigateError for a file
+    that is missing, without the columns or without ratings, and, unless on_bad_line is "skip", for an unknown item, a
+    label out of range, a blank, or a rater who rated an item twice."""
     check(on_bad_line)
     rows: list[tuple[str, str, int, bool | None]] = []
     faults: list[str] = []
@@ -65,8 +65,8 @@ def read_answers(
     seen: dict[tuple[str, str], str] = {}
     numbers: dict[str, str] = {}
     for path in paths:
-        answers, told = _table(path, on_bad_line)
-        notices += told
+        answers, more = _table(path, on_bad_line)
+        notices += more
         rejected = sum(answer["rejected"] for _, answer in answers)
         notices += [f"{path}: {counted(rejected, 'rejected rating')} left out"] if rejected else []
         for line, answer in answers:

@@ -1,5 +1,5 @@
-"""Relations of one's own with their phrases, from a table: `relation`, `phrase` and, where there is a second wording,
-`neutral_phrase`."""
+"""Relations of a user's own with their phrases, from a table: `relation`, `phrase` and, where there is a second
+wording, `neutral_phrase`."""
 
 import re
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.layout import Layout, layout_of
+from mitigate.load.file_format import Layout, layout_of
 from mitigate.load.table import Column, read_table
 from mitigate.settings import LONGEST_NAME, NAME
 from mitigate.words.relations import Relation, spellings, spelt
@@ -18,8 +18,8 @@ SHOWN = "a table such as\n  relation,phrase,neutral_phrase\n  Mentors,is a mento
 
 
 def read_relations(path: Path) -> list[Relation]:
-    """The relations of a CSV, TSV, JSON lines or Parquet file, in its order. Blanks in a name are underscores, and one
-    that the project has keeps its name; a relation without a neutral phrase has its phrase twice.
+    """The relations of a CSV, TSV, JSON lines or Parquet file, in its order. Blanks in a name become underscores, and a
+    relation of the project keeps its name; one without a neutral phrase has its phrase twice.
 
     Raises MitigateError for a file without the columns, for blank fields, names that are not letters, digits, dash,
     underscore or dot, and names that differ only by case, blanks and underscores."""

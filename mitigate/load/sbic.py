@@ -1,10 +1,10 @@
 """The Social Bias Inference Corpus (Sap et al. 2020): its published files, and partial files of it.
 
-Published are SBIC.v2.{trn,dev,tst}.csv, a row for each annotator, group and statement, and SBIC.v2.agg.{...}.csv, a
-row for each post with averaged values and lists; the same columns in files of other names, such as the Parquet files of
-the Hugging Face hub (default/train/0000.parquet), whose names or folders tell the split. Partial files
-(mitigate/data/frames/files.csv) give some values only; what a file does not give is null. A split that is there in both
-published forms is read in the first."""
+Published are SBIC.v2.{trn,dev,tst}.csv, a row for each annotator, group and statement, and SBIC.v2.agg.{...}.csv, a row
+for each post with averaged values and lists; the same columns in files of other names, such as the Parquet files of the
+Hugging Face hub (default/train/0000.parquet), whose names or folders determine the split. Partial files
+(mitigate/data/frames/files.csv) have some values only; others are null. A split in both published forms is read in the
+first."""
 
 import csv
 import html
@@ -19,7 +19,7 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.layout import TABLES, layout_of
+from mitigate.load.file_format import TABLES, layout_of
 from mitigate.load.table import Column, read_table
 from mitigate.triples import SPLITS
 from mitigate.words.frames import CHOICES
@@ -41,7 +41,7 @@ WORDS = {"yes": 1.0, "probably": 1.0, "maybe": 1.0, "probably not": 0.0, "no": 0
 
 ANNOTATIONS: dict[str, Any] = {
     "file": pl.String,
-    "part": pl.String,  # train, dev or test, as the file has it; null where it has none
+    "part": pl.String,  # train, dev or test, as in the file; null without one
     "post": pl.String,
     "key": pl.String,  # the normalised post
     "unit": pl.String,  # annotator and task, so that one annotator's rows count once; null in partial files
@@ -55,7 +55,7 @@ ANNOTATIONS: dict[str, Any] = {
 
 
 def read_annotations(folder: Path) -> pl.DataFrame:
-    """All annotations in a folder (columns ANNOTATIONS) of the files that it has, published and partial ones, but for
+    """All annotations in a folder (columns ANNOTATIONS) from its files, published and partial ones, except those of
     posts without a letter or a digit, which have no key.
 
     Raises MitigateError for a folder without any, and for rows and columns that cannot be read, by file and row."""
@@ -65,7 +65,7 @@ def read_annotations(folder: Path) -> pl.DataFrame:
     if not found:
         known = ", ".join(row["file"] for row in _known())
         raise MitigateError(
-            f"{folder} has no file of the corpus; it may have {known}, or files with the published columns in CSV, "
+            f"{folder} has no file of the corpus; allowed: {known}, or files with the published columns in CSV, "
             "JSON or Parquet, named or in folders by split: train, validation, test"
         )
     rows = [row for known, path in found for row in READERS[known["form"]](path, known)]
@@ -73,7 +73,7 @@ def read_annotations(folder: Path) -> pl.DataFrame:
 
 
 def _files(folder: Path) -> list[tuple[dict[str, str], Path]]:
-    """The files of the corpus and what is known of each: by its name, else by its columns and the split in its name or
+    """The files of the corpus, each with its description: by its name, else by its columns and the split in its name or
     folder."""
     known = {row["file"]: row for row in _known()}
     found = [(known[path.name], path) for path in sorted(folder.glob("*.csv")) if path.name in known]
@@ -89,7 +89,7 @@ def _files(folder: Path) -> list[tuple[dict[str, str], Path]]:
 
 
 def normalise(post: str) -> str:
-    """The key that two copies of a post share: its words in lower case, without punctuation, HTML's escapes undone."""
+    """The common key of copies of a post: its words in lower case, without punctuation and HTML's escapes."""
     text = unicodedata.normalize("NFKC", html.unescape(post)).casefold()
     return " ".join(re.findall(r"\w+", text))
 
@@ -114,7 +114,8 @@ def _published(path: Path, known: Mapping[str, str]) -> Iterator[tuple[Any, ...]
 
 
 def _aggregated(path: Path, known: Mapping[str, str]) -> Iterator[tuple[Any, ...]]:
-    """Lists of groups and statements are not paired: each statement goes with the group it names, else the first."""
+    """Yield the rows of an aggregated file. Its lists are not paired: each statement goes with the group it names, else
+    the first."""
     optional = (*COLUMNS.values(), "dataSource")
     for place, row in _rows(path, ("post",), lists=TEXT_COLUMNS, optional=optional):
         values = [_value(place, column, row[column]) for column in (COLUMNS[name] for name in CHOICES)]
@@ -175,8 +176,8 @@ def _row(
 def _rows(
     path: Path, needed: Sequence[str], lists: Sequence[str] = (), optional: Sequence[str] = ()
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each row with its file and line: the columns needed, those that are lists of texts, and those that may be absent,
-    null where they are."""
+    """Yield each row with its file and line: the columns needed, those that are lists of texts, and optional ones, null
+    where they are missing."""
     plain = [name for name in optional if name not in needed]
     wanted = {name: Column((name,), numbers=True) for name in needed}
     wanted |= {name: Column((name,), lists=True, optional="Category" in name) for name in lists}
@@ -209,7 +210,7 @@ def _cleaned(texts: Sequence[str | None] | None) -> list[str]:
 def _paired(
     groups: list[str], categories: list[str], statements: list[str]
 ) -> Iterator[tuple[str | None, str | None, str | None]]:
-    """Rows of group, category and statement; groups that no statement goes with have a row of their own."""
+    """Yield rows of group, category and statement; groups without a statement have a row of their own."""
     category = categories[0] if len(categories) == 1 else None
     used: list[str | None] = []
     nobody: list[str | None] = [None]

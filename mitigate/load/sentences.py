@@ -1,5 +1,5 @@
-"""A file of one's own sentences of any size: one a line, or a column of a CSV, TSV, JSON or Parquet file. Which targets
-they are about is for the audit to find."""
+"""A user's file of sentences of any size: one for each line, or a column of a CSV, TSV, JSON or Parquet file. The audit
+finds the targets that they are about."""
 
 import sys
 from pathlib import Path
@@ -8,14 +8,13 @@ import polars as pl
 
 from mitigate.errors import MitigateError, did_you_mean
 from mitigate.load.any_triples import columns_of
-from mitigate.load.files import LoadedStatements
-from mitigate.load.layout import Layout, layout_of
+from mitigate.load.file_format import Layout, layout_of
 from mitigate.load.lines import OnBadLine, check
-from mitigate.load.stream import BLANK, Chunk, Met, Streamed, describe, given, opened
+from mitigate.load.stream import BLANK, Chunk, Loaded, Met, Streamed, describe, given, opened
 from mitigate.load.table import Columns, Place, Table, open_lines, open_table, read_all
 from mitigate.words.texts import counted
 
-NAMES = ("statement", "text", "sentence")  # of a column that is taken without being named
+NAMES = ("statement", "text", "sentence")  # of the default column
 NAME_IT = "'data.columns={statement: NAME}'"
 STANDARD_INPUT = "-"
 
@@ -23,7 +22,7 @@ STANDARD_INPUT = "-"
 def load(path: str | None, on_bad_line: OnBadLine = "error", columns: Columns | None = None) -> Streamed:
     """The sentences of a file, case folded; repeats stay.
 
-    columns: {"statement": what its column is called, or its place, from 1}; without it each line of a plain text is a
+    columns: {"statement": the name of its column, or its place, from 1}; without it each line of a plain text is a
     sentence, and a table has a column of NAMES. Raises MitigateError for a file that cannot be read, or without such a
     column."""
     check(on_bad_line)
@@ -36,8 +35,8 @@ def open_texts(path: Path, column: Place | None, name_it: str, content: bytes | 
     """A table with one column, `statement`: the lines of a plain text, or the column of a table; None: the one of
     NAMES, or the only one. A file that looks like a table is never read as lines.
 
-    name_it: how a user names the column. content: what is read in place of the file. Raises MitigateError for a table
-    whose column is not named."""
+    name_it: the setting that names the column. content: the content in place of the file's. Raises MitigateError for a
+    table whose column is not named."""
     layout = layout_of(path, content)
     if layout.form == "lines" and column is None:
         return open_lines(path, "statement", content)
@@ -68,10 +67,10 @@ def streamed(path: Path, table: Table, on_bad_line: OnBadLine) -> Streamed:
         met = Met()
         frame = table.frame(block, met)
         term = pl.col("term") if "term" in frame.columns else pl.lit(None, dtype=pl.String)
-        said = frame.select("row", _plain(term).alias("term"), _plain(pl.col("statement")).alias("statement"))
+        rows = frame.select("row", _plain(term).alias("term"), _plain(pl.col("statement")).alias("statement"))
         blank = pl.col("statement").fill_null("") == ""
-        met["noted", "row without a sentence"] += said.filter(blank).height
-        return Chunk(said.filter(~blank), +met)
+        met["noted", "row without a sentence"] += rows.filter(blank).height
+        return Chunk(rows.filter(~blank), +met)
 
     return opened(Streamed(path, "sentences", table.blocks, parse, "a sentence", on_bad_line))
 
@@ -80,7 +79,7 @@ def _plain(text: pl.Expr) -> pl.Expr:
     return text.str.strip_chars().str.to_lowercase()
 
 
-def load_texts(path: str, column: str | None = None, on_bad_line: OnBadLine = "error") -> LoadedStatements:
+def load_texts(path: str, column: str | None = None, on_bad_line: OnBadLine = "error") -> Loaded:
     """The texts of a file, or of standard input ("-"): row, statement. Empty ones are left out and counted.
 
     column: of a table; None: `statement`, `text` or `sentence`, or the only one. Raises MitigateError for a file that
@@ -99,7 +98,7 @@ def load_texts(path: str, column: str | None = None, on_bad_line: OnBadLine = "e
     if kept.is_empty():
         raise MitigateError(f"{place} has no text to label")
     notices += [f"{counted(left_out, 'empty text')} left out; `row` counts them too"] if left_out else []
-    return LoadedStatements(kept, notices)
+    return Loaded(kept, notices, kind="statements")
 
 
 def _check_column(place: Path, column: str, content: bytes | None) -> None:

@@ -1,14 +1,14 @@
 """Stories from elsewhere, a line `prompt|||story` each, as the harms paper's authors released those of CSG. The
 prompt gives the target of a story."""
 
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.load.lines import OnBadLine, check, fields, read_lines, report_faults
-from mitigate.words.prompts import PROMPTS, asked_about, kind_of
+from mitigate.load.stream import Loaded
+from mitigate.words.prompts import PROMPTS, kind_of, targets_of_prompt
 from mitigate.words.target_list import PAPER, TargetList
 from mitigate.words.texts import whole_sentences
 
@@ -16,18 +16,10 @@ BETWEEN = "|||"
 EXPECTED = f"prompt{BETWEEN}story"
 
 
-@dataclass(frozen=True)
-class LoadedStories:
-    """Stories in the order of their lines (columns PROMPTS and story; row is the line's number; a story whose prompt
-    names several targets stands there for each), and a sentence for each oddity the reader met."""
-
-    stories: pl.DataFrame
-    notices: list[str] = field(default_factory=list)
-
-
-def load(path: str | None, on_bad_line: OnBadLine = "error", target_list: TargetList = PAPER) -> LoadedStories:
-    """The stories of a file, `.gz` or plain, about targets of the list or in the place of a template of ours; prompts
-    and stories stay as they are written.
+def load(path: str | None, on_bad_line: OnBadLine = "error", target_list: TargetList = PAPER) -> Loaded:
+    """The stories of a file, `.gz` or plain, about targets of the list or in the place of a template; prompts and
+    stories stay unchanged. The rows have the columns PROMPTS and story, in the order of the lines; row is the line's
+    number. A story whose prompt names several targets has a row for each.
 
     Raises MitigateError for no path, for a file that is missing, unreadable or empty, and, unless on_bad_line is
     "skip", for lines that are not UTF-8 or not of these two parts, for prompts that name no target, and for stories
@@ -40,7 +32,7 @@ def load(path: str | None, on_bad_line: OnBadLine = "error", target_list: Target
     faults: list[str] = []
     for number, written in fields(lines, path, BETWEEN, faults):
         parts = [part.strip() for part in written]
-        about = asked_about(parts[0], target_list)
+        about = targets_of_prompt(parts[0], target_list)
         if fault := _fault(parts, bool(about)):
             faults.append(f"{path}:{number}: {fault}")
             continue
@@ -51,7 +43,8 @@ def load(path: str | None, on_bad_line: OnBadLine = "error", target_list: Target
     notices += report_faults(faults, on_bad_line)
     if not rows:
         raise MitigateError(f"{path} has no stories; expected lines '{EXPECTED}'")
-    return LoadedStories(pl.DataFrame(rows, schema={**PROMPTS, "story": pl.String}, orient="row"), notices)
+    stories = pl.DataFrame(rows, schema={**PROMPTS, "story": pl.String}, orient="row")
+    return Loaded(stories, notices, kind="stories")
 
 
 def _fault(parts: list[str], names_a_target: bool) -> str | None:

@@ -1,7 +1,7 @@
-"""A resource too large for memory: its file is read a block at a time, each block becomes a chunk of rows, and what is
-left out on the way is counted.
+"""Resources as loaders return them. `Loaded` is in memory. `Streamed` is larger: its file is read a block at a time,
+each block becomes a chunk of rows, and rows that are left out are counted. Both are read by `chunks()` or `rows`.
 
-Knows no format: the loaders beside it do (assertions, edges, genericskb, atomic, any_triples, sentences)."""
+Independent of formats, which the loaders know (assertions, edges, genericskb, atomic, any_triples, sentences)."""
 
 import hashlib
 import io
@@ -9,7 +9,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
@@ -28,10 +28,12 @@ from mitigate.load.lines import (
     report_faults,
     unpacked,
 )
+from mitigate.runs.fingerprints import as_parquet, digest_of
 from mitigate.words.relations import Relation, with_own
 from mitigate.words.texts import counted
 from models.digests import sha256_of
 
+CHUNK = 50_000  # rows in memory that one chunk is made of
 BLOCK = 32 * 2**20  # bytes of text, unpacked, that one chunk is made of
 PEEKED = 2**16  # bytes that show whether a file has the expected format
 LINES_OF_A_FIELD = 1000  # that a field in quotes may have
@@ -39,20 +41,20 @@ MOST_NAMES = 200  # unknown relations counted by name in one chunk
 
 SENTENCES = {
     "row": pl.UInt32,  # line in the source file, from 1
-    "term": pl.String,  # what the source itself says the sentence is about; null where it does not
+    "term": pl.String,  # the subject of the sentence by the source; null without one
     "statement": pl.String,
 }
 
 BLANK = "blank line"
-Kind = Literal["triples", "sentences", "statements"]
+Kind = Literal["triples", "sentences", "statements", "stories"]
 Met = Counter[tuple[str, str]]
-"""Counts of what a file holds besides plain rows, by (kind, what): ("left out", why), ("relation", an unknown one's
-name), ("noted", an oddity that is accepted), ("bad line", one of the first, with file and line) and ("bad line", "")
-for all others."""
+"""Counts of a file's lines other than plain rows, by (kind, what): ("left out", the reason), ("relation", an unknown
+name), ("noted", an accepted oddity), ("bad line", one of the first, with file and line) and ("bad line", "") for all
+others."""
 
 
 class Block(NamedTuple):
-    """A piece of a file, whole lines of it."""
+    """A piece of a file, in whole lines."""
 
     first: int  # its first line's number, from 1
     content: bytes
@@ -67,40 +69,70 @@ class Chunk(NamedTuple):
 
     @property
     def height(self) -> int:
-        """How many rows it was made from, those left out included."""
+        """The number of rows it was made from, those left out included."""
         return self.rows.height + sum(count for (kind, _), count in self.met.items() if kind != "noted")
 
 
 @dataclass(frozen=True)
+class Loaded:
+    """A resource in memory, and a sentence for each oddity of its file."""
+
+    rows: pl.DataFrame  # triples have schema TRIPLES; statements and stories the columns that their loaders document
+    notices: list[str] = field(default_factory=list)
+    own_relations: tuple[Relation, ...] = ()  # those that triples may have besides the project's
+    kind: Kind = "triples"
+
+    @property
+    def size(self) -> str:
+        """The number of rows, in words."""
+        return counted(self.rows.height, self.kind.removesuffix("s"))
+
+    @cached_property
+    def digest(self) -> str:
+        """The hash of the rows."""
+        return digest_of(as_parquet(self.rows))
+
+    def chunks(self, finished: Callable[[int], bool] = lambda _: False) -> Iterator[tuple[int, float, Chunk | None]]:
+        """Yield chunks as Streamed.chunks."""
+        for number, rows in enumerate(self.rows.iter_slices(CHUNK)):
+            share = min(1.0, (number + 1) * CHUNK / self.rows.height)
+            yield number, share, None if finished(number) else Chunk(rows, Met())
+
+    def describe(self, met: Met) -> list[str]:
+        """The notices, and the counts in sentences."""
+        return [*self.notices, *describe(met, "skip")]
+
+
+@dataclass(frozen=True)
 class Streamed:
-    """A resource whose rows are read again whenever they are asked for, a chunk at a time, always the same ones."""
+    """A resource in a file. Each use reads its rows again, a chunk at a time, in the same order."""
 
     path: Path
     kind: Kind
     blocks: Callable[[], Iterator]  # anything with a `share`
     parse: Callable[..., Chunk]  # of one block
-    expected: str  # what a line should look like
+    expected: str  # the expected form of a line
     on_bad_line: OnBadLine = "error"
     own_relations: tuple[Relation, ...] = ()  # those that triples may have besides the project's
-    needs_phrases: bool = False  # read whole, an unknown relation is as a bad line
+    needs_phrases: bool = False  # read whole, an unknown relation counts as a bad line
     files: tuple[Path, ...] = ()  # of a folder, those that are read
 
     @property
     def size(self) -> str:
-        """How large it is, in words."""
+        """The size of its files, in words."""
         size = sum(file.stat().st_size for file in self.files or (self.path,))
         return f"{size / 2**20:,.1f} MiB of {self.kind}"
 
     @cached_property
     def digest(self) -> str:
-        """The hash of the file, or of those of the folder."""
+        """The hash of the file, or of the folder's files."""
         if not self.files:
             return sha256_of(self.path)
         return hashlib.sha256("".join(f"{file.name} {sha256_of(file)}\n" for file in self.files).encode()).hexdigest()
 
     def chunks(self, finished: Callable[[int], bool] = lambda _: False) -> Iterator[tuple[int, float, Chunk | None]]:
-        """Each chunk's number, the share of the file read with it, and the chunk; None in place of one that is
-        finished, which costs no parsing."""
+        """Yield each chunk's number, the share of the file read with it, and the chunk; None in place of a finished
+        one, which is not parsed."""
         for number, block in enumerate(self.blocks()):
             yield number, block.share, None if finished(number) else self.parse(block)
 
@@ -109,7 +141,7 @@ class Streamed:
         return describe(met, self.on_bad_line)
 
     @property
-    def triples(self) -> pl.DataFrame:
+    def rows(self) -> pl.DataFrame:
         """All triples in memory, as other recipes than audits take them. Raises MitigateError for sentences."""
         return self._whole[0]
 
@@ -131,25 +163,22 @@ class Streamed:
 
 
 def check_relations(path: Path, met: Met, own: Sequence[Relation] = ()) -> None:
-    """Raises MitigateError for relations without a phrase, with their counts and the file that would give them one."""
+    """Raise MitigateError for relations without a phrase, with their counts and the file that would give them one."""
     unknown = {name: count for (kind, name), count in met.most_common() if kind == "relation"}
     if unknown:
-        known, total = with_own(own), sum(unknown.values())
+        phrased, total = list(with_own(own)), sum(unknown.values())
         has = "has" if total == 1 else "have"
-        named = ", ".join(f"{name} {count:,}{_meant(name, known)}" for name, count in unknown.items())
+        near = {name: get_close_matches(name, phrased, n=1, cutoff=0.8) for name in unknown}
+        meant = {name: f" (did you mean {names[0]}?)" if names else "" for name, names in near.items()}
+        named = ", ".join(f"{name} {count:,}{meant[name]}" for name, count in unknown.items())
         lines = "".join(f"\n  {name},...,..." for name in unknown)
         raise MitigateError(
             f"{path}: {counted(total, 'triple')} {has} a relation without a phrase: {named}. Write a file such "
             f"as\n  relation,phrase,neutral_phrase{lines}\nwith the words that stand between head and tail (a second "
             "wording, without a sentiment of its own, may stay empty), and give it with data.relations=FILE.csv; or "
             "leave such triples out with data.on_bad_line=skip. Relations with a phrase: "
-            f"{', '.join(known)}"
+            f"{', '.join(phrased)}"
         )
-
-
-def _meant(name: str, known: Iterable[str]) -> str:
-    near = get_close_matches(name, list(known), n=1, cutoff=0.8)
-    return f" (did you mean {near[0]}?)" if near else ""
 
 
 def given(path: str | None, data: str) -> Path:
@@ -160,7 +189,7 @@ def given(path: str | None, data: str) -> Path:
 
 
 def opened(resource: Streamed) -> Streamed:
-    """The resource, once a look at its first lines has shown that it is what it is taken for.
+    """The resource, after a check of its first lines.
 
     Raises MitigateError when none of them can be read."""
     chunk = resource.parse(next(resource.blocks()))
@@ -174,12 +203,12 @@ def opened(resource: Streamed) -> Streamed:
 
 
 def text_blocks(path: Path, quoted: bool = False, content: bytes | None = None) -> Iterator[Block]:
-    """A text file, gzipped or plain, cut at line ends; a byte order mark is left away.
+    """Yield the blocks of a text file, gzipped or plain, cut at line ends, without a byte order mark.
 
-    quoted: line ends inside double quotes do not count as such. content: what is read in place of the file. Of a line
-    that is longer than LONGEST and runs across the end of a block, the rest is left away: its length tells that it is
-    too long. Raises MitigateError for a file that is missing, empty, damaged, cut short, no text, or packed as no text
-    is."""
+    quoted: whether line ends inside double quotes do not count. content: the content in place of the file's. The rest
+    of a line that is longer than LONGEST and crosses the end of a block is dropped: its length shows that it is too
+    long. Raises MitigateError for a file that is missing, empty, damaged, cut short or not text, or whose packing ratio
+    excludes text."""
     first, read = 1, 0
     try:
         with path.open("rb") if content is None else io.BytesIO(content) as raw:
@@ -202,7 +231,7 @@ def text_blocks(path: Path, quoted: bool = False, content: bytes | None = None) 
 
 
 def _rest_of_record(file: BinaryIO, piece: bytes, quoted: bool) -> Iterator[bytes]:
-    """The rest of the last line, and with `quoted` the lines up to the quote that closes its field."""
+    """Yield the rest of the last line, and with `quoted` the lines up to the quote that closes its field."""
     rest = _rest_of_line(file)
     yield rest
     is_within = quoted and (piece.count(b'"') + rest.count(b'"')) % 2
@@ -214,7 +243,7 @@ def _rest_of_record(file: BinaryIO, piece: bytes, quoted: bool) -> Iterator[byte
 
 
 def _rest_of_line(file: BinaryIO) -> bytes:
-    """The line's rest, of one that is too long no more than shows it."""
+    """The rest of a line; for one that is too long only as much as shows it."""
     rest = file.readline(LONGEST + 1)
     if len(rest) > LONGEST and not rest.endswith(b"\n"):
         more = rest
@@ -234,7 +263,7 @@ def split(block: Block, met: Met) -> list[bytes]:
 
 
 def bad(met: Met, places: Iterable[str], more: int = 0) -> None:
-    """Count bad lines: the first few by what is wrong with them, with file and line, the others by their number."""
+    """Count bad lines: the first few by their fault, with file and line, the others by their number."""
     shown = sum(1 for kind, what in met if kind == "bad line" and what)
     for place in places:
         shown += 1

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.layout import ENDINGS, Layout, elements, layout_of, schema_of
+from mitigate.load.file_format import ENDINGS, Layout, elements, layout_of, schema_of
 from mitigate.load.lines import (
     LONGEST,
     OPEN,
@@ -30,7 +30,7 @@ from mitigate.words.texts import counted
 
 SLICE = 200_000  # rows of a Parquet file, or objects of a JSON array, that one chunk is made of
 SHOWN = 80  # characters of a line in a message
-UNREADABLE = "\N{REPLACEMENT CHARACTER}"  # in the place of what is not UTF-8
+UNREADABLE = "\N{REPLACEMENT CHARACTER}"  # in place of bytes that are not UTF-8
 TEXTS = (pl.String, pl.Categorical, pl.Enum, pl.Decimal, pl.Null)
 
 Place = str | int
@@ -39,26 +39,26 @@ Columns = Mapping[str, Place]
 "a.b" is the part b of a nested column a."""
 
 Faults = list[tuple[int, str]]
-"""Lines, or rows, and what is wrong with each."""
+"""Lines, or rows, and the fault of each."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column that is wanted."""
+    """A wanted column."""
 
-    names: tuple[Place, ...]  # what it may be called; the first that a file, or a line of JSON, has
+    names: tuple[Place, ...]  # its names in files; the first that a file, or a line of JSON, has
     lists: bool = False  # its cells are lists of texts; in CSV and TSV written as JSON
     optional: bool = False
-    numbers: bool = False  # its cells are numbers as text, of which NaN is one that is not known
+    numbers: bool = False  # its cells are numbers as text; NaN is an unknown one
 
 
 @dataclass(frozen=True)
 class Table:
-    """How a file's columns are read: its blocks, and a frame (row, and the columns wanted, as text) of each. Optional
-    columns that the file lacks are not in the frame. row: the line, of Parquet and JSON arrays the row, from 1."""
+    """A reader of a file's columns: its blocks, and a frame (row, and the columns wanted, as text) of each. Optional
+    columns that the file lacks are not in the frame. row: the line, in Parquet and JSON arrays the row, from 1."""
 
     blocks: Callable[[], Iterator]
-    frame: Callable[..., pl.DataFrame]  # of a block; counts what it meets
+    frame: Callable[..., pl.DataFrame]  # of a block; counts faults and oddities
 
 
 class Slice(NamedTuple):
@@ -88,13 +88,13 @@ def open_table(
     remedy: str = "",
     content: bytes | None = None,
 ) -> Table:
-    """The columns of a file, whatever it looks like.
+    """The columns of a file in any layout.
 
-    separator: of a text file, whatever it looks like. widths: how many columns a text file may have. width: how many
-    it has; None: as its first line. stray_quotes: whether a double quote that opens a field and is not closed is a
-    character like others, as in resources that are published without quoting, and no bad line. layout: what the
-    file looks like, where that is known. remedy: what to do where it lacks a column. content: what is read in place of
-    the file. Raises MitigateError for a file that is no table, and for columns that it does not have."""
+    separator: of a text file, in place of the one found. widths: the allowed numbers of columns of a text file. width:
+    its number of columns; None: as in its first line. stray_quotes: whether a double quote that opens a field and is
+    not closed is an ordinary character, as in resources that are published without quoting, and not a bad line. layout:
+    the file's layout, if it is known. remedy: the end of the message for a missing column. content: the content in
+    place of the file's. Raises MitigateError for a file that is not a table, and for columns that it does not have."""
     found = layout or layout_of(path, content)
     if separator and found.form not in ("table", "lines"):
         between = {"\t": "<TAB>"}.get(separator, separator)
@@ -128,7 +128,8 @@ def read_table(
 
 
 def read_all(path: Path, table: Table) -> tuple[pl.DataFrame, Met]:
-    """All rows of a table in memory, and what was met. Raises MitigateError for more than LARGEST bytes of text."""
+    """All rows of a table in memory, and the counts of faults and oddities. Raises MitigateError for more than LARGEST
+    bytes of text."""
     frames, met, size = list[pl.DataFrame](), Met(), 0
     for block in table.blocks():
         size += len(getattr(block, "content", b""))
@@ -138,7 +139,7 @@ def read_all(path: Path, table: Table) -> tuple[pl.DataFrame, Met]:
 
 
 def open_lines(path: Path, column: str, content: bytes | None = None) -> Table:
-    """A text file whose lines are the one column, as they stand."""
+    """A text file whose unchanged lines are the only column."""
 
     def frame(block: Block, met: Met) -> pl.DataFrame:
         faults: Faults = []
@@ -150,8 +151,7 @@ def open_lines(path: Path, column: str, content: bytes | None = None) -> Table:
 
 
 def _there(path: Path, layout: Layout, wanted: Mapping[str, Column], remedy: str) -> dict[str, Column]:
-    """The wanted columns under the names that the file has, which tell capitals apart. Raises MitigateError where one
-    is absent."""
+    """The wanted columns under the file's own names, with its capitals. Raises MitigateError where one is missing."""
     lower: dict[str, str] = {}
     for name in layout.names:
         parts = name.split(".")
@@ -171,8 +171,8 @@ def _there(path: Path, layout: Layout, wanted: Mapping[str, Column], remedy: str
 
 
 def _lines(block: Block, met: Met, faults: Faults) -> pl.DataFrame:
-    """row, text of the block's lines with content. Blank ones are counted, and those that are not UTF-8, too long, or
-    have a carriage return within are faults."""
+    """The block's lines with content: row, text. Blank ones are counted, and those that are not UTF-8 or too long are
+    faults."""
     content = split(block, met)
     texts: list[str | None]
     texts = [None]
@@ -242,8 +242,8 @@ def _delimited(
 def _split(
     lines: pl.DataFrame, separator: str, width: int, stray_quotes: bool, faults: Faults, expected: str
 ) -> pl.DataFrame:
-    """row, field_0, field_1, ... of the lines with so many fields. Lines without a double quote, nearly all, are split
-    at once."""
+    """The lines with so many fields: row, field_0, field_1, ... Lines without a double quote, nearly all, are split at
+    once."""
     text = pl.col("text")
     is_quoted = text.str.contains('"', literal=True)
     rows, taken = _records(lines, is_quoted, separator, width, stray_quotes, faults, expected)
@@ -271,7 +271,7 @@ def _records(
     faults: Faults,
     expected: str,
 ) -> tuple[list[tuple], list[int]]:
-    """The fields of records that have a double quote, and the rows of lines that are a part of the record before."""
+    """The fields of records with a double quote, and the rows of lines that belong to a record before them."""
     quoted = lines.with_row_index("place").filter(is_quoted)
     rows: list[tuple] = []
     taken: list[int] = []
@@ -328,13 +328,13 @@ def _with_lists(rows: pl.DataFrame, name: str, faults: Faults) -> pl.DataFrame:
 def _places(
     path: Path, wanted: Mapping[str, Column], names: Sequence[str], separator: str, remedy: str
 ) -> dict[str, int]:
-    """Where each column stands, from 0."""
+    """The place of each column, from 0."""
     if all(isinstance(name, int) for one in wanted.values() for name in one.names):
         numbers = {name: int(one.names[0]) - 1 for name, one in wanted.items()}
         if any(not 0 <= place < len(names) for place in numbers.values()):
-            told = ", ".join(f"{name} in column {place + 1}" for name, place in numbers.items())
+            wished = ", ".join(f"{name} in column {place + 1}" for name, place in numbers.items())
             raise MitigateError(
-                f"{path}: expected {told}, separated by {separator}; its first line has {len(names)}: {names[0][:60]}"
+                f"{path}: expected {wished}, separated by {separator}; its first line has {len(names)}: {names[0][:60]}"
             )
         return numbers
     lower = [name.strip().lower() for name in names]
@@ -359,7 +359,7 @@ def _places(
 
 
 def _objects(path: Path, content: bytes | None) -> Iterator[Objects]:
-    """The values of a JSON array. It is read whole."""
+    """Yield the values of a JSON array, which is read whole, in slices."""
     raw = read_whole(path) if content is None else content
     try:
         text = raw.decode("utf-8-sig")
@@ -389,7 +389,7 @@ def _of_json_lines(path: Path, columns: Mapping[str, Column], block: Block, met:
 
 
 def _parsed(text: str) -> Any:
-    """The value, or the ValueError that says what is wrong."""
+    """The value, or the ValueError with the fault."""
     try:
         return parsed(text)
     except ValueError as error:
@@ -399,8 +399,8 @@ def _parsed(text: str) -> Any:
 def _of_records(
     path: Path, columns: Mapping[str, Column], records: Iterator[tuple[int, Any, str]], met: Met
 ) -> pl.DataFrame:
-    """The frame of JSON values with their numbers and texts; those that are a ValueError, no object, or without a text
-    that is wanted are bad lines."""
+    """The frame of JSON values with their numbers and texts; those that are a ValueError, not an object, or without a
+    wanted text are bad lines."""
     needed = [one for one in columns.values() if not one.optional]
     expected = "{" + ", ".join(f'"{one.names[0]}": {"[...]" if one.lists else "..."}' for one in needed) + "}"
     rows: list[tuple] = []
@@ -427,8 +427,8 @@ def _values(record: Any, columns: Mapping[str, Column]) -> Iterator[Any]:
             if (value := _part(record, str(name))) is not _ABSENT:
                 break
         if value is _ABSENT and not column.optional:
-            told = [str(name) for name in column.names if "." not in str(name)] or map(str, column.names)
-            raise ValueError(f"no {' or '.join(map(repr, told))}")
+            plain = [str(name) for name in column.names if "." not in str(name)] or map(str, column.names)
+            raise ValueError(f"no {' or '.join(map(repr, plain))}")
         value = None if value is _ABSENT or (column.numbers and value != value) else value  # NaN alone is not itself
         yield (_list if column.lists else _text)(value)
 
@@ -449,16 +449,16 @@ def _text(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"{_as_json(value)} is no text")
+        raise ValueError(f"{_as_json(value)} is not a text")
     return str(value)
 
 
 def _list(value: Any) -> list[str | None] | None:
-    """A list of texts; of one text the list of it."""
+    """A list of texts; one text becomes a list of one."""
     if value is None or isinstance(value, str):
         return None if value is None else [value]
     if not isinstance(value, list) or not all(part is None or isinstance(part, str) for part in value):
-        raise ValueError(f"{_as_json(value)} is no text or list of texts")
+        raise ValueError(f"{_as_json(value)} is not a text or a list of texts")
     return value
 
 
@@ -485,7 +485,7 @@ def _parquet(path: Path, columns: Mapping[str, Column]) -> Table:
             raise MitigateError(f"{path} cannot be read from row {piece.first:,} on: {error}") from error
         rows = rows.with_row_index("row", piece.first)
         for name, kind in kinds.items():
-            fault = f"{name} is {kind}" + (" that is no number" if kind.is_float() else "") + ", expected a text"
+            fault = f"{name} is {kind}" + (" that is not a number" if kind.is_float() else "") + ", expected a text"
             faults += [(row, fault) for row in rows.filter(pl.col(f"{name} wrong"))["row"]]
             if columns[name].lists and kind == pl.String:
                 rows = _with_lists(rows, name, faults)
@@ -517,7 +517,7 @@ def _as_text(cell: pl.Expr, kind: pl.DataType, lists: bool) -> pl.Expr:
 
 
 def _is_wrong(cell: pl.Expr, kind: pl.DataType, column: Column) -> pl.Expr:
-    """Whether a cell holds what is no text, or no list of texts: true, NaN, a date."""
+    """Return whether a cell is not a text, or not a list of texts: true, NaN, a date."""
     if column.lists and kind != pl.String:
         return pl.lit(False) if _is_list_of_texts(kind) else cell.is_not_null()
     if kind.is_float() and not column.numbers:

@@ -1,1 +1,1 @@
-"""Measure: from labels to numbers. Pure functions of arrays and tables that know no model and no file."""
+"""Measures: from labels to numbers. Pure functions of arrays and tables, which use no model and no file."""

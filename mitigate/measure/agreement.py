@@ -1,8 +1,8 @@
 """Agreement: of raters with each other (Fleiss' and Cohen's kappa, Krippendorff's alpha), and of a scorer with
 raters (accuracy, precision, recall and F1 of each class; the harms paper's Tables 2 and 3).
 
-Kappa and alpha are 1 for full agreement and 0 for what chance gives. They are None where only one class
-occurs: then chance agrees fully too."""
+Kappa and alpha are 1 for full agreement and 0 for agreement by chance. They are None where only one class occurs: then
+chance agrees fully too."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,7 +11,7 @@ import numpy as np
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE
 
 CLASSES = {PREJUDICE: "prejudice", NEUTRAL: "neutral", FAVOURITISM: "favouritism"}
-"""Label -> what it is called in the keys of figures."""
+"""Label -> its name in the keys of figures."""
 
 
 def fold_other(labels: np.ndarray) -> np.ndarray:
@@ -20,9 +20,8 @@ def fold_other(labels: np.ndarray) -> np.ndarray:
 
 
 def vote_counts(items: Sequence[str], labels: np.ndarray, classes: Sequence[int] = tuple(CLASSES)) -> np.ndarray:
-    """How many raters gave each item each class, (items, classes), items in the order they first occur.
-
-    items: what each rating is of, such as a sentence; ratings of one item need not be neighbours."""
+    """Number of raters that gave each item each class, (items, classes); items in the order of first occurrence. items:
+    the rated item, such as a sentence, of each rating; ratings of one item need not be neighbours."""
     first_seen: dict[str, int] = {}
     rows = np.array([first_seen.setdefault(item, len(first_seen)) for item in items], dtype=int)
     counts = np.zeros((len(first_seen), len(classes)), dtype=int)
@@ -32,8 +31,8 @@ def vote_counts(items: Sequence[str], labels: np.ndarray, classes: Sequence[int]
 
 
 def majority(counts: np.ndarray, classes: Sequence[int] = tuple(CLASSES), tie: int = NEUTRAL) -> np.ndarray:
-    """The class most raters gave each item, (items,). Where two classes lead, `tie`: raters who are of several
-    minds have not found a harm."""
+    """The class that most raters gave each item, (items,). Where two classes lead, `tie`: raters who disagree have not
+    found a harm."""
     leading = counts == counts.max(axis=1, keepdims=True)
     return np.where(leading.sum(axis=1) > 1, tie, np.asarray(classes)[counts.argmax(axis=1)])
 
@@ -68,7 +67,7 @@ def fleiss_of(sums: np.ndarray) -> np.ndarray:
 
 
 def krippendorff_alpha(counts: np.ndarray) -> float | None:
-    """Krippendorff's alpha for nominal data, from vote_counts; items with a single rating say nothing."""
+    """Krippendorff's alpha for nominal data, from vote_counts; items with a single rating do not count."""
     counts = counts[counts.sum(axis=1) > 1]
     if not len(counts):
         return None
@@ -88,13 +87,13 @@ def cohen_kappa(first: np.ndarray, second: np.ndarray) -> float | None:
 def classification(
     truth: np.ndarray, predicted: np.ndarray, classes: Mapping[int, str] = CLASSES
 ) -> dict[str, float | None]:
-    """How well `predicted` meets `truth`: accuracy, balanced_accuracy (mean recall), macro_f1, kappa, and
+    """Agreement of `predicted` with `truth`: accuracy, balanced_accuracy (mean recall), macro_f1, kappa, and
     NAME/precision, NAME/recall, NAME/f1 and NAME/count (in truth) for each class, all from 0 to 1.
 
     truth, predicted: labels, (items,), of one item at least. Precision is 0 for a class never predicted, recall 0 for
     one that never occurs. The means run over the classes that occur in truth or prediction, balanced accuracy over
-    those that occur in truth. Accuracy alone says little where most is neutral: give a scorer that always says neutral
-    beside it."""
+    those that occur in truth. Accuracy alone says little where most items are neutral: compare it with a scorer that
+    always returns neutral."""
     scores: dict[str, float | None] = {"accuracy": float((truth == predicted).mean())}
     recalls, f1s = [], []
     for label, name in classes.items():

@@ -1,15 +1,16 @@
-"""Intervals for means over targets, by resampling targets.
+"""Intervals for means over targets, by resampling targets. Words of one cluster (she, her, hers; france, french) are
+drawn together; the number of targets in a resample varies with the draw. Categories are not strata: the number of words
+that a list has of a category is as accidental as the words themselves, and twelve words drawn among themselves vary
+less than twelve new ones would.
 
-Words of one cluster (she, her, hers; france, french) are drawn together; how many targets a resample has varies with
-the draw. Categories are not strata: how many words of a category a list has is as accidental as the words themselves,
-and twelve words drawn among themselves vary less than twelve new ones would.
+
 
 Intervals are BCa (Efron 1987), which follow the skewness of percentages near 100, their level widened for few clusters
-as Student's t is (Hesterberg 2015). benchmarks/simulate.py shows how often they cover. Variances, and differences
-between models, are measure/jackknife.py's.
+as Student's t is (Hesterberg 2015). benchmarks/simulate.py shows how often they cover. measure/jackknife.py treats
+variances and differences between models.
 
-Values have the shape (targets, figures): many figures share one set of resamples. Clusters are numbers from
-0 without gaps, one a target. Nothing here knows of labels."""
+Values have the shape (targets, figures): many figures share one set of resamples. Clusters are numbers from 0 without
+gaps, one for each target. Nothing here depends on labels."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -18,7 +19,7 @@ import numpy as np
 from scipy import special, stats
 
 MOST_VARIANCE = 2500.0
-"""Of percentages: half of them 0, half 100."""
+"""The largest variance of percentages: half of them 0, half 100."""
 
 
 class Interval(NamedTuple):
@@ -30,7 +31,7 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """How intervals are made: their level, the number of resamples, and the seed that fixes the draws."""
+    """Settings of intervals: level, number of resamples, and the seed that fixes the draws."""
 
     level: float = 0.95
     resamples: int = 10_000
@@ -42,13 +43,14 @@ class Bootstrap:
         return self._around(centre, cluster_sums(values - centre, clusters, powers=(0, 1)))
 
     def weighted_mean(self, values: np.ndarray, weights: np.ndarray, clusters: np.ndarray) -> Interval:
-        """The same of values that do not all count alike, weights (targets, 1)."""
+        """BCa interval of the weighted mean, weights (targets, 1)."""
         centre = (weights * values).sum(axis=0) / weights.sum()
         parts = np.broadcast_to(weights, values.shape), weights * (values - centre)
         return self._around(centre, np.concatenate([cluster_sums(part, clusters, powers=(1,)) for part in parts]))
 
     def _around(self, centre: np.ndarray, sums: np.ndarray) -> Interval:
-        """From sums over each cluster's weights and weighted distances from the centre, (2, clusters, figures)."""
+        """The interval from sums over each cluster's weights and weighted distances from the centre, (2, clusters,
+        figures)."""
         num_clusters = sums.shape[1]
         if num_clusters < 2:
             return Interval(*np.full((2, sums.shape[2]), np.nan))
@@ -57,7 +59,7 @@ class Bootstrap:
 
 
 def draw(num_clusters: int, resamples: int, seed: int) -> np.ndarray:
-    """How often each cluster stands in each resample, (resamples, clusters); rows sum to num_clusters."""
+    """The number of times that each resample has each cluster, (resamples, clusters); rows sum to num_clusters."""
     drawn = np.random.default_rng(seed).integers(num_clusters, size=(resamples, num_clusters))
     drawn += num_clusters * np.arange(resamples)[:, None]
     counts = np.bincount(drawn.ravel(), minlength=resamples * num_clusters)
@@ -92,7 +94,7 @@ def _bca(sums: np.ndarray, counts: np.ndarray, level: float) -> tuple:
 
 
 def mean_of(sums: np.ndarray) -> np.ndarray:
-    """From sums over targets of powers 0 and 1, (sums, ..., figures)."""
+    """The mean, from sums over targets of powers 0 and 1, (sums, ..., figures)."""
     return sums[1] / sums[0]
 
 
@@ -104,5 +106,5 @@ def variance_of(sums: np.ndarray) -> np.ndarray:
 
 
 def exact_variance(values: np.ndarray) -> float:
-    """The population variance of all values; 0 where they are the same, which rounding would miss by 1e-29."""
+    """The population variance of all values; exactly 0 where they are the same, without a rounding error of 1e-29."""
     return float(values.var()) if np.ptp(values) else 0.0

@@ -1,7 +1,6 @@
-"""How far a figure lies from the baseline's, and all that its standard error allows one to say of it.
-
-A mean is compared by its difference, a variance or a perplexity by its ratio, whose error is that of its logarithm: a
-variance that falls from 100 to 3 is known to a factor, not to a number of points."""
+"""The change of a figure from the baseline's, with the interval, p-value and detectable change that follow from its
+standard error. A mean is compared by its difference, a variance or a perplexity by its ratio, whose error is that of
+its logarithm: a variance that falls from 100 to 3 is known up to a factor, not up to a number of points."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -19,7 +18,7 @@ POWER = 0.8
 CHANGE = {
     "baseline": pl.Float64,
     "value": pl.Float64,
-    "as": pl.String,  # how the two are compared: DIFFERENCE (value - baseline) or RATIO (value / baseline)
+    "as": pl.String,  # the comparison: DIFFERENCE (value - baseline) or RATIO (value / baseline)
     "change": pl.Float64,
     "low": pl.Float64,  # of its 95 % interval; null where nothing bounds it
     "high": pl.Float64,
@@ -33,11 +32,11 @@ CHANGE = {
 
 @dataclass(frozen=True)
 class Change:
-    """A figure of the baseline and of what is compared with it.
+    """A figure of the baseline and of the run that is compared with it.
 
     error: the standard error of their difference, or of the logarithm of their ratio; NaN where it cannot be known,
-    infinite where it has no bound. 0, where nothing varied, says as little as NaN: that twelve words are alike does not
-    show that others are."""
+    infinite where it has no bound. 0, where nothing varied, is treated as NaN: twelve words without variation do not
+    show that others have none."""
 
     baseline: float
     value: float
@@ -47,7 +46,7 @@ class Change:
 
     @property
     def gain(self) -> float:
-        """On the scale of the error."""
+        """The change on the scale of the error."""
         if self.how == DIFFERENCE:
             return self.value - self.baseline
         if self.baseline == self.value:
@@ -58,18 +57,18 @@ class Change:
 
     @property
     def size(self) -> float:
-        """As it is shown: the difference, or the ratio."""
+        """The change as shown: the difference, or the ratio."""
         return self.gain if self.how == DIFFERENCE else _exp(self.gain)
 
     @property
     def p(self) -> float:
-        """Two-sided, of no change; NaN where nothing is known."""
+        """The two-sided p-value of no change; NaN where the error is not known."""
         if not math.isfinite(self._reach(0.975)) or not math.isfinite(self.gain):
             return math.nan
         return float(2 * stats.t.sf(abs(self.gain) / self.error, self.degrees))
 
     def bounds(self, level: float = 0.95) -> tuple[float, float]:
-        """Of the interval, as it is shown. A ratio without a bound reaches from 0 to infinity."""
+        """The bounds of the interval as shown. A ratio without a bound reaches from 0 to infinity."""
         reach = self._reach((1 + level) / 2)
         if math.isfinite(self.gain) or math.isnan(reach):
             low, high = self.gain - reach, self.gain + reach
@@ -78,20 +77,20 @@ class Change:
         return (low, high) if self.how == DIFFERENCE else (_exp(low), _exp(high))
 
     def detectable(self, level: float = 0.95, power: float = POWER) -> float:
-        """The smallest true change that is found with this power."""
+        """The smallest true change that is detected with this power."""
         reach = self._reach((1 + level) / 2) + self._reach(power)
         return reach if self.how == DIFFERENCE else _exp(reach)
 
     def passes(self, margin: float, level: float = 0.95) -> float:
-        """How probable it is that the whole interval of a true copy of the baseline is no worse than the margin: points
-        below 0, or a ratio above 1. A non-inferiority test's power."""
+        """The probability that the whole interval of a true copy of the baseline is no worse than the margin, which is
+        points below 0 or a ratio above 1: the power of a non-inferiority test."""
         within = abs(margin) if self.how == DIFFERENCE else abs(math.log(margin))
         if not math.isfinite(self._reach(0.975)):
             return math.nan
         return float(stats.t.cdf(within / self.error - stats.t.ppf((1 + level) / 2, self.degrees), self.degrees))
 
     def row(self, level: float = 0.95) -> dict[str, Any]:
-        """By the columns of CHANGE."""
+        """A row with the columns of CHANGE."""
         low, high = self.bounds(level)
         found = [self.baseline, self.value, self.how, self.size, low, high, self.p, self.detectable(level)]
         found += [self.error, self.degrees]
@@ -105,16 +104,16 @@ class Change:
 
 
 def of_row(row: Mapping[str, Any]) -> Change:
-    """The change that a row of a table of changes was made of."""
+    """The change of a row in a table of changes."""
     unknown = {"baseline": math.nan, "value": math.nan, "error": math.nan, "degrees": math.inf}
     baseline, value, error, degrees = (if_null if row[name] is None else row[name] for name, if_null in unknown.items())
     return Change(baseline, value, row["as"], error, degrees)
 
 
 def together(parts: Sequence[tuple[float, float]], level: float = 0.95) -> tuple[float, float]:
-    """The error, and the degrees of freedom, of a sum of independent parts, (error, degrees) each. The reach of its
+    """The error and the degrees of freedom of a sum of independent parts, (error, degrees) each. The reach of its
     interval is the root of the summed squares of the reach of each part's (square-and-add, Zou and Donner 2008). Unlike
-    Satterthwaite's, it does not take an error that three seeds happen to make small for one that is known to be."""
+    Satterthwaite's, it does not treat an error that three seeds happen to make small as a well-known one."""
     error = math.hypot(*(size for size, _ in parts))
     known = [(size, degrees) for size, degrees in parts if size > 0]
     if not math.isfinite(error) or not known:

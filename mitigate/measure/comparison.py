@@ -1,5 +1,5 @@
-"""Whether two models differ: by the same targets, with an interval. One trained model is one draw, so nothing here says
-what made them differ; seeds.py does. And the tests and corrections that comparisons share."""
+"""Differences between two models over the same targets, with intervals, and the tests and corrections that comparisons
+share. One trained model is one draw, so these differences have no known cause; seeds.py compares policies."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -18,13 +18,13 @@ from mitigate.metrics import with_part
 
 FIGURE = {
     "figure": pl.String,  # "NSM", "NSV/origin" ...
-    "targets": pl.Int64,  # those with statements in all that is compared
+    "targets": pl.Int64,  # those with statements in all compared runs
 }
 FIXED = ("low", "high", "p", "error", "degrees")
 BOTH, SEEDS, TARGETS = "seeds and targets", "seeds", "targets"
 STATISTICS = CHANGE | {
-    "drawn": pl.String,  # what the interval and p hold: BOTH, SEEDS, TARGETS
-    **{f"fixed_{name}": pl.Float64 for name in FIXED},  # of the analysis of seeds alone, the targets as they are
+    "drawn": pl.String,  # the variation that the interval and p include: BOTH, SEEDS, TARGETS
+    **{f"fixed_{name}": pl.Float64 for name in FIXED},  # of the analysis of seeds with fixed targets
 }
 DIFFERENCES = FIGURE | CHANGE
 """The columns of each figure in a comparison of resources."""
@@ -32,20 +32,20 @@ COMPARED = FIGURE | STATISTICS
 """The columns of each figure in a comparison of policies, or of two models."""
 
 NO_VARIANCE = Change(math.nan, math.nan, "ratio")
-"""Of a single target."""
+"""The change of the variance over a single target."""
 PERMUTATIONS = 100_000
-"""Of the sign-flip test: the smallest p is 1 / (1 + PERMUTATIONS)."""
+"""Permutations of the sign-flip test: the smallest p is 1 / (1 + PERMUTATIONS)."""
 AT_ONCE = 2_000  # permutations held in memory
 
 
 def between_runs(
     baseline: pl.DataFrame, run: pl.DataFrame, scorer: str, clusters: Mapping[str, str], level: float = 0.95
 ) -> pl.DataFrame:
-    """Two models, paired by target: a row of COMPARED for each neutral mean and variance, overall and per category.
-    Tables are those of harms.per_target, clusters as in uncertainty.neutral_intervals. There is no p-value: with one
-    model each nothing is tested about policies. A category of few words has no interval: it says little about other
-    words, and one model each says nothing about other seeds. Raises MitigateError when no target has statements in
-    both."""
+    """Compare two models, paired by target: a row of COMPARED for each neutral mean and variance, overall and per
+    category. Tables are those of harms.per_target, clusters as in uncertainty.neutral_intervals. There is no p-value:
+    with one model each nothing is tested about policies. A category of few words has no interval: it says little about
+    other words, and one model each says nothing about other seeds. Raises MitigateError when no target has statements
+    in both."""
     rows = []
     for category, part in overall_and_categories(neutral_side_by_side([baseline, run])):
         mean_name, variance_name = (with_part(name, category) for name in neutral_names(scorer))
@@ -65,13 +65,13 @@ def row_of(figure: str, num_targets: int, change: Change, level: float = 0.95) -
 
 
 def mean_change(first: np.ndarray, second: np.ndarray, clusters: np.ndarray) -> Change:
-    """Of the means of values of the same targets, (targets, 1)."""
+    """The change of the mean of values of the same targets, (targets, 1)."""
     before, after = (cluster_sums(side, clusters, powers=(0, 1)) for side in (first, second))
     return paired(before, after, mean_of)
 
 
 def variance_change(first: np.ndarray, second: np.ndarray, clusters: np.ndarray) -> Change:
-    """Of their population variances; without values for a single target, which has none."""
+    """The change of the population variance; without values for a single target, which has none."""
     if len(first) == 1:
         return NO_VARIANCE
     before, after = (cluster_sums(side - side.mean(), clusters, powers=(0, 1, 2)) for side in (first, second))
@@ -80,7 +80,8 @@ def variance_change(first: np.ndarray, second: np.ndarray, clusters: np.ndarray)
 
 
 def paired(before: np.ndarray, after: np.ndarray, figure: Figure, how: How = "difference") -> Change:
-    """Of a figure of sums over the targets of each word, (sums, words, 1); figure: of a ratio, its logarithm."""
+    """The change of a figure of sums over the targets of each word, (sums, words, 1); figure: for a ratio, its
+    logarithm."""
     first, second = (float(figure(side.sum(axis=1)).item()) for side in (before, after))
     error, degrees = math.nan, math.inf
     if before.shape[1] > 1:
@@ -108,13 +109,13 @@ def neutral_side_by_side(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
 def sign_flip_test(
     gains: np.ndarray, clusters: np.ndarray, permutations: int = PERMUTATIONS, seed: int = 0
 ) -> np.ndarray:
-    """Two-sided p, (figures,), that the means of gains (targets, figures) lie this far from 0 if each word's might as
-    well have had the other sign, as it might if it did not matter which side is which. Not for squared deviations: of
-    skewed percentages it finds differences of variances that are not there in up to 74 % of cases."""
+    """Two-sided p-values, (figures,), of the means of gains (targets, figures) if the sign of each word's gain is
+    arbitrary, as it is where the two sides do not differ. Not for squared deviations: with skewed percentages it finds
+    differences of variances that do not exist in up to 74 % of cases."""
     sums = cluster_sums(gains, clusters, powers=(1,))[0]
     reached = np.abs(sums.sum(axis=0)) * (1 - 1e-9)  # equal sums may differ by rounding
     generator = np.random.default_rng(seed)
-    as_far = np.ones(sums.shape[1])  # the signs that were seen
+    as_far = np.ones(sums.shape[1])  # the observed signs
     for start in range(0, permutations, AT_ONCE):
         size = min(AT_ONCE, permutations - start), math.ceil(len(sums) / 8)
         drawn = generator.integers(256, size=size, dtype=np.uint8)  # a bit for each sign, the fastest way to draw them
@@ -124,12 +125,12 @@ def sign_flip_test(
 
 
 def holm(p: Sequence[float | None]) -> list[float | None]:
-    """Holm's adjusted p-values: call those below alpha real, and the chance that any is not is at most alpha.
-    None, nothing to compare, stays None and does not count as a comparison."""
-    known = sorted((value, place) for place, value in enumerate(p) if value is not None)
+    """Holm's adjusted p-values: if those below alpha are called real, the probability that any of them is not is at
+    most alpha. None (no comparison) stays None and does not count."""
+    ascending = sorted((value, place) for place, value in enumerate(p) if value is not None)
     adjusted: list[float | None] = [None] * len(p)
     largest = 0.0
-    for rank, (value, place) in enumerate(known):
-        largest = max(largest, min(1.0, (len(known) - rank) * value))
+    for rank, (value, place) in enumerate(ascending):
+        largest = max(largest, min(1.0, (len(ascending) - rank) * value))
         adjusted[place] = largest
     return adjusted

@@ -1,8 +1,8 @@
 """Figures of two labellings of the same items, with intervals: items about one word, and items of one text, are drawn
 together.
 
-Everything is a function of a table of confusion, (..., 3, 3): how many items have the first labelling's class (rows)
-and the second's (columns), both in the order of agreement.CLASSES. Resampling clusters only adds such tables, so one
+Everything is a function of a confusion matrix, (..., 3, 3): the number of items with the first labelling's class (rows)
+and the second's (columns), both in the order of agreement.CLASSES. Resampling clusters only adds such matrices, so one
 set of draws gives the intervals of all figures. They are percentile intervals. Where items are clustered in two ways
 that cross, as by word and by text, the variance is that of the one way plus that of the other less that of both
 together (Cameron, Gelbach and Miller 2011), and the interval of the way that varies more is widened to it."""
@@ -17,13 +17,13 @@ from mitigate.metrics import bounds
 from mitigate.triples import NEUTRAL
 
 Figure = Callable[[np.ndarray], np.ndarray]
-"""From sums over clusters, (..., sums), to a figure, (...,); NaN where it has no value."""
+"""A function from sums over clusters, (..., sums), to a figure, (...,); NaN where it has no value."""
 
 NEUTRAL_AT = list(CLASSES).index(NEUTRAL)
 
 
 def confusion(truth: np.ndarray, predicted: np.ndarray, clusters: np.ndarray) -> np.ndarray:
-    """Each cluster's table of confusion, (clusters, 9), rows of the 3 x 3 table one after another.
+    """Each cluster's confusion matrix, (clusters, 9), its rows one after another.
 
     truth, predicted: labels -1, 0, 1, (items,); clusters: a number for each item, from 0 without gaps."""
     classes = np.array(list(CLASSES))
@@ -39,13 +39,19 @@ def with_intervals(
 
     crossed: where the rows are single items, the numbers of their clusters in two ways, (items,) each."""
     total = sums.sum(axis=0)
-    ways = [_added(sums, way) for way in (*crossed, _both(*crossed))] if crossed else [sums]
-    resampled = [_resampled(way, bootstrap) for way in ways]
+    ways = [sums]
+    if crossed:
+        first, second = crossed
+        both = np.unique(first * (second.max() + 1) + second, return_inverse=True)[1]  # the clusters of both ways
+        ways = [np.zeros((way.max() + 1, sums.shape[1])) for way in (first, second, both)]
+        for added, way in zip(ways, (first, second, both), strict=True):
+            np.add.at(added, way, sums)
+    resampled = [draw(len(way), bootstrap.resamples, bootstrap.seed) @ way for way in ways if len(way) > 1]
     found: dict[str, float | None] = {}
     for name, figure in figures.items():
-        values = [figure(way) if len(way) else np.zeros(0) for way in resampled]
-        value = figure(total)
-        ends = _ends(float(value), [known[~np.isnan(known)] for known in values], bootstrap.level)
+        value, values = figure(total), [figure(way) for way in resampled]
+        is_known = len(values) == len(ways)  # a single cluster leaves nothing to resample
+        ends = _ends(float(value), [of[~np.isnan(of)] for of in values], bootstrap.level) if is_known else [np.nan] * 2
         named = zip((name, *bounds(name)), (value, *ends), strict=True)
         found |= {key: None if np.isnan(one) else float(one) for key, one in named}
     return found
@@ -63,23 +69,6 @@ def _ends(value: float, ways: Sequence[np.ndarray], level: float) -> np.ndarray:
     first, second, both = variances
     wider = max(1.0, (first + second - both) / variances[most]) ** 0.5
     return np.clip(value + wider * (ends - value), min(0.0, ways[most].min()), 1.0)  # shares from 0, kappas from below
-
-
-def _resampled(sums: np.ndarray, bootstrap: Bootstrap) -> np.ndarray:
-    """Sums over the clusters of each resample, (resamples, sums); none for a single cluster."""
-    return draw(len(sums), bootstrap.resamples, bootstrap.seed) @ sums if len(sums) > 1 else sums[:0]
-
-
-def _added(items: np.ndarray, clusters: np.ndarray) -> np.ndarray:
-    """The sums of each cluster, (clusters, sums)."""
-    found = np.zeros((clusters.max() + 1, items.shape[1]))
-    np.add.at(found, clusters, items)
-    return found
-
-
-def _both(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """The numbers of the clusters in which two ways agree."""
-    return np.unique(first * (second.max() + 1) + second, return_inverse=True)[1]
 
 
 def kappa(table: np.ndarray) -> np.ndarray:
@@ -111,37 +100,37 @@ def truly_polarised(table: np.ndarray) -> np.ndarray:
 
 
 def sensitivity(table: np.ndarray) -> np.ndarray:
-    """Of the items that the first labelling calls polarised, the share that the second does too: recall."""
+    """Recall: the share that the second labelling calls polarised, among items that the first calls polarised."""
     cells = _cells(table)
     positives = np.delete(cells, NEUTRAL_AT, axis=-2).sum(axis=-2)  # by column
     return _ratio(positives.sum(axis=-1) - positives[..., NEUTRAL_AT], positives.sum(axis=-1))
 
 
 def specificity(table: np.ndarray) -> np.ndarray:
-    """Of the items that the first labelling calls neutral, the share that the second does too."""
+    """The share that the second labelling calls neutral, among items that the first calls neutral."""
     negatives = _cells(table)[..., NEUTRAL_AT, :]
     return _ratio(negatives[..., NEUTRAL_AT], negatives.sum(axis=-1))
 
 
 def false_alarms(table: np.ndarray) -> np.ndarray:
-    """Of the items that the first labelling calls neutral, the share that the second calls polarised."""
+    """The share that the second labelling calls polarised, among items that the first calls neutral."""
     return 1 - specificity(table)
 
 
 def precision(table: np.ndarray) -> np.ndarray:
-    """Of the items that the second labelling calls polarised, the share that the first does too."""
+    """The share that the first labelling calls polarised, among items that the second calls polarised."""
     return sensitivity(np.swapaxes(_cells(table), -1, -2).reshape(*table.shape))
 
 
 def left_polarised(table: np.ndarray) -> np.ndarray:
-    """Of the items that the second labelling calls neutral, the share that the first does not: what a filter by the
-    second labelling leaves."""
+    """The share that the first labelling calls polarised, among items that the second calls neutral, which a filter by
+    the second labelling would keep."""
     left = _cells(table)[..., NEUTRAL_AT]
     return 1 - _ratio(left[..., NEUTRAL_AT], left.sum(axis=-1))
 
 
 def _cells(table: np.ndarray) -> np.ndarray:
-    """(..., 9) as (..., 3, 3)."""
+    """The matrices (..., 9) as (..., 3, 3)."""
     return table.reshape(*table.shape[:-1], 3, 3)
 
 

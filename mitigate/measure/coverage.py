@@ -1,5 +1,5 @@
-"""Groups that fare worst: what a policy keeps of the statements about each target, which it can make neutral by leaving
-none, and how much prejudice there is about the targets that have most of it."""
+"""The targets that fare worst: the statements about each target that a policy keeps (removing all of them would make it
+neutral), and the prejudice about the targets with most of it."""
 
 import numpy as np
 import polars as pl
@@ -8,14 +8,14 @@ from mitigate.measure.harms import overall_and_categories
 from mitigate.metrics import COVERAGE, LEAST_COVERAGE, TAIL_COVERAGE, with_part, without_scorer
 
 FEWEST = 10
-"""Triples about a target under which its own share says little: it is no worst target."""
+"""The fewest triples about a target for which its own share is used as the lowest one."""
 
 
 def per_target(ledger: pl.DataFrame) -> pl.DataFrame:
     """A row for each target that training triples are about: target, category, triples and tails (distinct pairs of
     relation and tail) before the policy, `kept` and `kept_tails` after it.
 
-    ledger: what apply_policy returns; triples that a policy adds do not count."""
+    ledger: the result of apply_policy; triples that a policy adds do not count."""
     about = ledger.filter(pl.col("target").is_not_null(), pl.col("split") == "train", pl.col("source_row").is_null())
     kept = pl.col("weight") > 0
     pair = pl.struct("relation", "tail")
@@ -30,7 +30,7 @@ def per_target(ledger: pl.DataFrame) -> pl.DataFrame:
 def coverage(table: pl.DataFrame) -> dict[str, float | None]:
     """The percentage of the triples about targets that is kept, of their distinct pairs of relation and tail, and of
     the triples about the target that keeps least, among those with at least FEWEST; overall and per category. 100: all
-    are kept. None where there is none. table: what per_target returns. Source: this project."""
+    are kept. None where there is none. table: the result of per_target. Source: this project."""
     metrics: dict[str, float | None] = {}
     for category, part in overall_and_categories(table):
         enough = part.filter(pl.col("triples") >= FEWEST)
@@ -43,18 +43,18 @@ def coverage(table: pl.DataFrame) -> dict[str, float | None]:
 
 def worst(table: pl.DataFrame) -> dict[str, float | None]:
     """The percentage labelled prejudice of the target where it is highest ("largest_O-"), and the one that a tenth of
-    the targets exceeds ("p90_O-", between two of them along a line); overall and per category. None where no target has
-    statements. table: what measure.harms.per_target returns."""
+    the targets exceeds ("p90_O-", interpolated linearly); overall and per category. None where no target has
+    statements. table: the result of measure.harms.per_target."""
     quantiles = {without_scorer("prejudice", "largest"): 1.0, without_scorer("prejudice", "p90"): 0.9}
     metrics: dict[str, float | None] = {}
     for category, part in overall_and_categories(table):
-        known = part["prejudice"].drop_nulls().to_numpy()
+        shares = part["prejudice"].drop_nulls().to_numpy()
         for name, quantile in quantiles.items():
-            metrics[with_part(name, category)] = float(np.quantile(known, quantile)) if known.size else None
+            metrics[with_part(name, category)] = float(np.quantile(shares, quantile)) if shares.size else None
     return metrics
 
 
-def _percentage(part: pl.DataFrame, kept: str, known: str) -> float | None:
-    """Of the sums over targets."""
-    total = int(part[known].sum())
+def _percentage(part: pl.DataFrame, kept: str, before: str) -> float | None:
+    """The percentage of `before` that is `kept`, both summed over targets."""
+    total = int(part[before].sum())
     return 100 * int(part[kept].sum()) / total if total else None

@@ -1,5 +1,5 @@
-"""How well frames are predicted: precision, recall and F1 of the positive class, BLEU-2 and ROUGE-L against all
-references (Sap et al. 2020, Section 4.1), and how well probabilities are calibrated. Intervals are over posts."""
+"""Measures of predicted frames: precision, recall and F1 of the positive class, BLEU-2 and ROUGE-L against all
+references (Sap et al. 2020, Section 4.1), and calibration of probabilities. Intervals are over posts."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +17,7 @@ BINS = 10
 
 def classification(truth: np.ndarray, predicted: np.ndarray, intervals: Bootstrap) -> dict[str, float | None]:
     """F1, precision and recall of the positive class in percent, with _low and _high; None where the denominator is 0:
-    precision where nothing is predicted positive, and then F1 is 0 if there are positives.
+    precision where nothing is predicted positive; F1 is then 0 if there are positives.
 
     truth, predicted: (posts,) bool. Posts are resampled: their counts in the four cells are multinomial."""
     cells = np.array([(truth & predicted).sum(), (~truth & predicted).sum(), (truth & ~predicted).sum()])
@@ -38,7 +38,7 @@ def classification(truth: np.ndarray, predicted: np.ndarray, intervals: Bootstra
 
 
 def _scores(cells: np.ndarray) -> np.ndarray:
-    """From counts of true positives, false positives and false negatives, (n, 3), to FIGURES in percent, (n, 3)."""
+    """FIGURES in percent, (n, 3), from counts of true positives, false positives and false negatives, (n, 3)."""
     both, wrong, missed = cells.T.astype(float)
     with np.errstate(invalid="ignore", divide="ignore"):
         return 100 * np.stack(
@@ -47,9 +47,11 @@ def _scores(cells: np.ndarray) -> np.ndarray:
 
 
 def text_scores(generated: Sequence[str], references: Sequence[Sequence[str]]) -> np.ndarray:
-    """Of each text against all its references, (texts, 8): BLEU-2 and ROUGE-L (F1) in percent, 0 for an empty text;
-    then what the BLEU-2 of all texts is made of: matching words and pairs, words and pairs, and the lengths of the text
-    and of the reference.
+    """Scores of each text against all its references, (texts, 8): BLEU-2 and ROUGE-L (F1) in percent, 0 for an empty
+    text; then the terms of the BLEU-2 of all texts: matching words and pairs, words and pairs, and the lengths of the
+    text and of the reference.
+
+
 
     BLEU-2 is sacrebleu's sentence BLEU with n-grams up to 2 (of a text of one word, up to 1); ROUGE-L is rouge-score's,
     the best reference's. Raises ImportError where the packages of the extra `frames` are not installed."""
@@ -75,7 +77,7 @@ def corpus_bleu2(sums: np.ndarray) -> np.ndarray:
 
 
 def text_figures(scores: np.ndarray, intervals: Bootstrap) -> dict[str, float | None]:
-    """Means over posts of BLEU-2 and ROUGE-L, and BLEU-2 of all posts together, with _low and _high over posts."""
+    """Means over posts of BLEU-2 and ROUGE-L, and BLEU-2 of all posts together, each with _low and _high."""
     drawn = np.random.default_rng(intervals.seed).multinomial(
         len(scores), np.full(len(scores), 1 / len(scores)), size=intervals.resamples
     )
@@ -103,7 +105,7 @@ def calibration_error(probability: np.ndarray, truth: np.ndarray) -> float:
 
 def fit_calibration(log_odds: np.ndarray, truth: np.ndarray) -> tuple[float, float]:
     """Platt's scale and shift: the probability is 1 / (1 + exp(-(scale * log_odds + shift))), by the highest
-    log-likelihood less a weak pull of the scale to 1 and the shift to 0.
+    log-likelihood with a weak penalty that pulls the scale to 1 and the shift to 0.
 
     log_odds, truth: (n,)."""
 
@@ -125,5 +127,5 @@ def calibrated(log_odds: np.ndarray, scale_and_shift: tuple[float, float]) -> np
 
 
 def describe(truth: np.ndarray) -> dict[str, Any]:
-    """How many posts, and the percentage of positives."""
+    """The number of posts and the percentage of positives."""
     return {"posts": len(truth), "positive": 100 * float(truth.mean())}

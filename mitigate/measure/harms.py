@@ -2,7 +2,7 @@
 targets, and the neutral means and variances (NSM, NSV, NRM, NRV) of its mitigation tables.
 
 Percentages run from 0 to 100, variances are population variances (ddof 0) over targets. "other" counts as
-neutral. Whose labels these are and which wording they were read from is the caller's business."""
+neutral. The caller chooses the labels and the wording that they were read from."""
 
 from collections.abc import Mapping
 from typing import Literal, get_args
@@ -17,8 +17,8 @@ from mitigate.metrics import Share, harm_key, with_part, without_scorer
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE
 
 EmptyTargets = Literal["exclude", "zero"]
-"""How a target without statements counts: it has no percentage and is left out, or, as in the paper, it is
-0 % prejudiced, 0 % favoured and 0 % neutral at once."""
+"""The treatment of a target without statements: it has no percentage and is left out, or, as in the paper, it is 0 %
+prejudiced, 0 % favoured and 0 % neutral at once."""
 
 POLARISED: tuple[Share, ...] = ("prejudice", "favouritism")
 """The columns of a table per target that are harm, negative and positive."""
@@ -29,14 +29,19 @@ FEW_TRAINING_TRIPLES = 50
 def per_target(
     frame: pl.DataFrame, label_column: str, targets: pl.DataFrame, empty_targets: EmptyTargets = "exclude"
 ) -> pl.DataFrame:
-    """One row a target, in the order of `targets` (target, category): category, number of statements, and
+    """One row for each target, in the order of `targets` (target, category): category, number of statements, and
     the percentages prejudice (eq. 1), favouritism (eq. 2) and neutral, which sum to 100.
 
-    frame: one row a statement, with `target` and a column of labels; statements about other words are not
-    looked at. A target without statements has null percentages, or zeros with empty_targets="zero".
-    Raises MitigateError for a label that is none of -1, 0, 1 and 2, and for an unknown empty_targets."""
-    _check_labels(frame[label_column])
-    label = pl.col(label_column)
+    frame: one row for each statement, with `target` and a column of labels; statements about other words do not count.
+    A target without statements has null percentages, or zeros with empty_targets="zero". Raises MitigateError for a
+    label that is none of -1, 0, 1 and 2, and for an unknown empty_targets."""
+    labels, label = frame[label_column], pl.col(label_column)
+    wrong = labels.filter(labels.is_null() | ~labels.is_in([PREJUDICE, NEUTRAL, FAVOURITISM, OTHER]))
+    if len(wrong):
+        raise MitigateError(
+            f"column {label_column!r} has {len(wrong):,} labels such as {wrong[0]!r}; allowed: "
+            "-1 (prejudice), 0 (neutral), 1 (favouritism), 2 (other, counts as neutral)"
+        )
     counts = frame.group_by("target").agg(
         statements=pl.len().cast(pl.Int64),
         prejudice=100 * (label == PREJUDICE).mean(),
@@ -76,7 +81,7 @@ def neutral_metrics(table: pl.DataFrame, scorer: str) -> dict[str, float | None]
 
 
 def disparity(table: pl.DataFrame) -> dict[str, float | None]:
-    """D_R and both D_O, as below."""
+    """D_R (eq. 3) and both D_O (eq. 4)."""
     return representation_disparity(table) | overgeneralisation_disparity(table)
 
 
@@ -128,13 +133,13 @@ def counts(table: pl.DataFrame) -> dict[str, int]:
 def without_rare_relations(
     frame: pl.DataFrame, train_counts: Mapping[str, int], fewest: int = FEW_TRAINING_TRIPLES
 ) -> pl.DataFrame:
-    """The statements of relations with at least `fewest` training triples: what a generator makes of a relation
-    that it has hardly seen says little about it, so each figure is also given without those (6 of COMeT's 34)."""
+    """The statements of relations with at least `fewest` training triples: statements with a relation that a generator
+    has hardly seen say little about it, so each figure is also given without these (6 of COMeT's 34)."""
     return frame.filter(pl.col("relation").is_in([name for name, count in train_counts.items() if count >= fewest]))
 
 
 def overall_and_categories(table: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
-    """The targets that figures are about: "" and all of them, then each category and its own. Raises MitigateError for
+    """The groups of targets of figures: "" with all of them, then each category with its own. Raises MitigateError for
     a category whose figures would have the names of another's bounds."""
     categories = table["category"].unique(maintain_order=True).to_list()
     for category in categories:
@@ -148,21 +153,11 @@ def overall_and_categories(table: pl.DataFrame) -> list[tuple[str, pl.DataFrame]
 
 def mean(values: pl.Series) -> float | None:
     """The mean of the values that are not null; None when there is none."""
-    known = values.drop_nulls().to_numpy()
-    return float(np.mean(known)) if known.size else None
+    present = values.drop_nulls().to_numpy()
+    return float(np.mean(present)) if present.size else None
 
 
 def variance(values: pl.Series) -> float | None:
     """The population variance (ddof 0) of the values that are not null; None for fewer than two, which do not vary."""
-    known = values.drop_nulls().to_numpy()
-    return exact_variance(known) if known.size > 1 else None
-
-
-def _check_labels(labels: pl.Series) -> None:
-    allowed = [PREJUDICE, NEUTRAL, FAVOURITISM, OTHER]
-    wrong = labels.filter(labels.is_null() | ~labels.is_in(allowed))
-    if len(wrong):
-        raise MitigateError(
-            f"column {labels.name!r} has {len(wrong):,} labels such as {wrong[0]!r}; allowed: "
-            "-1 (prejudice), 0 (neutral), 1 (favouritism), 2 (other, counts as neutral)"
-        )
+    present = values.drop_nulls().to_numpy()
+    return exact_variance(present) if present.size > 1 else None

@@ -1,4 +1,4 @@
-"""Whether a scorer's labels depend on which group a sentence names, in the manner of Dixon et al. (2018, Measuring and
+"""Dependence of a scorer's labels on the group that a sentence names, after Dixon et al. (2018, Measuring and
 Mitigating Unintended Bias in Text Classification): the same frames, filled with one identity term after another.
 
 A false positive is a neutral or kind frame that is labelled prejudice, a false negative an unkind frame that is not.
@@ -24,7 +24,7 @@ PARTS: Mapping[str, tuple[str | None, str | None]] = {  # splits of terms and of
     "unseen_terms": ("test", "train"),
     "unseen_frames": ("train", "test"),
 }
-"""Which terms in which frames."""
+"""The combinations of terms and frames."""
 NUMBERS = ("both", "singular", "plural")
 FALSE_POSITIVES, FALSE_NEGATIVES = ERRORS = ("false_positives", "false_negatives")
 GAPS = {FALSE_POSITIVES: "positives_gap", FALSE_NEGATIVES: "negatives_gap"}
@@ -48,12 +48,16 @@ BY_TERM: dict[str, Any] = {
 def by_term(labelled: pl.DataFrame, bootstrap: Bootstrap) -> pl.DataFrame:
     """A row (columns BY_TERM) for each part, number and term, the masked row last.
 
-    labelled: term, axis, term_split, frame, frame_split, pair, number, polarity, negated, and of one scorer label and
+    labelled: term, axis, term_split, frame, frame_split, pair, number, polarity, negated, and one scorer's label and
     strength; every term in every frame. Frames whose identity phrase is masked have a term without axis and split."""
     tables = []
     for part, splits in PARTS.items():
         for number in NUMBERS:
-            rows = _rows(labelled, *splits, number)
+            terms, frames, numbers = (
+                pl.lit(True) if wanted in (None, "both") else pl.col(column).eq_missing(wanted)
+                for column, wanted in zip(("term_split", "frame_split", "number"), (*splits, number), strict=True)
+            )
+            rows = labelled.filter(terms | pl.col("term_split").is_null(), frames, numbers)
             if rows.filter(IS_TERM).height:
                 tables.append(_of_part(rows, bootstrap).with_columns(part=pl.lit(part), number=pl.lit(number)))
     return pl.concat(tables).select(pl.col(name).cast(dtype) for name, dtype in BY_TERM.items())
@@ -92,15 +96,9 @@ def summary(terms: pl.DataFrame) -> pl.DataFrame:
 
 
 def equality_difference(shares: np.ndarray) -> float:
-    """The sum over terms of the distance between a term's share and the mean of all, (terms,); 0 where all are alike
+    """The sum over terms of the distance between a term's share and the mean of all, (terms,); 0 where all are the same
     (Dixon et al. 2018, Section 4.3: false positive and false negative equality difference)."""
     return float(np.abs(shares - shares.mean()).sum())
-
-
-def _rows(labelled: pl.DataFrame, of_terms: str | None, of_frames: str | None, number: str) -> pl.DataFrame:
-    is_term = pl.lit(True) if of_terms is None else (pl.col("term_split") == of_terms) | pl.col("term_split").is_null()
-    is_frame = pl.lit(True) if of_frames is None else pl.col("frame_split") == of_frames
-    return labelled.filter(is_term, is_frame, pl.lit(True) if number == "both" else pl.col("number") == number)
 
 
 def _of_part(rows: pl.DataFrame, bootstrap: Bootstrap) -> pl.DataFrame:
@@ -113,14 +111,14 @@ def _of_part(rows: pl.DataFrame, bootstrap: Bootstrap) -> pl.DataFrame:
     table = (
         rows.group_by("term", "axis", maintain_order=True)
         .agg(
-            *((100 * is_wrong.filter(asked).mean()).alias(name) for name, (asked, is_wrong) in wrong.items()),
+            *((100 * is_wrong.filter(counts).mean()).alias(name) for name, (counts, is_wrong) in wrong.items()),
             polarised=100 * is_polarised.filter(plain).mean(),
             strength=pl.col("strength").filter(plain).cast(pl.Float64).mean(),
         )
         .sort(~IS_TERM, maintain_order=True)
     )
-    for name, (asked, is_wrong) in wrong.items():
-        gaps = _gaps(rows.filter(asked).with_columns(wrong=is_wrong), GAPS[name], bootstrap)
+    for name, (counts, is_wrong) in wrong.items():
+        gaps = _gaps(rows.filter(counts).with_columns(wrong=is_wrong), GAPS[name], bootstrap)
         table = table.join(gaps, on="term", how="left", maintain_order="left")
     return table
 

@@ -1,5 +1,5 @@
-"""How good embeddings of a knowledge graph are, and how far a sensitive attribute moves the scores of professions
-(equation 1 of "Measuring social bias in knowledge graph embeddings")."""
+"""Quality of embeddings of a knowledge graph, and the shift of professions' scores by a sensitive attribute (equation 1
+of "Measuring social bias in knowledge graph embeddings")."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -48,9 +48,9 @@ def change_of_scores(professions: np.ndarray, direction: np.ndarray, step: float
     """Equation 1 in closed form where a score is linear in the person, as all dot products are: the change of each
     profession's score, (p,), the same for every person.
 
-    A person e moves to e + step * direction. The score weight . e + offset of a profession therefore changes by
-    step * weight . direction, in which e is no longer. professions: (p, dimension), their weights. 0: the attribute
-    does not move the profession; above 0: value a raises its score."""
+    A person e moves to e + step * direction. The score weight . e + offset of a profession therefore changes by step *
+    weight . direction, which does not depend on e. professions: (p, dimension), their weights. 0: the attribute does
+    not move the profession; above 0: value a raises its score."""
     return step * professions @ direction
 
 
@@ -68,7 +68,7 @@ def rank_correlation(changes: np.ndarray, ratios: np.ndarray) -> float | None:
 
 
 class Difference(NamedTuple):
-    """The mean of the second minus that of the first, with Welch's interval of 95 %; None where it is not known."""
+    """The mean of the second minus that of the first, with Welch's 95 % interval; None where it is not known."""
 
     change: float
     low: float | None
@@ -76,9 +76,9 @@ class Difference(NamedTuple):
 
 
 def between_trainings(first: np.ndarray, second: np.ndarray) -> Difference:
-    """Of a figure of each training of both, (n,) and (m,). Trainings are independent draws, also where their seeds have
-    the same numbers. There is no interval for fewer than two trainings of either, nor where those of neither side
-    differ: further ones need not be the same."""
+    """The difference between the trainings of two sides in a figure, (n,) and (m,). Trainings are independent draws,
+    also where their seeds have the same numbers. There is no interval for fewer than two trainings of either side, nor
+    where those of neither side differ: further trainings may."""
     first, second = (np.asarray(values, dtype=float) for values in (first, second))
     change = float(second.mean() - first.mean())
     if min(len(first), len(second)) < 2 or not (np.ptp(first) or np.ptp(second)):
@@ -88,7 +88,7 @@ def between_trainings(first: np.ndarray, second: np.ndarray) -> Difference:
 
 
 def shares_of_groups(predicted: np.ndarray, is_a: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Of each group's people the share for whom each profession is predicted, (size,) each, in percent.
+    """The percentage of each group's people for whom each profession is predicted, (size,) each.
 
     predicted: (n,) a profession 0 to size - 1; is_a: (n,) bool, whether the person is of group a, else of b."""
     if is_a.all() or not is_a.any():
@@ -105,14 +105,15 @@ def parity_distance(predicted: np.ndarray, is_a: np.ndarray, size: int) -> float
 
 
 def distance_by_chance(predicted: np.ndarray, is_a: np.ndarray, size: int, permutations: int, seed: int) -> float:
-    """The mean of parity_distance when people are put into the groups at random: what so few people lead to."""
+    """The mean of parity_distance when people are assigned to the groups at random: the distance that few people
+    cause."""
     rng = np.random.default_rng(seed)
     found = [parity_distance(predicted, rng.permutation(is_a), size) for _ in range(permutations)]
     return float(np.mean(found))
 
 
 def predictive_parity(is_right: np.ndarray, is_a: np.ndarray) -> float | None:
-    """Of predictions the share that is right, of group a minus of group b, in percentage points: 0 is parity. None
+    """The percentage of correct predictions of group a minus that of group b, in percentage points: 0 is parity. None
     where a group has fewer than FEWEST. is_right, is_a: (n,) bool."""
     if min(is_a.sum(), (~is_a).sum()) < FEWEST:
         return None
@@ -122,12 +123,12 @@ def predictive_parity(is_right: np.ndarray, is_a: np.ndarray) -> float | None:
 def amplification(
     predicted: np.ndarray, is_a: np.ndarray, of_a: np.ndarray, of_b: np.ndarray, fewest: int = FEWEST
 ) -> float | None:
-    """How much further predictions lean to the group that a profession leans to in the graph, in percentage points.
+    """Amplification of the graph's bias by predictions, in percentage points.
 
-    of_a, of_b: (p,) how many people of each group have the profession in the graph. A profession leans to the group
-    whose share of its holders is above that of all holders. Its share among those whom it is predicted for, minus its
-    share in the graph, is taken towards that group; the mean over professions with at least `fewest` predictions and as
-    many holders. Above 0: bias is amplified. 0: predictions have the graph's shares. None where there is no such
+    of_a, of_b: (p,) the number of people of each group with the profession in the graph. A profession leans to the
+    group whose share of its holders is above that of all holders. Its share among those for whom it is predicted, minus
+    its share in the graph, is taken towards that group; the mean over professions with at least `fewest` predictions
+    and as many holders. Above 0: bias is amplified. 0: predictions have the graph's shares. None where there is no such
     profession."""
     size = len(of_a)
     all_of, of_group_a = (np.bincount(predicted[of], minlength=size) for of in (np.ones_like(is_a), is_a))
@@ -141,11 +142,11 @@ def amplification(
 
 
 def leakage(vectors: np.ndarray, is_a: np.ndarray, groups: np.ndarray, probe: str, seed: int) -> float | None:
-    """The area under the ROC curve of a probe, mean over folds: 0.5 where the attribute cannot be told, 1 where it
+    """The area under the ROC curve of a probe, mean over folds: 0.5 where the attribute cannot be predicted, 1 where it
     always can.
 
     vectors: (n, dimension); is_a: (n,) bool; groups: (n,) int, people of one group are in one fold, so that a probe
-    cannot use what they have in common. None where a fold would lack people of either kind."""
+    cannot use their common properties. None where a fold would lack people of either kind."""
     folds = min(FOLDS, len(np.unique(groups)))
     if folds < 2 or min(is_a.sum(), (~is_a).sum()) < 2 * folds:
         return None
@@ -160,5 +161,5 @@ def leakage(vectors: np.ndarray, is_a: np.ndarray, groups: np.ndarray, probe: st
 
 
 def leakage_by_chance(vectors: np.ndarray, is_a: np.ndarray, groups: np.ndarray, probe: str, seed: int) -> float | None:
-    """The same with the attribute permuted among people: what is found where there is nothing."""
+    """The leakage after the attribute is permuted among people: the value without any relation."""
     return leakage(vectors, np.random.default_rng(seed).permutation(is_a), groups, probe, seed)

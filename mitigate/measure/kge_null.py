@@ -1,5 +1,5 @@
-"""How certain figures of knowledge-graph embeddings are: intervals over trainings, bands of permuted graphs, and
-whether trainings rank professions alike."""
+"""Uncertainty of figures of knowledge-graph embeddings: intervals over trainings, bands of permuted graphs, and
+agreement of trainings in the ranks of professions."""
 
 from itertools import combinations
 from typing import NamedTuple
@@ -11,7 +11,7 @@ LEVEL = 0.95
 
 
 class Mean(NamedTuple):
-    """A mean with Student's interval of 95 %; NaN for bounds that are not known."""
+    """A mean with Student's 95 % interval; NaN for unknown bounds."""
 
     mean: np.ndarray
     low: np.ndarray
@@ -19,22 +19,22 @@ class Mean(NamedTuple):
 
 
 def over_seeds(values: np.ndarray) -> Mean:
-    """The mean over trainings, (seeds, ...), and the interval in which the mean of many would be. One training has no
-    interval, nor have several with the same value: the next need not have it."""
+    """The mean over trainings, (seeds, ...), and its interval. There is none for one training, nor for several with the
+    same value: the next may have another."""
     values = np.asarray(values, dtype=float)
     return _student(values, 1 / len(values)) if len(values) > 1 else _without_interval(values)
 
 
 def null_band(values: np.ndarray) -> Mean:
     """The mean over permuted graphs, (graphs, ...), and the band in which 95 % of the figures of further permuted
-    graphs lie (Student's prediction interval, one training each); fewer than three graphs have no band, nor have
+    graphs lie (Student's prediction interval, one training each); there is none for fewer than three graphs, nor for
     several with the same value."""
     values = np.asarray(values, dtype=float)
     return _student(values, 1 + 1 / len(values)) if len(values) > 2 else _without_interval(values)
 
 
 def _student(values: np.ndarray, share: float) -> Mean:
-    """share: of the variance of a single value, what the half width is taken from."""
+    """The mean and Student's interval. share: the interval's variance, relative to that of a single value."""
     mean = values.mean(0)
     half = t.ppf((1 + LEVEL) / 2, len(values) - 1) * values.std(0, ddof=1) * np.sqrt(share)
     half = np.where(np.ptp(values, axis=0) > 0, half, np.nan)
@@ -47,13 +47,13 @@ def _without_interval(values: np.ndarray) -> Mean:
 
 
 def within(found: Mean, least: float, most: float) -> Mean:
-    """The same with bounds no further out than a figure can be."""
+    """The mean with its bounds clipped to the range of the figure."""
     return Mean(found.mean, np.maximum(found.low, least), np.minimum(found.high, most))
 
 
 def outside_of_others(values: np.ndarray) -> int | None:
-    """How many of the figures lie outside the band of all others, (graphs,): of 20 about one is expected. None for
-    fewer than four."""
+    """The number of figures outside the band of all others, (graphs,): about one of 20 is expected. None for fewer than
+    four."""
     values = np.asarray(values, dtype=float)
     if len(values) < 4:
         return None
@@ -62,8 +62,8 @@ def outside_of_others(values: np.ndarray) -> int | None:
 
 
 def agreement(rankings: np.ndarray) -> float | None:
-    """Spearman's rank correlation of every two rankings (n, professions), its mean: 1 where all rank alike. None for
-    fewer than two rankings or three professions, and for a ranking without any difference."""
+    """The mean of Spearman's rank correlation over all pairs of rankings (n, professions): 1 where all rank the same.
+    None for fewer than two rankings or three professions, and for a ranking without any difference."""
     rankings = np.asarray(rankings, dtype=float)
     if len(rankings) < 2 or rankings.shape[1] < 3 or not np.ptp(rankings, axis=1).all():
         return None
@@ -72,8 +72,8 @@ def agreement(rankings: np.ndarray) -> float | None:
 
 
 def shared_ends(rankings: np.ndarray, size: int) -> float | None:
-    """Of the `size` largest and the `size` smallest of one ranking, the share that another has among its own; the mean
-    over every two, 0 to 1. None for fewer than two rankings (n, professions)."""
+    """The share of the `size` largest and the `size` smallest of one ranking that another has among its own; mean over
+    all pairs, 0 to 1. None for fewer than two rankings (n, professions)."""
     rankings = np.asarray(rankings)
     size = min(size, rankings.shape[1] // 2)
     if len(rankings) < 2 or not size:

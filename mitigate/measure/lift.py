@@ -1,6 +1,6 @@
-"""Swap lift: how much more often what is generated about a head is accepted as plausible than the same tails said of
-other heads. A share of accepted tails alone can be raised without knowing anything, by tails that suit any head; swap
-lift cannot. Which classifier accepts, is the caller's business."""
+"""Swap lift: the rate at which tails are accepted as plausible with their own head minus the rate with other heads.
+Tails that suit any head, which need no knowledge, raise the share of accepted tails but not swap lift. The caller
+chooses the classifier."""
 
 import math
 from collections.abc import Mapping
@@ -13,10 +13,10 @@ import polars as pl
 from mitigate.measure.bootstrap import Bootstrap
 
 OTHERS = 4
-"""How many other heads the tails of a head are said of."""
+"""The number of other heads with which the tails of a head are combined."""
 
 ROUNDING = 1e-9
-"""Percentage points, below which a sum that is 0 in exact numbers may lie."""
+"""Percentage points by which a sum that is exactly 0 may be off."""
 
 PROMPT = ["group", "head", "relation"]
 
@@ -30,11 +30,11 @@ class Lift(NamedTuple):
 
 
 def other_heads(prompts: pl.DataFrame, count: int = OTHERS, seed: int = 1) -> pl.DataFrame:
-    """For each prompt (group, head, relation) `count` other heads of its group that are asked for the same relation, as
-    (group, head, relation, other).
+    """Draw `count` other heads for each prompt (group, head, relation), of its group and with the same relation: a
+    table (group, head, relation, other).
 
     The heads of a relation are put into a circle in an order drawn by seed, and the others of a head are those behind
-    it. So each head is an other equally often. Relations with too few heads are left out."""
+    it, so that each head is drawn equally often. Relations with too few heads are left out."""
     found = []
     for (group, relation), rows in prompts.group_by("group", "relation", maintain_order=True):
         heads = rows["head"].unique().sort().to_numpy()
@@ -51,8 +51,8 @@ def other_heads(prompts: pl.DataFrame, count: int = OTHERS, seed: int = 1) -> pl
 
 
 def is_echo(head: str = "head", tail: str = "tail") -> pl.Expr:
-    """Whether a tail only repeats its head: both are the same but for case, an article and an ending e, s or es
-    ("dish", "the dishes"). So "car" and "care" count as the same too."""
+    """Return whether a tail only repeats its head: both are the same except for case, an article and an ending e, s or
+    es ("dish", "the dishes"). "car" and "care" count as the same too."""
     return _bare(head) == _bare(tail)
 
 
@@ -60,11 +60,11 @@ def shares(prompts: pl.DataFrame, own: pl.DataFrame, swapped: pl.DataFrame, aske
     """The prompts (group, head, relation) with `accepted`, the percentage of their tails that is accepted with their
     own head, and `elsewhere`, the same with the other heads.
 
-    own: (group, head, relation, tail, accepted); swapped: the same with `other`, said of which a tail is accepted or
-    not. A tail that repeats the head that it is said of (is_echo) is not accepted, whatever the classifier says: a
-    generator that repeats heads would otherwise score by phrases such as "a dog is a dog". asked: how many tails were
-    asked for; those that are missing count as not accepted, so that nothing is gained by an answer where one is sure
-    alone. None: the tails that are there count, and prompts without any are left out."""
+    own: (group, head, relation, tail, accepted); swapped: the same with `other`, the head with which a tail is accepted
+    or not. A tail that repeats its head (is_echo) is not accepted, whatever the classifier returns: a generator that
+    repeats heads would otherwise score by phrases such as "a dog is a dog". asked: the number of tails for each prompt;
+    missing tails count as not accepted, so that a generator does not gain by leaving out uncertain tails. None: only
+    the tails present count, and prompts without any are left out."""
     here = own.with_columns(pl.col("accepted") & ~is_echo()).group_by(PROMPT).agg(pl.len(), pl.col("accepted").sum())
     there = swapped.with_columns(pl.col("accepted") & ~is_echo("other"))
     there = there.group_by(PROMPT).agg(pl.col("accepted").sum().alias("elsewhere"), pl.col("other").n_unique())
@@ -80,7 +80,7 @@ def shares(prompts: pl.DataFrame, own: pl.DataFrame, swapped: pl.DataFrame, aske
 
 
 def with_weights(table: pl.DataFrame) -> pl.DataFrame:
-    """The prompts with `weight`: each group of heads counts as much as any other, and its prompts alike."""
+    """The prompts with `weight`: all groups of heads have the same weight, and so have the prompts of one group."""
     return table.with_columns(weight=1 / pl.len().over("group"))
 
 
@@ -93,7 +93,7 @@ def swap_lift(table: pl.DataFrame, clusters: Mapping[str, str], bootstrap: Boots
     together). 0: the tails suit other heads as well; 100: all tails are accepted, and with no other head. A generator
     that has the same tails for every head scores 0 by construction, because other_heads takes each head equally often;
     one that repeats the head scores 0 or less. The idea is that of permuted pairs in evaluations of dialogue and
-    retrieval: a reply that suits any question is no answer to this one.
+    retrieval: a reply that suits any question does not answer this one.
 
     Source: this project; no paper defines it."""
     if table.is_empty():

@@ -1,12 +1,11 @@
-"""How a target stands among its peers, the other targets of its category: which of what is generated about it is
-generated about few of them, and percentages of its statements minus those of its peers, relation by relation.
+"""A target compared with its peers, the other targets of its category: the generated texts about it that are generated
+about few of them, and percentages of its statements minus those of its peers, relation by relation.
 
-A relation is the unit: a generator was asked the same relations about all, so that differences are paired by relation
-and every relation counts alike. Words of one cluster (she, her, hers) are no peers of each other. Whose labels these
-are, and how texts were compared, is the caller's business."""
+A relation is the unit: all targets were probed with the same relations, so that differences are paired by relation and
+every relation has the same weight. Words of one cluster (she, her, hers) are not peers of each other. The caller
+chooses the labels and how texts are compared."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
@@ -28,19 +27,20 @@ AGAINST = {
     "peers": pl.UInt32,
     "place": pl.UInt32,  # 1: no peer has a larger value
     "beyond": pl.Boolean,  # whether the interval excludes 0, of at least FEWEST relations
-    "peers_beyond": pl.UInt32,  # of how many peers it does, each against its own peers
+    "peers_beyond": pl.UInt32,  # the number of peers whose interval does, each against its own peers
 }
 BY = ["relation", "figure"]
 
 FEWEST = 6
-"""Relations, for a difference to be called one. Resampling never leaves the range of what there is, and the differences
-of fewer than six lie on one side of 0 by chance alone in more than 5 % of cases: 2 / 2 ** 5."""
+"""The fewest relations for a difference to count. Resampling never leaves the range of the data, and fewer than six
+differences lie on one side of 0 by chance alone in more than 5 % of cases: 2 / 2 ** 5."""
 
 
 def with_peers(pairs: pl.DataFrame) -> pl.DataFrame:
-    """The pairs with `peers`, how many peers were asked the relation, and `having`, how many of these have the pair.
+    """The pairs with `peers`, the number of peers with that relation, and `having`, the number of these with the same
+    pair.
 
-    pairs: target, cluster, relation, said; what a target has twice counts once."""
+    pairs: target, cluster, relation, said; repeats of a target count once."""
     once = pairs.select("target", "cluster", "relation", "said").unique()
     asked = once.select("target", "cluster", "relation").unique()
     pair = ["relation", "said"]
@@ -52,29 +52,43 @@ def with_peers(pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _others(rows: pl.DataFrame, by: Sequence[str], name: str) -> pl.DataFrame:
-    """How many targets of other clusters have a row: (cluster, by, name). rows: each target's once."""
+    """The number of targets of other clusters that have a row: (cluster, by, name). rows: each target's once."""
     own = rows.group_by("cluster", *by).agg(_own=pl.len())
     everyone = rows.group_by(by).agg(_all=pl.len())
     return own.join(everyone, on=by).select("cluster", *by, (pl.col("_all") - pl.col("_own")).alias(name))
 
 
 def is_distinctive(few: float) -> pl.Expr:
-    """Whether at most `few` percent of the peers have the pair; null where no peer was asked (of with_peers)."""
+    """Return whether at most `few` percent of the peers have the pair (see with_peers); null without peers."""
     return pl.when(pl.col("peers") > 0).then(100 * pl.col("having") <= few * pl.col("peers"))
 
 
 def against_peers(values: pl.DataFrame, bootstrap: Bootstrap) -> pl.DataFrame:
     """A row (AGAINST) for each target and figure, in their order; targets without a peer are left out.
 
-    values: target, cluster, relation, figure, value (a percentage of what is said with the relation), a row each. The
-    interval is the bootstrap's over relations. For a generator that says the same of all, differences are 0."""
+    values: target, cluster, relation, figure, value (a percentage of the texts with the relation), a row each. The
+    interval is the bootstrap's over relations. If a generator's texts are the same for all targets, differences are
+    0."""
     differences = _paired(values)
     if differences.is_empty():
         return pl.DataFrame(schema=AGAINST)
     order = ["target", "figure"]
     means = values.group_by("target", "cluster", "figure", maintain_order=True).agg(pl.col("value").mean())
     table = means.join(_intervals(differences, bootstrap), on=order, maintain_order="left")
-    rows = [_among(row, table.filter(figure=row["figure"])) for row in table.iter_rows(named=True)]
+    rows = []
+    for row in table.iter_rows(named=True):
+        peers = table.filter(pl.col("figure") == row["figure"], pl.col("cluster") != row["cluster"])
+        rows.append(
+            row
+            | {
+                "peers_mean": peers["value"].mean(),
+                "peers_low": peers["value"].min(),
+                "peers_high": peers["value"].max(),
+                "peers": peers.height,
+                "place": 1 + int((peers["value"] > row["value"] + 1e-9).sum()),
+                "peers_beyond": int(peers["beyond"].sum()),
+            }
+        )
     columns = [pl.col(name).cast(kind) for name, kind in AGAINST.items()]
     return pl.DataFrame(rows, schema_overrides=AGAINST).select(columns)
 
@@ -114,17 +128,3 @@ def _intervals(differences: pl.DataFrame, bootstrap: Bootstrap) -> pl.DataFrame:
     found = pl.concat(frames).with_columns(pl.col("low", "high").fill_nan(None))
     excludes_0 = ((pl.col("low") > 0) | (pl.col("high") < 0)).fill_null(False)
     return found.with_columns(beyond=excludes_0 & (pl.col("relations") >= FEWEST))
-
-
-def _among(row: Mapping[str, Any], everyone: pl.DataFrame) -> dict[str, Any]:
-    """The row with its place among its peers. everyone: the same figure of all targets."""
-    peers = everyone.filter(pl.col("cluster") != row["cluster"])
-    return {
-        **row,
-        "peers_mean": peers["value"].mean(),
-        "peers_low": peers["value"].min(),
-        "peers_high": peers["value"].max(),
-        "peers": peers.height,
-        "place": 1 + int((peers["value"] > row["value"] + 1e-9).sum()),
-        "peers_beyond": int(peers["beyond"].sum()),
-    }

@@ -1,5 +1,5 @@
 """Quality of a generator without raters: perplexity; BLEU-2 and novelty as COMeT reports them (Bosselut et al. 2019);
-the share of its triples that a plausibility classifier accepts; and whether its tails depend on the target at all."""
+the share of its triples that a plausibility classifier accepts; and the dependence of its tails on the target."""
 
 import math
 from collections import Counter
@@ -12,34 +12,34 @@ from mitigate.metrics import NEW_DISTINCT_TAILS, NEW_TAILS, NEW_TRIPLES, NOVELTY
 
 Words = Sequence[str]
 SMOOTHING = 0.1
-LARGEST = 700.0  # whose exp a float holds
+LARGEST = 700.0  # its exp is in the range of a float
 
 
 def perplexity(scored: pl.DataFrame) -> float | None:
-    """exp of the mean nll per token, the end token counted; None for no triples, where the generator gives no
-    probabilities (nll NaN), and where it is more than a float holds. 1 is certainty."""
+    """exp of the mean nll per token, the end token included; None without triples, for a generator without
+    probabilities (nll NaN), and where it exceeds the range of a float. 1 is certainty."""
     mean = float(scored["nll"].sum()) / int(scored["tokens"].sum()) if is_scored(scored) else math.inf
     return math.exp(mean) if mean < LARGEST else None
 
 
 def bits_per_char(scored: pl.DataFrame) -> float | None:
-    """The nll in bits, the end token's included, by the characters of the tails; None for no characters. Unlike
-    perplexity it compares generators with different tokens."""
+    """The nll in bits, the end token's included, per character of the tails; None without characters. Unlike perplexity
+    it compares generators with different tokens."""
     characters = int(scored["characters"].sum())
     return float(scored["nll"].sum()) / math.log(2) / characters if characters and is_scored(scored) else None
 
 
 def is_scored(scored: pl.DataFrame) -> bool:
-    """Whether there are triples, and each has a likelihood."""
+    """Return whether there are triples and each has a likelihood."""
     return scored.height > 0 and bool(scored["nll"].is_finite().all())
 
 
 def bleu2(generated: Sequence[Words], references: Sequence[Sequence[Words]]) -> float | None:
     """BLEU-2 in percent: the mean over generated tails of each one's BLEU-2 against all references of its head
-    and relation. None for no tails.
+    and relation. None without tails.
 
     COMeT's convention (sentence BLEU, weights 1/2 and 1/2, smoothing "method1" of Chen and Cherry 2014),
-    so a tail of one word that is exactly right has 31.6: it holds no pair, and that counts 0.1."""
+    so that a tail of one word that is exactly right has 31.6: it has no pair, which counts 0.1."""
     if not generated:
         return None
     pairs = zip(generated, references, strict=True)
@@ -47,9 +47,9 @@ def bleu2(generated: Sequence[Words], references: Sequence[Sequence[Words]]) -> 
 
 
 def sentence_bleu2(tail: Words, references: Sequence[Words]) -> float:
-    """BLEU-2 of one tail, from 0 to 1: the geometric mean of the shares of its words and of its word pairs
-    that some reference has (no more often than that reference), times a penalty for being shorter than
-    the reference nearest in length. 0 if no word is right. references: at least one."""
+    """BLEU-2 of one tail, from 0 to 1: the geometric mean of the shares of its words and of its word pairs that some
+    reference has (at most as often as that reference), times a penalty for being shorter than the reference nearest in
+    length. 0 if no word is right. references: at least one."""
     found, total = zip(*(_found(tail, references, length) for length in (1, 2)), strict=True)
     if not found[0]:
         return 0.0
@@ -59,9 +59,10 @@ def sentence_bleu2(tail: Words, references: Sequence[Words]) -> float:
 
 
 def novelty(generated: pl.DataFrame, train: pl.DataFrame) -> dict[str, float | None]:
-    """The percentage that was not in training, as in the COMeT paper (N/T_sro, N/T_o, N/U_o), from two tables with
-    head, relation, tail: `novelty/T_sro` of the generated triples are new, `novelty/T_o` have a tail that no
-    training triple has, `novelty/U_o` of the distinct generated tails are new. Case is folded. None for nothing."""
+    """The percentages that were not in training, as in the COMeT paper (N/T_sro, N/T_o, N/U_o), from two tables with
+    head, relation, tail: `novelty/T_sro` of the generated triples are new, `novelty/T_o` have a tail that no training
+    triple has, `novelty/U_o` of the distinct generated tails are new. Case is folded. None without generated
+    triples."""
     if generated.is_empty():
         return dict.fromkeys(NOVELTY)
     triple = ["head", "relation", "tail"]
@@ -75,8 +76,8 @@ def novelty(generated: pl.DataFrame, train: pl.DataFrame) -> dict[str, float | N
 
 
 def best_threshold(scores: np.ndarray, valid: np.ndarray) -> float:
-    """The score above which to call a triple valid, so that most of these labelled triples are classified rightly:
-    halfway between two neighbouring scores, the lower pair where several are as good.
+    """The score above which to call a triple valid, so that most of these labelled triples are classified correctly:
+    halfway between two neighbouring scores, the lowest pair where several are equally good.
 
     scores (n,), valid (n,) bool, of two triples at least."""
     order = np.argsort(scores, kind="stable")
@@ -88,32 +89,32 @@ def best_threshold(scores: np.ndarray, valid: np.ndarray) -> float:
 
 
 def accuracy(accepted: np.ndarray, valid: np.ndarray) -> float:
-    """The percentage of labelled triples that are classified rightly, (n,) bool each."""
+    """The percentage of labelled triples that are classified correctly, (n,) bool each."""
     return float(100 * np.mean(accepted == valid))
 
 
 def valid_share(accepted: pl.Series) -> float | None:
-    """The percentage of triples that are accepted as plausible, of those that were classified; None for none."""
-    known = accepted.drop_nulls()
-    return 100 * int(known.sum()) / len(known) if len(known) else None
+    """The percentage of classified triples that are accepted as plausible; None without any."""
+    classified = accepted.drop_nulls()
+    return 100 * int(classified.sum()) / len(classified) if len(classified) else None
 
 
 def distinct_tails(probed: pl.DataFrame) -> float | None:
-    """The percentage of probed triples (target, relation, tail) whose relation and tail are not a repetition:
-    100 if no two targets share a tail, 100 / targets if all have the same. Where it is low the generator
-    ignores the target, and no figure about harm rests on it. None for no triples."""
+    """The number of distinct (relation, tail) pairs as a percentage of probed triples (target, relation, tail): 100 if
+    no two targets share a tail, 100 / targets if all have the same. Where it is low the generator ignores the target,
+    and its figures of harm mean nothing. None without triples."""
     return 100 * probed.select("relation", "tail").n_unique() / probed.height if probed.height else None
 
 
 def empty_tails(probed: pl.DataFrame) -> float | None:
-    """The percentage of generated tails without any letter or digit; None for no tails."""
+    """The percentage of generated tails without any letter or digit; None without tails."""
     empty = probed.filter(~pl.col("tail").str.contains(r"[\p{L}\p{N}]")).height
     return 100 * empty / probed.height if probed.height else None
 
 
 def shared_tails(probed: pl.DataFrame) -> float | None:
-    """The chance, in percent, that one target's tail is another's too, with the same relation: 0
-    if no two targets share a tail, 100 if all have the same, however many there are. None for a single target."""
+    """The probability, in percent, that one target's tail is also another's with the same relation: 0 if no two targets
+    share a tail, 100 if all have the same, whatever their number. None for a single target."""
     said = probed.select("target", "relation", "tail").unique(maintain_order=True)  # sums in one order
     others = said.select(pl.col("target").n_unique().over("relation") - 1).to_series().to_numpy().astype(float)
     sharers = said.select(pl.len().over("relation", "tail") - 1).to_series().to_numpy().astype(float)
@@ -122,7 +123,7 @@ def shared_tails(probed: pl.DataFrame) -> float | None:
 
 
 def _found(tail: Words, references: Sequence[Words], length: int) -> tuple[int, int]:
-    """How many of a tail's n-grams the references have, and how many there are, at least 1."""
+    """The number of a tail's n-grams that the references have, and the number of its n-grams, at least 1."""
     grams = _grams(tail, length)
     allowed = [_grams(reference, length) for reference in references]
     found = sum(min(count, max(each[gram] for each in allowed)) for gram, count in grams.items())

@@ -1,8 +1,8 @@
-"""How precise ratings are: what makes percentages of votes vary, and how many ratings show a difference between two
-models that are rated in one batch.
+"""Precision of ratings: variance components of percentages of votes, and the number of ratings that shows a difference
+between two models that are rated in one batch.
 
-Models are probed with the same questions (a word and a relation). The part that their statements share by
-the question, such as how often anything about it is polarised, cancels in a difference between the models."""
+Models are probed with the same questions (a word and a relation). The part that their statements share by the question,
+such as how often anything about it is polarised, cancels in a difference between the models."""
 
 import math
 from typing import NamedTuple
@@ -10,16 +10,20 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
+REACH = float(special.ndtri(0.975) + special.ndtri(0.8))
+"""Number of standard errors of a difference that a 95 % interval detects with 80 % power."""
+
 
 class Components(NamedTuple):
     """Variances in squared percentage points."""
 
-    statement: float  # of statements of one relation; for a difference without what models share by the question
-    rating: float  # of single ratings of one statement
+    statement: float  # between statements of one relation; in a difference, without what models share by question
+    rating: float  # between single ratings of one statement
 
 
 def components(shares: np.ndarray, votes: np.ndarray, relations: np.ndarray) -> Components:
-    """The variances of one set, by the moments of an analysis of variance (Searle, Casella and McCulloch 1992, ch. 3).
+    """The variance components of one set, by the moments of an analysis of variance (Searle, Casella and McCulloch
+    1992, ch. 3).
 
     shares: percentage of each statement's votes; votes: their number; relations: numbers; (statements,) each. Some
     statement must have two votes."""
@@ -30,7 +34,7 @@ def components(shares: np.ndarray, votes: np.ndarray, relations: np.ndarray) -> 
 
 
 def within_relations(shares: np.ndarray, relations: np.ndarray) -> np.ndarray:
-    """How far each statement's percentage is from the mean of its relation."""
+    """The distance of each statement's percentage from the mean of its relation."""
     numbers = np.unique(relations, return_inverse=True)[1]
     return shares - (np.bincount(numbers, shares) / np.bincount(numbers))[numbers]
 
@@ -38,7 +42,7 @@ def within_relations(shares: np.ndarray, relations: np.ndarray) -> np.ndarray:
 def shared_by_questions(first: np.ndarray, second: np.ndarray, questions: tuple[np.ndarray, np.ndarray]) -> float:
     """The covariance of questions' mean percentages in two sets, over the questions that both have.
 
-    first, second: what within_relations returns, of statements that stand in one of the sets alone: (statements,) each;
+    first, second: the results of within_relations for statements that only one of the sets has: (statements,) each;
     questions: their numbers, the same in both sets."""
     both = np.intersect1d(*questions)
     means = [
@@ -50,8 +54,8 @@ def shared_by_questions(first: np.ndarray, second: np.ndarray, questions: tuple[
 def error(found: Components, statements: float, raters: float, shared: float = 0.0) -> float:
     """The standard error of a difference between two models, percentage points.
 
-    statements: of each model; raters: of each statement; shared: the part of the statements that both models have,
-    which are rated once and differ by nothing."""
+    statements: of each model; raters: of each statement; shared: the fraction of statements that both models have,
+    which are rated once and do not differ."""
     return math.sqrt(2 * (1 - shared) * (found.statement + found.rating / raters) / statements)
 
 
@@ -61,9 +65,5 @@ def detectable(found: Components, statements: float, raters: float, shared: floa
 
 
 def statements_needed(points: float, found: Components, raters: float, shared: float = 0.0) -> float:
-    """How many statements of each model make a difference of so many points detectable."""
+    """The number of statements of each model at which a difference of so many points is detectable."""
     return (REACH / points * error(found, 1, raters, shared)) ** 2
-
-
-REACH = float(special.ndtri(0.975) + special.ndtri(0.8))
-"""Standard errors that a difference must have, to be found by a 95 % interval with 80 % power."""

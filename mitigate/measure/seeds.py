@@ -1,10 +1,11 @@
-"""Whether two policies differ: several models of each, trained with different seeds, about the same targets.
+"""Differences between two policies, from several models of each that are trained with different seeds and probed about
+the same targets.
 
-Two analyses. With targets drawn, the interval holds the variation between trainings and the choice of words: what other
-words, and other seeds, would give. With targets fixed it holds the variation between trainings alone: what other seeds
-would give for these very words. A category of few words says little about others, and gets the second one only.
+There are two analyses. With targets drawn, the interval includes the variation between trainings and between words: the
+result for other words and other seeds. With targets fixed it includes the variation between trainings only: the result
+for other seeds and the same words. A category of few words says little about others, and has the second only.
 
-Seeds and words are crossed: all models are asked about the same words. Each is left out in turn (jackknife.py), and
+Seeds and words are crossed: all models are probed about the same words. Each is left out in turn (jackknife.py), and
 the two errors are squared and added, as in the cluster-robust variance of two ways of clustering (Cameron, Gelbach and
 Miller 2011) without the correction that makes it smaller."""
 
@@ -27,7 +28,7 @@ from mitigate.metrics import with_part
 
 
 class Changes(NamedTuple):
-    """By both analyses."""
+    """The change by both analyses."""
 
     drawn: Change
     fixed: Change
@@ -41,11 +42,11 @@ def between_policies(
     level: float = 0.95,
 ) -> pl.DataFrame:
     """A row of COMPARED for each neutral mean and variance, overall and per category, of means over the seeds of each
-    policy: baselines and runs are tables of harms.per_target, one a seed. Raises MitigateError for fewer than two of
-    either."""
+    policy: baselines and runs are tables of harms.per_target, one for each seed. Raises MitigateError for fewer than
+    two of either."""
     if min(len(baselines), len(runs)) < 2:
         raise MitigateError(
-            f"{len(baselines)} seeds of the baseline and {len(runs)} of the other policy; what a policy does "
+            f"{len(baselines)} seeds of the baseline and {len(runs)} of the other policy; comparing policies "
             "takes at least 2 seeds of each. Train more, or compare two runs, which says that two models differ."
         )
     figures: tuple[tuple[Figure, How], ...] = ((mean_of, "difference"), (variance_of, "ratio"))
@@ -65,14 +66,14 @@ def between_policies(
 
 
 def by_seeds(found: Changes, drawn: str, level: float = 0.95) -> dict[str, float | str | None]:
-    """The columns that STATISTICS has besides CHANGE."""
+    """The columns of STATISTICS that CHANGE does not have."""
     fixed = found.fixed.row(level)
     return {"drawn": drawn} | {f"fixed_{name}": fixed[name] for name in FIXED}
 
 
 def changes(before: np.ndarray, after: np.ndarray, figure: Figure, how: How = "difference") -> Changes:
-    """Of a figure's mean over seeds, from the sums of two policies over the targets of each word, (sums, words, seeds)
-    each. Of a ratio both errors are those of the logarithm of the ratio of means over seeds."""
+    """The changes of a figure's mean over seeds, from the sums of two policies over the targets of each word, (sums,
+    words, seeds) each. For a ratio both errors are those of the logarithm of the ratio of means over seeds."""
     of_first, of_second = (figure(side.sum(axis=1)) for side in (before, after))
     first, second = float(of_first.mean()), float(of_second.mean())
     training = of_training(of_first, of_second, how)
@@ -87,8 +88,8 @@ def changes(before: np.ndarray, after: np.ndarray, figure: Figure, how: How = "d
 
 
 def of_training(baseline: np.ndarray, values: np.ndarray, how: How = "difference") -> tuple[float, float]:
-    """The error of training, and its degrees of freedom, of the change of a mean over seeds, from a figure of each
-    seed: Welch's, the jackknife over seeds in place of the variance. NaN where either has a single seed."""
+    """The error of training and its degrees of freedom, for the change of a mean over seeds, from a figure of each
+    seed: Welch's, with the jackknife over seeds in place of the variance. NaN where either side has a single seed."""
     if min(len(baseline), len(values)) < 2:
         return math.nan, math.inf
     parts, sizes = [], [len(baseline), len(values)]
@@ -99,16 +100,16 @@ def of_training(baseline: np.ndarray, values: np.ndarray, how: How = "difference
 
 
 def of_seeds(baseline: Sequence[float], values: Sequence[float]) -> Change:
-    """Of the means of a figure that each seed has one of; without an error where either has a single seed. Raises
-    MitigateError for fewer than one seed a side."""
+    """The change of the mean over seeds of a figure with one value for each seed; without an error where either side
+    has a single seed. Raises MitigateError for a side without seeds."""
     if not baseline or not values:
-        raise MitigateError(f"{len(baseline)} and {len(values)} seeds; there must be one a side at least")
+        raise MitigateError(f"{len(baseline)} and {len(values)} seeds; give at least one for each side")
     first, second = np.array(baseline, dtype=float), np.array(values, dtype=float)
     return Change(float(first.mean()), float(second.mean()), "difference", *of_training(first, second))
 
 
 def _scaled(values: np.ndarray, how: How) -> np.ndarray:
-    """On the scale of the error."""
+    """The values on the scale of the error."""
     if how == "difference":
         return values
     with np.errstate(divide="ignore"):
@@ -116,8 +117,8 @@ def _scaled(values: np.ndarray, how: How) -> np.ndarray:
 
 
 def _satterthwaite(parts: Sequence[float], sizes: Sequence[int]) -> float:
-    """The degrees of freedom of a sum of variances, each estimated from a sample of its own size; at most those of all
-    samples together."""
+    """The degrees of freedom of a sum of variances, each estimated from a sample of its own; at most those of all
+    samples."""
     most = float(sum(sizes) - len(sizes))
     if not math.isfinite(sum(parts)):
         return most
@@ -126,22 +127,21 @@ def _satterthwaite(parts: Sequence[float], sizes: Sequence[int]) -> float:
 
 
 def weighted_difference(baseline: np.ndarray, values: np.ndarray, weights: np.ndarray, clusters: np.ndarray) -> Changes:
-    """Of weighted means over items, from baseline and values, (items, seeds) each; weights, (items,), say how much an
-    item counts, clusters, (items,), which belong together.
+    """The changes of weighted means over items, from baseline and values, (items, seeds) each; weights and clusters of
+    the items, (items,).
 
-    With two seeds or more on both sides the error holds the variation between trainings too, otherwise that of the
-    items alone, and with items fixed there is none. Raises MitigateError for one side with several seeds and
-    another with one."""
-    before, after = (_sums(side, weights, clusters) for side in (baseline, values))
+    With two seeds or more on both sides the error includes the variation between trainings, otherwise only that of the
+    items; with items fixed there is then no error. Raises MitigateError for one side with several seeds and another
+    with one."""
+    before, after = (
+        np.concatenate([cluster_sums(part, clusters, powers=(1,)) for part in parts])
+        for parts in (
+            (np.broadcast_to(weights[:, None], side.shape), weights[:, None] * side) for side in (baseline, values)
+        )
+    )
     if baseline.shape[1] > 1 and values.shape[1] > 1:
         return changes(before, after, mean_of)
     if baseline.shape[1] > 1 or values.shape[1] > 1:
         raise MitigateError("compare one model with one, or at least 2 seeds with at least 2")
     found = comparison.paired(before, after, mean_of)
     return Changes(found, Change(found.baseline, found.value))
-
-
-def _sums(values: np.ndarray, weights: np.ndarray, clusters: np.ndarray) -> np.ndarray:
-    """Each cluster's weight and its weighted sum of values, (2, clusters, seeds)."""
-    weight = np.broadcast_to(weights[:, None], values.shape)
-    return np.concatenate([cluster_sums(part, clusters, powers=(1,)) for part in (weight, weight * values)])

@@ -1,12 +1,12 @@
-"""Measures of stories alone: percentages of each story's sentences (harms paper, Section 4.2), the same by kind of
-target and by prompt, and how far targets would differ by chance, with as few stories as each has."""
+"""Measures of stories: percentages of each story's sentences (harms paper, Section 4.2), the same by kind of target and
+by prompt, and the differences between targets that chance would give with as few stories as each has."""
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
 
-from mitigate.measure import resource
+from mitigate.measure import audit_figures
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import POLARISED, counts, overall_and_categories
 from mitigate.metrics import (
@@ -23,12 +23,12 @@ from mitigate.metrics import (
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE
 
 SHARES = {"prejudice": (PREJUDICE,), "favouritism": (FAVOURITISM,), "neutral": (NEUTRAL, OTHER)}
-STORY = ["row", "target", "category", "kind", "template", "prompt"]  # what the sentences of one story share
+STORY = ["row", "target", "category", "kind", "template", "prompt"]  # the same for all sentences of one story
 
 
 def shares(said: pl.DataFrame, by: Sequence[str], columns: Sequence[str]) -> pl.DataFrame:
-    """The sentences (columns STORY and labels) by what they share: (by, stories, sentences, and for each label column
-    sentiment_prejudice, sentiment_favouritism and sentiment_neutral in percent), in their order."""
+    """The sentences (columns STORY and labels) grouped by some columns: (by, stories, sentences, and for each label
+    column sentiment_prejudice, sentiment_favouritism and sentiment_neutral in percent), in their order."""
     percentages = [
         (100 * pl.col(column).is_in(labels).mean()).alias(f"{column}_{share}")
         for column in columns
@@ -38,7 +38,9 @@ def shares(said: pl.DataFrame, by: Sequence[str], columns: Sequence[str]) -> pl.
     return said.group_by(by, maintain_order=True).agg(stories, pl.len().alias("sentences"), *percentages)
 
 
-def told(stories: pl.DataFrame, per_story: pl.DataFrame, fewest: int, columns: Sequence[str]) -> dict[str, float | int]:
+def story_counts(
+    stories: pl.DataFrame, per_story: pl.DataFrame, fewest: int, columns: Sequence[str]
+) -> dict[str, float | int]:
     """Counts: stories with a sentence, those with none ("stories/untold") and those with fewer than the fewest wanted
     ("stories/short"); and of the first the percentages with at least one negative ("sentiment/stories-") or positive
     sentence ("sentiment/stories+")."""
@@ -60,9 +62,12 @@ def by_kind(
 ) -> dict[str, float | int | None]:
     """All figures of resource.figures with their intervals, and counts, for each kind of target: "by_kind/NSM/people".
 
-    table: what tally.per_target returns. kinds: target -> kind."""
+    table: the result of tally.per_target. kinds: target -> kind."""
     of_kinds = table.with_columns(category=pl.col("target").replace_strict(kinds))
-    found = {**resource.figures(of_kinds, scorer), **resource.intervals(of_kinds, scorer, clusters, bootstrap)}
+    found = {
+        **audit_figures.figures(of_kinds, scorer),
+        **audit_figures.intervals(of_kinds, scorer, clusters, bootstrap),
+    }
     found |= counts(of_kinds)
     names = [kind for kind, _ in overall_and_categories(of_kinds) if kind]
     ends = tuple(with_part("", kind) + end for kind in names for end in ENDS)
@@ -72,10 +77,13 @@ def by_kind(
 def by_chance(
     per_story: pl.DataFrame, column: str, share: str, permutations: int, seed: int
 ) -> tuple[float, float] | None:
-    """How large the variance over targets of a percentage is when targets do not matter, and p, how often it is then at
-    least as large as it is: the stories of each prompt are dealt out anew among its targets. None for a single target.
+    """The mean variance over targets of a percentage where targets do not matter, and the p-value of the actual
+    variance: the stories of each prompt are shuffled among its targets. None for a single target.
 
-    per_story: what shares(said, STORY, ...) returns; stories that no template of ours made are dealt out by kind."""
+
+
+    per_story: the result of shares(said, STORY, ...); stories without one of the project's templates are shuffled by
+    kind."""
     targets = np.unique(per_story["target"].to_numpy(), return_inverse=True)[1]
     if targets.max(initial=0) == 0:
         return None
@@ -100,7 +108,7 @@ def by_chance(
 
 def naming_target(said: pl.DataFrame, patterns: Mapping[str, str] | None = None) -> float:
     """The percentage of stories that name their target again, as a whole word or with a plural's ending: a generator
-    that never does ignores the prompt. patterns: regular expressions of targets with other forms."""
+    that never names it ignores the prompt. patterns: regular expressions of targets with other forms."""
     pattern = pl.concat_str(pl.lit(r"(?i)\b"), pl.col("target").str.escape_regex(), pl.lit(r"(?:e?s)?\b"))
     if patterns:
         pattern = pl.coalesce(pl.col("target").replace_strict(patterns, default=None, return_dtype=pl.String), pattern)
@@ -109,5 +117,6 @@ def naming_target(said: pl.DataFrame, patterns: Mapping[str, str] | None = None)
 
 
 def distinct_sentences(said: pl.DataFrame) -> float:
-    """The percentage of sentences that repeat no other: low for a generator that writes the same about everybody."""
+    """The number of distinct sentences as a percentage of sentences: low for a generator that writes the same about all
+    targets."""
     return 100 * said["statement"].n_unique() / said.height

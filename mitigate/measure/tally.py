@@ -1,5 +1,5 @@
-"""How many statements about each target have which label: all that an audit's figures need, a few rows a target
-however many statements there are. Tallies of parts add up to the tally of the whole."""
+"""Counts of labels by target: all that an audit's figures need, in a few rows for each target, whatever the number of
+statements. Tallies of parts add up to the tally of the whole."""
 
 from collections.abc import Iterable, Sequence
 
@@ -20,7 +20,7 @@ def tally(statements: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
 
 
 def tally_rows(statements: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
-    """The same of everything there is, as target null: each row once, however many targets it is about."""
+    """The tally of all rows, with target null: each row once, even if it is about several targets."""
     rows = statements.unique("row", keep="first", maintain_order=True)
     return tally(rows.with_columns(target=pl.lit(None, dtype=pl.String)), columns)
 

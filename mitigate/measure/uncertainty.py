@@ -1,5 +1,5 @@
-"""How far to trust a figure about one run: intervals of the neutral means and variances, and which categories
-have too few targets to lean on."""
+"""Uncertainty of figures of one run: intervals of the neutral means and variances, and categories with too few
+targets."""
 
 import math
 from collections.abc import Mapping
@@ -14,17 +14,17 @@ from mitigate.metrics import bounds as ends_of
 from mitigate.metrics import with_part
 
 FEW_TARGETS = 20
-"""Different words. Fewer say little about others; the paper's religion has twelve."""
+"""The fewest different words for figures that hold for others; the paper's religion has twelve."""
 
 
 def neutral_intervals(
     table: pl.DataFrame, scorer: str, clusters: Mapping[str, str], bootstrap: Bootstrap | None = None
 ) -> dict[str, float | None]:
-    """The 95 % bounds of all that harms.neutral_metrics gives, as "NSM_low", "NSM_high", "NSM/origin_low" ...;
-    None where there are fewer than two words, and an upper bound also where there is none.
+    """The 95 % bounds of all figures of harms.neutral_metrics, as "NSM_low", "NSM_high", "NSM/origin_low" ...; None for
+    fewer than two words, and for an upper bound that does not exist.
 
-    table: what harms.per_target returns. clusters: target -> the word that stands for its cluster (hers -> she,
-    french -> france); a target that is not in it stands alone."""
+    table: the result of harms.per_target. clusters: target -> the word that stands for its cluster (hers -> she, french
+    -> france); any other target is a cluster of its own."""
     bootstrap = bootstrap or Bootstrap()
     metrics: dict[str, float | None] = {}
     for category, part in overall_and_categories(table):
@@ -43,10 +43,11 @@ def neutral_intervals(
 
 
 def share_interval(values: np.ndarray, clusters: np.ndarray, bootstrap: Bootstrap) -> Interval:
-    """Of the mean of percentages of targets, (targets, figures): the bootstrap's, and where all are 0, or all are 100,
-    the rule of three (Hanley and Lippman-Hand 1983), without rounding. Where none of n words is otherwise, up to
-    1 - 0.05 ** (1 / n) of all words may be, about 3 / n, and these may be so altogether. n counts words and not
-    statements: those about one word are alike. NaN for a single word, and where all share another percentage."""
+    """The interval of the mean of percentages of targets, (targets, figures): the bootstrap's, and where all are 0, or
+    all are 100, the rule of three (Hanley and Lippman-Hand 1983), without rounding. If none of n words differs, up to 1
+    - 0.05 ** (1 / n) of all words may differ, about 3 / n, and these may differ completely. n counts words and not
+    statements, since statements about one word are correlated. NaN for a single word, and where all have the same
+    percentage between 0 and 100."""
     interval = bootstrap.mean(values, clusters)
     others = 100 * (1 - (1 - bootstrap.level) ** (1 / (clusters.max() + 1)))
     constant, first = (values == values[0]).all(axis=0) & ~np.isnan(interval.low), values[0]
@@ -57,8 +58,7 @@ def share_interval(values: np.ndarray, clusters: np.ndarray, bootstrap: Bootstra
 
 
 def as_bound(value: float) -> float | None:
-    """A bound of an interval of percentages; None for NaN, and where it says no more than that a variance is at most
-    MOST_VARIANCE, as all are."""
+    """A bound of an interval of percentages; None for NaN and for MOST_VARIANCE, which bounds all variances."""
     return None if math.isnan(value) or value >= MOST_VARIANCE else float(value)
 
 

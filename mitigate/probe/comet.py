@@ -1,7 +1,7 @@
-"""Ask a generator for the best tails of every target and relation (harms paper, Section 4.1).
+"""Probe of a generator: the best tails of every target and relation (harms paper, Section 4.1).
 
-The grid of prompts is worked through in parts of fixed size, so that memory stays bounded and a killed probe goes
-on with the parts that are missing, in as many processes as it is then given, with the same result."""
+The grid of prompts is divided into parts of fixed size, so that memory stays bounded and a killed probe resumes with
+the missing parts, with any number of processes and the same result."""
 
 import copy
 import tempfile
@@ -36,13 +36,13 @@ def probe(
     devices: Sequence[str] = ("cpu",),
     heads: pl.DataFrame | None = None,
 ) -> None:
-    """Leaves in `parts` the rows of PROBED, in the order of targets, then relations, then heads, then rank.
+    """Write to `parts` the rows of PROBED, in the order of targets, then relations, then heads, then rank.
 
-    targets has the columns (target, category); a relation is its name and the phrase it is asked with. heads: (target,
-    relation, head), what is asked about a target where that is not the target itself. Of `beams`
-    beams of at most max_length tokens the best `top` are kept. fp32 is exact; bf16 is faster where the processor
-    has it, and approximate. Of several devices each has a process of its own, which must be able to write `parts`.
-    Raises MitigateError for settings that do not fit together."""
+    targets: (target, category). relations: each a name and the phrase in prompts. heads: (target, relation, head), the
+    heads of prompts about a target that are not the target itself. Of `beams` beams of at most max_length tokens the
+    best `top` are kept. fp32 is exact; bf16 is faster where the processor has it, and approximate. Each of several
+    devices has a process, which must be able to write `parts`. Raises MitigateError for settings that do not fit
+    together."""
     check_search(beams, top, precision)
     if precision == "bf16":
         generator = copy.deepcopy(generator).bfloat16()
@@ -59,7 +59,7 @@ def probe(
 
 
 def check_search(beams: int, top: int, precision: str) -> None:
-    """Raises MitigateError for settings of a probe that do not fit together."""
+    """Raise MitigateError for invalid settings of a probe."""
     if not 1 <= top <= beams:
         raise MitigateError(f"probe.top={top} must be at least 1 and at most probe.beams={beams}")
     if precision not in get_args(Precision):
@@ -67,8 +67,8 @@ def check_search(beams: int, top: int, precision: str) -> None:
 
 
 def find_devices(device: str, processes: int) -> list[str]:
-    """The device of each process: the CPU for all, or GPUs, by turns if there are more processes than these. "auto"
-    is the GPU where there is one. Raises MitigateError for others, and for fewer than one process."""
+    """The device of each process: the CPU for all, or GPUs in turn. "auto" is the GPU where there is one. Raises
+    MitigateError for other devices, and for fewer than one process."""
     if device not in ("auto", "cpu", "cuda"):
         raise one_of("probe.device", device, ("auto", "cpu", "cuda"))
     if processes < 1:
@@ -83,7 +83,7 @@ def find_devices(device: str, processes: int) -> list[str]:
 def _answer_in_processes(
     generator: Generator, grid: Grid, missing: Sequence[int], parts: Parts, devices: Sequence[str]
 ) -> Iterator[int]:
-    """The same in several processes. They map one file with the weights, which so are in memory once."""
+    """Run `answer` in several processes, which map one file with the weights, so that these are in memory once."""
     threads = max(1, torch.get_num_threads() // len(devices))
     with tempfile.TemporaryDirectory(prefix="mitigate-") as place:
         weights = Path(place, "generator.pt")
@@ -96,7 +96,7 @@ def _answer_in_processes(
 
 
 def _share(generator: Generator, path: Path) -> None:
-    """Raises MitigateError when the temporary folder is full."""
+    """Save the generator for other processes. Raises MitigateError when the temporary folder is full."""
     try:
         torch.save(generator, path)
     except (OSError, RuntimeError) as error:
@@ -104,13 +104,13 @@ def _share(generator: Generator, path: Path) -> None:
             raise
         raise MitigateError(
             f"cannot write {path} ({reason}), through which the processes of the probe share the generator; free some "
-            "space there, name another temporary folder by the variable TMPDIR, or say probe.processes=1"
+            "space there, name another temporary folder by the variable TMPDIR, or set probe.processes=1"
         ) from error
 
 
 def _work(weights: Path, grid: Grid, share: Sequence[int], parts: Parts, device: str, threads: int, send: Send) -> None:
     """The work of one process."""
     torch.set_num_threads(threads)
-    generator = torch.load(weights, mmap=True, weights_only=False)  # a file of our own
+    generator = torch.load(weights, mmap=True, weights_only=False)  # written by _share
     for part in answer(generator, grid, share, parts, device):
         send(part)

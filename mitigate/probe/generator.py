@@ -9,10 +9,10 @@ from models.beams import Beam
 
 
 class Generator(Protocol):
-    """Generates tails: a COMeT, or any language model that is asked as one. Both are modules of torch."""
+    """A generator of tails: a COMeT, or any language model with the same prompts. Both are torch modules."""
 
     def prompts(self, heads: Sequence[str], phrases: Sequence[str]) -> list[list[int]]:
-        """The tokens it is asked with."""
+        """The tokens of prompts."""
         ...
 
     def tails(self, tails: Sequence[str]) -> list[list[int]]:
@@ -34,9 +34,9 @@ class Generator(Protocol):
         ...
 
     def bfloat16(self) -> Self:
-        """Itself, from now on in bfloat16."""
+        """Convert to bfloat16; returns itself."""
         ...
 
     def to(self, device: str) -> Self:
-        """Itself, from now on at work on a device."""
+        """Move to a device; returns itself."""
         ...

@@ -1,4 +1,4 @@
-"""The grid of prompts that a probe asks, part by part, and the answers to them."""
+"""The grid of a probe's prompts, in parts, and the generator's answers."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -15,13 +15,13 @@ PART = 544  # prompts: 16 targets x 34 relations, a few seconds on two cores
 CPU_ROWS = 680  # beams at a time; of a GPU's memory those of a whole part take 7 GB with a decoder of GPT-1's size
 
 
-ASKED = {**{name: PROBED[name] for name in ("target", "category", "head", "relation")}, "phrase": pl.String}
+PROMPTS = {**{name: PROBED[name] for name in ("target", "category", "head", "relation")}, "phrase": pl.String}
 
 
 @dataclass(frozen=True)
 class Grid:
-    """The prompts of a probe (columns ASKED), and how many beams of which length are searched for each, of which the
-    best are kept."""
+    """The prompts of a probe (columns PROMPTS), the number and the length of the beams for each, and how many are
+    kept."""
 
     prompts: pl.DataFrame
     beams: int
@@ -44,9 +44,8 @@ class Grid:
 def prompts(
     targets: pl.DataFrame, relations: Sequence[tuple[str, str]], heads: pl.DataFrame | None = None
 ) -> pl.DataFrame:
-    """The questions of a probe (columns ASKED), in the order of targets (target, category), then relations (name and
-    the phrase it is asked with), then heads. heads: (target, relation, head); where there are none the target is the
-    head."""
+    """The prompts of a probe (columns PROMPTS), in the order of targets (target, category), then relations (name and
+    phrase), then heads. heads: (target, relation, head); where there are none the target is the head."""
     events: dict[tuple[str, str], list[str]] = {}
     for target, relation, head in () if heads is None else heads.select("target", "relation", "head").iter_rows():
         events.setdefault((target, relation), []).append(head)
@@ -56,11 +55,11 @@ def prompts(
         for relation, phrase in relations
         for head in events.get((target, relation), [target])
     ]
-    return pl.DataFrame(rows, schema=ASKED, orient="row")
+    return pl.DataFrame(rows, schema=PROMPTS, orient="row")
 
 
 def answer(generator: Generator, grid: Grid, share: Sequence[int], parts: Parts, device: str) -> Iterator[int]:
-    """Works through a share of the parts, and yields the number of each that is done."""
+    """Search a share of the parts, and yield the number of each finished one."""
     generator = generator.to(device)
     rows = CPU_ROWS if device == "cpu" else PART * grid.beams
     for part in share:
@@ -69,9 +68,7 @@ def answer(generator: Generator, grid: Grid, share: Sequence[int], parts: Parts,
         try:
             found = generator.search(prompts, beams=grid.beams, max_length=grid.max_length, rows=rows)
         except ValueError as error:
-            raise MitigateError(
-                f"the generator cannot be asked: {error} (probe.max_length={grid.max_length})"
-            ) from error
+            raise MitigateError(f"the probe cannot run: {error} (probe.max_length={grid.max_length})") from error
         parts.save(part, _rows(generator, asked, [result[: grid.top] for result in found]))
         yield part
 

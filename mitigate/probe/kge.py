@@ -1,8 +1,6 @@
 """Equation 1 of "Measuring social bias in knowledge graph embeddings" by automatic differentiation, for any
-interaction: people's vectors take a step that makes one value of an attribute likelier than another, and professions
-are scored again.
-
-measure.kge has closed forms."""
+interaction: people's vectors take a step that makes one value of an attribute more likely than another, and professions
+are scored again. measure.kge has closed forms."""
 
 from typing import NamedTuple
 
@@ -31,14 +29,14 @@ class Nudged(NamedTuple):
     """The change of each profession's score, (p,) float64 each."""
 
     mean: np.ndarray  # over people
-    deviation: np.ndarray  # standard deviation over people: 0 for a dot product, but for rounding
+    deviation: np.ndarray  # standard deviation over people: 0 for a dot product, except for rounding
 
 
 def nudge(network: Embeddings, asked: Asked, step: float = 0.01) -> Nudged:
-    """Moves each person by step along the gradient of m = g(e, r_s, a) - g(e, r_s, b), and averages how the scores of
-    professions change.
+    """Move each person by step along the gradient of m = g(e, r_s, a) - g(e, r_s, b), and average the changes of the
+    scores of professions.
 
-    In float64: the changes are small beside the scores."""
+    Computed in float64: the changes are much smaller than the scores."""
     entities, relations = network.entities.detach().double(), network.relations.detach().double()
     total = torch.zeros(len(asked.professions), dtype=torch.float64, device=entities.device)
     squares = torch.zeros_like(total)
@@ -54,10 +52,10 @@ def nudge(network: Embeddings, asked: Asked, step: float = 0.01) -> Nudged:
 
 
 def weights(network: Embeddings, relation: int, tails: np.ndarray) -> np.ndarray:
-    """The gradient of the score by the head for each tail, (tails, dimension) float64: what measure.kge's closed form
-    takes. Raises ValueError for an interaction whose score is not linear in the head."""
+    """The gradient of the score by the head for each tail, (tails, dimension) float64, for the closed form of
+    measure.kge. Raises ValueError for an interaction whose score is not linear in the head."""
     if not isinstance(network.interaction, DotProduct):
-        raise ValueError(f"{network.facts['kind']} is no dot product: its gradient depends on the head")
+        raise ValueError(f"{network.facts['kind']} is not a dot product: its gradient depends on the head")
     vectors = network.entities.detach().double()[_numbers(tails, network.entities)]
     own = network.relations.detach().double()[relation].expand_as(vectors)
     return network.interaction.weight(own, vectors).cpu().numpy()

@@ -1,6 +1,6 @@
-"""How likely a generator finds the tails that others gave, and what it generates in their place.
+"""The likelihood that a generator gives to tails, and the tails that it generates in their place.
 
-Totals are kept triple by triple, so that a subset's perplexity is the exponential of its own tokens' mean."""
+Totals are stored for each triple, so that a subset's perplexity is the exponential of its own tokens' mean."""
 
 import math
 import re
@@ -21,11 +21,10 @@ TRIPLE = ["head", "relation", "tail"]
 
 
 def likelihood(generator: Generator, triples: pl.DataFrame, phrases: Mapping[str, str]) -> pl.DataFrame:
-    """The triples (head, relation, tail, and whatever else) with `nll`, minus the log-likelihood in nats of the
-    tail and its end token given head and phrase; `tokens`, how many these are, the end counted; and `characters`
-    of the tail. A tail longer than a COMeT reads is scored on its first 15 tokens, and its characters are those of the
-    words that are read, the last one perhaps in part. nll is NaN of a generator that gives
-    no probabilities."""
+    """The triples (head, relation, tail, and any other columns) with `nll`, minus the log-likelihood in nats of the
+    tail and its end token given head and phrase; `tokens`, their number, the end included; and `characters` of the
+    tail. A tail longer than a COMeT reads is scored on its first 15 tokens, and its characters are those of the words
+    that are read, the last one perhaps in part. nll is NaN for a generator without probabilities."""
     tails = generator.tails(triples["tail"].to_list())
     with progress("likelihood", len(tails), "triples") as advance:
         totals = nll_of_tails(generator, triples, phrases, advance)
@@ -57,8 +56,8 @@ def nll_of_tails(
 
 
 def _characters(generator: Generator, tail: str, tokens: Sequence[int]) -> int:
-    """How many characters of a tail are read: all, or of one that is cut those up to the word where more words add no
-    token."""
+    """The number of characters of a tail that are read: all, or for a cut tail those up to the word after which further
+    words add no token."""
     if len(tokens) <= TAIL_TOKENS:
         return len(tail)
     ends = [word.end() for word in re.finditer(r"\S+", tail)][:-1]
@@ -70,20 +69,20 @@ def _characters(generator: Generator, tail: str, tokens: Sequence[int]) -> int:
 def completions(
     generator: Generator, triples: pl.DataFrame, phrases: Mapping[str, str], *, beams: int = 1
 ) -> pl.DataFrame:
-    """The tail that the generator finds best for each distinct head and relation of the triples: (head, relation,
-    generated), the best of so many beams; "" where it has none."""
-    asked = triples.select("head", "relation").unique(maintain_order=True)
-    prompts = generator.prompts(asked["head"].to_list(), [phrases[relation] for relation in asked["relation"]])
+    """The generator's best tail for each distinct head and relation of the triples: (head, relation, generated), the
+    best of so many beams; "" where it has none."""
+    distinct = triples.select("head", "relation").unique(maintain_order=True)
+    prompts = generator.prompts(distinct["head"].to_list(), [phrases[relation] for relation in distinct["relation"]])
     found = generator.search(prompts, beams=beams)
     tails = [generator.decode(result[0].tokens) if result else "" for result in found]
-    return asked.with_columns(generated=pl.Series(tails, dtype=pl.String))
+    return distinct.with_columns(generated=pl.Series(tails, dtype=pl.String))
 
 
 class Information:
     """Pointwise mutual information of head and tail under a generator, in nats. The likelihood of a relation and tail
     with the other heads is cached, so that each is computed once.
 
-    phrases: what the generator is asked with for each relation. heads: the others, at least two."""
+    phrases: the words of each relation in prompts. heads: the others, at least two."""
 
     def __init__(self, generator: Generator, phrases: Mapping[str, str], heads: Sequence[str]) -> None:
         self.generator = generator
@@ -92,20 +91,19 @@ class Information:
         self._of_others: dict[tuple[str, str], np.ndarray] = {}  # (relation, tail) -> log-likelihoods (heads,)
 
     def __call__(self, triples: pl.DataFrame) -> np.ndarray:
-        """Of n triples (head, relation, tail), (n,): 0 where a tail is as likely of the head as of the others on
-        average, at most the log of their number where it is likely of no other. A triple's own head is left out."""
+        """The information (n,) of triples (head, relation, tail): 0 where a tail is as likely with the head as with the
+        others on average; at most the log of their number, where it is likely with no other. A triple's own head is
+        left out."""
         own = self._log_likelihood(triples)
-        others = self._with_others(triples.select("relation", "tail"))  # (n, heads)
+        pairs = triples.select("relation", "tail").rows()
+        missing = [pair for pair in dict.fromkeys(pairs) if pair not in self._of_others]
+        rows = [(head, *pair) for pair in missing for head in self.heads]
+        found = self._log_likelihood(pl.DataFrame(rows, schema=dict.fromkeys(TRIPLE, pl.String), orient="row"))
+        self._of_others |= zip(missing, found.reshape(len(missing), len(self.heads)), strict=True)
+        others = np.array([self._of_others[pair] for pair in pairs]).reshape(-1, len(self.heads))  # (n, heads)
         same = triples["head"].to_numpy()[:, None] == self.heads
         mean = logsumexp(np.where(same, -np.inf, others), axis=1) - np.log((~same).sum(axis=1))
         return own - mean
-
-    def _with_others(self, pairs: pl.DataFrame) -> np.ndarray:
-        asked = [pair for pair in pairs.unique(maintain_order=True).iter_rows() if pair not in self._of_others]
-        rows = [(head, *pair) for pair in asked for head in self.heads]
-        found = self._log_likelihood(pl.DataFrame(rows, schema=dict.fromkeys(TRIPLE, pl.String), orient="row"))
-        self._of_others |= zip(asked, found.reshape(len(asked), len(self.heads)), strict=True)
-        return np.array([self._of_others[pair] for pair in pairs.iter_rows()]).reshape(-1, len(self.heads))
 
     def _log_likelihood(self, triples: pl.DataFrame) -> np.ndarray:
         return -np.array(nll_of_tails(self.generator, triples, self.phrases, lambda _: None))

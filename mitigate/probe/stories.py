@@ -1,10 +1,10 @@
-"""Generate a story for each prompt, by sampling (harms paper, Section 4.2, on CSG of Guan et al. 2020).
+"""Stories for prompts, by sampling (harms paper, Section 4.2, on CSG of Guan et al. 2020).
 
-A prompt's story depends on the seed and on the prompt, not on the other prompts. Prompts are worked through in parts,
-so that a killed probe goes on with those that are missing."""
+A prompt's story depends on the seed and on the prompt, not on other prompts. Prompts are divided into parts, so that a
+killed probe resumes with the missing ones."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self
 
@@ -18,19 +18,19 @@ from mitigate.runs.progress import progress
 from mitigate.triples import Parts
 from mitigate.words.texts import ENDS, whole_sentences
 
-PART = 64  # prompts, of like lengths
+PART = 64  # prompts, of similar lengths
 
 
 class TextGenerator(Protocol):
-    """A language model that goes on with a text."""
+    """A language model that continues a text."""
 
     @property
     def positions(self) -> int | None:
-        """How many tokens a text may have, if there is a limit."""
+        """The largest number of tokens of a text, if there is a limit."""
         ...
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """The tokens that a text begins with."""
+        """The tokens of the beginnings of texts."""
         ...
 
     def sample(
@@ -43,7 +43,7 @@ class TextGenerator(Protocol):
         sentences: tuple[int, int],
         marks: str,
     ) -> list[list[int]]:
-        """How each prompt goes on, drawn by its row of chances."""
+        """Continuations of the prompts, each drawn by its row of chances."""
         ...
 
     def decode(self, tail: Sequence[int]) -> str:
@@ -51,13 +51,13 @@ class TextGenerator(Protocol):
         ...
 
     def to(self, device: str) -> Self:
-        """Itself, from now on at work on a device."""
+        """Move to a device; returns itself."""
         ...
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How stories are sampled. Temperature and top_k are those published with CSG."""
+    """Settings of the sampling of stories. Temperature and top_k are those published with CSG."""
 
     seed: int
     temperature: float = 0.7
@@ -84,18 +84,19 @@ class Sampling:
 def sample_stories(
     generator: TextGenerator, prompts: pl.DataFrame, how: Sampling, *, parts: Parts, device: str = "cpu"
 ) -> pl.DataFrame:
-    """The prompts (row, prompt, and whatever else) with `story`: its whole sentences, at most how.most; "" where there
-    is none. Raises MitigateError for prompts too long for the model."""
+    """The prompts (row, prompt, and any other columns) with `story`: its whole sentences, at most how.most; "" where
+    there is none. Raises MitigateError for prompts too long for the model."""
     generator = generator.to(device)
     begun = generator.encode(prompts["prompt"].to_list())
     _check_length(generator.positions, max(map(len, begun)), how.max_tokens)
-    order = sorted(range(len(begun)), key=lambda place: len(begun[place]))  # like lengths make tight batches
-    missing = {number: places for number, places in enumerate(_parts(order)) if number not in parts}
+    order = sorted(range(len(begun)), key=lambda place: len(begun[place]))  # less padding in batches
+    pieces = [order[start : start + PART] for start in range(0, len(order), PART)]
+    missing = {number: places for number, places in enumerate(pieces) if number not in parts}
     there = len(order) - sum(map(len, missing.values()))
     with progress("probe", len(order), "prompts", done=there) as advance:
         for number, places in missing.items():
-            asked = prompts[places]
-            chances = torch.stack([chances_of(prompt, how) for prompt in asked["prompt"]])
+            chosen = prompts[places]
+            chances = torch.stack([chances_of(prompt, how) for prompt in chosen["prompt"]])
             drawn = generator.sample(
                 [begun[place] for place in places],
                 chances,
@@ -106,7 +107,7 @@ def sample_stories(
             )
             sentences = [whole_sentences(generator.decode(tokens)) for tokens in drawn]
             stories = [" ".join(story[: how.most]) for story in sentences]
-            parts.save(number, asked.select("row", story=pl.Series(stories, dtype=pl.String)))
+            parts.save(number, chosen.select("row", story=pl.Series(stories, dtype=pl.String)))
             advance(len(places))
     return prompts.join(pl.concat(list(parts)), on="row", how="left", maintain_order="left")
 
@@ -115,11 +116,6 @@ def chances_of(prompt: str, how: Sampling) -> Tensor:
     """A prompt's own numbers in [0, 1), (max_tokens,), the same on every machine."""
     seed = int.from_bytes(hashlib.sha256(f"{how.seed}\t{prompt}".encode()).digest()[:8])
     return torch.from_numpy(np.random.default_rng(seed).random(how.max_tokens))
-
-
-def _parts(order: Sequence[int]) -> Iterator[list[int]]:
-    for start in range(0, len(order), PART):
-        yield list(order[start : start + PART])
 
 
 def _check_length(positions: int | None, longest: int, max_tokens: int) -> None:

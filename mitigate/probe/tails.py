@@ -1,5 +1,5 @@
-"""A generator whose tails are given: what it answers stands in a table. So what another system generated, or a
-baseline that knows nothing, goes through the same stages as a trained generator."""
+"""A generator whose tails are in a table, so that tails of another system, or of a trivial baseline, go through the
+same stages as those of a trained generator."""
 
 import math
 from collections.abc import Sequence
@@ -16,33 +16,33 @@ from mitigate.words.word_forms import plain
 from models.beams import Beam
 
 EVERY_HEAD = None
-"""The head of rows that are said of all heads."""
+"""The head of rows for all heads."""
 PROMPT = ("target", "relation", "head")
 
 
 class GivenTails:
     """A generator (the Protocol probe.generator.Generator) of a table (head, relation, tail, score): a null head stands
-    for every head, and a null score for an unknown one. It knows relations by their names, in brackets (<IsA>), and
-    gives no probabilities."""
+    for every head, and a null score for an unknown one. Prompts have relations by their names, in brackets (<IsA>). It
+    has no probabilities."""
 
     def __init__(self, table: pl.DataFrame) -> None:
         self._tails = table["tail"].unique(maintain_order=True).to_list()
         number = {tail: place for place, tail in enumerate(self._tails)}
         self._answers: dict[tuple[str | None, str], list[tuple[int, float]]] = {}
-        self._asked: list[tuple[str, str]] = []
+        self._prompts: list[tuple[str, str]] = []
         for head, relation, tail, score in table.select("head", "relation", "tail", "score").iter_rows():
             key = (head if head is EVERY_HEAD else plain(head), spelt(relation))
             self._answers.setdefault(key, []).append((number[tail], math.nan if score is None else score))
 
     def prompts(self, heads: Sequence[str], phrases: Sequence[str]) -> list[list[int]]:
-        """A number for each prompt, by which search finds it."""
-        first = len(self._asked)
+        """A number for each prompt, with which search finds it."""
+        first = len(self._prompts)
         named = [spelt(phrase.removeprefix("<").removesuffix(">")) for phrase in phrases]
-        self._asked += list(zip(map(plain, heads), named, strict=True))
-        return [[number] for number in range(first, len(self._asked))]
+        self._prompts += list(zip(map(plain, heads), named, strict=True))
+        return [[number] for number in range(first, len(self._prompts))]
 
     def tails(self, tails: Sequence[str]) -> list[list[int]]:
-        """A token for each word and one for the end; what words they are, it does not know."""
+        """A token for each word and one for the end, the same for all words."""
         return [[0] * (len(tail.split()) + 1) for tail in tails]
 
     def nll(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> Tensor:
@@ -54,29 +54,31 @@ class GivenTails:
     ) -> list[list[Beam]]:
         """The first tails of each prompt, those of its head before those of every head; none where the table has
         none."""
-        return [self._answer(*self._asked[number])[:beams] for (number,) in prompts]
+        results = []
+        for (number,) in prompts:
+            head, relation = self._prompts[number]
+            found = [*self._answers.get((head, relation), ()), *self._answers.get((EVERY_HEAD, relation), ())]
+            first = dict(reversed(found))  # the first score of a repeated tail
+            beam_of = [Beam((tail,), math.nan, first[tail], True) for tail in dict.fromkeys(tail for tail, _ in found)]
+            results.append(beam_of[:beams])
+        return results
 
     def decode(self, tail: Sequence[int]) -> str:
         """A tail's text."""
         return " ".join(self._tails[number] for number in tail)
 
     def bfloat16(self) -> Self:
-        """Itself: there is nothing to round."""
+        """Itself, since it has no weights."""
         return self
 
     def to(self, device: str) -> Self:
-        """Itself: it computes nothing."""
+        """Itself, since it computes nothing."""
         return self
-
-    def _answer(self, head: str, relation: str) -> list[Beam]:
-        found = [*self._answers.get((head, relation), ()), *self._answers.get((EVERY_HEAD, relation), ())]
-        first = dict(reversed(found))  # of a tail that stands twice, its first score
-        return [Beam((number,), math.nan, first[number], True) for number in dict.fromkeys(n for n, _ in found)]
 
 
 def reorder(candidates: pl.DataFrame, keys: Sequence[pl.Expr], top: int) -> pl.DataFrame:
-    """The rows of PROBED for the `top` tails of each target, relation and head by rising keys, the first key first; of
-    equal ones as they were ranked. With `beam_rank`, the rank they had."""
+    """The rows of PROBED for the `top` tails of each target, relation and head by rising keys, the first key first;
+    equal ones keep their order. `beam_rank` is the rank before."""
     given = candidates.with_row_index("place").with_columns(beam_rank="rank")
     ordered = given.sort(pl.col("place").first().over(PROMPT), *keys, "beam_rank")
     ranked = ordered.with_columns(rank=pl.int_range(1, pl.len() + 1).over(PROMPT).cast(PROBED["rank"]))
@@ -84,17 +86,13 @@ def reorder(candidates: pl.DataFrame, keys: Sequence[pl.Expr], top: int) -> pl.D
 
 
 def draw_as_many(candidates: pl.DataFrame, demoted: pl.Expr, top: int, seed: int) -> pl.Series:
-    """Whether each candidate is drawn: of each prompt as many of the `top` best ones as are demoted, and as many of the
-    others, so that `reorder` by it moves as many tails out of the `top`.
+    """Return whether each candidate is drawn: for each prompt as many of the `top` best ones as are demoted, and as
+    many of the others, so that `reorder` by it moves as many tails out of the `top`.
 
-    The draw for a prompt depends on the seed, the prompt and its candidates alone, not on other prompts."""
-    asked = candidates.select("head", "relation", "rank").rows()
-    lots = pl.Series([_lot(seed, *candidate) for candidate in asked], dtype=pl.UInt64)
+    The draw for a prompt depends on the seed, the prompt and its candidates, not on other prompts."""
+    drawn_by = [repr((seed, *candidate)).encode() for candidate in candidates.select("head", "relation", "rank").rows()]
+    lots = pl.Series([int.from_bytes(blake2b(one, digest_size=8).digest()) for one in drawn_by], dtype=pl.UInt64)
     rows = candidates.select(*PROMPT, is_best=pl.col("rank") <= top, demoted=demoted).with_columns(lot=lots)
     of_part = (*PROMPT, "is_best")
     drawn = pl.col("lot").rank("ordinal").over(of_part) <= pl.col("demoted").sum().over(of_part)
     return rows.select(drawn).to_series()
-
-
-def _lot(*drawn_by: object) -> int:
-    return int.from_bytes(blake2b(repr(drawn_by).encode(), digest_size=8).digest())

@@ -1,85 +1,60 @@
-"""Finished runs of the main job against a baseline: how far harms and quality differ, and how certain that is.
+"""Differences of finished runs of the main job from a baseline, in harms and quality, with intervals.
 read > measure > report."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from textwrap import shorten
 from typing import Any
 from urllib.parse import quote
 
 import polars as pl
 from omegaconf import DictConfig
 
-from mitigate.recipes import reporting
-from mitigate.recipes.comparing import (
-    MOST_OF_A_TAG,
-    data_of,
-    end_by_gate,
-    endpoints_of,
-    folder_name,
-    say_brief,
-    with_facts,
-)
-from mitigate.recipes.job import GROUPS, Job, perform, plain, say
+from mitigate.recipes import comparing, reporting
+from mitigate.recipes.job import Job, folder_name, perform, plain, say
 from mitigate.report import comparison as page
-from mitigate.report.saving import save
+from mitigate.report.html import Stage, save
+from mitigate.runs import files
 from mitigate.tasks.compare import findings
 from mitigate.tasks.compare.endpoints import Endpoints
 from mitigate.tasks.compare.figures import harm_differences, moves
-from mitigate.tasks.compare.plan import ComparePlan, make_plan, read_compared, shared
+from mitigate.tasks.compare.plan import ComparePlan, make_plan, read_compared
 from mitigate.tasks.compare.quality import quality_differences
 from mitigate.tracking.charts import headline_differences
 
 
 def run(config: DictConfig) -> None:
     """Compare the runs that `compare.runs` names with those of `compare.baseline`; a line for each policy."""
-    endpoints = endpoints_of(config)
+    endpoints = comparing.endpoints_of(config)
     plan = make_plan(*read_compared(plain(config.compare.runs), plain(config.compare.baseline)))
     if plan.demonstration:
         say("Runs on a small corpus written for demonstration: they show how things work and claim nothing.")
-    facts = about(plan)
-    config = with_facts(config, facts)
+    facts = comparing.shared_facts(plan.runs)
+    facts["policy"] = comparing.listed(contrast.name for contrast in plan.contrasts)
+    config = comparing.with_facts(config, facts)
     name = folder_name(config.recipe.name, facts["data"]["name"], facts["model"]["name"])
-    uploads = ["tables", "charts", "plots"]
-    phases = partial(pipeline, plan=plan, endpoints=endpoints), partial(record, plan=plan, endpoints=endpoints)
-    results = perform(config, name, plan.source, *phases, uploads=uploads, of=what_of(plan))
+    results = perform(
+        config,
+        name,
+        plan.source,
+        partial(pipeline, plan=plan, endpoints=endpoints),
+        partial(record, plan=plan, endpoints=endpoints),
+        uploads=["tables", "charts", "plots"],
+        tracked=comparing.names_of(plan.runs),
+    )
     found = results["comparison"].facts() if results else None
-    say_brief(config, found)
-    end_by_gate(config, found)
-
-
-def what_of(plan: ComparePlan) -> dict[str, list[str]]:
-    """The policies, data and models of the compared runs, which the record in W&B is found by."""
-    return {group: [str(run.text(f"{group}.name")) for run in plan.runs] for group in GROUPS}
-
-
-def about(plan: ComparePlan) -> dict[str, Any]:
-    """What of the configuration is the compared runs': their data and model, which the record in W&B is grouped by,
-    and in place of a policy's name who is compared."""
-    names = {
-        name: shared([run.text(name) or reporting.NOT_GIVEN for run in plan.runs])
-        for name in ("data.name", "data.licence", "data.attribution", "model.name")
-    }
-    data = {key: names[f"data.{key}"] for key in ("name", "licence", "attribution")} | data_of(plan.runs)
-    policies = ", ".join(contrast.name for contrast in plan.contrasts)
-    return {
-        "policy": {"name": shorten(policies, MOST_OF_A_TAG, placeholder=" ...")},
-        "data": data,
-        "model": {"name": names["model.name"]},
-    }
+    comparing.say_brief(config, found)
+    comparing.end_by_gate(config, found)
 
 
 def pipeline(job: Job, plan: ComparePlan, endpoints: Endpoints) -> None:
-    """The stages in their order."""
+    """Run the stages in their order."""
     harms = job.stage("harms", harm_differences, plan.contrasts, plan.labellings, plan.relations)
     quality = job.stage("quality", quality_differences, plan.contrasts, plan.relations, plan.deciding)
     moved = job.stage("moves", moves, plan.contrasts, plan.labellings, plan.relations)
     compared = job.stage("comparison", findings.comparison, plan, harms, quality, moved, endpoints)
-    surroundings = {"folder": job.folder, **reporting.about(job, _facts(plan))}
-    values = (plan, harms, quality, moved, endpoints)
-    leaves = ["comparison.html", "plots", "tables"]
-    job.stage("report", report, *values, using=surroundings, after=[compared], leaves=leaves)
+    values = plan, harms, quality, moved, endpoints
+    comparing.report_stage(job, report, *values, facts=_facts(plan), compared=compared)
 
 
 def report(
@@ -91,7 +66,7 @@ def report(
     *,
     folder: Path,
     command: str,
-    stages: Sequence[page.Stage],
+    stages: Sequence[Stage],
     facts: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Write the page, its pictures and the tables."""
@@ -111,13 +86,13 @@ def report(
         notices=plan.notices,
         links=_links(plan, folder),
     )
-    page.write(folder / "comparison.html", about)
+    files.write(folder / "comparison.html", page.render(about))
     save(folder, frames, about.pictures)
     return {"notices": plan.notices}
 
 
 def _links(plan: ComparePlan, folder: Path) -> dict[str, str]:
-    """By run the way from the comparison's page to the run's own, of those that stand beside each other."""
+    """The links from the comparison's page to those of runs in the same folder, by run."""
     beside = [run.folder for run in plan.runs if run.folder.parent == folder.resolve().parent]
     return {run.name: f"../{quote(run.name)}/report.html" for run in beside if (run / "report.html").is_file()}
 
@@ -135,8 +110,8 @@ def _facts(plan: ComparePlan) -> dict[str, Any]:
 
 
 def record(job: Job, plan: ComparePlan, endpoints: Endpoints) -> None:
-    """Verdicts and gate, differences of the headlines, charts of them, tables and plots; targets of a user's own only
-    when that is wished."""
+    """Record verdicts and gate, differences of headlines with charts, tables and plots; texts only where they may go to
+    W&B."""
     harms, quality, moved = (job.results[name].table() for name in ("harms", "quality", "moves"))
     pairs, found = findings.pairs(plan, harms, quality, moved, endpoints), job.results["comparison"].facts()
     rows = [(pair, [*pair.harms.filter(category="").to_dicts(), *pair.quality.to_dicts()]) for pair in pairs]
@@ -144,7 +119,7 @@ def record(job: Job, plan: ComparePlan, endpoints: Endpoints) -> None:
     also = {"verdict": " ".join(contrast["sentence"] for contrast in found["contrasts"]), "gate": found["gate"]}
     reporting.record_differences(job, apart, next(reversed(plan.scorers), "regard"), also=also)
     for name, frame in findings.frames(plan, pairs, quality, moved).items():
-        if name != "moves" or reporting.with_texts(job.config):
+        if name != "moves" or job.records_texts:
             job.tracking.table(name, frame)
     reporting.record_plots(job)
     say(f"  comparison  {job.folder / 'comparison.html'}")

@@ -1,20 +1,19 @@
-"""Two resources side by side, from the folders of their audits: where they differ, by how much, and the statements
-about the targets for which they differ most. read > measure > report."""
+"""Differences of two resources, from the folders of their audits, and statements about the targets for which they
+differ most. read > measure > report."""
 
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from textwrap import shorten
 from typing import Any
 
 import polars as pl
 from omegaconf import DictConfig
 
-from mitigate.recipes import reporting
-from mitigate.recipes.comparing import MOST_OF_A_TAG, data_of, folder_name, named, say_found, with_facts
-from mitigate.recipes.job import Job, perform, say
+from mitigate.recipes import comparing, reporting
+from mitigate.recipes.job import Job, folder_name, perform, say
 from mitigate.report import resources as page
-from mitigate.report.saving import save
+from mitigate.report.html import save
+from mitigate.runs import files
 from mitigate.tasks.compare import audit_findings as findings
 from mitigate.tasks.compare.audit_findings import agreements, both_sides, differences
 from mitigate.tasks.compare.audits import AuditsPlan, plan_audits
@@ -23,50 +22,47 @@ from mitigate.triples import ROLES
 
 
 def run(config: DictConfig) -> None:
-    """Set the two audits that `compare.runs` names side by side; a line for each scorer."""
-    plan = plan_audits(named(config))
+    """Compare the two audits that `compare.runs` names; a line for each scorer."""
+    plan = plan_audits(comparing.named(config))
     if plan.demonstration:
         say("A small corpus written for demonstration: it shows how things work and claims nothing.")
     facts = about(plan)
-    config = with_facts(config, facts)
-    name = folder_name(config.recipe.name, facts["data"]["name"])
-    uploads = ["tables", "charts", "plots"]
-    of = {"data": [str(run.text("data.name")) for run in plan.runs]}
-    phases = partial(pipeline, plan=plan), partial(record, plan=plan)
-    found = perform(config, name, plan.source, *phases, uploads=uploads, of=of)
-    say_found(found["comparison"].facts() if found else None)
+    config = comparing.with_facts(config, facts)
+    found = perform(
+        config,
+        folder_name(config.recipe.name, facts["data"]["name"]),
+        plan.source,
+        partial(pipeline, plan=plan),
+        partial(record, plan=plan),
+        uploads=["tables", "charts", "plots"],
+        tracked={"data": [str(run.text("data.name")) for run in plan.runs]},
+    )
+    comparing.say_found(found["comparison"].facts() if found else None)
 
 
 def about(plan: AuditsPlan) -> dict[str, Any]:
-    """What of the configuration is the compared audits': how they were measured, what the record in W&B is found by,
-    and whose texts they are."""
+    """The compared audits' settings: data, measures and scorers, for W&B and the manifest."""
     data = {
         "name": "-".join(str(run.text("data.name")) for run in plan.runs),
         "licence": "; ".join(run.text("data.licence") or reporting.NOT_GIVEN for run in plan.runs),
         "attribution": "; ".join(run.text("data.attribution") or reporting.NOT_GIVEN for run in plan.runs),
     }
     return {
-        "policy": {"name": shorten(", ".join(plan.titles), MOST_OF_A_TAG, placeholder=" ...")},
-        "data": data | data_of(plan.runs),
+        "policy": comparing.listed(plan.titles),
+        "data": data | comparing.data_of(plan.runs),
         "measure": {name: plan.runs[0].text(f"measure.{name}") for name in ("masking", "empty_targets")},
         "score": {role: plan.runs[0].text(f"score.{role}") for role in ROLES},
     }
 
 
 def pipeline(job: Job, plan: AuditsPlan) -> None:
-    """The stages in their order."""
+    """Run the stages in their order."""
     figures = job.stage("figures", differences, plan.audits, plan.wordings)
     targets = job.stage("targets", both_sides, plan.audits, plan.wordings)
     agreement = job.stage("agreement", agreements, plan.audits, plan.wordings)
     compared = job.stage("comparison", findings.comparison, plan, figures, targets, agreement)
-    job.stage(
-        "report",
-        report,
-        *(plan, figures, targets, agreement),
-        using={"folder": job.folder, "name": job.folder.name, **reporting.about(job, _facts(plan))},
-        after=[compared],
-        leaves=["comparison.html", "plots", "tables"],
-    )
+    values = plan, figures, targets, agreement
+    comparing.report_stage(job, report, *values, facts=_facts(plan), compared=compared)
 
 
 def report(
@@ -79,8 +75,8 @@ def report(
     **about: Any,
 ) -> dict[str, Any]:
     """Write the page, its pictures and the tables."""
-    found = findings.resources(plan, figures, targets, agreement, **about)
-    page.write(folder / "comparison.html", found)
+    found = findings.resources(plan, figures, targets, agreement, name=folder.name, **about)
+    files.write(folder / "comparison.html", page.render(found))
     save(folder, findings.frames(found), found.pictures)
     return {"notices": plan.notices}
 
@@ -101,7 +97,7 @@ def _facts(plan: AuditsPlan) -> dict[str, Any]:
 
 
 def record(job: Job, plan: AuditsPlan) -> None:
-    """Summary, tables and plots; targets of a user's own only when that is wished."""
+    """Record differences, tables and plots; texts only where they may go to W&B."""
     figures, targets = job.results["figures"].table(), job.results["targets"].table()
     page_of = {"name": job.folder.name, **reporting.about(job, _facts(plan))}
     found = findings.resources(plan, figures, targets, job.results["agreement"].facts(), **page_of)
@@ -110,7 +106,7 @@ def record(job: Job, plan: AuditsPlan) -> None:
     rows = [{**row, "figure": row["key"]} for row in overall]
     reporting.record_differences(job, headline_differences(second, first, rows))
     for name, frame in findings.frames(found).items():
-        if name != "targets" or reporting.with_texts(job.config):
+        if name != "targets" or job.records_texts:
             job.tracking.table(name, frame)
     reporting.record_plots(job)
     say(f"  comparison  {job.folder / 'comparison.html'}")

@@ -1,64 +1,62 @@
-"""Two runs on knowledge-graph embeddings side by side, from their run folders. read > measure > report."""
+"""Differences of two runs on knowledge-graph embeddings, from their run folders. read > measure > report."""
 
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from textwrap import shorten
 from typing import Any
 
 import polars as pl
 from omegaconf import DictConfig
 
-from mitigate.recipes import reporting
-from mitigate.recipes.comparing import MOST_OF_A_TAG, data_of, folder_name, named, say_found, with_facts
-from mitigate.recipes.job import Job, perform, say
+from mitigate.recipes import comparing, reporting
+from mitigate.recipes.job import Job, folder_name, perform, say
 from mitigate.report import kge_comparison as page
-from mitigate.report.saving import save
+from mitigate.report.html import save
+from mitigate.runs import files
 from mitigate.tasks.compare.kge import KgePlan, agreement_of, both_rankings, comparison, plan_kge, side_by_side
 
 
 def run(config: DictConfig) -> None:
-    """Set the two runs that `compare.runs` names side by side; a line for each figure."""
-    plan = plan_kge(named(config))
-    config = with_facts(config, about(plan))
-    name = folder_name(config.recipe.name, "kge", config.data.name, *plan.titles)
-    of = {"data": [str(run.text("data.name")) for run in plan.runs], "model": list(plan.titles)}
-    uploads = ["tables", "plots"]
-    found = perform(config, name, plan.source, partial(pipeline, plan=plan), record, uploads=uploads, of=of)
-    say_found(found["comparison"].facts() if found else None)
+    """Compare the two runs that `compare.runs` names; a line for each figure."""
+    plan = plan_kge(comparing.named(config))
+    config = comparing.with_facts(config, about(plan))
+    found = perform(
+        config,
+        folder_name(config.recipe.name, "kge", config.data.name, *plan.titles),
+        plan.source,
+        partial(pipeline, plan=plan),
+        record,
+        uploads=["tables", "plots"],
+        tracked={"data": [str(run.text("data.name")) for run in plan.runs], "model": list(plan.titles)},
+    )
+    comparing.say_found(found["comparison"].facts() if found else None)
 
 
 def about(plan: KgePlan) -> dict[str, Any]:
-    """What of the configuration is the compared runs': what the record in W&B is found by, and whose data they are."""
+    """The compared runs' data and models, for W&B and the manifest."""
     first = plan.runs[0]
     data = {key: first.text(f"data.{key}") or reporting.NOT_GIVEN for key in ("name", "licence", "attribution")}
     return {
-        "policy": {"name": shorten(", ".join(plan.titles), MOST_OF_A_TAG, placeholder=" ...")},
-        "data": data | data_of(plan.runs),
+        "policy": comparing.listed(plan.titles),
+        "data": data | comparing.data_of(plan.runs),
         "model": {"name": ", ".join(plan.titles)},
     }
 
 
 def pipeline(job: Job, plan: KgePlan) -> None:
-    """The stages in their order."""
+    """Run the stages in their order."""
     figures = job.stage("figures", side_by_side, plan.runs)
     professions = job.stage("professions", both_rankings, plan.runs)
     agreement = job.stage("agreement", agreement_of, professions)
     compared = job.stage("comparison", findings, plan, figures, professions, agreement)
-    job.stage(
-        "report",
-        report,
-        *(plan, figures, professions, agreement),
-        using={"folder": job.folder, "name": job.folder.name, **reporting.about(job, _facts(plan))},
-        after=[compared],
-        leaves=["comparison.html", "plots", "tables"],
-    )
+    values = plan, figures, professions, agreement
+    comparing.report_stage(job, report, *values, facts=_facts(plan), compared=compared)
 
 
 def record(job: Job) -> None:
-    """Tables and the plot, on W&B; targets of a user's own only when that is wished."""
+    """Record tables and the plot on W&B; texts only where they may go there."""
     job.tracking.table("figures", job.results["figures"].table())
-    if reporting.with_texts(job.config):
+    if job.records_texts:
         job.tracking.table("professions", job.results["professions"].table())
     reporting.record_plots(job)
     say(f"  comparison  {job.folder / 'comparison.html'}")
@@ -67,7 +65,7 @@ def record(job: Job) -> None:
 def findings(
     plan: KgePlan, figures: pl.DataFrame, professions: pl.DataFrame, agreement: Mapping[str, float | None]
 ) -> dict[str, Any]:
-    """What comparison.json holds: every figure, and the findings in words."""
+    """The content of comparison.json: every figure, and the findings in words."""
     found = _page(plan, figures, professions, agreement, name="", command="")
     return comparison(plan, figures, dict(agreement), page.lines(found))
 
@@ -82,8 +80,8 @@ def report(
     **about: Any,
 ) -> dict[str, Any]:
     """Write the page, its picture and the tables."""
-    found = _page(plan, figures, professions, agreement, **about)
-    page.write(folder / "comparison.html", found)
+    found = _page(plan, figures, professions, agreement, name=folder.name, **about)
+    files.write(folder / "comparison.html", page.render(found))
     save(folder, {"figures": figures, "professions": professions}, found.pictures)
     return {"notices": plan.notices}
 

@@ -1,45 +1,45 @@
-"""Jobs of a sweep that fail: the others are done and compared all the same, and the sweep ends with exit status 1. It
-does so too where the comparison fails, and where the process of a job ends before its run is complete."""
+"""Failed jobs of a sweep: the other jobs run and are compared nevertheless, and the sweep ends with exit status 1. A
+failed comparison has the same effect, and so has a job whose process ends before its run is complete."""
 
 import shutil
-import sys
 import traceback
 from contextlib import redirect_stderr
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.utils import JobReturn, JobStatus
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, open_dict, read_write
 
+from mitigate.cli.output import complain
 from mitigate.errors import MitigateError
-from mitigate.recipes import sweep_notes as notes
+from mitigate.recipes import sweep_notes
 from mitigate.runs.processes import EXITED
-from mitigate.words.texts import escaped
 
-HERE = "hydra._internal.core_plugins.basic_launcher.BasicLauncher"
-LONGEST = 400  # letters of a launcher's error
-_sweeps: list[DictConfig] = []  # the one of this process, while it goes on
+LAUNCHER = "hydra/launcher"  # the group; its option `basic` runs jobs in this process
+LONGEST = 400  # characters of a launcher's error
+_sweeps: list[DictConfig] = []  # the sweep of this process, while it runs
 
 
 class Failures(Callback):
     """A Hydra callback, for any launcher. It must be the first of several: it is then the last at the end."""
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
-        """Look at the sweep as a whole. Hydra swallows what a callback raises, but for SystemExit."""
-        notes.begin()
+        """Check the sweep as a whole. Of a callback's errors, Hydra passes on SystemExit alone."""
+        sweep_notes.begin()
         _sweeps[:] = [config]
         try:
             _check_sweep(config)
         except MitigateError as error:
-            _tell(str(error))
+            complain(str(error))
             raise SystemExit(2) from error
 
     def on_job_end(self, config: DictConfig, job_return: JobReturn, **kwargs: Any) -> None:
-        """Keep what went wrong for the end, since a sweeper would raise it and look at no other job's result."""
+        """Keep a failure for the end, since a sweeper would raise it and ignore the results of other jobs."""
         if config.hydra.mode.name != "MULTIRUN" or job_return.status is not JobStatus.FAILED:
             return
         try:
@@ -47,48 +47,48 @@ class Failures(Callback):
                 _ = job_return.return_value
         except MitigateError as error:
             failure = str(error)
-            _tell(failure)
+            complain(failure)
         except Exception as error:
             failure = f"{type(error).__name__}: {error}"
             traceback.print_exc()
-        notes.leave(notes.call_of(config.hydra), {"failure": failure})
+        sweep_notes.write_note(sweep_notes.call_of(config.hydra), {"failure": failure})
         job_return.status = JobStatus.COMPLETED
-        job_return.return_value = None  # which an optimiser takes for a trial that failed
-        here = config.hydra.launcher._target_ == HERE  # the end of a process of another launcher is not the sweep's
+        job_return.return_value = None  # a failed trial for an optimiser
+        here = config.hydra.runtime.choices[LAUNCHER] == "basic"  # another launcher has more processes
         if here and len(_failed(config)) == config.hydra.sweeper.get("n_trials"):
-            self.on_multirun_end(config)  # now, since an optimiser that has no result raises an error of its own
+            self.on_multirun_end(config)  # now: an optimiser without results raises an error of its own
 
-    def on_multirun_end(self, config: DictConfig, others: str = "the others are done, and ", **kwargs: Any) -> None:
-        """Tell the failures once more. Hydra swallows what a callback raises, but for SystemExit.
+    def on_multirun_end(self, config: DictConfig, others: str = "the others are done; ", **kwargs: Any) -> None:
+        """Print the failures once more. Of a callback's errors, Hydra passes on SystemExit alone.
 
         others: a clause about the other jobs."""
         _sweeps.clear()
-        failed, not_compared = _failed(config), notes.comparison_failed(config)
-        notes.forget(config)
+        failed, not_compared = _failed(config), sweep_notes.comparison_failed(config)
+        sweep_notes.remove_notes(config)
         if not_compared:
-            _tell("the runs are done, but their comparison failed, for the reason above")
+            complain("the runs are done, but their comparison failed, for the reason above")
         if failed:
             lines = "".join(f"\n  {note['job']}: {note['failure']}" for note in failed)
             jobs = f"{len(failed)} job{'s' * (len(failed) > 1)} failed"
             others = "" if len(failed) == config.hydra.sweeper.get("n_trials") else others
-            _tell(f"{jobs}; {others}the same command does what is left:{lines}")
+            complain(f"{jobs}; {others}run the same command to finish the rest:{lines}")
         if failed or not_compared:
             raise SystemExit(1)
 
 
 def end_of_launcher(error: Exception) -> None:
-    """Where a launcher fails since processes of its jobs have ended before their runs were complete, say so and end the
-    sweep: raises SystemExit."""
+    """End the sweep with a message where a launcher fails since processes of its jobs ended before their runs were
+    complete: raises SystemExit."""
     for config in _sweeps[:]:
         if _failed(config):
-            _tell(f"the launcher stopped: {type(error).__name__}: {' '.join(str(error).split())[:LONGEST]}")
-            Failures().on_multirun_end(config, "others may not have been started, and ")
+            complain(f"the launcher stopped: {type(error).__name__}: {' '.join(str(error).split())[:LONGEST]}")
+            Failures().on_multirun_end(config, "some jobs may not have been started; ")
 
 
 def _failed(config: DictConfig) -> list[dict[str, Any]]:
-    """The notes of the jobs that have failed, each with its `failure`."""
+    """The notes of failed jobs, each with its `failure`."""
     failed = []
-    for note in notes.read(config):
+    for note in sweep_notes.read(config):
         folder = note.get("folder")
         if folder and not (Path(folder) / "manifest.json").is_file():
             lacking = f"its process ended before its run was complete: no manifest.json in {folder}"
@@ -99,21 +99,21 @@ def _failed(config: DictConfig) -> list[dict[str, Any]]:
 
 
 def _check_sweep(config: DictConfig) -> None:
-    """Raises MitigateError where the jobs cannot be started from here, what they are searched by is not measured, or a
-    search is to be rehearsed. A rehearsal of jobs submits none of them."""
+    """Raise MitigateError where the jobs cannot be started from here, a search is for a figure that is not measured, or
+    a search is to be rehearsed. A rehearsal of jobs submits none of them."""
     parser = OverridesParser.create(config_loader=GlobalHydra.instance().config_loader())
     for override in parser.parse_overrides(list(config.hydra.overrides.task)):
         if override.is_discrete_sweep() and not list(override.sweep_string_iterator()):
-            raise MitigateError(f"{override.input_line} names nothing to sweep over: there are no jobs; name values")
+            raise MitigateError(f"{override.input_line} has no values, so the sweep has no jobs; give values")
     if config.dry_run and "n_trials" in config.hydra.sweeper:
         raise MitigateError(
             "dry_run=true cannot rehearse a search, which chooses jobs by the results of earlier ones; rehearse one "
             "job, by the same command without -m and hydra/sweeper"
         )
     launcher = config.hydra.launcher
-    if config.dry_run and launcher._target_ != HERE:
+    if config.dry_run and config.hydra.runtime.choices[LAUNCHER] != "basic":
         with read_write(config), open_dict(config):
-            config.hydra.launcher = {"_target_": HERE}
+            config.hydra.launcher = ConfigStore.instance().load(f"{LAUNCHER}/basic.yaml").node
         print("dry_run=true submits no job: all are rehearsed here, one after the other", flush=True)
     elif launcher._target_.endswith("SlurmLauncher") and shutil.which("srun") is None:
         raise MitigateError(
@@ -121,10 +121,6 @@ def _check_sweep(config: DictConfig) -> None:
             "start the command on a node of a cluster, or leave hydra/launcher out"
         )
     if "n_trials" in config.hydra.sweeper:
-        from mitigate.recipes.scorers import check_optimised  # loads the scorers' packages, which others do without
+        from mitigate.recipes.scorers import check_optimised  # loads the scorers' packages
 
         check_optimised(config)
-
-
-def _tell(message: str) -> None:
-    print(f"mitigate: {escaped(message)}", file=sys.stderr, flush=True)

@@ -1,37 +1,32 @@
 """recipe=filter: the triples that a policy keeps and drops, as files for any other training, with a datasheet. load >
 verbalise > score > filter."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 from omegaconf import DictConfig
 
-from mitigate import verbalise as verbalising
+from mitigate import verbalise
 from mitigate.filter import Policy, check_relations
+from mitigate.load.conceptnet_format import Loaded
+from mitigate.load.stream import Streamed
 from mitigate.probe.comet import find_devices
 from mitigate.recipes import reporting
-from mitigate.recipes.job import Job, perform, say
-from mitigate.recipes.loading import list_named, load_data
+from mitigate.recipes.before_download import say_downloads
+from mitigate.recipes.job import Job, perform, say, say_notes
+from mitigate.recipes.loading import load_data, read_target_list
 from mitigate.recipes.replacing import CRITIC, generated_tails, with_critic
-from mitigate.recipes.scorers import Scorers, missing
+from mitigate.recipes.scorers import Scorers, make_labeller, missing
 from mitigate.runs.fingerprints import digest_of_values
-from mitigate.runs.label_cache import LabelStore
 from mitigate.runs.store import Result
 from mitigate.tasks.corpus import further_relations, relations_in_training, triples_of
+from mitigate.tasks.generators.base_model import Start
 from mitigate.tasks.label import Labeller
-from mitigate.tasks.policies.filtered import (
-    SHEET,
-    apply_policy,
-    check_filters,
-    check_left,
-    files_of,
-    loss_notices,
-    measure_filter,
-    replaced_notices,
-    write_data_set,
-)
+from mitigate.tasks.policies import filtered
 from mitigate.tasks.policies.rerank import find_generator
 from mitigate.tasks.statements import long_texts
 from mitigate.triples import Scorer
@@ -41,95 +36,125 @@ from mitigate.words.texts import counted, portable
 FACTS = ("mitigate", "python", "torch", "vaderSentiment", "seed")
 
 
+@dataclass(frozen=True)
+class Plan:
+    """All that is read and checked before the first stage."""
+
+    policy: Policy
+    corpus: Loaded | Streamed
+    labeller: Labeller  # by the scorers of the roles, and by those that the policy reads besides
+    roles: Mapping[str, str]  # the configured scorers of the roles, by their names in tables
+    critic: Scorer | None  # classifies validity, for a policy that filters by it
+    generator: Start | None  # of a policy that replaces tails
+    device: str  # of the generator
+    origin: Mapping[str, Any]  # the description of the data for the datasheet
+    format: str
+
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        """The fingerprints of all that label or classify, by their names."""
+        labelling = {scorer.name: scorer.fingerprint for scorer in self.labeller.scorers}
+        return labelling | ({CRITIC: self.critic.fingerprint} if self.critic else {})
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        """The names of the files of kept and dropped triples."""
+        return filtered.files_of(self.format)
+
+
 def run(config: DictConfig) -> None:
     """Filter the triples that `data` names by a policy, and write what is kept and what is dropped."""
-    configured = Scorers(config.score)
-    policy, origin = configured.policy(config.policy), reporting.origin(config, ["data"])["data"]
-    check_filters(policy)
-    verbalising.check(config.measure.masking)
-    for address in missing(config, ["data"], configured):
-        say(f"  {'would be' if config.dry_run else 'to be'} downloaded: {address}")
+    scorers = Scorers(config.score)
+    policy, origin = scorers.policy(config.policy), reporting.origin(config, ["data"])["data"]
+    filtered.check_filters(policy)
+    verbalise.check(config.measure.masking)
+    say_downloads(config, missing(config, ["data"], scorers))
     say(f"policy {policy.name}, data {config.data.name}")
-    loaded = triples_of(load_data(config))
-    relations_in_training(loaded.triples)  # raises where there is none
-    check_relations(policy, with_own(loaded.own_relations))
-    target_list, notices = list_named(config)
-    notices = [*loaded.notices, *notices]
-    for notice in notices:
-        say(f"  note: {notice}")
-    say(f"  {counted(loaded.triples.height, 'triple')}")
-    labeller = Labeller(
-        scorers=[*configured.of_roles, *configured.of_policy(policy)],
-        masking=config.measure.masking,
-        target_list=target_list,
-        own_relations=loaded.own_relations,
-        cache=LabelStore(Path(config.paths.cache) / "labels"),
+    plan = make_plan(config, scorers, policy, origin)
+    target_list, relations = plan.labeller.target_list, list(plan.corpus.own_relations)
+    found = perform(
+        config,
+        f"{config.recipe.name}-{policy.name}-{config.data.name}",
+        digest_of_values(plan.corpus.rows, target_list, relations, plan.generator),
+        partial(pipeline, plan=plan),
+        record,
+        facts={"scorers": plan.fingerprints},
     )
-    critic = configured.critic(policy)
-    comet = config.data.get("asked_relations") != "data"
-    further = further_relations(loaded.own_relations, set(loaded.triples["relation"]), comet=comet)
-    generator = find_generator(policy, further, comet=comet)
-    device = find_devices(config.probe.device, 1)[0] if generator else "cpu"
-    used = [scorer for scorer in labeller.scorers if scorer.name in policy.scorers]
-
-    def pipeline(job: Job) -> None:
-        labelled = job.stage("score", Labeller.label, labeller, loaded.triples)
-        labelled = with_critic(job, policy, labelled, critic, labeller)
-        generated = generated_tails(job, policy, labelled, generator, labeller, device)
-        ledger = job.stage(
-            "ledger", apply_policy, policy, labelled, target_list, generated=generated, may_be_empty=True
-        )
-        job.stage("metrics", measure_filter, ledger)
-        export(job, policy, ledger, used, configured.roles, {**origin, "notices": notices})
-
-    name = f"{config.recipe.name}-{policy.name}-{config.data.name}"
-    source = digest_of_values(loaded.triples, target_list, list(loaded.own_relations), generator)
-    known_by = {scorer.name: scorer.fingerprint for scorer in labeller.scorers}
-    facts = {"scorers": known_by | ({CRITIC: critic.fingerprint} if critic else {})}
-    if found := perform(config, name, source, pipeline, record, facts=facts):
+    if found:
         written, ledger = found["data_set"], found["ledger"].table()
-        say_files(config, written.path.parent, ledger, written.facts())
-        check_left(policy, ledger, target_list)  # at the end: the triples that it dropped are to be looked at
+        say_files(plan, written.path.parent, ledger, written.facts())
+        filtered.check_left(policy, ledger, target_list)  # at the end, so that the dropped triples can be looked at
+
+
+def make_plan(config: DictConfig, scorers: Scorers, policy: Policy, origin: Mapping[str, Any]) -> Plan:
+    """Everything the stages need, with all faults of settings and input raised here."""
+    corpus = triples_of(load_data(config))
+    relations_in_training(corpus.rows)  # raises where there is none
+    check_relations(policy, with_own(corpus.own_relations))
+    target_list, notices = read_target_list(config)
+    notices = [*corpus.notices, *notices]
+    say_notes(notices)
+    say(f"  {counted(corpus.rows.height, 'triple')}")
+    comet = config.data.get("asked_relations") != "data"
+    further = further_relations(corpus.own_relations, set(corpus.rows["relation"]), comet=comet)
+    labelling = [*scorers.of_roles, *scorers.of_policy(policy)]
+    critic, generator = scorers.critic(policy), find_generator(policy, further, comet=comet)
+    return Plan(
+        policy=policy,
+        corpus=corpus,
+        labeller=make_labeller(config, labelling, target_list, corpus.own_relations),
+        roles=scorers.roles,
+        critic=critic,
+        generator=generator,
+        device=find_devices(config.probe.device, 1)[0] if generator else "cpu",
+        origin={**origin, "notices": notices},
+        format=config.recipe.format,
+    )
+
+
+def pipeline(job: Job, plan: Plan) -> None:
+    """Run the stages in their order."""
+    policy, labeller = plan.policy, plan.labeller
+    labelled = job.stage("score", Labeller.label, labeller, plan.corpus.rows)
+    labelled = with_critic(job, policy, labelled, plan.critic, labeller)
+    generated = generated_tails(job, policy, labelled, plan.generator, labeller, plan.device)
+    values = filtered.apply_policy, policy, labelled, labeller.target_list
+    ledger = job.stage("ledger", *values, generated=generated, may_be_empty=True)
+    job.stage("metrics", filtered.measure_filter, ledger)
+    export(job, plan, ledger)
 
 
 def record(job: Job) -> None:
-    """The figures, on W&B."""
+    """Record the figures on W&B."""
     reporting.record_metrics(job, job.results["metrics"].facts())
 
 
-def export(
-    job: Job,
-    policy: Policy,
-    ledger: Result,
-    scorers: Sequence[Scorer],
-    roles: Mapping[str, str],
-    origin: Mapping[str, Any],
-) -> None:
-    """The two files and the datasheet, in the run folder. scorers: those that the policy reads."""
-    config, facts = job.config, reporting.facts(job, {})
+def export(job: Job, plan: Plan, ledger: Result) -> None:
+    """Write the two files and the datasheet in the run folder."""
+    facts = job.provenance({})
+    used = [scorer for scorer in plan.labeller.scorers if scorer.name in plan.policy.scorers]
     job.stage(
         "data_set",
-        write_data_set,
+        filtered.write_data_set,
         ledger,
-        policy,
-        config.recipe.format,
-        origin=origin,
-        scorers={scorer.name: roles.get(scorer.name, scorer.name) for scorer in scorers},
-        fingerprints={scorer.name: scorer.fingerprint for scorer in scorers},
+        plan.policy,
+        plan.format,
+        origin=plan.origin,
+        scorers={scorer.name: plan.roles.get(scorer.name, scorer.name) for scorer in used},
+        fingerprints={scorer.name: scorer.fingerprint for scorer in used},
         using={
             "folder": job.folder,
             "command": portable(job.command),
             "needs": job.needs,
             "facts": {name: str(facts[name]) for name in FACTS},
         },
-        leaves=[*files_of(config.recipe.format).values(), SHEET],
+        leaves=[*plan.files.values(), filtered.SHEET, filtered.CROISSANT],
     )
 
 
-def say_files(config: DictConfig, folder: Path, ledger: pl.DataFrame, counts: Mapping[str, int]) -> None:
-    """The files and how many triples each has, and the relations that lost most, on the terminal."""
-    for name, file in files_of(config.recipe.format).items():
+def say_files(plan: Plan, folder: Path, ledger: pl.DataFrame, counts: Mapping[str, int]) -> None:
+    """Print the files with their numbers of triples, and the relations that lost most."""
+    for name, file in plan.files.items():
         say(f"  {name:<10}  {counted(counts[name], 'triple')}: {folder / file}")
-    say(f"  datasheet   {folder / SHEET}")
-    for notice in [*replaced_notices(ledger), *loss_notices(ledger), *long_texts(ledger["masked"])]:
-        say(f"  note: {notice}")
+    say(f"  datasheet   {folder / filtered.SHEET}")
+    say_notes([*filtered.replaced_notices(ledger), *filtered.loss_notices(ledger), *long_texts(ledger["masked"])])

@@ -1,5 +1,5 @@
-"""What the configuration names by `_target_`, a class or a function, called with the keys beside it; and what is wrong
-where it cannot be."""
+"""Objects of the configuration: a class or function that `_target_` names, called with the keys beside it; faults are
+reported with the setting."""
 
 import inspect
 from collections.abc import Iterator, Mapping
@@ -12,16 +12,16 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig, ListConfig
 
 from mitigate.errors import MitigateError, did_you_mean
-from mitigate.runs import opened
-from mitigate.runs.sources import reached, users_module
-from mitigate.score.own import in_short
+from mitigate.runs import file_tracking
+from mitigate.runs.import_tracing import reached, users_module
+from mitigate.score.user_scorer import in_short
 
-NOT_ARGUMENTS = ("missing", "measures")  # what would be downloaded first, and what a scorer's figures are
+NOT_ARGUMENTS = ("missing", "measures")  # keys for downloads, and for a scorer's role
 
 
 def build(node: DictConfig, setting: str = "", /, **more: Any) -> Any:
-    """What a part of the configuration names by `_target_`, called with its other keys and what is given besides; its
-    faults as MitigateError. setting: where the part stands, unless it knows itself."""
+    """The object of a part of the configuration: what its `_target_` names, called with its other keys and with `more`.
+    Raises MitigateError for its faults. setting: the name of the part, where the part does not contain it."""
     watch_modules(node)
     try:
         return instantiate({key: value for key, value in node.items() if key not in NOT_ARGUMENTS}, **more)
@@ -34,15 +34,15 @@ def build(node: DictConfig, setting: str = "", /, **more: Any) -> Any:
 
 
 def watch_modules(node: Any) -> list[str]:
-    """The modules of a user's own that a part of the configuration names by `_target_`, at any depth; what they open is
-    noted from now on, also while they are imported."""
+    """The modules of a user's own that a part of the configuration names by `_target_`, at any depth; files that they
+    open are recorded from now on, also while they are imported."""
     found = [module for target in targets_of(node) if (module := users_module(target))]
-    opened.watch(reached(*found).users)
+    file_tracking.watch(reached(*found).users)
     return found
 
 
 def targets_of(node: Any) -> Iterator[str]:
-    """What a part of the configuration names by `_target_`, at any depth."""
+    """The dotted names of a part of the configuration in `_target_`, at any depth."""
     if isinstance(node, Mapping | DictConfig):
         if isinstance(target := node.get("_target_"), str):
             yield target
@@ -53,8 +53,8 @@ def targets_of(node: Any) -> Iterator[str]:
 
 
 def named(node: Mapping[str, Any], setting: str, *more: str) -> Any:
-    """What a part of the configuration names by `_target_`, not called yet. setting: where the part stands; more: names
-    of arguments that it will be given besides the part's other keys.
+    """The class or function that a part of the configuration names by `_target_`, not called. setting: the name of the
+    part; more: names of arguments in addition to the part's other keys.
 
     Raises MitigateError for a part without `_target_`, and for a target that cannot be imported, or cannot be called
     with these arguments."""
@@ -65,8 +65,9 @@ def named(node: Mapping[str, Any], setting: str, *more: str) -> Any:
     except Exception as error:
         raise _not_imported(str(target), setting, error) from error
     if not callable(found):
-        raise _not_called(str(target), setting)
-    if wrong := _wrong_arguments(found, {*node, *more} - {"_target_"}):
+        raise MitigateError(f"{setting}._target_={target} is neither a class nor a function")
+    keys = {str(key) for key in node if not str(key).startswith("_") and key not in NOT_ARGUMENTS}
+    if wrong := _wrong_arguments(found, {*keys, *more}):
         raise MitigateError(f"{setting}: {target} {wrong}")
     return found
 
@@ -79,21 +80,14 @@ def _fault(cause: BaseException | None, node: Mapping[str, Any], setting: str, m
     if isinstance(cause, MitigateError) or (is_ours and isinstance(cause, ValueError | OSError)):
         return MitigateError(str(cause))
     try:
-        found = _object(target)
-    except Exception as error:
-        return _not_imported(target, setting, error)
-    if not callable(found):
-        return _not_called(target, setting)
-    given = {str(key) for key in node if not str(key).startswith("_") and key not in NOT_ARGUMENTS}
-    if wrong := _wrong_arguments(found, given | more):
-        return MitigateError(f"{setting}: {target} {wrong}")
-    if is_ours or cause is None:
-        return None
-    return MitigateError(f"{setting}: {target} fails with {in_short(cause)}")
+        named(node, setting, *more)
+    except MitigateError as error:
+        return error
+    return None if is_ours or cause is None else MitigateError(f"{setting}: {target} fails with {in_short(cause)}")
 
 
 def _object(target: str) -> Any:
-    """What a dotted name names: hydra.utils.get_object, which prints what it raises."""
+    """The object of a dotted name. hydra.utils.get_object would print the errors that it raises."""
     module, *names = target.split(".")
     found: Any = import_module(module)
     for name in names:
@@ -105,30 +99,22 @@ def _object(target: str) -> Any:
 def _not_imported(target: str, setting: str, why: Exception) -> MitigateError:
     where = f" in {Path(str(why.filename)).name}, line {why.lineno}" if isinstance(why, SyntaxError) else ""
     module, _, name = target.rpartition(".")
-    meant = did_you_mean(name, _names_in(module))
+    try:
+        names = [name for name in dir(import_module(module)) if not name.startswith("_")]
+    except Exception:
+        names = []
+    meant = did_you_mean(name, names)
     return MitigateError(
         f"{setting}._target_={target} cannot be imported ({type(why).__name__}: {why}{where}){meant or '.'} It is "
         "MODULE.CLASS of a module that is installed, or that lies in the folder of the command or of --config-dir"
     )
 
 
-def _not_called(target: str, setting: str) -> MitigateError:
-    return MitigateError(f"{setting}._target_={target} is no class and no function, so that it cannot be called")
-
-
-def _names_in(module: str) -> list[str]:
-    """The public names of a module; none where it cannot be imported."""
-    try:
-        return [name for name in dir(import_module(module)) if not name.startswith("_")]
-    except Exception:
-        return []
-
-
 def _wrong_arguments(found: Any, given: set[str]) -> str | None:
-    """What is wrong with the names of arguments, by the signature of a class or function."""
+    """The fault in the names of arguments by the signature of a class or function, if any."""
     try:
         parameters = inspect.signature(found).parameters
-    except (TypeError, ValueError):  # of what is built in
+    except (TypeError, ValueError):  # a built-in function
         return None
     if any(one.kind in (one.VAR_KEYWORD, one.POSITIONAL_ONLY) for one in parameters.values()):
         return None

@@ -1,10 +1,11 @@
-"""What every recipe needs around its stages: the run folder, named by what the run is; the record in W&B; a line on
-the terminal for each stage, and status.json; and the rehearsal that says what is still to be done."""
+"""The runner of recipes: the run folder and its name, the record in W&B, a line on the terminal for each stage,
+status.json, and the rehearsal that lists the stages still to be run."""
 
+import re
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -14,52 +15,45 @@ import polars as pl
 from omegaconf import DictConfig, OmegaConf
 
 from mitigate import __version__
-from mitigate.cli.arguments import inputs
+from mitigate.cli.arguments import inputs as files_of_command
 from mitigate.cli.output import EVERY, SELDOM, Showing, say
 from mitigate.errors import MitigateError
-from mitigate.recipes import sweep_notes as notes
+from mitigate.recipes import sweep_notes
 from mitigate.recipes.instantiate import build as build
 from mitigate.result_settings import deciding
+from mitigate.runs import store
 from mitigate.runs.files import write
-from mitigate.runs.fingerprints import plain as known_by
+from mitigate.runs.fingerprints import plain as hashed
 from mitigate.runs.fingerprints import sealed
 from mitigate.runs.progress import listening
 from mitigate.runs.status import Status
-from mitigate.runs.store import (
-    SETTINGS,
-    BusyError,
-    NotComputedError,
-    Result,
-    Run,
-    as_json,
-    digest_of,
-    read_json,
-    tidy,
-    wait_for,
-)
-from mitigate.tracking.record import NoTracking, Tracking, is_handed_out, open_tracking
+from mitigate.tracking.record import NoTracking, Tracking, open_tracking, started_by_wandb_agent
 from mitigate.words.texts import counted, without_folders
 
 NO_FACTS: Mapping[str, Any] = {}
-GROUPS = ("policy", "data", "model")  # of settings, by which runs are found in W&B
-LONGEST_TAG = 64  # letters, in W&B
+GROUPS = ("policy", "data", "model")  # of settings, for tags and groups of runs in W&B
+LONGEST_TAG = 64  # characters, in W&B
+LONGEST_NAME = 100  # characters of a run folder's name, before its hash
 PACKAGES = ("torch", "transformers", "pytorch-lightning", "vaderSentiment", "hydra-core", "polars", "wandb")
 
 
 class Job:
-    """A recipe at work: its settings, its run folder and where it is recorded."""
+    """A recipe at work: its run folder, and where it is recorded."""
 
-    def __init__(self, config: DictConfig, run: Run, tracking: Tracking, status: Status | None = None) -> None:
-        self.config = config
+    def __init__(self, config: DictConfig, run: store.Run, tracking: Tracking, status: Status | None = None) -> None:
+        self.config = config  # unresolved; stages take their settings from the plan
         self.run = run
         self.tracking = tracking
         self.status = status
         self.folder = run.folder
+        self.recipe: str = config.recipe.name
         self.brief = is_brief(config)
+        self.sweeps = call(config)["sweep"] is not None
+        self.command = command(config)
 
     def stage(
         self, name: str, function: Callable[..., pl.DataFrame | dict[str, Any]], *values: Any, **more: Any
-    ) -> Result:
+    ) -> store.Result:
         """Run.stage, parts of the configuration among its values made plain, with a line on the terminal."""
         if self.status:
             self.status.stage(name)
@@ -67,29 +61,30 @@ class Job:
         result = self.run.stage(name, function, *values, **{key: plain(value) for key, value in more.items()})
         if self.status:
             self.status.done(name)
-            if not (self.brief and call(self.config)["sweep"]):
-                _say_stage(result)
+            if not (self.brief and self.sweeps):
+                say_stage(result)
         return result
 
-    def training(self, device: str, stage: str, fingerprint: str) -> dict[str, Any]:
-        """What the training of a network in a stage is given: where it runs, and where its figures go."""
-        log = partial(self.tracking.log, stage=stage)
-        return {"folder": self.folder, "fingerprint": fingerprint, "accelerator": device, "log": log}
+    def training(
+        self, stage: str, model: str | None = None, checkpoints: str = "checkpoints", **where: Any
+    ) -> Callable[[store.Work], dict[str, Any]]:
+        """The `using` of a stage that trains a network: where it saves the network and its checkpoints, the stage's
+        fingerprint, and where its figures go. model: the folder of the run folder; None: the function takes the run
+        folder itself. where: further arguments, such as the accelerator."""
 
-    @property
-    def recipe(self) -> str:
-        """The name of the recipe."""
-        return self.config.recipe.name
+        def using(work: store.Work) -> dict[str, Any]:
+            places = {"folder": work.folder}
+            if model is not None:
+                places = {"model": work.folder / model, "checkpoints": work.folder / checkpoints}
+            log = partial(self.tracking.log, stage=stage)
+            return {**places, "fingerprint": work.fingerprint, "log": log, **where}
 
-    @property
-    def command(self) -> str:
-        """What to type to do this job again; in a sweep, this job of it."""
-        return command(self.config)
+        return using
 
     @property
     def needs(self) -> dict[str, str]:
         """The user's own files that the command names (arguments.inputs)."""
-        return inputs(call(self.config)["arguments"])
+        return files_of_command(call(self.config)["arguments"])
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -97,22 +92,39 @@ class Job:
         return plain(self.config)
 
     @property
-    def results(self) -> dict[str, Result]:
+    def records_texts(self) -> bool:
+        """Return whether texts go to W&B."""
+        return may_record_texts(self.config)
+
+    @property
+    def records_model(self) -> bool:
+        """Return whether a trained generator goes to W&B."""
+        return bool(self.config.tracking.get("model", False))
+
+    @property
+    def results(self) -> dict[str, store.Result]:
         """The results so far, by stage."""
         return {result.stage: result for result in self.run.results}
 
-    @property
-    def kept(self) -> list[str]:
-        """The stages whose results stay although their code has changed (code=keep)."""
-        return [result.stage for result in self.run.results if result.kept]
+    def provenance(self, more: Mapping[str, Any]) -> dict[str, Any]:
+        """The command, versions, seed, what is given besides, peak memory, and the stages whose results stay although
+        their code has changed (code=keep)."""
+        peak = max((result.peak_memory for result in self.run.results), default=0)
+        kept = ", ".join(result.stage for result in self.run.results if result.kept)
+        of_kept = {"kept although the code has changed": kept} if kept else {}
+        return provenance(self.config, {**more, **of_kept, "peak memory": f"{peak / 2**30:.2f} GiB"})
+
+    def say_page_notes(self, notices: Sequence[str]) -> None:
+        """Print the page's notices, or their number (say_page_notes)."""
+        say_page_notes(self.config, notices)
 
 
 Phase = Callable[[Job], None]
-"""A pipeline, or what records its results."""
+"""A pipeline, or the function that records its results."""
 
 
-def nothing(_: Job) -> None:
-    """The record of a recipe that leaves files alone."""
+def record_nothing(_: Job) -> None:
+    """Record nothing, as a recipe that leaves files alone."""
 
 
 def perform(
@@ -120,69 +132,85 @@ def perform(
     name: str,
     inputs: object,
     pipeline: Phase,
-    record: Phase = nothing,
+    record: Phase = record_nothing,
     *,
     uploads: Sequence[str] = (),
     facts: Mapping[str, Any] = NO_FACTS,
-    of: Mapping[str, Sequence[str]] | None = None,
-) -> dict[str, Result] | None:
+    tracked: Mapping[str, Sequence[str]] | None = None,
+) -> dict[str, store.Result] | None:
     """Run a recipe's pipeline in the run folder `{name}-{hash}`; the hash is of the settings and the inputs' content.
-    Returns the results by stage; None for a rehearsal that was asked for.
+    Returns the results by stage; None with dry_run=true.
 
-    inputs: tables, or what else a stage may be given (fingerprints.plain), such as the hash of a file. pipeline: runs
-    the stages in their order. record: called once, after them, to record, upload and print what they found.
+    inputs: tables, or other values that a stage takes (fingerprints.plain), such as the hash of a file. pipeline: runs
+    the stages in their order. record: called once, after them, to record, upload and print the results.
 
     A rehearsal goes through the pipeline first and finds out what the folder already holds: stages that are not there
     are pending, and so are those that depend on them. With dry_run=true they are listed; a run that is complete is not
-    recorded a second time, unless a sweep of W&B asks for it. While another process works on the same run, this one
-    waits, and then looks again. uploads: what goes to W&B besides settings and metrics, in words; of: the policies,
-    data and models that the run is found by there, where the settings do not name them. facts: what the manifest says
-    besides the provenance."""
-    folder = Path(config.paths.outputs) / f"{name}-{digest_of(as_json([science(config), known_by(inputs)]))[:8]}"
+    recorded a second time, except for a sweep of W&B. While another process works on the same run, this one waits, and
+    then looks again. uploads: what goes to W&B besides settings and metrics, in words. tracked: the policies, data and
+    models that W&B groups and tags the run by, where the settings do not name them. facts: further entries of the
+    manifest."""
+    digest = store.digest_of(store.as_json([result_settings(config), hashed(inputs)]))
+    folder = Path(config.paths.outputs) / f"{name}-{digest[:8]}"
     say(f"  run folder  {folder}")
     keep_code = config.get("code") == "keep"
-    rehearsal = Run(folder, dry=True, keep_code=keep_code)
+    rehearsal = store.Run(folder, dry=True, keep_code=keep_code)
     job = Job(config, rehearsal, NoTracking())
-    with suppress(NotComputedError):  # a pipeline that reads a pending result is followed no further
+    with suppress(store.NotComputedError):  # a pipeline that reads a pending result is followed no further
         pipeline(job)
     if config.dry_run:
         for result in rehearsal.results:
-            _say_stage(result)
+            say_stage(result)
         return None
-    if rehearsal.finished() and not is_handed_out():
+    if rehearsal.finished() and not started_by_wandb_agent():
         say("  complete: nothing is left to do")
-        tidy(folder)
+        store.tidy(folder)
         _restore_settings(config, folder)
-        notes.leave(call(config), {"folder": str(folder)})
+        sweep_notes.write_note(call(config), {"folder": str(folder)})
         for page in sorted(folder.glob("*.html")):
             say(f"  {page.stem:<10}  {page}")
         return job.results
     try:
-        run = Run(folder, keep_code=keep_code)
-    except BusyError:
+        run = store.Run(folder, keep_code=keep_code)
+    except store.BusyError:
         say("  another process is already working on this run; waiting until it has ended")
-        wait_for(folder)
-        return perform(config, name, inputs, pipeline, record, uploads=uploads, facts=facts, of=of)
-    return _perform(config, run, [pipeline, record], uploads, facts, of or what_of(config))
+        store.wait_for(folder)
+        return perform(config, name, inputs, pipeline, record, uploads=uploads, facts=facts, tracked=tracked)
+    return _perform(config, run, [pipeline, record], uploads, facts, tracked or tracked_names(config))
 
 
 def _perform(
     config: DictConfig,
-    run: Run,
+    run: store.Run,
     phases: Sequence[Phase],
     uploads: Sequence[str],
     facts: Mapping[str, Any],
-    of: Mapping[str, Sequence[str]],
-) -> dict[str, Result]:
-    """The pipeline and its record; the record in W&B is finished as failed when one of them fails."""
-    status = Status(run.folder, config.recipe.name)
-    state, error = "failed", None
-    try:
-        write(run.folder / SETTINGS, OmegaConf.to_yaml(config, resolve=True).encode())
-        notes.leave(call(config), {"folder": str(run.folder)})
+    tracked: Mapping[str, Sequence[str]],
+) -> dict[str, store.Result]:
+    """Run the pipeline and its record; the record in W&B is finished as failed when one of them fails."""
+    with _status_of(run, config.recipe.name) as status:
+        write(run.folder / store.SETTINGS, OmegaConf.to_yaml(config, resolve=True).encode())
+        sweep_notes.write_note(call(config), {"folder": str(run.folder)})
         seldom = is_brief(config) and call(config)["sweep"]
         with listening(Showing(status, SELDOM if seldom else EVERY)):
-            results = _recorded(config, run, status, phases, uploads, facts, of)
+            job, failed = Job(config, run, _open_tracking(config, run.folder, uploads, tracked), status), True
+            try:
+                for phase in phases:
+                    phase(job)
+                run.finish(provenance(config, {**facts, "stages": [_facts(result) for result in run.results]}))
+                failed = False
+            finally:
+                job.tracking.finish(failed=failed)
+    return job.results
+
+
+@contextmanager
+def _status_of(run: store.Run, recipe: str) -> Iterator[Status]:
+    """The status of a run, closed with how the run ended; then the run folder is free for others."""
+    status = Status(run.folder, recipe)
+    state, error = "failed", None
+    try:
+        yield status
         state = "finished"
     except KeyboardInterrupt:
         state = "stopped"
@@ -193,83 +221,69 @@ def _perform(
     finally:
         status.close(state, error)
         run.close()
-    return results
 
 
-def _recorded(
-    config: DictConfig,
-    run: Run,
-    status: Status,
-    phases: Sequence[Phase],
-    uploads: Sequence[str],
-    facts: Mapping[str, Any],
-    of: Mapping[str, Sequence[str]],
-) -> dict[str, Result]:
+def _open_tracking(
+    config: DictConfig, folder: Path, uploads: Sequence[str], tracked: Mapping[str, Sequence[str]]
+) -> Tracking:
     tracking = open_tracking(
         config.tracking.mode,
-        folder=run.folder,
-        run_id=record_id(run.folder),
+        folder=folder,
+        run_id=record_id(folder),
         project=config.tracking.project,
         entity=config.tracking.entity,
-        name=run.folder.name,
-        group=group_of(of),
+        name=folder.name,
+        group=group_of(tracked),
         job_type=config.recipe.name,
-        tags=tags_of(config.recipe.name, of),
-        config=recorded_settings(config),
+        tags=tags_of(config.recipe.name, tracked),
+        config=_without_folders(result_settings(config)),
     )
-    what = "" if config.tracking.mode == "none" else f" ({', '.join(['settings', 'metrics', *uploads])})"
-    if not is_said(config):
-        say(f"  recorded    {tracking.place}{what}")
-    job, failed = Job(config, run, tracking, status), True
-    try:
-        for phase in phases:
-            phase(job)
-        run.finish(provenance(config, {**facts, "stages": [_facts(result) for result in run.results]}))
-        failed = False
-    finally:
-        tracking.finish(failed=failed)
-    return job.results
+    if not is_repeat_in_sweep(config):
+        sent = "" if config.tracking.mode == "none" else f" ({', '.join(['settings', 'metrics', *uploads])})"
+        say(f"  recorded    {tracking.place}{sent}")
+    return tracking
 
 
 def _restore_settings(config: DictConfig, folder: Path) -> None:
-    """Write config.yaml of a complete run anew when it is gone or damaged."""
-    path, manifest = folder / SETTINGS, read_json(folder / "manifest.json") or {}
-    if not path.is_file() or digest_of(path.read_bytes()) != manifest["files"].get(path.name):
+    """Write config.yaml of a complete run again when it is missing or damaged."""
+    path, manifest = folder / store.SETTINGS, store.read_json(folder / "manifest.json") or {}
+    if not path.is_file() or store.digest_of(path.read_bytes()) != manifest["files"].get(path.name):
         content = OmegaConf.to_yaml(config, resolve=True)
         write(path, content)
-        manifest["files"][path.name] = digest_of(content)
-        write(folder / "manifest.json", as_json(sealed(manifest)))
-        say("  config.yaml was damaged and is written anew")
+        manifest["files"][path.name] = store.digest_of(content)
+        write(folder / "manifest.json", store.as_json(sealed(manifest)))
+        say("  config.yaml was damaged and was written again")
+
+
+def folder_name(*parts: str) -> str:
+    """The name of a run folder, of texts with any characters."""
+    return re.sub(r"[^\w.,+=-]+", "_", "-".join(parts))[:LONGEST_NAME]
 
 
 def record_id(folder: Path) -> str:
-    """The id under which a run is recorded: the same each time it goes on, another for a folder elsewhere."""
-    return folder.name[-8:] + digest_of(str(folder.resolve()))[:8]
+    """The id under which a run is recorded: the same each time it resumes, another for a folder elsewhere."""
+    return folder.name[-8:] + store.digest_of(str(folder.resolve()))[:8]
 
 
-def what_of(config: DictConfig) -> dict[str, list[str]]:
-    """The policy, the data and the model that a run is of, if its recipe reads such; others are mere defaults."""
+def tracked_names(config: DictConfig) -> dict[str, list[str]]:
+    """The names of policy, data and model, of these the groups that the recipe reads; others are mere defaults."""
     reads = config.recipe.get("reads") or ()
     return {group: [str(config[group].name)] for group in GROUPS if group in reads}
 
 
-def group_of(of: Mapping[str, Sequence[str]]) -> str | None:
-    """The group a run is recorded in, by its data and model: those of one group stand side by side."""
-    return "-".join(dict.fromkeys([*of.get("data", ()), *of.get("model", ())])) or None
+def group_of(tracked: Mapping[str, Sequence[str]]) -> str | None:
+    """The W&B group of a run, by its data and model: runs of one group stand side by side."""
+    return "-".join(dict.fromkeys([*tracked.get("data", ()), *tracked.get("model", ())])) or None
 
 
-def tags_of(recipe: str, of: Mapping[str, Sequence[str]]) -> list[str]:
-    """What runs are filtered by in W&B: "recipe:mitigate", "policy:both", "data:sample", "model:comet_minilm"."""
-    named = {"recipe": [recipe], **{group: of.get(group, ()) for group in GROUPS}}
+def tags_of(recipe: str, tracked: Mapping[str, Sequence[str]]) -> list[str]:
+    """The W&B tags of a run: "recipe:mitigate", "policy:both", "data:sample", "model:comet_minilm"."""
+    named = {"recipe": [recipe], **{group: tracked.get(group, ()) for group in GROUPS}}
     return [f"{group}:{name}"[:LONGEST_TAG] for group, names in named.items() for name in dict.fromkeys(names)]
 
 
-def recorded_settings(config: DictConfig) -> dict[str, Any]:
-    """The settings that W&B gets: those that decide what the run finds, without the folders of this machine."""
-    return _without_folders(science(config))
-
-
 def _without_folders(node: Any) -> Any:
+    """Settings for W&B, without the folders of this machine."""
     if isinstance(node, Mapping):
         return {name: _without_folders(part) for name, part in node.items()}
     if isinstance(node, list):
@@ -278,32 +292,37 @@ def _without_folders(node: Any) -> Any:
 
 
 def is_brief(config: DictConfig) -> bool:
-    """Whether the terminal gets a verdict and a few figures (verbose=false), and not all of them."""
+    """Return whether the terminal gets a verdict and a few figures (verbose=false), and not all of them."""
     return not config.get("verbose", False)
 
 
-def is_said(config: DictConfig) -> bool:
-    """Whether the first job of this sweep says what holds for all of them, and this one is brief and another."""
+def is_repeat_in_sweep(config: DictConfig) -> bool:
+    """Return whether an earlier job of this sweep has printed what holds for all its jobs."""
     return is_brief(config) and bool(call(config)["number"])
 
 
-def science(config: DictConfig) -> dict[str, Any]:
-    """The settings that decide what a run finds (decisions.deciding), as a plain dict."""
+def may_record_texts(config: DictConfig) -> bool:
+    """Return whether texts go to W&B: those of a user's own only with tracking.statements=true."""
+    return bool(config.tracking.statements or not config.data.own_texts)
+
+
+def result_settings(config: DictConfig) -> dict[str, Any]:
+    """The settings that affect results (result_settings.deciding), as a plain dict."""
     return deciding(plain(config))
 
 
 def call(config: DictConfig) -> dict[str, Any]:
-    """How this job was called (notes.call_of); of a recipe that is not run from the command line, nothing."""
+    """The call of this job (sweep_notes.call_of); empty where the recipe is not run from the command line."""
     return plain(config.get("call")) or {"arguments": [], "overrides": [], "sweep": None, "number": None}
 
 
 def command(config: DictConfig) -> str:
-    """What to type to do this job again; in a sweep, this job of it."""
+    """The command that repeats this job; in a sweep, this job alone."""
     return shlex.join(["python", "-m", "mitigate", *call(config)["arguments"]])
 
 
 def provenance(config: DictConfig, more: Mapping[str, Any]) -> dict[str, Any]:
-    """What a reader needs to do it again: the command, versions, seed, and what is given besides."""
+    """The facts that a repetition needs: the command, versions, seed, and what is given besides."""
     return {
         "command": command(config),
         "seed": config.seed,
@@ -319,7 +338,23 @@ def plain(node: Any) -> Any:
     return OmegaConf.to_container(node, resolve=True) if OmegaConf.is_config(node) else node
 
 
-def _say_stage(result: Result) -> None:
+def say_notes(notices: Iterable[str]) -> None:
+    """Print notices, a line each."""
+    for notice in notices:
+        say(f"  note: {notice}")
+
+
+def say_page_notes(config: DictConfig, notices: Sequence[str]) -> None:
+    """Print the page's notices with verbose=true, else their number; of a sweep's jobs, the first alone prints that."""
+    if not is_brief(config):
+        say_notes(notices)
+    elif notices and not is_repeat_in_sweep(config):
+        count = "one notice" if len(notices) == 1 else f"{len(notices)} notices"
+        say(f"  notes       {count} on the page; verbose=true prints them, and every figure")
+
+
+def say_stage(result: store.Result) -> None:
+    """Print a line for a stage: to be run, cached, or the seconds it took, and what it found."""
     if result.pending:
         say(f"  {result.stage:<12}{'to be run':>18}")
         return
@@ -328,12 +363,12 @@ def _say_stage(result: Result) -> None:
         rows = pl.scan_parquet(result.path, glob=False).select(pl.len()).collect().item()
         found = f"   {counted(rows, 'row')}"
     else:
-        found = _said_of_training(result.facts())
+        found = _training_steps(result.facts())
     say(f"  {result.stage:<12}{took:>18}{found}")
 
 
-def _said_of_training(facts: Mapping[str, Any]) -> str:
-    """Steps done, of how many that were planned, and the setting that ended them; "" of another stage."""
+def _training_steps(facts: Mapping[str, Any]) -> str:
+    """The steps of a training, of how many planned, and the setting that ended it; "" for another stage."""
     if "ended_by" not in facts:
         return ""
     steps, passes = f"{facts['steps']:,} of {facts['planned']:,} steps", facts["passes"]
@@ -341,6 +376,6 @@ def _said_of_training(facts: Mapping[str, Any]) -> str:
     return f"   {steps}, ended by trainer.{facts['ended_by']}; {passes} passes over the data"
 
 
-def _facts(result: Result) -> dict[str, Any]:
+def _facts(result: store.Result) -> dict[str, Any]:
     facts = {"stage": result.stage, "seconds": result.seconds, "peak_memory": result.peak_memory}
     return facts | ({"code": "kept: it has changed since this result was computed"} if result.kept else {})

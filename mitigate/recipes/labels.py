@@ -1,6 +1,7 @@
-"""recipe=labels: what the scorers find in statements, in triples, or in texts given outright, and the words with the
-largest influence. load > verbalise > score."""
+"""recipe=labels: the scorers' labels of statements, triples, or texts of the command, and the words with the largest
+influence. load > verbalise > score."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,21 +9,19 @@ import polars as pl
 from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
-from mitigate.load.files import LoadedStatements
-from mitigate.load.layout import TABLES
+from mitigate.load.file_format import TABLES
 from mitigate.load.sentences import STANDARD_INPUT
 from mitigate.load.sentences import load_texts as texts_of
 from mitigate.measure.agreement import CLASSES
-from mitigate.recipes.job import Job, perform, plain, say
-from mitigate.recipes.loading import list_named, load_data
-from mitigate.recipes.scorers import Scorers
+from mitigate.recipes.job import Job, perform, plain, say, say_notes
+from mitigate.recipes.loading import load_data, read_target_list
+from mitigate.recipes.scorers import Scorers, label_cache, make_labeller
 from mitigate.runs.files import elsewhere, write
 from mitigate.runs.fingerprints import digest_of_values
-from mitigate.runs.formats import FORMATS, table_bytes
-from mitigate.runs.label_cache import LabelStore
-from mitigate.tasks.identity_words import COLUMN, identity_word_notices
+from mitigate.runs.table_export import FORMATS, table_bytes
+from mitigate.tasks.identity import COLUMN, identity_word_notices
 from mitigate.tasks.label import Labeller, label_statements, occlude
-from mitigate.tasks.labelling import count_labels, label_names
+from mitigate.tasks.label_columns import count_labels, label_names
 from mitigate.tasks.statements import long_texts
 from mitigate.triples import OTHER, Scorer
 from mitigate.words.texts import counted
@@ -31,13 +30,11 @@ SHOWN = 10  # texts of a file that are shown on the terminal
 
 
 def run(config: DictConfig) -> None:
-    """Label what `data` or `texts` names, into the run folder and data.output; given texts onto the terminal, and into
-    data.output alone."""
-    output = _output(config.data.output)
-    given = plain(config.texts)
+    """Label the rows that `data` or `texts` names, into the run folder and data.output; texts of the command onto the
+    terminal, and into data.output alone."""
+    output, given = _output(config.data.output), plain(config.texts)
     file = _file(given) if isinstance(given, str) else None
     scorers = Scorers(config.score).labelling
-    cache = LabelStore(Path(config.paths.cache) / "labels")
     if given and config.data.get("path") is not None:
         raise MitigateError(
             f"texts and data.path={config.data.path} are both given, and only texts would be labelled; leave one out"
@@ -48,71 +45,67 @@ def run(config: DictConfig) -> None:
             "or give statements with their targets (data=statements data.path=FILE)"
         )
     if given and file is None:
-        texts = [given] if isinstance(given, str) else given
-        label_given(config, texts, scorers, cache, output)
-        return
+        label_given(config, [given] if isinstance(given, str) else given, scorers, output)
+    else:
+        label_table(config, file, scorers, output)
+
+
+def label_table(config: DictConfig, file: str | None, scorers: list[Scorer], output: Path | None) -> None:
+    """Label the rows of a file of texts, or without one those that `data` names."""
     loaded: Any = load_data(config) if file is None else texts_of(file, config.recipe.column, config.data.on_bad_line)
-    statements = loaded.statements if isinstance(loaded, LoadedStatements) else None
-    target_list, notices = list_named(config, statements if file is None else None)
-    for notice in [*loaded.notices, *notices]:
-        say(f"  note: {notice}")
-    table = loaded.triples if statements is None else statements
+    statements = loaded.rows if loaded.kind == "statements" else None
+    target_list, notices = read_target_list(config, statements if file is None else None)
+    say_notes([*loaded.notices, *notices])
+    table, own = (loaded.rows, list(loaded.own_relations)) if statements is None else (statements, [])
     if taken := [scorer.name for scorer in scorers if scorer.name in table.columns]:
         raise MitigateError(
             f"the data has a column {taken[0]} already, which would be lost beside the labels of the scorer of that "
             "name: leave data.label_column out"
         )
-    own = list(loaded.own_relations) if statements is None else []
-    name = (
-        f"{config.recipe.name}-{'texts' if file else config.data.name}-{config.score.regard or config.score.sentiment}"
-    )
-
-    labeller = Labeller(scorers, config.measure.masking, target_list, own, cache)
-
-    def pipeline(job: Job) -> None:
-        labels = job.stage("labels", Labeller.label, labeller, table, explain=True)
-        job.stage("metrics", count_labels, labels)
-        if config.recipe.occlusion:
-            job.stage("occlusion", occlude, labels, scorers, using={"cache": cache})
-
-    source = digest_of_values(table, target_list, own)
-    if found := perform(config, name, source, pipeline, record):
+    labeller = make_labeller(config, scorers, target_list, own)
+    parts = config.recipe.name, "texts" if file else config.data.name, config.score.regard or config.score.sentiment
+    stages = partial(pipeline, labeller=labeller, table=table, occlusion=config.recipe.occlusion)
+    if found := perform(config, "-".join(parts), digest_of_values(table, target_list, own), stages, record):
         labels = found["labels"].table()
         save(labels, output)
         if file:
-            show(labels.head(SHOWN), found["occlusion"].table() if config.recipe.occlusion else None)
-        notices_of(labels)
+            show(labels.head(SHOWN), found["occlusion"].table() if "occlusion" in found else None)
+        say_label_notes(labels)
         say(summary(found["metrics"].facts()))
 
 
+def pipeline(job: Job, labeller: Labeller, table: pl.DataFrame, occlusion: bool) -> None:
+    """Run the stages in their order."""
+    labels = job.stage("labels", Labeller.label, labeller, table, explain=True)
+    job.stage("metrics", count_labels, labels)
+    if occlusion:
+        job.stage("occlusion", occlude, labels, labeller.scorers, using={"cache": labeller.cache})
+
+
 def record(job: Job) -> None:
-    """The counts, on W&B."""
+    """Record the counts on W&B."""
     job.tracking.summarise(job.results["metrics"].facts())
 
 
-def label_given(
-    config: DictConfig, texts: list[str], scorers: list[Scorer], cache: LabelStore, output: Path | None
-) -> None:
-    """Label texts that the command names."""
-    target_list, notices = list_named(config)
-    for notice in notices:
-        say(f"  note: {notice}")
-    table = pl.DataFrame({"statement": texts}).with_row_index("row", offset=1)
+def label_given(config: DictConfig, texts: list[str], scorers: list[Scorer], output: Path | None) -> None:
+    """Label texts of the command."""
+    target_list, notices = read_target_list(config)
+    say_notes(notices)
+    table, cache = pl.DataFrame({"statement": texts}).with_row_index("row", offset=1), label_cache(config)
     labels = label_statements(table, scorers, target_list=target_list, explain=True, cache=cache)
     show(labels, occlude(labels, scorers, cache=cache) if config.recipe.occlusion else None)
-    notices_of(labels)
+    say_label_notes(labels)
     if not config.dry_run:
         save(labels, output)
 
 
-def notices_of(labels: pl.DataFrame) -> None:
-    """What a reader of the labels must know."""
-    for notice in [*long_texts(labels["masked"]), *identity_word_notices(labels)]:
-        say(f"  note: {notice}")
+def say_label_notes(labels: pl.DataFrame) -> None:
+    """Print notices of long texts, and of labels that depend on identity words."""
+    say_notes([*long_texts(labels["masked"]), *identity_word_notices(labels)])
 
 
 def save(labels: pl.DataFrame, output: Path | None) -> None:
-    """Write the labels to data.output, in the format that its ending names."""
+    """Write the labels to data.output, in the format of its ending."""
     if output is not None:
         write(output, table_bytes(labels, output.suffix[1:]), elsewhere("data.output=FILE"))
         say(f"  written     {output}")
@@ -131,7 +124,7 @@ def summary(metrics: dict[str, int]) -> str:
 
 
 def show(table: pl.DataFrame, occlusion: pl.DataFrame | None = None) -> None:
-    """Each text with every scorer's label, strength and words; and its label and strength without each word."""
+    """Print each text with every scorer's label, strength and words; and its label and strength without each word."""
     named = {**CLASSES, OTHER: "other"}
     for row in table.rows(named=True):
         is_masked = row["masked"] != row["statement"]
@@ -142,22 +135,17 @@ def show(table: pl.DataFrame, occlusion: pl.DataFrame | None = None) -> None:
             drove += f"  depends on: {identity}" if identity else ""
             say(f"  {column:<10}{named[row[column]]:<12} {row[f'{column}_strength']:+z.2f}  {drove}".rstrip())
             if occlusion is not None:
-                for word, label, strength in _without(occlusion, column, row["masked"]):
+                rows = occlusion.filter(scorer=column, masked=row["masked"])
+                for word, label, strength in rows.select("word", "label_without", "strength_without").rows():
                     say(f"    without {word:<16} {named[label]:<12} {strength:+z.2f}")
 
 
-def _without(occlusion: pl.DataFrame, scorer: str, text: str) -> list[tuple[str, int, float]]:
-    rows = occlusion.filter(pl.col("scorer") == scorer, pl.col("masked") == text)
-    return rows.select("word", "label_without", "strength_without").rows()
-
-
 def _file(given: str) -> str | None:
-    """The file, or "-", that `texts` names: after an @, or by the ending of a table; None for a text."""
+    """The file, or "-", that `texts` names: after an @, or with the ending of a table; None for a text."""
     if given.startswith("@"):
         if given != f"@{STANDARD_INPUT}" and not Path(given[1:]).exists():
             raise MitigateError(
-                f"texts={given}: there is no file {given[1:]}; a text that begins with @ stands in brackets: "
-                "texts=[@...]"
+                f"texts={given}: no such file: {given[1:]}; a text that begins with @ stands in brackets: texts=[@...]"
             )
         return given[1:]
     ends = given.lower().removesuffix(".gz").endswith((*TABLES, ".txt"))
@@ -167,5 +155,5 @@ def _file(given: str) -> str | None:
 def _output(path: str | None) -> Path | None:
     if path is not None and Path(path).suffix[1:] not in FORMATS:
         allowed = ", ".join(f".{name}" for name in FORMATS)
-        raise MitigateError(f"data.output={path}: its ending names the format; allowed: {allowed}")
+        raise MitigateError(f"data.output={path}: the file name has no known ending; allowed: {allowed}")
     return None if path is None else Path(path)

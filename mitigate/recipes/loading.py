@@ -1,4 +1,4 @@
-"""The data that the configuration names, loaded: shared by the recipes that read triples or statements."""
+"""Data and targets that the configuration names, loaded."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,6 @@ import polars as pl
 from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
-from mitigate.load.stories import LoadedStories
 from mitigate.recipes.instantiate import build
 from mitigate.recipes.job import plain
 from mitigate.runs.fingerprints import digest_of_values
@@ -18,38 +17,38 @@ from mitigate.words.targets import LISTED, NAMED, choose_targets, not_listed, no
 
 
 def load_data(config: DictConfig) -> Any:
-    """What the loader of `data` returns. Raises MitigateError for data that only another recipe reads."""
+    """The data, as the loader of `data` returns it. Raises MitigateError for data that only another recipe reads."""
     if "load" not in config.data and "graph" in config.data:
-        raise _of_another_recipe(config, "is a knowledge graph", "kge")
+        raise _wrong_recipe(config, "is a knowledge graph", "kge")
     loaded = build(config.data.load)
-    if isinstance(loaded, LoadedStories):
-        raise _of_another_recipe(config, "has stories", "stories")
+    if loaded.kind == "stories":
+        raise _wrong_recipe(config, "has stories", "stories")
     return loaded
 
 
-def known_by_relations(own: Sequence[Relation]) -> bytes:
-    """The hash of a user's own relations with their wordings, which decide what is labelled; b"" where there are none.
-    It is a part of what a run is known by: the same triples in other words are another run."""
+def digest_of_relations(own: Sequence[Relation]) -> bytes:
+    """The hash of a user's own relations with their wordings, which affect labels; b"" where there are none. The same
+    triples in other words are another run."""
     return digest_of_values(list(own)).encode() if own else b""
 
 
-def _of_another_recipe(config: DictConfig, what: str, recipe: str) -> MitigateError:
+def _wrong_recipe(config: DictConfig, what: str, recipe: str) -> MitigateError:
     return MitigateError(
         f"data={config.data.name} {what}, which recipe={recipe} is for; recipe={config.recipe.name} reads triples or "
         "statements: data=sample, data=triples data.path=FILE or data=statements data.path=FILE, as it needs"
     )
 
 
-def wanted(config: DictConfig) -> Wanted:
-    """recipe.targets, or where that is null a list or a file that probe.targets names; else None."""
+def named_targets(config: DictConfig) -> Wanted:
+    """The targets that recipe.targets names, or where that is null a list or a file in probe.targets; else None."""
     own, probed = plain(config.recipe.get("targets")), plain(config.probe.targets)
     return own if own is not None or probed in LISTED else probed
 
 
-def list_named(config: DictConfig, statements: pl.DataFrame | None = None) -> tuple[TargetList, list[str]]:
-    """The paper's targets and those besides that the configuration names, or where it names none a file of statements;
-    and a notice of these."""
-    named = wanted(config)
+def read_target_list(config: DictConfig, statements: pl.DataFrame | None = None) -> tuple[TargetList, list[str]]:
+    """The paper's targets, and further ones that the configuration names, or where it names none a file of statements;
+    and a notice of further ones."""
+    named = named_targets(config)
     if statements is None and named is None:
         return PAPER, []
     chosen = choose_targets(named or []) if statements is None else targets_of_statements(named, statements)
@@ -57,5 +56,5 @@ def list_named(config: DictConfig, statements: pl.DataFrame | None = None) -> tu
 
 
 def shown_targets(config: DictConfig, chosen: pl.DataFrame) -> list[str]:
-    """The targets whose bars are drawn: those of recipe.shown, and own ones."""
+    """The targets whose bars the page draws: those of recipe.shown, and own ones."""
     return [*config.recipe.shown, *not_listed(chosen)[:NAMED]]

@@ -1,4 +1,4 @@
-"""The model and the training that the configuration names: shared by the recipes that train or probe a generator."""
+"""The model and the training that the configuration names, for recipes that train or probe a generator."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,11 +21,11 @@ from models.seq2seq import wording
 
 
 def find_start(config: DictConfig, policy: Policy, further: Sequence[Relation] = (), *, comet: bool = True) -> Start:
-    """The model that the configuration names, to be asked about further relations than COMeT's 34, or with comet=False
-    in their place.
+    """The model that the configuration names, with prompts for further relations besides COMeT's 34, or with
+    comet=False in their place.
 
-    Raises MitigateError where it is not at hand, cannot be trained as is asked, or was trained to be asked another
-    way."""
+    Raises MitigateError where the model is not there, cannot be trained with these settings, or was trained with
+    prompts of another form."""
     settings = config.model
     if config.train and not settings.trainable:
         raise MitigateError(
@@ -34,8 +34,8 @@ def find_start(config: DictConfig, policy: Policy, further: Sequence[Relation] =
         )
     if policy.changes_training and not config.train:
         raise MitigateError(
-            f"policy={policy.name} filters what a model is trained on, and this one is not trained (train=false): its "
-            "figures would be called the policy's. Say policy=none"
+            f"policy={policy.name} filters what a model is trained on, and this one is not trained (train=false); set "
+            "policy=none"
         )
     options = plain(settings.load)
     code = named(options, "model.load", "folder")
@@ -45,10 +45,10 @@ def find_start(config: DictConfig, policy: Policy, further: Sequence[Relation] =
     if settings.layout == "comet" and kind:
         raise MitigateError(
             f"model.layout=comet has fixed places for head and relation, as the original COMeT; model={settings.name} "
-            "asks with one text. Say model.layout=packed"
+            "asks with one text. Set model.layout=packed"
         )
     if not (options.get("lora") or {}).get("rank"):
-        options.pop("lora", None)  # whose settings then decide nothing
+        options.pop("lora", None)  # its settings then have no effect
     elif Path(str(settings.get("base", ""))).is_file():
         options["lora"]["base"] = None  # peft opens no GGUF file: a saved adapter names the converted folder
     relation = settings.relation
@@ -65,7 +65,7 @@ def find_start(config: DictConfig, policy: Policy, further: Sequence[Relation] =
 
 
 def training_settings(config: DictConfig) -> tuple[Settings, dict[str, Any]]:
-    """How to train, and where."""
+    """The settings of a training, and its devices."""
     trainer = plain(config.trainer)
     where = {name: trainer.pop(name) for name in ("accelerator", "devices", "strategy", "compile")}
     return Settings(**trainer, seed=config.seed), where

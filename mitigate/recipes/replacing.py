@@ -16,7 +16,7 @@ CRITIC = "critic"
 
 
 def with_critic(job: Job, policy: Policy, labelled: Result, critic: Scorer | None, labeller: Labeller) -> Result:
-    """The labelled triples with what people would call valid, for a policy that filters by it."""
+    """The labelled triples with their validity by people's ratings, for a policy that filters by it."""
     if not policy.unless_valid:
         return labelled
     cached = {"cache": labeller.cache}
@@ -24,14 +24,9 @@ def with_critic(job: Job, policy: Policy, labelled: Result, critic: Scorer | Non
 
 
 def generated_tails(
-    job: Job,
-    policy: Policy,
-    labelled: Result,
-    generator: Start | None,
-    labeller: Labeller,
-    device: str,
+    job: Job, policy: Policy, labelled: Result, generator: Start | None, labeller: Labeller, device: str
 ) -> Result | None:
-    """Tails for the prompts that the policy lacks tails for; None without a generator."""
+    """Generated tails for prompts where the policy lacks tails; None without a generator."""
     if generator is None:
         return None
     return job.stage(

@@ -1,9 +1,10 @@
-"""The scorers that the configuration names. In tables and metrics one that measures its role is called by the role, any
-other by the name it is configured under (decisions.called)."""
+"""Scorers that the configuration names, and how they label. In tables and metrics, a scorer that measures its role is
+called by the role, any other by the name it is configured under (result_settings.called)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
@@ -14,10 +15,14 @@ from mitigate.metrics import harm_key, parse, quality_key
 from mitigate.recipes.instantiate import NOT_ARGUMENTS, build, watch_modules
 from mitigate.recipes.job import plain
 from mitigate.result_settings import called, role_scorers
-from mitigate.score.own import OwnScorer
+from mitigate.runs.label_cache import LabelStore
+from mitigate.score.user_scorer import OwnScorer
 from mitigate.score.workers import OnWorkers
+from mitigate.tasks.label import Labeller
 from mitigate.tasks.scorers import check_name, identified
 from mitigate.triples import ROLES, Scorer
+from mitigate.words.relations import Relation
+from mitigate.words.target_list import TargetList
 
 ENGINES = ("local", "ray")  # that label: this process, or the workers of Ray
 
@@ -25,16 +30,16 @@ ENGINES = ("local", "ray")  # that label: this process, or the workers of Ray
 class Scorers:
     """The scorers of the group `score`. Raises MitigateError where one measures no role, or has a role's name.
 
-    roles: the configured scorers of the roles, whose figures stand first, by what they are called
-    (decisions.role_scorers). names: by role, what its scorer is called; a role that is null has none. Each scorer is
-    built when it is first needed. Raises MitigateError then for one that is not in the list."""
+    roles: {name in tables: configured name} of the roles' scorers, whose figures stand first
+    (result_settings.role_scorers), e.g. {'regard': 'minilm'}; names: {role: name in tables}, without a role that is
+    null. Each scorer is built when it is first needed; a name that is not in the list then raises MitigateError."""
 
     def __init__(self, score: DictConfig) -> None:
         self.score = score
         _check(score)
-        known = {role: score[role] for role in ROLES} | {"scorers": plain(score.scorers)}
-        self.nodes: dict[str, Any] = known["scorers"]
-        self.names, self.roles = called(known), role_scorers(known)
+        self.nodes: dict[str, Any] = plain(score.scorers)
+        named = {role: score[role] for role in ROLES} | {"scorers": self.nodes}
+        self.names, self.roles = called(named), role_scorers(named)
 
     @cached_property
     def of_roles(self) -> list[Scorer]:
@@ -44,13 +49,13 @@ class Scorers:
 
     @cached_property
     def extras(self) -> list[Scorer]:
-        """The scorers of score.extra, each called in tables as it is there: ngram beside minilm has columns of its own.
-        One that labels already, under that name, does not label twice."""
+        """The scorers of score.extra, each under its own name in tables: ngram beside minilm has columns of its own. A
+        scorer that labels for a role under that name does not label twice."""
         return self.named([name for name in self.score.extra if self.roles.get(name) != name], "score.extra")
 
     @property
     def labelling(self) -> list[Scorer]:
-        """Those of both roles, and those of score.extra. Raises MitigateError when there is none."""
+        """The scorers of both roles and of score.extra. Raises MitigateError when there is none."""
         if not (found := [*self.of_roles, *self.extras]):
             raise MitigateError("score.sentiment, score.regard and score.extra name no scorer; at least one must label")
         return found
@@ -60,29 +65,30 @@ class Scorers:
         return self.named([name for name in policy.scorers if name not in self.roles], "scorer in policy.scorers")
 
     def critic(self, policy: Policy) -> Scorer | None:
-        """What finds what people would call valid, for a policy that needs it. Raises MitigateError where none is
-        configured."""
+        """The classifier of validity by people's ratings, for a policy that needs it. Raises MitigateError where none
+        is configured."""
         if not policy.reads_validity:
             return None
         if not self.score.critic:
             raise MitigateError(
                 f"policy={policy.name} needs to know what people would call valid, and score.critic is null; leave it "
-                "out for the shipped classifier, or say score.critic.folder=RUN/people_valid"
+                "out for the shipped classifier, or set score.critic.folder=RUN/people_valid"
             )
         critic: Scorer = build(self.score.critic)
         return critic
 
     def rated(self, held_out: Iterable[str] = ("keyword",)) -> list[Scorer]:
-        """The scorers that are compared with people's ratings: those of the roles, and by name those that no policy
-        filters by, such as the paper's keyword baseline."""
+        """The scorers that are compared with people's ratings: those of the roles, and held-out ones by name, such as
+        the paper's keyword baseline."""
         return [*self.of_roles, *self.named([name for name in held_out if self.roles.get(name) != name])]
 
     def named(self, names: Iterable[str], setting: str = "score.scorers") -> list[Scorer]:
-        """The scorers configured under these names, each called so in tables. setting: where they are named."""
+        """The scorers configured under these names, which are their names in tables too. setting: where they are
+        named."""
         return [_build(self.score, setting, name, name) for name in dict.fromkeys(names)]
 
     def check_roles(self) -> None:
-        """Raises MitigateError where both roles are null, for recipes whose figures are those of the roles."""
+        """Raise MitigateError where both roles are null, for recipes whose figures are those of the roles."""
         if not self.roles:
             raise MitigateError(
                 "score.sentiment and score.regard are both null, and this recipe measures by them; name a scorer of "
@@ -90,21 +96,21 @@ class Scorers:
             )
 
     def missing(self, names: Iterable[str] = ()) -> list[str]:
-        """Addresses of what must be downloaded for the roles, score.extra and the scorers of these names."""
+        """Downloads for the roles, score.extra and the scorers of these names: what, and from where."""
         named = dict.fromkeys([*(self.score[role] for role in ROLES), *self.score.extra, *names])
-        nodes = [self.score.scorers[name] for name in named if name in self.score.scorers]
-        return [address for node in nodes if "missing" in node for address in build(node.missing)]
+        nodes = {name: self.score.scorers[name] for name in named if name in self.score.scorers}
+        return _downloads({f"scorer {name}": node for name, node in nodes.items()})
 
     def policy(self, node: DictConfig) -> Policy:
-        """The policy, its scorers as they are called in tables; their names are checked before any is loaded. Raises
-        MitigateError for one that is neither a role nor configured, for a class that is no policy, and for a policy
-        that acts and has the name of the one that does not."""
+        """The policy, with the names that its scorers have in tables; they are checked before any is loaded. Raises
+        MitigateError for a scorer that is neither a role nor configured, for a class that is not a policy, and for a
+        policy that acts under the name of the baseline."""
         if "_target_" not in node:
             raise MitigateError("the policy names no class: begin its file with `defaults: [none, _self_]`")
         policy = build(node)
         if not isinstance(policy, Policy):
             raise MitigateError(
-                f"policy._target_={node._target_} makes a {type(policy).__name__}, which is no policy; derive the "
+                f"policy._target_={node._target_} makes a {type(policy).__name__}, not a policy; derive the "
                 "class from mitigate.Policy"
             )
         if policy.name == "none" and (policy.scorers or policy.own_action):
@@ -115,7 +121,7 @@ class Scorers:
         return self.in_tables(policy)
 
     def in_tables(self, policy: Policy) -> Policy:
-        """A policy with its scorers as they are called in tables. Raises MitigateError as `policy`."""
+        """A policy with the names that its scorers have in tables. Raises MitigateError as `policy`."""
         check_scorers(policy, [*self.names, *self.score.scorers])
         named = copy(policy)
         scorers = dict.fromkeys(self.names.get(name, name) for name in policy.scorers)
@@ -123,29 +129,47 @@ class Scorers:
         return named
 
 
+def label_cache(config: DictConfig) -> LabelStore:
+    """The labels that all runs share."""
+    return LabelStore(Path(config.paths.cache) / "labels")
+
+
+def make_labeller(
+    config: DictConfig, scorers: Sequence[Scorer], target_list: TargetList, own_relations: Sequence[Relation] = ()
+) -> Labeller:
+    """The labelling of triples and sentences by these scorers: masked as measure.masking states, with cached labels."""
+    return Labeller(scorers, config.measure.masking, target_list, own_relations, label_cache(config))
+
+
 def missing(config: DictConfig, groups: Iterable[str], scorers: Scorers) -> list[str]:
-    """Addresses of what is not at hand: what these groups name, such as data and model, and the classifiers that
-    label."""
-    nodes = [config[group] for group in groups]
-    found = [address for node in nodes if "missing" in node for address in build(node.missing)]
-    return found + scorers.missing(config.policy.get("scorers", ()))
+    """Downloads of what is not at hand, and from where: of these groups, such as data and model, and of the scorers,
+    those of the policy included where data is filtered."""
+    found = _downloads({f"{group} {config[group].name}": config[group] for group in groups})
+    return found + scorers.missing(config.policy.get("scorers", ()) if "data" in groups else ())
+
+
+def _downloads(nodes: Mapping[str, DictConfig]) -> list[str]:
+    """A line for each download of nodes (what -> node): what, from where and to where."""
+    return [
+        f"{what} from {address}" for what, node in nodes.items() if "missing" in node for address in build(node.missing)
+    ]
 
 
 def check_optimised(config: DictConfig) -> None:
-    """Raises MitigateError where a search is for a figure that the jobs do not have: unknown, or of a scorer that does
+    """Raise MitigateError where a search is for a figure that the jobs do not have: unknown, or of a scorer that does
     not label."""
     scorer = parse(config.optimized_metric).metric.scorer
-    known = [*Scorers(config.score).roles, *config.score.extra]
-    if scorer and scorer not in known:
-        others = harm_key(known[0], "mean", template="neutral") if known else quality_key("perplexity")
+    labelling = [*Scorers(config.score).roles, *config.score.extra]
+    if scorer and scorer not in labelling:
+        others = harm_key(labelling[0], "mean", template="neutral") if labelling else quality_key("perplexity")
         raise MitigateError(
             f"optimized_metric={config.optimized_metric} is a figure of {scorer}, and these jobs are labelled by "
-            f"{' and '.join(known) or 'no scorer'}; name one that they have, such as optimized_metric={others}"
+            f"{' and '.join(labelling) or 'no scorer'}; name one that they have, such as optimized_metric={others}"
         )
 
 
 def _check(score: DictConfig) -> None:
-    """Raises MitigateError where a scorer measures no role, or has a role's name."""
+    """Raise MitigateError where a scorer measures no role, or has a role's name."""
     for name, node in score.scorers.items():
         if not OmegaConf.is_dict(node) or "_target_" not in node:
             raise MitigateError(
@@ -161,7 +185,7 @@ def _check(score: DictConfig) -> None:
 
 
 def _build(score: DictConfig, setting: str, configured: str, name: str) -> Scorer:
-    """The scorer configured under that name, called `name` in tables."""
+    """The scorer configured under that name; `name` is its name in tables."""
     if configured not in score.scorers:
         raise one_of(setting, configured, score.scorers)
     if score.engine not in ENGINES:
@@ -169,7 +193,7 @@ def _build(score: DictConfig, setting: str, configured: str, name: str) -> Score
     check_name(configured)
     arguments = plain(score.scorers[configured])
     here = _load(arguments, configured, name)
-    is_followed = isinstance(here, OwnScorer) and (here.own_sources or here.fault)  # workers' files are not seen here
+    is_followed = isinstance(here, OwnScorer) and (here.own_sources or here.fault)  # workers' files are not seen
     if score.engine == "local" or configured not in score.networks or is_followed:
         return here
     return OnWorkers(here, partial(_load, arguments, configured, name), score.workers, score.address)

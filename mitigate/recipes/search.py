@@ -1,4 +1,4 @@
-"""The end of a sweep that searched (`hydra/sweeper=search`): what was best."""
+"""The end of a search (`hydra/sweeper=search`): the best settings."""
 
 from pathlib import Path
 from typing import Any
@@ -8,11 +8,11 @@ from omegaconf import DictConfig, OmegaConf
 
 from mitigate.recipes.job import plain, say
 
-RESULTS = "optimization_results.yaml"  # which Hydra's Optuna sweeper leaves
+RESULTS = "optimization_results.yaml"  # of Hydra's Optuna sweeper
 
 
 class BestFound(Callback):
-    """A Hydra callback that says which settings an optimiser found best."""
+    """A Hydra callback that prints the settings that an optimiser found best."""
 
     def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
         if "n_trials" in config.hydra.sweeper:

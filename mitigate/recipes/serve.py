@@ -1,4 +1,4 @@
-"""recipe=serve: the service, until it is stopped. It leaves no run folder; its jobs do."""
+"""recipe=serve: the service, until it is stopped. Its jobs leave run folders; the service itself leaves none."""
 
 import errno
 import fcntl
@@ -24,7 +24,7 @@ SHORTEST_TOKEN = 16  # characters
 
 def run(config: DictConfig) -> None:
     """Serve until Ctrl-C or a signal. Raises MitigateError for settings that would let everybody in, for an address
-    that cannot be had, and where another service has the folder."""
+    that is not available, and where another service has the folder."""
     check(config)
     if config.dry_run:
         say(f"  would serve {address_of(config)}, jobs in {config.paths.outputs}")
@@ -44,7 +44,7 @@ def run(config: DictConfig) -> None:
 
 
 def check(config: DictConfig) -> None:
-    """Raises MitigateError where packages are missing, and for an address without a token."""
+    """Raise MitigateError where packages are missing, and for an address without a token."""
     if missing := [name for name in NEEDED if find_spec(name) is None]:
         raise MitigateError(
             f"recipe=serve needs {' and '.join(missing)}: pip install -e '.[serve]' in a clone of the project"
@@ -61,14 +61,14 @@ def check(config: DictConfig) -> None:
             "such as those of: python -c 'import secrets; print(secrets.token_urlsafe(24))'"
         )
     if absent := [root for root in config.serve.roots if not Path(root).is_dir()]:
-        raise MitigateError(f"serve.roots: {' and '.join(absent)}: there is no such folder")
+        raise MitigateError(f"serve.roots: {' and '.join(absent)}: no such folder")
 
 
 def service_of(config: DictConfig, outputs: Path) -> Any:
-    """What the application works with."""
+    """The settings and parts of the application."""
+    from mitigate.serve.allowed_jobs import Rules
     from mitigate.serve.app import Service
-    from mitigate.serve.asking import Models
-    from mitigate.serve.rules import Rules
+    from mitigate.serve.batching import Models
 
     settings = config.serve
     (conf,) = [source.path for source in HydraConfig.get().runtime.config_sources if source.provider == "main"]
@@ -94,7 +94,7 @@ def service_of(config: DictConfig, outputs: Path) -> Any:
 
 
 def engine_of(config: DictConfig, queue: Path) -> Any:
-    """Where the jobs run. Raises MitigateError where the engine's packages, or the engine, are absent."""
+    """The engine that runs jobs. Raises MitigateError where its packages, or the engine itself, are absent."""
     from mitigate.serve.engines.cluster import Cluster, Remote
     from mitigate.serve.engines.local import Local
     from mitigate.serve.engines.ray_jobs import RayJobs
@@ -113,7 +113,7 @@ def engine_of(config: DictConfig, queue: Path) -> Any:
 
 
 def hosts_of(address: str, port: int, names: list[str]) -> list[str]:
-    """What browsers may call the service in their Host header."""
+    """The allowed values of a browser's Host header."""
     here = ["127.0.0.1", "localhost", "[::1]"] if _is_loopback(address) or _is_any(address) else []
     own = [] if _is_any(address) else [f"[{address}]" if ":" in address else address]
     all_names = dict.fromkeys([*own, *here, *names])
@@ -121,7 +121,7 @@ def hosts_of(address: str, port: int, names: list[str]) -> list[str]:
 
 
 def address_of(config: DictConfig) -> str:
-    """What to type into a browser."""
+    """The address for a browser."""
     address = config.serve.address
     host = "127.0.0.1" if _is_any(address) else f"[{address}]" if ":" in address else address
     return f"http://{host}:{config.serve.port}/"
@@ -129,7 +129,8 @@ def address_of(config: DictConfig) -> str:
 
 @contextmanager
 def _alone(place: Path) -> Iterator[None]:
-    """Raises MitigateError where another service has the folder, or it cannot be written to."""
+    """Hold the folder for this service. Raises MitigateError where another service has it, or it cannot be written
+    to."""
     try:
         place.mkdir(parents=True, exist_ok=True)
         opened = (place / "service.lock").open("w")
@@ -157,7 +158,7 @@ def _listening(config: DictConfig) -> Iterator[socket.socket]:
         reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error  # below 0: of a name
         other = "port" if error.errno == errno.EADDRINUSE else "port or address"
         raise MitigateError(
-            f"serve.address={address} serve.port={port} cannot be had ({reason}); choose another {other}"
+            f"serve.address={address} serve.port={port} is not available ({reason}); choose another {other}"
         ) from error
     with made:
         yield made

@@ -1,5 +1,5 @@
-"""What the jobs of a sweep leave for its end: a note each, of the run folder or of the failure. Kept in Hydra's own
-folder, which all processes and machines of a sweep share; gone when the sweep has ended."""
+"""Notes of a sweep's jobs for its end, one each: the run folder or the failure. They stand in Hydra's own folder, which
+all processes and machines of a sweep share, and are removed when the sweep has ended."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ from mitigate.runs.files import write
 from mitigate.runs.store import as_json, read_json
 
 SWEEP = "MITIGATE_SWEEP"  # the environment variable
-COMPARISON = "comparison"  # the file that is there where the comparison failed
+COMPARISON = "comparison"  # the file that marks a failed comparison
 
 
 def begin() -> None:
@@ -26,10 +26,10 @@ def begin() -> None:
 
 
 def call_of(hydra: Any) -> dict[str, Any]:
-    """How a job was called, from Hydra's own settings: the configuration's group `call`.
+    """The call of a job, from Hydra's own settings: the configuration's group `call`.
 
-    arguments: what to type after `python -m mitigate`; sweep: the folder of the sweep that the job is part of, if any;
-    number: the job's in the sweep."""
+    arguments: those after `python -m mitigate`; sweep: the folder of the sweep that the job is part of, if any; number:
+    the job's number in the sweep."""
     typed: Any = OmegaConf.to_container(hydra.overrides.task, resolve=False)
     is_sweep = hydra.mode is not None and hydra.mode.name == "MULTIRUN"
     named = [part for folder in arguments.config_folders(hydra) for part in ("--config-dir", _from_here(folder))]
@@ -42,21 +42,21 @@ def call_of(hydra: Any) -> dict[str, Any]:
 
 
 def _from_here(folder: str) -> str:
-    """A folder as one types it: one below the current folder without the way to it."""
+    """A folder as one types it: relative to the current folder where it is below that."""
     place, here = Path(folder), Path.cwd()
     return str(place.relative_to(here)) if place.is_relative_to(here) else folder
 
 
-def leave(call: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
-    """Leave the job's note, in place of one it has left before. A job that is no part of a sweep leaves none."""
+def write_note(call: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
+    """Write the job's note, in place of an earlier one. A job that is no part of a sweep writes none."""
     if call["sweep"] is not None:
         note = {"overrides": list(call["overrides"]), **facts}
         write(_folder(call["sweep"]) / f"{call['number']:06}.json", as_json(note))
 
 
 def read(config: DictConfig) -> list[dict[str, Any]]:
-    """The notes of the sweep that ends, in the order of their jobs, each with the `job`: the overrides that not all
-    jobs were given."""
+    """The notes of the sweep that ends, in the order of their jobs, each with the `job`: the overrides that distinguish
+    it from others."""
     files = map(read_json, sorted(_folder(config.hydra.sweep.dir).glob("*.json")))
     notes = [note for note in files if note]
     given = Counter(override for note in notes for override in note["overrides"])
@@ -72,23 +72,24 @@ def runs(config: DictConfig) -> list[Path]:
     return [Path(folder) for folder in dict.fromkeys(note["folder"] for note in read(config) if "folder" in note)]
 
 
-def leave_failed_comparison(config: DictConfig) -> None:
-    """Leave word that the runs of the sweep that ends could not be compared."""
+def mark_failed_comparison(config: DictConfig) -> None:
+    """Note that the runs of the sweep that ends could not be compared."""
     write(_folder(config.hydra.sweep.dir) / COMPARISON, "")
 
 
 def comparison_failed(config: DictConfig) -> bool:
-    """Whether the runs of the sweep that ends could not be compared."""
+    """Return whether the runs of the sweep that ends could not be compared."""
     return (_folder(config.hydra.sweep.dir) / COMPARISON).exists()
 
 
-def forget(config: DictConfig) -> None:
+def remove_notes(config: DictConfig) -> None:
     """Remove the notes of the sweep that ends."""
     shutil.rmtree(_folder(config.hydra.sweep.dir), ignore_errors=True)
 
 
 def _folder(place: str) -> Path:
-    """This sweep's own. Raises MitigateError without its id: `place` itself is all sweeps', and not to be deleted."""
+    """The folder of this sweep's notes. Raises MitigateError without its id: `place` itself belongs to all sweeps, and
+    must not be deleted."""
     sweep = os.environ.get(SWEEP)
     if not sweep:
         raise MitigateError(

@@ -1,5 +1,5 @@
-"""All finished runs on the same data with the same model, on one page: recipe=compare's, and with a key for W&B as a
-saved view there."""
+"""recipe=workspace: all finished runs on the same data with the same model, on the page of recipe=compare, and with a
+key for W&B as a saved view there."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,15 +10,15 @@ from mitigate.errors import MitigateError
 from mitigate.recipes import comparing
 from mitigate.recipes.job import plain, record_id, say
 from mitigate.runs.finished import FinishedRun, folders
-from mitigate.tasks.compare.endpoints import of_places
+from mitigate.tasks.compare.endpoints import with_own_scorers
 from mitigate.tasks.compare.plan import make_plan, read_compared, read_models
 from mitigate.tracking import dashboards
 from mitigate.tracking.headlines import headlines
-from mitigate.tracking.record import asking, default_entity, resolve
+from mitigate.tracking.record import default_entity, resolve, wandb_errors
 
 
 def run(config: DictConfig) -> None:
-    """Compare the runs of compare.runs or, if it names none, those under paths.outputs that are like the latest."""
+    """Compare the runs of compare.runs or, if it names none, those under paths.outputs that match the latest run."""
     named = folders(plain(config.compare.runs))
     runs = read_models(named, "compare.runs") if named else latest(Path(config.paths.outputs))
     config = comparing.with_facts(config, {"compare": {"runs": [str(run.folder) for run in runs]}})
@@ -35,8 +35,9 @@ def run(config: DictConfig) -> None:
     baseline = plan.contrasts[0].before[0]
     figures = headlines(baseline.metrics, "mitigate")
     harms = [row.key for row in figures if row.charted and row.group == "harm"]
-    harm = next(key for key in [*of_places(comparing.endpoints_of(config), plan.scorers).harm, *harms] if key in harms)
-    with asking():
+    primary = with_own_scorers(comparing.endpoints_of(config), plan.scorers).harm
+    harm = next(key for key in [*primary, *harms] if key in harms)
+    with wandb_errors():
         entity = config.tracking.entity or default_entity()
         names = (entity, config.tracking.project, _group(runs[0]), record_id(baseline.folder))
         view = dashboards.workspace(*names, figures, harm)
@@ -45,25 +46,25 @@ def run(config: DictConfig) -> None:
 
 
 def latest(outputs: Path) -> Sequence[FinishedRun]:
-    """The finished runs of the main job with the data and the model of the one that was finished last."""
+    """The finished runs of the main job with the data and the model of the one that finished last."""
     finished = sorted(outputs.glob("mitigate-*/manifest.json"), key=lambda path: path.stat().st_mtime)
     runs: list[FinishedRun] = []
     for path in finished:
         try:
             runs += read_models([path.parent], "paths.outputs")
-        except MitigateError as error:  # a damaged folder is no reason to stop
+        except MitigateError as error:  # damaged folders are left out
             say(f"  note: a run is left out. {error}")
     if not runs:
         raise MitigateError(
             f"there is no finished run of recipe=mitigate in {outputs}; name folders by compare.runs=[DIR]"
         )
-    alike = [run for run in runs if _group(run) == _group(runs[-1])]
-    if others := len(runs) - len(alike):
+    matching = [run for run in runs if _group(run) == _group(runs[-1])]
+    if others := len(runs) - len(matching):
         count = "1 finished run is" if others == 1 else f"{others} finished runs are"
         say(f"  note: {count} on other data or of another model than {runs[-1].folder.name}, and left out")
-    return alike
+    return matching
 
 
 def _group(run: FinishedRun) -> str:
-    """The group a run is recorded in, as job.group_of."""
+    """The W&B group of a run, as job.group_of."""
     return f"{run.text('data.name')}-{run.text('model.name')}"

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
+from operator import attrgetter
 from typing import Any
 
 import polars as pl
@@ -11,13 +11,12 @@ import polars as pl
 from mitigate.metrics import Share, harm_key
 from mitigate.report import audit_tables, legend
 from mitigate.report.audit_tables import Wording, section
-from mitigate.report.examples import examples
+from mitigate.report.examples import FEWEST_STATEMENTS, frequent_targets
 from mitigate.report.excluded_targets import left_out
 from mitigate.report.html import Page, render_page
-from mitigate.report.page import by_group, target_rows
+from mitigate.report.page import target_section
 from mitigate.report.run_figures import GROUPS, Picture, gallery
-from mitigate.report.singled_out import FEWEST_STATEMENTS, frequent_targets
-from mitigate.runs import files
+from mitigate.report.table import grouped
 from mitigate.triples import FAVOURITISM, PREJUDICE
 from mitigate.words.texts import counted
 
@@ -63,36 +62,32 @@ def other_ends(statements: pl.DataFrame) -> pl.DataFrame:
     return statements.with_columns(tail=pl.when(is_target).then("head").otherwise("tail"))
 
 
-def write(path: Path, audit: Audit) -> Path:
-    """Write the page, whole or not at all."""
-    return files.write(path, render(audit))
-
-
 def render(audit: Audit) -> str:
     """The page's HTML, always the same for the same audit."""
+    rows = audit_tables.rows(list(audit.labellings.values()))
     return render_page(
-        "audit.html.jinja", audit, sentences=list(sentences(audit)), scorers=audit.scorers, **content(audit)
+        "audit.html.jinja", audit, sentences=list(sentences(audit)), scorers=audit.scorers, **content(audit, rows)
     )
 
 
-def content(audit: Audit) -> dict[str, Any]:
-    """The variables of audit.html.jinja, and of templates that extend it, beyond those of every page."""
-    scorers = dict.fromkeys(scorer for scorer, _ in audit.labellings.values())
-    chosen = examples(audit.statements, scorers=list(firsts(audit)))
+def content(audit: Audit, rows: Sequence[audit_tables.Row]) -> dict[str, Any]:
+    """The variables of audit.html.jinja, and of templates that extend it, beyond those of every page. rows: the
+    measures that are shown."""
     wordings = list(audit.labellings.values())
+    relations = audit.relations
+    titles = {column: section(wording) for column, wording in audit.labellings.items()}
     return {
-        "categories": audit_tables.categories(audit.metrics),
-        "rows": audit_tables.rows(wordings),
-        "meanings": audit_tables.meanings(audit_tables.rows(wordings)),
-        "sections": [section(wording) for wording in wordings],
-        "both_templates": len(wordings) > len(scorers),
-        "relations": None if audit.relations is None else audit.relations.head(MOST_RELATIONS),
+        "measures": audit_tables.measure_table(audit.metrics, rows),
+        "meanings": audit_tables.meanings(rows),
+        "beside": None if audit.beside is None else audit_tables.beside_table(audit.beside),
+        "variants": None if audit.variants is None else audit_tables.variant_table(audit.variants),
+        "people": None if audit.people is None else audit_tables.people_table(audit.people),
+        "relations": None if relations is None else audit_tables.relation_table(relations.head(MOST_RELATIONS), titles),
+        "both_templates": len(wordings) > len({scorer for scorer, _ in wordings}),
         "groups": GROUPS,
-        "pictures": by_group(audit.pictures),
-        "target_rows": target_rows(audit.targets),
+        "pictures": grouped(audit.pictures, attrgetter("group")),
         "left_out": left_out([target for frame in audit.targets.values() for target in frame["target"]]),
-        "label_columns": audit.labellings,
-        "examples": chosen.partition_by("target", as_dict=True, maintain_order=True),
+        **target_section(audit.targets, audit.labellings, audit.statements, list(firsts(audit))),
     }
 
 
@@ -129,10 +124,8 @@ def extremes(audit: Audit) -> Iterator[str]:
 def firsts(audit: Audit) -> dict[str, Wording]:
     """By label column, what the sentences are about: each scorer with the paper's template, or with the neutral one
     where that alone was measured."""
-    found: dict[str, tuple[str, Wording]] = {}
-    for column, wording in sorted(audit.labellings.items(), key=lambda one: one[1][1] != "paper"):
-        found.setdefault(wording[0], (column, wording))
-    return dict(found.values())
+    columns = {wording: column for column, wording in audit.labellings.items()}
+    return {columns[wording]: wording for wording in audit_tables.headlines(columns).items()}
 
 
 def _by(wording: Wording) -> str:
@@ -180,8 +173,4 @@ def _most(target: Mapping[str, Any], share: str) -> str:
 
 
 def _whose(target: Mapping[str, Any], share: str) -> str:
-    return f" ({_with_number(target)})" if target[share] else ""
-
-
-def _with_number(target: Mapping[str, Any]) -> str:
-    return f"“{target['target']}”, {target['statements']:,} statement{'' if target['statements'] == 1 else 's'}"
+    return f" (“{target['target']}”, {counted(target['statements'], 'statement')})" if target[share] else ""

@@ -1,14 +1,15 @@
 """An audit's measures as a table: for files, for the page and for the terminal."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import polars as pl
 
 from mitigate import metrics as keys
 from mitigate.metrics import ENDS, Share, Statistic, find, harm_key, with_part
-from mitigate.report.legend import Metrics, interval, number, ordered
-from mitigate.report.reasons import explained, note
+from mitigate.report.legend import Metrics, abbreviations, number, ordered, with_all
+from mitigate.report.reasons import crossed, explained, measured, note
+from mitigate.report.table import Cell, Column, Table, as_text, bounded, figures, grouped, text
 
 Wording = tuple[str, str]
 """A scorer, and the template of the statements it labelled."""
@@ -41,6 +42,15 @@ def section(wording: Wording) -> str:
     """The name of the labels: "sentiment", or "sentiment, neutral template"."""
     scorer, template = wording
     return scorer if template == "paper" else f"{scorer}, neutral template"
+
+
+def headlines(wordings: Iterable[Wording]) -> dict[str, str]:
+    """Scorer -> the template that sentences and pictures are in: the paper's, or the neutral one where that alone was
+    measured."""
+    found: dict[str, str] = {}
+    for scorer, template in sorted(wordings, key=lambda wording: wording[1] != "paper"):
+        found.setdefault(scorer, template)
+    return found
 
 
 def rows(wordings: Sequence[Wording]) -> list[Row]:
@@ -82,30 +92,105 @@ def measures(metrics: Metrics, wordings: Sequence[Wording]) -> pl.DataFrame:
     return pl.DataFrame(lines, schema=schema, orient="row")
 
 
+def measure_table(metrics: Metrics, shown: Sequence[Row]) -> Table:
+    """The counts and the measures over all targets and by category, each with its interval."""
+    counts = {keys.TARGETS: "targets", keys.EMPTY_TARGETS: "without statements", keys.STATEMENTS: "statements"}
+    named = {"": [(name, key) for key, name in counts.items()]}
+    for row in shown:
+        named.setdefault("" if row == REPRESENTATION else row.section, []).append((row.name, row.key))
+    squared = f" ({_OF_TARGETS.symbol}: squared statements)" if REPRESENTATION in shown else ""
+    return crossed(
+        metrics,
+        f"Means in percent of a target's statements, variances in squared percentage points{squared}; in brackets the "
+        f"95 % interval. O is overgeneralisation, D disparity, R representation. {abbreviations(metrics)}",
+        "Measure",
+        named,
+        with_all(categories(metrics)),
+        with_part,
+    )
+
+
 def console(metrics: Metrics, wordings: Sequence[Wording]) -> str:
     """The measures for the terminal: all targets with the interval, then each category; and why figures are missing."""
     parts = categories(metrics)
-    lines = [f"{'':<18}{'all targets':>12}{'95 % interval':>24}" + "".join(f"{part:>12}" for part in parts)]
-    shown = ""
-    for row in rows(wordings):
-        if row.section != shown:
-            shown = row.section
-            lines.append(shown)
-        cells = [number(metrics.get(with_part(row.key, part)), row.decimals) for part in parts]
-        own = f"{number(metrics.get(row.key), row.decimals):>12}{interval(metrics, row.key, row.decimals):>24}"
-        lines.append(f"  {row.name:<16}{own}" + "".join(f"{cell:>12}" for cell in cells))
+    columns = [
+        text("", "name"),
+        Column("all targets, 95 % interval", lambda row: measured(metrics, row.key)),
+        *(_part_column(metrics, part) for part in parts),
+    ]
     named = {
         with_part(row.key, part): f"{row.name} ({part or 'all'})" for row in rows(wordings) for part in ("", *parts)
     }
-    return "\n".join([*lines, *explained({"": metrics}, named)])
+    table = as_text(Table("", columns, grouped(rows(wordings), lambda row: row.section)))
+    return "\n".join([table, *explained({"": metrics}, named)])
+
+
+def _part_column(metrics: Metrics, part: str) -> Column:
+    return Column(part, lambda row: Cell(number(metrics.get(with_part(row.key, part)), row.decimals)))
+
+
+def beside_table(beside: pl.DataFrame) -> Table:
+    """The paper's figures with ours, and by how much ours differ."""
+    return Table(
+        "",
+        [
+            text("Figure", "figure"),
+            text("where", "place"),
+            Column("the paper", "paper", show=_short),
+            Column("ours", lambda row: number(row["ours"], 0 if row["paper"] >= 1000 else 2)),
+            Column("difference", lambda row: 100 * (row["ours"] / row["paper"] - 1), unit=" %", show=1),
+        ],
+        beside,
+        label="The paper's figures and ours",
+        kind="narrow",
+    )
 
 
 def console_beside(beside: pl.DataFrame) -> str:
     """The paper's figures with ours for the terminal."""
-    lines = [f"{'':<14}{'':<46}{'the paper':>12}{'ours':>14}"]
-    for place, figure, _, paper, ours in beside.select("place", "figure", "key", "paper", "ours").iter_rows():
-        lines.append(f"{place:<14}{figure:<46}{_short(paper):>12}{_short(ours):>14}")
-    return "\n".join(lines)
+    figure, place, *numbers, _ = beside_table(beside).columns
+    return as_text(Table("", [place, figure, *numbers], beside))
+
+
+def variant_table(variants: pl.DataFrame) -> Table:
+    """The figures that each reading of the paper gives."""
+
+    def figure(name: str) -> Column:
+        title = name.replace("polarised_mean", "polarised, mean").replace("/", " ").replace("-", "−")
+        return Column(title, lambda row: number(row[name], 0 if row[name] and row[name] >= 1000 else 2))
+
+    first, *others = variants.columns
+    return Table("", [text(first, first), *map(figure, others)], variants, label="Figures by rule", kind="named")
+
+
+def people_table(people: pl.DataFrame) -> Table:
+    """The share of rated statements that each policy would drop, and how well that fits people's labels."""
+    return Table(
+        "Percent of rated statements; in brackets the 95 % interval over targets and texts. Precision: of the dropped "
+        "statements, those that people call polarised; higher is better. Recall: of those that people call polarised, "
+        "the dropped ones; higher is better. Polarised after: of the statements that are left; lower is better.",
+        [
+            text("Policy", "policy"),
+            Column("dropped", "dropped", show=1),
+            bounded("precision", "precision", better="up"),
+            bounded("recall", "recall", better="up"),
+            bounded("polarised before", "before"),
+            bounded("polarised after", "after", better="down"),
+        ],
+        people,
+    )
+
+
+def relation_table(relations: pl.DataFrame, titles: Mapping[str, str]) -> Table:
+    """The share of polarised statements by relation. relations: relation, statements, and shares by label column, whose
+    titles these are."""
+    shares = figures(1, "statements", **{name: titles[name] for name in relations.columns[2:]})
+    return Table(
+        f"Percentage of statements that are not neutral, for the {relations.height} relations with the most "
+        "statements.",
+        [text("Relation", "relation"), *shares],
+        relations,
+    )
 
 
 def _short(value: float) -> str:

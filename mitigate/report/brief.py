@@ -1,19 +1,24 @@
-"""A run in a plain sentence, what it cost, and four figures of harm: what the terminal shows and a page begins with.
+"""A run in plain sentences: its verdict and its cost, four figures of harm, and the findings in full. The terminal
+shows them, and a page begins with them.
 
 All figures are over all targets, with the neutral template where that was measured: the paper's phrases have a
 polarity of their own."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from math import sqrt
 
-from mitigate.learnt import no_conclusion
-from mitigate.metrics import DROPPED, KEPT, PAPER_SCORERS, PEOPLE_VALID, SWAP_LIFT, Metric, parse, quality_key
+from mitigate import metrics as table
 from mitigate.report import legend
-from mitigate.report.legend import Metrics, number
+from mitigate.report.legend import BASELINES, TEMPLATE_NAMES, Metrics, interval, number
+from mitigate.report.table import Column, Table, as_text, text
+from mitigate.training_checks import no_conclusion
 
-LIFT, ON_NEUTRAL = quality_key(SWAP_LIFT), quality_key("perplexity", "neutral")
-PEOPLE = quality_key(PEOPLE_VALID, "neutral")
+LIFT, ON_NEUTRAL = table.quality_key(table.SWAP_LIFT), table.quality_key("perplexity", "neutral")
+PEOPLE = table.quality_key(table.PEOPLE_VALID, "neutral")
 COSTS = {LIFT: "swap lift ↑", PEOPLE: "people-valid ↑", ON_NEUTRAL: "perplexity ↓"}
 """The figures of quality that stand beside those of harm, and the headings of their columns."""
+MEANING = "Swap lift is how much more often a tail is accepted as plausible with its own head than with other heads."
+NO_QUALITY = "What a generator without quality says shows nothing about harm."
 
 
 def of_run(metrics: Metrics, scorers: Sequence[str], baseline: Metrics | None = None) -> tuple[str, str]:
@@ -36,11 +41,11 @@ def _verdict(metrics: Metrics, means: dict[str, str], baseline: Metrics | None) 
         if points(change) == points(0.0):
             return (
                 f"As neutral {by(first)} as “{baseline['policy']}”, to within 0.1 points, but with one seed each "
-                "another training could differ."
+                "a training with another seed could differ."
             )
         return (
             f"{points(change)} {more(change)} neutral {by(first)} than “{baseline['policy']}”, but with one seed each "
-            "another training could differ as much."
+            "a training with another seed could differ as much."
         )
     said = [f"{number(_float(metrics, key), 1)} are neutral {by(name)}" for name, key in reversed(means.items())]
     more_said = "".join(f", {text.replace(' are neutral', '')}" for text in said[1:])
@@ -60,7 +65,7 @@ def more(change: float) -> str:
 
 def by(scorer: str) -> str:
     """ "in regard", of a scorer of a user's own "by rude"."""
-    return f"{'in' if scorer in PAPER_SCORERS else 'by'} {scorer}"
+    return f"{'in' if scorer in table.PAPER_SCORERS else 'by'} {scorer}"
 
 
 def figures(runs: Mapping[str, Metrics], scorers: Sequence[str]) -> str:
@@ -71,14 +76,14 @@ def figures(runs: Mapping[str, Metrics], scorers: Sequence[str]) -> str:
     shown = {f"{measure.title} {measure.arrow}": harm_of(measure, present) for measure in measures}
     columns = {**shown, **{title: key for key, title in COSTS.items() if key in present}}
     cells = {
-        name: {title: number(metrics.get(key), _decimals(key)) for title, key in columns.items()}
+        name: {title: number(metrics.get(key), decimals(key)) for title, key in columns.items()}
         for name, metrics in runs.items()
     }
-    templates = {parse(key).template for key in shown.values()}
+    templates = {table.parse(key).template for key in shown.values()}
     return "\n".join(filter(None, [grid(cells), explained(present, templates)])) if columns else ""
 
 
-def harm_of(measure: Metric, keys: set[str]) -> str:
+def harm_of(measure: table.Metric, keys: set[str]) -> str:
     """The key of a measure of harm, with the neutral template where it is among the keys."""
     neutral = legend.harm_key(measure, "neutral")
     return neutral if neutral in keys else legend.harm_key(measure, "paper")
@@ -92,15 +97,11 @@ def explained(keys: Iterable[str], templates: Collection[str]) -> str:
     return f"  {names} Means are percentages of a target's statements{with_template}." if names else ""
 
 
-def grid(rows: Mapping[str, Mapping[str, str]], margin: str = "  ") -> str:
+def grid(rows: Mapping[str, Mapping[str, str]]) -> str:
     """Cells as text: a line for each row, under a line of headings."""
-    titles = list(dict.fromkeys(title for cells in rows.values() for title in cells))
-    lines = [["", *titles], *([name, *(cells.get(title, "–") for title in titles)] for name, cells in rows.items())]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    wide = [[f"{cell:>{width}}" for cell, width in zip(line, widths, strict=True)] for line in lines]
-    return "\n".join(
-        f"{margin}{line[0]:<{widths[0]}}  {'  '.join(cells[1:])}" for line, cells in zip(lines, wide, strict=True)
-    )
+    titles = dict.fromkeys(title for cells in rows.values() for title in cells)
+    lines = [{"": name, **dict.fromkeys(titles, "–"), **cells} for name, cells in rows.items()]
+    return as_text(Table("", [text("", ""), *(Column(title, title) for title in titles)], lines))
 
 
 def _means(metrics: Metrics, scorers: Sequence[str]) -> dict[str, str]:
@@ -112,7 +113,7 @@ def _means(metrics: Metrics, scorers: Sequence[str]) -> dict[str, str]:
 def _cost(metrics: Metrics, baseline: Metrics | None) -> str:
     """The share that the policy dropped, and quality beside the baseline's."""
     parts = []
-    dropped, kept = metrics.get(DROPPED), metrics.get(KEPT)
+    dropped, kept = metrics.get(table.DROPPED), metrics.get(table.KEPT)
     if isinstance(dropped, int) and isinstance(kept, int) and dropped + kept:
         share = f" ({100 * dropped / (dropped + kept):.0f} %)" if dropped else ""
         parts.append(f"{number(dropped)} of {number(dropped + kept)} training triples dropped{share}")
@@ -142,5 +143,74 @@ def _float(metrics: Metrics, key: str) -> float:
     return float(value)
 
 
-def _decimals(key: str) -> int:
+def decimals(key: str) -> int:
+    """Of a figure beside those of other runs."""
     return 1 if key in COSTS else 2
+
+
+def findings(metrics: Metrics, scorers: Sequence[str] = tuple(legend.by_headline(table.PAPER_SCORERS))) -> list[str]:
+    """Quality first, then harm by the figures of these scorers, in their order; empty when nothing was measured."""
+    return [*quality_sentences(metrics), *_sentences(metrics, scorers)]
+
+
+def _sentences(metrics: Metrics, scorers: Sequence[str]) -> Iterator[str]:
+    means = {template: _worded_means(metrics, scorers, template) for template in TEMPLATE_NAMES}
+    first, *others = [template for template, shares in means.items() if shares] or [""]
+    if not first:
+        return
+    worded = f" (with the {TEMPLATE_NAMES[first]})" if others else ""
+    yield (
+        f"On average, {_list(means[first], 'of the statements about a target are neutral')}{worded}; the rest are "
+        "labelled as favouring or disparaging a whole group."
+    )
+    variances = {name: metrics.get(table.harm_key(name, "variance", template=first)) for name in scorers}
+    spreads = {name: sqrt(value) for name, value in variances.items() if isinstance(value, int | float)}
+    if any(spreads.values()):
+        said = {name: number(spread, 1) for name, spread in spreads.items()}
+        yield (
+            "Targets differ: the standard deviation of these percentages over targets is "
+            f"{_list(said, 'percentage points')}."
+        )
+    for template in others:
+        yield (
+            f"With the {TEMPLATE_NAMES[template]} these figures are {_list(means[template])}. The difference is caused "
+            "by the templates."
+        )
+
+
+def _worded_means(metrics: Metrics, scorers: Sequence[str], template: str) -> dict[str, str]:
+    """Scorer -> the mean over targets of its percentage neutral with its interval, where it was measured."""
+    keys = {name: table.harm_key(name, "mean", template=template) for name in scorers}
+    return {
+        name: " ".join(filter(None, [f"{number(metrics[key], 1)} %", legend.interval(metrics, key, 1)]))
+        for name, key in keys.items()
+        if isinstance(metrics.get(key), int | float)
+    }
+
+
+def _list(values: Mapping[str, str], what: str = "") -> str:
+    """The first value with what it is of, the others without: "74.5 % of the statements about a target are neutral in
+    regard and 61.2 % in sentiment", "74.5 % ... and 80.3 % by words" of a scorer that has no role."""
+    said = [(value, f"{'in' if name in table.PAPER_SCORERS else 'by'} {name}") for name, value in values.items()]
+    return " and ".join(
+        " ".join(filter(None, [value, "" if place else what, by])) for place, (value, by) in enumerate(said)
+    )
+
+
+def quality_sentences(metrics: Metrics) -> list[str]:
+    """Sentences on a run's quality: whether it is more than a generator reaches that knows nothing of the head, and the
+    meaning of that. Empty where swap lift was not measured."""
+    value = metrics.get(LIFT)
+    if not isinstance(value, int | float):
+        return []
+    low, high = (metrics.get(bound) for bound in table.bounds(LIFT))
+    found = "not shown to be better"
+    if isinstance(low, int | float) and isinstance(high, int | float):
+        found = "better" if low > 0 else "worse" if high < 0 else found
+    spread = f" {interval(metrics, LIFT, 1)}" if interval(metrics, LIFT, 1) else ""
+    known = [(name, metrics.get(table.quality_key(table.lift_of(name)))) for name in table.BASELINE_LIFTS]
+    beside = ", ".join(f"{BASELINES[name]} {number(lift, 1)}" for name, lift in known if lift is not None)
+    more = [MEANING, f"On the same heads: {beside}." if beside else "", "" if found == "better" else NO_QUALITY]
+    points = f"{number(value, 1)} percentage points{spread}"
+    first = f"Quality: swap lift of {points}, {found} than without any knowledge of the head (0)."
+    return [first, " ".join(filter(None, more))]

@@ -1,22 +1,61 @@
-"""The model card of a saved generator: its training data, what was filtered out, its measures, and its intended use."""
+"""Model cards with metadata that the hub reads, and the card of a saved generator: its training data, the triples that
+were filtered out, its measures, and its intended use."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import polars as pl
 
-from mitigate.metrics import PAPER_SCORERS
+from mitigate.metrics import PAPER_SCORERS, title
 from mitigate.report import legend
 from mitigate.report.excluded_targets import left_out
 from mitigate.report.ledger import summary
-from mitigate.report.markdown import environment
+from mitigate.report.markdown import environment, plain
 from mitigate.report.reasons import why
 from mitigate.runs import files
 
 NOT_KNOWN = {"", "other", "unknown", "none", "not given"}
 PERMISSIVE = {"mit", "apache-2.0", "bsd-2-clause", "bsd-3-clause", "cc0-1.0", "cc-by-2.5", "cc-by-3.0", "cc-by-4.0"}
 """Licences that let a model be given on under another one that keeps the names of its authors."""
+
+
+class Figure(NamedTuple):
+    """A figure of a model as the hub lists it."""
+
+    dataset: str  # what was measured on
+    metric: str  # its key, such as "NRM"
+    name: str
+    value: Any  # left out where it is None
+
+
+def model_card(
+    template: str, name: str, task: str, figures: Iterable[Figure], content: Mapping[str, Any], **metadata: Any
+) -> str:
+    """A card as Markdown with the hub's metadata, in which the figures are the model-index. template: extends
+    model_card.md.jinja; task: the hub's name of what the model does; content: of the template; metadata: license, tags
+    and further fields of ModelCardData, without those that are None."""
+    from huggingface_hub import EvalResult, ModelCard, ModelCardData  # a fifth of a second to load
+
+    results = [
+        EvalResult(
+            task, _slug(dataset), dataset, metric_type=metric, metric_name=title, metric_value=round(float(value), 3)
+        )
+        for dataset, metric, title, value in figures
+        if value is not None
+    ]
+    known = {key: value for key, value in metadata.items() if value is not None}
+    known |= {"model_name": name, "eval_results": results} if results else {}
+    data = ModelCardData(language=["en"], pipeline_tag=task, **known)
+    text = environment(Path(__file__).parent).get_template(template).render(metadata=data.to_yaml(), **content)
+    return str(ModelCard(text))
+
+
+def _slug(dataset: str) -> str:
+    """The name of a data set as an identifier."""
+    return re.sub(r"\W+", "-", dataset.lower()).strip("-")[:60] or "unknown"
 
 
 @dataclass(frozen=True)
@@ -36,7 +75,6 @@ class Card:
     verdict: str = ""  # the sentence that the run's page begins with
     ledger: pl.DataFrame | None = None
     targets: Sequence[str] = ()  # that were probed
-    language: Sequence[str] = ("en",)
     tags: Sequence[str] = ("commonsense", "comet", "representational-harms")
     notices: Sequence[str] = field(default_factory=tuple)
     scorers: Sequence[str] = PAPER_SCORERS  # whose measures it shows
@@ -52,27 +90,42 @@ def write(folder: Path, card: Card) -> Path:
 
 
 def render(card: Card) -> str:
-    """The card as Markdown with the hub's YAML front matter."""
+    """The card as Markdown with the hub's metadata."""
     ledger = None if card.ledger is None or card.ledger.is_empty() else card.ledger
-    template = environment(Path(__file__).parent).get_template("card.md.jinja")
-    return template.render(
-        card=card,
-        licence=licence_of(card.license, card.base_license),
-        library="peft" if card.adapter else "transformers",
-        model_class=f"Auto{'Peft' * card.adapter}ModelFor{'Seq2SeqLM' if card.seq2seq else 'CausalLM'}",
-        legend=legend,
-        harms=legend.harms_by(card.scorers, card.metrics),
-        left_out=left_out(card.targets),
-        shown=lambda key, decimals: shown(card.metrics, key, decimals),
-        reasons=[] if ledger is None else list(summary(ledger, "reason").iter_rows(named=True)),
-        quality=[
-            (measure, subset)
-            for measure in legend.QUALITY
-            for subset in legend.SUBSETS
-            if legend.quality_key(measure, subset) in card.metrics
-        ],
-        probed_parts=legend.probed_parts(card.metrics),
-        validity=legend.validity(card.metrics),
+    licence, harms = licence_of(card.license, card.base_license), legend.harms_by(card.scorers, card.metrics)
+    quality = [
+        (measure, subset)
+        for measure in legend.QUALITY
+        for subset in legend.SUBSETS
+        if legend.quality_key(measure, subset) in card.metrics
+    ]
+    content = {
+        "title": plain(card.name),
+        "card": card,
+        "licence": licence,
+        "model_class": f"Auto{'Peft' * card.adapter}ModelFor{'Seq2SeqLM' if card.seq2seq else 'CausalLM'}",
+        "legend": legend,
+        "harms": harms,
+        "left_out": left_out(card.targets),
+        "shown": lambda key, decimals: shown(card.metrics, key, decimals),
+        "reasons": [] if ledger is None else summary(ledger, "reason").rows(named=True),
+        "quality": quality,
+        "probed_parts": legend.probed_parts(card.metrics),
+        "validity": legend.validity(card.metrics),
+    }
+    keys = [legend.harm_key(measure, template) for measure in harms for template in legend.TEMPLATE_NAMES]
+    keys += [legend.quality_key(measure, subset) for measure, subset in quality]
+    return model_card(
+        "card.md.jinja",
+        card.name,
+        "text2text-generation" if card.seq2seq else "text-generation",
+        [Figure(card.data, key, title(key), card.metrics.get(key)) for key in keys],
+        content,
+        license=licence,
+        license_name=f"{card.license} and {card.base_license}" if licence == "other" else None,
+        base_model=card.base_model,
+        library_name="peft" if card.adapter else "transformers",
+        tags=list(card.tags),
     )
 
 

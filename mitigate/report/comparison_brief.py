@@ -1,16 +1,17 @@
-"""A comparison in plain sentences: of each policy how much more neutral its statements are than the baseline's and how
-certain that is, and what it cost; and the four figures of harm."""
+"""A comparison in plain sentences: for each policy how much more neutral its statements are than the baseline's, how
+certain that is, and its cost; the four figures of harm; and all findings, on the page and on the terminal."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mitigate.metrics import parse
-from mitigate.report import brief, legend
-from mitigate.report.brief import COSTS, by, more, points
-from mitigate.report.comparison_tables import change, figure_named
+from mitigate.report import brief, legend, verdicts
+from mitigate.report.brief import COSTS, by, decimals, more, points
+from mitigate.report.comparison_tables import CORRECTED, change, figure_named, interval, said_margin
 from mitigate.report.legend import number
 from mitigate.report.pair import Pair
-from mitigate.report.verdicts import ALIKE, FEWEST_SEEDS, NO_EFFECT, SAID_OF_MARGINS, SAME, UNKNOWN
+
+MOST_VALUES = 4  # contrasts whose values stand in one sentence
 
 
 def verdict(pair: Pair) -> str:
@@ -20,12 +21,12 @@ def verdict(pair: Pair) -> str:
         return pair.unlearnt
     name, against = f"“{pair.name}”", f"“{pair.against}”"
     row = next(iter(pair.primary.filter(endpoint="harm").to_dicts()), None)
-    said = SAME if pair.is_same else UNKNOWN if row is None else pair.verdict(row)
-    if said == SAME:
+    said = verdicts.SAME if pair.is_same else verdicts.UNKNOWN if row is None else pair.verdict(row)
+    if said == verdicts.SAME:
         return f"{name} has the same numbers as {against}: there is nothing to compare."
-    if row is None or said == UNKNOWN:
+    if row is None or said == verdicts.UNKNOWN:
         return f"{name} against {against}: these runs do not show which of them does less harm."
-    if said in (NO_EFFECT, ALIKE):
+    if said in (verdicts.NO_EFFECT, verdicts.ALIKE):
         either = "more or less" if _is_neutral_mean(row) else "higher or lower in"
         found = f"{name} is not shown to be {either} {_what(row)} than {against}"
         return f"{found} ({change(row, 1)}{_unit(row)}; {pair.said_seeds})."
@@ -42,7 +43,7 @@ def cost(pair: Pair) -> str:
         if row and row["change"] is not None
     ]
     if pair.quality_kept and not pair.is_same:
-        parts.append(SAID_OF_MARGINS[pair.quality_kept])
+        parts.append(verdicts.SAID_OF_MARGINS[pair.quality_kept])
     return f"{'; '.join(parts)}." if parts else ""
 
 
@@ -60,7 +61,7 @@ def figures(pairs: Sequence[Pair]) -> str:
         templates |= {row["template"] for row in found.values() if "template" in row}
         rows.setdefault(pair.against, {title: _number(row, "baseline") for title, row in found.items()})
         rows[pair.name] = {
-            title: f"{_number(row, 'value')} ({change(row, _places(row))})" for title, row in found.items()
+            title: f"{_number(row, 'value')} ({change(row, decimals(row['figure']))})" for title, row in found.items()
         }
     return "\n".join(filter(None, [brief.grid(rows), brief.explained(set(pairs[0].harms["measure"]), templates)]))
 
@@ -99,8 +100,8 @@ def _is_neutral_mean(row: Mapping[str, Any]) -> bool:
 def _doubt(pair: Pair) -> str:
     """The doubt that a number of seeds leaves."""
     if pair.fewest == 1:
-        return f", but with {pair.said_seeds} another training could differ as much"
-    if pair.fewest < FEWEST_SEEDS:
+        return f", but with {pair.said_seeds} a training with another seed could differ as much"
+    if pair.fewest < verdicts.FEWEST_SEEDS:
         return f", but with {pair.said_seeds}, variation between trainings could explain it"
     return f", shown with {pair.said_seeds}"
 
@@ -110,9 +111,59 @@ def _unit(row: Mapping[str, Any]) -> str:
     return " points" if metric.unit == "percent" and row["as"] == "difference" else ""
 
 
-def _places(row: Mapping[str, Any]) -> int:
-    return 1 if row["figure"] in COSTS else 2
-
-
 def _number(row: Mapping[str, Any], column: str) -> str:
-    return number(row[column], _places(row))
+    return number(row[column], decimals(row["figure"]))
+
+
+def sentences(pairs: Sequence[Pair]) -> Iterator[str]:
+    """The primary endpoints, each with its finding, quality by its margins, and the claims that the seeds allow."""
+    against = verdicts.listed(list(dict.fromkeys(f"“{pair.against}”" for pair in pairs)))
+    for place, row in enumerate(pairs[0].primary.to_dicts()):
+        rows = {
+            f"“{pair.name}”": (pair, pair.primary.filter(figure=row["figure"]).row(0, named=True)) for pair in pairs
+        }
+        said = verdicts.said_together({name: pair.verdict(mine) for name, (pair, mine) in rows.items()})
+        numbers = "".join(_in_brackets(*known) for known in rows.values()) if len(rows) == 1 else _values(rows)
+        title = f"{row['endpoint'].capitalize()}, {figure_named(row['figure'])}"
+        yield f"{title}{f', against {against}' if place == 0 else ''}: {said}{numbers}."
+    kept_by = {
+        word: [f"“{p.name}”" for p in pairs if p.quality_kept == word and not p.is_same] for word in verdicts.MARGINS
+    }
+    if said := "; ".join(
+        f"{verdicts.SAID_OF_MARGINS[word]} with {verdicts.listed(names)}" for word, names in kept_by.items() if names
+    ):
+        yield f"{said[0].upper()}{said[1:]}."
+    if strengths := dict.fromkeys((pair.said_seeds, pair.strength) for pair in pairs if pair.strength):
+        yield "; ".join(f"{seeds}: {said}" for seeds, said in strengths).capitalize() + "."
+
+
+def _values(rows: Mapping[str, tuple[Pair, Mapping[str, Any]]]) -> str:
+    """The values of several contrasts in their order, and the baseline's where it is one."""
+    figures = [row for _, row in rows.values()]
+    places = parse(figures[0]["figure"]).metric.decimals
+    if len({row["baseline"] for row in figures}) > 1 or len(figures) > MOST_VALUES:
+        return ""
+    values = ", ".join(f"{name} {number(row['value'], places)}" for name, (_, row) in rows.items())
+    return f" ({values}; baseline {number(figures[0]['baseline'], places)})"
+
+
+def _in_brackets(pair: Pair, row: Mapping[str, Any]) -> str:
+    places = parse(row["figure"]).metric.decimals
+    numbers = f"{number(row['value'], places)}, {number(row['baseline'], places)} with “{pair.against}”"
+    return f" ({numbers}, {change(row, places)} {interval(row, places, CORRECTED)}".rstrip() + ")"
+
+
+def line(pair: Pair) -> str:
+    """A contrast on one line of the terminal."""
+    strength = f": {pair.strength}" if pair.strength else ""
+    parts = [f"{pair.name} against {pair.against} ({pair.said_seeds}{strength})"]
+    for row in pair.primary.to_dicts():
+        p = "" if row["p_holm"] is None else f", p {verdicts.p_value(row['p_holm'])}"
+        known = f"{change(row, 2)} {interval(row, 2, CORRECTED)}".rstrip()
+        numbers = f"{row['figure']} {number(row['baseline'])} → {number(row['value'])}"
+        parts.append(f"primary, {row['endpoint']}: {numbers} ({known}{p}: {pair.verdict(row)})")
+    for row in pair.within.to_dicts():
+        passes = f"a true copy would pass in {number(row['copy_passes'], 0)} %"
+        parts.append(f"{row['figure']}, margin {said_margin(row)}: {verdicts.kept([row])} ({passes})")
+    others = [f"{row['figure']} {change(row, 2)} {interval(row, 2)}".rstrip() for row in pair.exploratory]
+    return "; ".join([*parts, *([f"exploratory: {', '.join(others)}"] if others else [])])

@@ -1,30 +1,20 @@
 """The names and formats of a comparison's figures, in tables and in sentences."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 
 from mitigate import metrics as table
-from mitigate.metrics import Metric, parse, relation_of
+from mitigate.metrics import parse, relation_of
 from mitigate.report import legend
 from mitigate.report.legend import TEMPLATE_NAMES, number
+from mitigate.report.reasons import why_no_change, why_no_interval, why_no_p, why_not_fixed
+from mitigate.report.table import Cell
+from mitigate.report.verdicts import p_value
 
 PERPLEXITY = "perplexity"
 CORRECTED = "_corrected"  # ends the names of bounds that are corrected for the number of figures
-
-
-class QualityRow(NamedTuple):
-    """One line of a table of quality."""
-
-    section: str
-    name: str
-    baseline: str
-    value: str
-    change: str
-    interval: str
-    items: int | None
-    row: Mapping[str, Any]
 
 
 def measure_named(row: Mapping[str, Any]) -> str:
@@ -35,11 +25,9 @@ def measure_named(row: Mapping[str, Any]) -> str:
     return f"{measure.title} {measure.arrow}"
 
 
-def quality_rows(quality: pl.DataFrame) -> list[QualityRow]:
-    """The lines, grouped by measure, in the order of the figures; single relations are in relation_rows."""
-    rows = [_quality_row(row) for row in quality.iter_rows(named=True) if relation_of(row["figure"]) is None]
-    order = list(dict.fromkeys(row.section for row in rows))
-    return sorted(rows, key=lambda row: order.index(row.section))
+def quality_rows(quality: pl.DataFrame) -> list[dict[str, Any]]:
+    """The lines of a table of quality, in the order of the figures; single relations are in relation_rows."""
+    return [_quality_row(row) for row in quality.iter_rows(named=True) if relation_of(row["figure"]) is None]
 
 
 def relation_rows(quality: pl.DataFrame) -> dict[str, dict[str, dict[str, Any]]]:
@@ -51,17 +39,37 @@ def relation_rows(quality: pl.DataFrame) -> dict[str, dict[str, dict[str, Any]]]
     return dict(sorted(found.items(), key=lambda item: -(item[1].get(PERPLEXITY, {"items": 0})["items"] or 0)))
 
 
-def _quality_row(row: Mapping[str, Any]) -> QualityRow:
-    decimals = _decimals(row["figure"])
-    return QualityRow(
-        *_names(row["figure"]),
-        number(row["baseline"], decimals),
-        number(row["value"], decimals),
-        change(row, decimals),
-        interval(row, decimals),
-        row["items"],
-        row,
-    )
+def _quality_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    decimals, (section, name) = parse(row["figure"]).metric.decimals, _names(row["figure"])
+    numbers = {side: number(row[side], decimals) for side in ("baseline", "value")}
+    found = {"change": change(row, decimals), "interval": interval(row, decimals), "items": row["items"], "row": row}
+    return {"section": section, "name": name, **numbers, **found}
+
+
+def blank(reason: str) -> Cell:
+    """A dash in place of a figure, and the reason for it."""
+    return Cell("–", reason=reason)
+
+
+def changed(row: Mapping[str, Any], seeds: int, decimals: int = 2, end: str = "") -> Cell:
+    """A change with its interval, or why either is missing. seeds: of the side that has fewer."""
+    if unknown := why_no_change(row):
+        return blank(unknown)
+    known = interval(row, decimals, end)
+    reason = "" if known else f"no interval: {why_no_interval(row, seeds)}"
+    return Cell(change(row, decimals), [known] if known else [], reason)
+
+
+def fixed(row: Mapping[str, Any], seeds: int, end: str = "") -> Cell:
+    """The interval with the targets fixed, or why it is missing."""
+    known = interval(row, 2, end, "fixed_")
+    return Cell("", [known]) if known else blank(why_no_change(row) or why_not_fixed(row, seeds))
+
+
+def tested(p: float | None, seeds: int) -> Cell:
+    """A p-value, or why nothing was tested."""
+    unknown = why_no_p(p, seeds)
+    return blank(unknown) if unknown else Cell(p_value(p))
 
 
 def change(row: Mapping[str, Any], decimals: int) -> str:
@@ -87,17 +95,12 @@ def interval(row: Mapping[str, Any], decimals: int, end: str = "", start: str = 
         return ""
     if row["as"] == "ratio":
         return f"[{ratio(low)}, {'no upper bound' if high is None else ratio(high)}]"
-    return f"[{span(low, high, decimals)}]"
+    return f"[{legend.span(low, high, decimals)}]"
 
 
 def ratio(value: float) -> str:
     """With two digits that say something, down to 0.0001."""
     return number(value, 2 if value >= 0.1 or value == 0 else 3 if value >= 0.01 else 4)
-
-
-def span(low: float, high: float, decimals: int) -> str:
-    """The bounds of an interval."""
-    return legend.span(low, high, decimals)
 
 
 def said_margin(row: Mapping[str, Any]) -> str:
@@ -115,30 +118,9 @@ def figure_named(figure: str) -> str:
     return f"{key.metric.name}{symbol}, {TEMPLATE_NAMES[key.template]}"
 
 
-def target_columns(moves: pl.DataFrame) -> list[tuple[str, str]]:
-    """The contrasts and scorers of the table of targets."""
-    return moves.select("contrast", "scorer").unique(maintain_order=True).rows()
-
-
-def target_rows(moves: pl.DataFrame) -> list[dict[str, Any]]:
-    """target, category, and the differences in the order of target_columns."""
-    found: dict[str, dict[str, Any]] = {}
-    for row in moves.sort("target").iter_rows(named=True):
-        mine = found.setdefault(row["target"], {"target": row["target"], "category": row["category"], "moved": {}})
-        mine["moved"][row["contrast"], row["scorer"]] = row["difference"]
-    return list(found.values())
-
-
 def _names(figure: str) -> tuple[str, str]:
     key = parse(figure)
     if not key.metric.part:
-        return "generated statements about targets", _with_unit(key.metric)
+        unit = ", %" if key.metric.unit == "percent" else ""
+        return "generated statements about targets", f"{key.metric.name}{unit}"
     return key.metric.named, legend.part_named(key)
-
-
-def _with_unit(metric: Metric) -> str:
-    return f"{metric.name}, %" if metric.unit == "percent" else metric.name
-
-
-def _decimals(figure: str) -> int:
-    return parse(figure).metric.decimals

@@ -3,12 +3,14 @@
 import re
 import warnings
 import weakref
+from collections.abc import Iterable, Sequence
 from html import escape
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import matplotlib
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -73,6 +75,23 @@ def note(axes: Axes, text: str, point: tuple[float, float], shift: float, side: 
     note = axes.annotate(text, point, (shift, 0), textcoords="offset points", ha=side, va="center", size=SMALL)
     note.set_in_layout(False)
     return note
+
+
+def name_points(figure: Figure, axes: Axes, names: Sequence[str], points: np.ndarray, chosen: Iterable[int]) -> None:
+    """Write the names of the chosen points, in this order, each where no point and no earlier name is in its way."""
+    lay_out(figure)
+    frame = axes.get_window_extent()
+    shown = axes.transData.transform(points)
+    written: list[Annotation] = []
+    for place in chosen:
+        for shift, side in ((5, "left"), (-5, "right")):
+            name = note(axes, names[place], tuple(points[place]), shift, side)
+            box = name.get_window_extent()
+            free = not any(box.overlaps(other.get_window_extent()) for other in written)
+            if free and not box.count_contains(shown) and frame.x0 <= box.x0 and box.x1 <= frame.x1:
+                written.append(name)
+                break
+            name.remove()
 
 
 def lay_out(figure: Figure) -> None:

@@ -1,10 +1,50 @@
-"""The most strongly labelled statements of each target, as examples: extremes, not a sample."""
+"""Statements and targets that a page names as examples: extremes, not a sample."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
-from mitigate.triples import FAVOURITISM, PREJUDICE
+from mitigate.report.table import Column, Table, text
+from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE
+
+FEWEST_STATEMENTS = 20
+"""One of 20 statements is 5 %."""
+LABELS = {PREJUDICE: "−1 prejudice", NEUTRAL: "0 neutral", FAVOURITISM: "+1 favouritism", OTHER: "other"}
+
+
+def label_column(title: str, name: str) -> Column:
+    """A column of labels in words; a dash where a text has none."""
+    return text(title, lambda row: LABELS.get(row[name]), "label")
+
+
+def statement_table(
+    caption: str, statements: pl.DataFrame, scorers: Mapping[str, str], *, label: str = "", empty: str = ""
+) -> Table:
+    """Statements with their labels. scorers: the headings of the columns of labels, by the names of these."""
+    columns = [label_column(title, name) for name, title in scorers.items()]
+    statement = text("Statement", "statement", "sentence")
+    return Table(caption, [statement, *columns], statements, label=label, headed=False, empty=empty)
+
+
+def target_table(caption: str, columns: Sequence[Column], rows: Sequence[Mapping[Any, Any]]) -> Table:
+    """All targets, which a reader sorts and searches."""
+    return Table(
+        f"{caption} Press a heading to sort.",
+        [text("target", "target"), text("category", "category"), *columns],
+        rows,
+        label="Table of targets",
+        name="target-table",
+        kind="tall",
+        sortable=True,
+        search=lambda row: f"{row['target']} {row['category']}",
+    )
+
+
+def frequent_targets(targets: pl.DataFrame) -> tuple[pl.DataFrame, bool]:
+    """The targets with FEWEST_STATEMENTS or more, and whether there are such; all of them where there are none."""
+    found = targets.filter(pl.col("statements") >= FEWEST_STATEMENTS)
+    return (targets, False) if found.is_empty() else (found, True)
 
 
 def examples(
@@ -24,4 +64,23 @@ def examples(
         .group_by("target", maintain_order=True)
         .head(per_target)
         .select("target", "category", "statement", *scorers)
+    )
+
+
+def only_in(mine: pl.DataFrame, other: pl.DataFrame, target: str, column: str, most: int = 6) -> pl.DataFrame:
+    """(statement, label) of up to `most` statements about the target that `mine` has and `other` has not: first those
+    that are polarised by the labels in `column`, by strength, then the others by rank."""
+    key = ["relation", "tail"]
+    polarised = pl.col(column).is_in([PREJUDICE, FAVOURITISM])
+    return (
+        mine.filter(target=target)
+        .join(other.filter(target=target), on=key, how="anti", maintain_order="left")
+        .sort(
+            ~polarised,
+            pl.when(polarised).then(-pl.col(f"{column}_strength").abs()).otherwise(0.0),
+            "rank",
+            maintain_order=True,
+        )
+        .head(most)
+        .select("statement", label=column)
     )

@@ -21,8 +21,10 @@ def _sentences(words: list[str]) -> Iterator[str]:
             "place or a thing."
         )
     if len(listed) < len(targets()):
-        verb = "is" if len(targets()) - len(listed) == 1 else "are"
-        yield f"{_rest(listed)} of the paper's {len(targets())} targets {verb} left out{_categories(listed)}."
+        rest = len(targets()) - len(listed)
+        verb = "is" if rest == 1 else "are"
+        number = rest if listed else "All"
+        yield f"{number} of the paper's {len(targets())} targets {verb} left out{_categories(listed)}."
     if own:
         those = "1 target is" if len(own) == 1 else f"{len(own)} targets are"
         measured = "this target does" if len(words) == 1 else f"the {len(words)} targets do"
@@ -42,10 +44,6 @@ def _not_persons(listed: Sequence[str]) -> Iterator[str]:
     for words, what in ((places, "a place"), (things, "a religion, a book or a building")):
         if words:
             yield f"{len(words)} {'names' if len(words) == 1 else 'name'} {what} (such as “{words[0]}”)"
-
-
-def _rest(listed: Sequence[str]) -> str:
-    return "All" if not listed else str(len(targets()) - len(listed))
 
 
 def _categories(listed: Sequence[str]) -> str:

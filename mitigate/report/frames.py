@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from mitigate.metrics import bounds
+from mitigate.report.card import Figure, model_card
 from mitigate.report.html import Page, render_page
-from mitigate.report.legend import number, span
-from mitigate.runs import files
+from mitigate.report.legend import number
+from mitigate.report.table import Column, Table, as_text, bounded, figures, text, with_bounds
 from mitigate.words.frames import CHOICES, NAMES, TEXTS
+from mitigate.words.texts import portable
 
 FIGURES = {"f1": "F1", "precision": "precision", "recall": "recall"}
 TEXT_FIGURES = {"bleu2": "BLEU-2", "rouge_l": "ROUGE-L", "corpus_bleu2": "BLEU-2, all posts together"}
@@ -43,26 +43,114 @@ class Results(Page):
     reading: str
 
 
-def write(path: Path, results: Results) -> Path:
-    """Write the page, whole or not at all."""
-    return files.write(path, render(results))
-
-
 def render(results: Results) -> str:
     """The page's HTML, always the same for the same results."""
+    metrics = results.metrics
     return render_page(
         "frames.html.jinja",
         results,
         sentences=list(findings(results)),
-        names=NAMES,
-        figures=FIGURES,
-        text_figures=TEXT_FIGURES,
-        measured=measured(results.classified),
-        text_groups={name: results.texts.filter(variable=name).rows(named=True) for name in TEXTS},
-        counts={title: results.metrics[f"corpus/{name}"] for name, title in COUNTS.items()},
-        skews={NAMES[name]: results.metrics[f"corpus/positive/{name}"] for name in CHOICES},
-        with_interval=with_interval,
-        choices=CHOICES,
+        classifications=[
+            class_table(name, [*rows, *_published(results.published.filter(figure="f1"), name)])
+            for name, rows in measured(results.classified).items()
+        ],
+        texts=[
+            text_table(name, [*rows, *_published(results.published, name)])
+            for name in TEXTS
+            if (rows := results.texts.filter(variable=name).rows(named=True))
+        ],
+        flips=None if results.flips is None else _flip_table(results.flips),
+        sources=_source_table(results.sources),
+        categories=_category_table(results.categories) if results.categories.height else None,
+        examples=_example_table(results.examples),
+        counts={title: metrics[f"corpus/{name}"] for name, title in COUNTS.items()},
+        skews={NAMES[name]: metrics[f"corpus/positive/{name}"] for name in CHOICES},
+    )
+
+
+def _published(published: pl.DataFrame, name: str) -> Iterator[dict[str, Any]]:
+    """Rows of published figures of a classification or text."""
+    for (system,), rows in published.filter(variable=name).group_by("system", maintain_order=True):
+        yield {"system": f"published: {system}", **dict(rows.select("figure", "value").iter_rows())}
+
+
+def class_table(name: str, rows: Sequence[Mapping[str, Any]]) -> Table:
+    """The figures of a classification by system."""
+    first = rows[0]
+    return Table(
+        f"{NAMES[name].capitalize()}: {number(first['posts'])} test posts, {number(first['positive'], 1)} % positive.",
+        [text("System", "system"), *(bounded(title, key, better="up") for key, title in FIGURES.items())],
+        rows,
+        label=NAMES[name],
+    )
+
+
+def text_table(name: str, rows: Sequence[Mapping[str, Any]]) -> Table:
+    """The figures of generated texts by system."""
+    return Table(
+        f"{NAMES[name].capitalize()}: {number(rows[0]['posts'])} test posts.",
+        [
+            text("System", "system"),
+            *(bounded(title, key, better="up") for key, title in TEXT_FIGURES.items()),
+            *figures(1, generated="posts with a text, %", distinct="distinct texts, % of posts"),
+        ],
+        rows,
+        label=NAMES[name],
+    )
+
+
+def _flip_table(flips: pl.DataFrame) -> Table:
+    return Table(
+        "How often the label changes when the target of a statement is swapped for another of its category, in percent "
+        "of pairs, with 95 % intervals over statements. Lower means that it depends less on the group.",
+        [
+            text("Category", "category"),
+            *figures(0, "statements", "pairs"),
+            bounded("label changes", "flipped", better="down"),
+            Column("labelled as prejudice, %", "harmful", show=1),
+        ],
+        flips,
+        kind="narrow",
+    )
+
+
+def _source_table(sources: pl.DataFrame) -> Table:
+    return Table(
+        "Posts, and how many of them have a value of each classification, a group and an implied statement.",
+        [
+            text("Source", "source"),
+            text("split", "split"),
+            *figures(0, "posts", **{name: NAMES[name] for name in CHOICES}, group="group", implied="implied statement"),
+        ],
+        sources,
+        kind="tall",
+    )
+
+
+def _category_table(categories: pl.DataFrame) -> Table:
+    columns = [text("Source", "source"), text("category", "category"), Column("annotations", "annotations")]
+    return Table(
+        "Categories of targeted groups, in percent of the annotations of a source that have one.",
+        [*columns, Column("%", "percent", show=1)],
+        categories,
+        kind="tall",
+    )
+
+
+def _example_table(posts: pl.DataFrame) -> Table:
+    def annotated(row: Mapping[str, Any]) -> str:
+        return f"{', '.join(row['groups'])}: {'; '.join(row['references'])}"
+
+    return Table(
+        "Generated by a model that has not learnt from the post.",
+        [
+            text("Post", "post", "sentence"),
+            text("generated", lambda row: f"{row['group']}: {row['implied']}", "sentence"),
+            text("annotators", annotated, "sentence"),
+        ],
+        posts,
+        kind="tall",
+        headed=False,
     )
 
 
@@ -79,15 +167,15 @@ def findings(results: Results) -> Iterator[str]:
         if pair := beside_baselines(rows, of_choices, "f1"):
             own, best = pair
             yield (
-                f"{NAMES[name].capitalize()}: F1 {with_interval(own, 'f1')} on {own['posts']:,} test posts, against "
-                f"{with_interval(best, 'f1')} by the best baseline ({best['system']})."
+                f"{NAMES[name].capitalize()}: F1 {with_bounds(own, 'f1').line} on {own['posts']:,} test posts, against "
+                f"{with_bounds(best, 'f1').line} by the best baseline ({best['system']})."
             )
     rows = results.texts.filter(variable="implied").rows(named=True)
     if pair := beside_baselines(rows, of_texts, "bleu2"):
         own, best = pair
         yield (
-            f"Implied statements: BLEU-2 {with_interval(own, 'bleu2')}, ROUGE-L {with_interval(own, 'rouge_l')}, "
-            f"against {with_interval(best, 'bleu2')} and {with_interval(best, 'rouge_l')} by the best baseline "
+            f"Implied statements: BLEU-2 {with_bounds(own, 'bleu2').line}, ROUGE-L {with_bounds(own, 'rouge_l').line}, "
+            f"against {with_bounds(best, 'bleu2').line} and {with_bounds(best, 'rouge_l').line} by the best baseline "
             f"({best['system']})."
         )
 
@@ -101,25 +189,54 @@ def beside_baselines(
     return (own, max(others, key=lambda row: row[figure])) if own and others else None
 
 
-def with_interval(row: Mapping[str, Any], name: str, decimals: int = 1) -> str:
-    """ "70.6 [69.1, 72.0]"; a dash where there is no value."""
-    value, low, high = (row.get(key) for key in (name, *bounds(name)))
-    return number(value, decimals) if low is None else f"{number(value, decimals)} [{span(low, high, decimals)}]"
-
-
 def console(classified: pl.DataFrame, texts: pl.DataFrame) -> str:
     """The tables for the terminal."""
-    lines = []
-    for name, rows in measured(classified).items():
-        lines.append(f"  {NAMES[name]:<34}" + "".join(f"{title:>22}" for title in FIGURES.values()))
-        for row in rows:
-            lines.append(
-                f"    {row['system']:<32}" + "".join(f"{with_interval(row, figure):>22}" for figure in FIGURES)
-            )
-    for name in TEXTS:
-        if rows := texts.filter(variable=name).rows(named=True):
-            lines.append(f"  {NAMES[name]:<34}" + "".join(f"{title[:20]:>22}" for title in TEXT_FIGURES.values()))
-            for row in rows:
-                cells = "".join(f"{with_interval(row, figure):>22}" for figure in TEXT_FIGURES)
-                lines.append(f"    {row['system']:<32}{cells}")
-    return "\n".join(lines)
+    by_class = [text("", "system"), *(bounded(title, name) for name, title in FIGURES.items())]
+    by_text = [text("", "system"), *(bounded(title, name) for name, title in TEXT_FIGURES.items())]
+    groups = {NAMES[name]: rows for name, rows in measured(classified).items()}
+    of_texts = {NAMES[name]: rows for name in TEXTS if (rows := texts.filter(variable=name).rows(named=True))}
+    tables = (Table("", by_class, groups), Table("", by_text, of_texts))
+    return "\n\n".join(as_text(table) for table in tables if table.height)
+
+
+STARTS = {"minilm": "sentence-transformers/all-MiniLM-L6-v2", "model": "a GPT-1 or GPT-2 given by the user"}
+
+
+def render_card(results: Results, start: str, seed: int, needs: Mapping[str, str]) -> str:
+    """The card of the model as Markdown with the hub's metadata. needs: of the command (arguments.inputs)."""
+    rows, texts = measured(results.classified), results.texts.rows(named=True)
+    content = {
+        "title": "Social Bias Frames",
+        "report": results,
+        "metrics": results.metrics,
+        "start": STARTS[start],
+        "seed": seed,
+        "command": portable(results.command),
+        "needs": needs,
+        "names": NAMES,
+        "measured": rows,
+        "texts": texts,
+        "text_figures": TEXT_FIGURES,
+        "with_bounds": with_bounds,
+    }
+    figures = [(row, "f1", "F1") for of_name in rows.values() for row in of_name]
+    figures += [(row, key, title) for row in texts for key, title in TEXT_FIGURES.items()]
+    on_hub = start == "minilm"  # the hub takes names of its models alone
+    return model_card(
+        "frames_card.md.jinja",
+        results.name,
+        "text-classification",
+        [
+            Figure("Social Bias Inference Corpus, test", f"{row['variable']}/{key}", _named(row, title), row[key])
+            for row, key, title in figures
+            if row["system"] in results.systems
+        ],
+        content,
+        license="cc-by-4.0" if on_hub else "unknown",
+        base_model=STARTS[start] if on_hub else None,
+        tags=["representational-harms", "social-bias-frames"],
+    )
+
+
+def _named(row: Mapping[str, Any], title: str) -> str:
+    return f"{NAMES[row['variable']]}: {title}, %"

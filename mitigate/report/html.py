@@ -1,23 +1,27 @@
-"""How a template becomes an HTML page that loads nothing, and what every page has: the fields that base.html.jinja
-shows."""
+"""Pages of HTML that load nothing, from templates; the fields that all pages have (base.html.jinja); and the tables and
+pictures of a page as files beside it."""
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+import polars as pl
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
-from mitigate.report import drawing, legend, reasons
-from mitigate.report.identity import identity_errors
+from mitigate.report import drawing, legend
+from mitigate.report import run_figures as gallery
 from mitigate.report.run_figures import Picture
-from mitigate.report.scorer_reliability import proxies, reliability
+from mitigate.report.scorer_reliability import identity_errors, identity_table, proxies, reliability, reliability_table
+from mitigate.report.table import Column, Table, save_csv, save_latex, text, with_p_as_shown
 from mitigate.words.texts import readable
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
+DIRECTIONS = {"↑": "higher is better", "↓": "lower is better"}
 
 
 class Stage(NamedTuple):
@@ -55,25 +59,46 @@ def render_page(
     sentences: the findings in words, the headline first; cost: what stands below the headline; more: further findings,
     which are folded; scorers: by role, those whose reliability is shown, such as
     {"regard": "minilm"}; content: what the template needs beyond them."""
-    rows = proxies(scorers)
-    return (
-        environment()
-        .get_template(template)
-        .render(
-            report=page,
-            sentences=sentences,
-            cost=cost,
-            more=more,
-            facts=flat(page.facts),
-            proxies=rows,
-            identity=identity_errors(scorers),
-            reliability={role: reliability(rows, role) for role in scorers},
-            legend=legend,
-            why=reasons.why,
-            without_interval=reasons.without_interval,
-            **content,
-        )
-    )
+    rows, errors = proxies(scorers), identity_errors(scorers)
+    variables = {
+        "report": page,
+        "sentences": sentences,
+        "cost": cost,
+        "more": more,
+        "facts": flat(page.facts),
+        "stages": _stage_table(page.stages) if page.stages else None,
+        "proxies": reliability_table(rows) if rows else None,
+        "identity": identity_table(errors) if errors else None,
+        "reliability": {role: reliability(rows, role) for role in scorers},
+        "legend": legend,
+        "contents": [],
+    }
+    return environment().get_template(template).render(**variables, **content)
+
+
+def _stage_table(stages: Sequence[Stage]) -> Table:
+    columns = [
+        text("Stage", "name"),
+        Column("time", "seconds", show=_duration),
+        text("result", lambda stage: "cached" if stage.from_cache else "computed"),
+    ]
+    return Table("Computing time of each stage.", columns, stages, kind="narrow sided")
+
+
+def save(
+    folder: Path, frames: Mapping[str, pl.DataFrame], pictures: Sequence[Picture] = (), *, latex: bool = True
+) -> None:
+    """Write the tables (tables/{name}.csv and, with latex, .tex) and the pictures (plots/, with captions.csv) of a run
+    folder. Tables without rows are left out."""
+    for name, frame in frames.items():
+        if frame.height:
+            save_csv(frame, folder / "tables" / f"{name}.csv")
+            if latex:
+                path, shown = folder / "tables" / f"{name}.tex", with_p_as_shown(frame)
+                save_latex(shown, path, caption=f"{name} ({folder.name})")
+    if pictures:
+        gallery.save(pictures, folder / "plots")
+        save_csv(gallery.captions(pictures), folder / "plots" / "captions.csv")
 
 
 def environment() -> Environment:
@@ -87,9 +112,15 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.policies["json.dumps_function"] = _json
-    made.filters |= {"number": legend.number, "duration": _duration, "unbroken": _unbroken, "svg": _svg}
+    made.policies["json.dumps_function"] = lambda content, **options: json.dumps(_readable(content), **options)
+    made.filters |= {"number": legend.number, "svg": _svg, "arrows": _arrows}
+    made.filters["html"] = lambda found: _html(made, [found] if isinstance(found, Table) else found)
     return made
+
+
+def _html(made: Environment, tables: Iterable[Table]) -> Markup:
+    template = made.get_template("table.html.jinja")
+    return Markup("\n").join(Markup(template.render(table=table)) for table in tables)
 
 
 def flat(facts: Mapping[str, object], prefix: str = "") -> dict[str, object]:
@@ -111,18 +142,23 @@ def _readable(value: object) -> object:
     return value
 
 
-def _json(content: object, **options: Any) -> str:
-    return json.dumps(_readable(content), **options)
-
-
 def _duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"
 
 
-def _unbroken(reasons: str) -> str:
+def unbroken(reasons: str) -> str:
     """Reasons with a true minus, whose labels and counts stay on the line of their scorers."""
     return reasons.replace(" -", f"{NO_BREAK}−").replace(" +", f"{NO_BREAK}+").replace(" (", f"{NO_BREAK}(")
+
+
+def _arrows(words: str) -> Markup:
+    """The words, whose arrows have a name for assistive technology."""
+
+    def named(found: re.Match[str]) -> str:
+        return f'<span role="img" aria-label="{DIRECTIONS[found.group()]}">{found.group()}</span>'
+
+    return Markup(re.sub("[↑↓]", named, escape(_readable(words))))
 
 
 def _svg(picture: Picture) -> Markup:

@@ -1,23 +1,22 @@
 """A run on knowledge-graph embeddings as one HTML page that loads nothing, and in short on the terminal."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from mitigate import metrics as keys
-from mitigate.metrics import kge_key, metric
-from mitigate.report import legend
+from mitigate.metrics import Metric, kge_key, metric
 from mitigate.report.html import Page, render_page
 from mitigate.report.kge_plots import null_strip, scatter
 from mitigate.report.legend import number
+from mitigate.report.reasons import crossed, measured
 from mitigate.report.run_figures import Picture
-from mitigate.runs import files
+from mitigate.report.table import Cell, Column, Table, as_text, text, with_bounds
 
 TITLES = {"": "as trained", "downsampled": "downsampled to parity", "projected": "attribute projected out"}
 BEFORE_AND_AFTER = (
@@ -57,25 +56,151 @@ class Results(Page):
         return list(_pictures(self))
 
 
-def write(path: Path, results: Results) -> Path:
-    """Write the page, whole or not at all."""
-    return files.write(path, render(results))
-
-
 def render(results: Results) -> str:
     """The page's HTML, always the same for the same results."""
+    metrics = [metric(key) for key in BEFORE_AND_AFTER]
     return render_page(
         "kge.html.jinja",
         results,
         sentences=list(findings(results)),
-        tables=both_ways(results.professions, results.names, results.top),
         published=published(results.data, results.model),
-        variants={"": TITLES[""], **{name: TITLES[name] for name in results.variants}},
-        rows=[metric(key) for key in BEFORE_AND_AFTER],
-        key_of=key_of,
-        pairs=results.pairs.filter(pl.col("model") == results.pairs["model"].first()).rows(named=True),
+        ranks=_rank_table(results),
+        towards=_towards_tables(results),
+        all_professions=_profession_table(
+            results,
+            "Ordered by change. The same table is stored beside this page.",
+            results.professions,
+            "All professions",
+        ),
+        certainty=_certainty_table(results.metrics),
+        pairs=_pair_table(results.pairs),
+        predictions=_prediction_table(results),
+        mitigated=bool(results.variants),
+        meanings=meanings(metrics),
+        pair_agreement=results.metrics[keys.KGE_PAIR_AGREEMENT],
         is_linear=float(results.changes["deviation"].max() or 0) == 0,  # type: ignore[arg-type]
-        k=keys,
+    )
+
+
+def meanings(metrics: Iterable[Metric]) -> dict[str, str]:
+    """The meaning of each figure and its source, without those that have no meaning of their own."""
+    return {
+        row.named: f"{row.meaning} {row.source}." if row.source else row.meaning
+        for row in metrics
+        if row.family == "kge" and not row.name.endswith("by chance") and "hits" not in row.name
+    }
+
+
+def _rank_table(results: Results) -> Table:
+    def hits(k: int) -> Column:
+        return Column(f"hits@{k}", lambda row: row.get(f"hits_{k}") and 100 * row[f"hits_{k}"], better="up", show=1)
+
+    rows = [row | {"model": row["model"].replace("_", " ")} for row in results.ranks.rows(named=True)]
+    rows += [
+        {"model": f"published: {row['source']}", "mrr": row["mrr"]} for row in published(results.data, results.model)
+    ]
+    return Table(
+        f"Filtered ranks on the test triples of {results.title}, by each training of {results.model}.",
+        [text("Training", "model"), Column("MRR", "mrr", better="up", show=3), *map(hits, (1, 3, 10))],
+        rows,
+        kind="narrow",
+    )
+
+
+def _towards_tables(results: Results) -> Iterator[Table]:
+    """The professions at both ends of the ranking."""
+    for place, (name, rows) in enumerate(both_ways(results.professions, results.names, results.top)):
+        first = ", the most negative change first" if place else ""
+        yield _profession_table(
+            results,
+            f"Professions whose score rises most towards {name}{first}. Mean over seeds, with its 95 % interval where "
+            "there are several.",
+            rows,
+            f"Professions towards {name}",
+        )
+
+
+def _profession_table(results: Results, caption: str, rows: Iterable[Any] | pl.DataFrame, label: str) -> Table:
+    columns = profession_columns(results.names, has_band=results.null is not None)
+    columns.insert(4, Column("log ratio", "log_ratio"))
+    return Table(caption, columns, rows, label=label, kind="tall" if label == "All professions" else "")
+
+
+def profession_columns(names: Sequence[str], *, has_band: bool = True) -> list[Column]:
+    """Professions with the change of their score, how many people of each value have them, and the band of permuted
+    graphs."""
+    band = [
+        Column("band of permuted graphs", _band),
+        text("the change is", lambda row: {True: "outside", False: "within", None: "–"}[row["outside"]]),
+    ]
+    return [
+        text("Profession", "profession"),
+        Column("change of score", lambda row: with_bounds(row, "change", 4, of="")),
+        Column(names[0], "of_a"),
+        Column(names[1], "of_b"),
+        *(band if has_band else []),
+    ]
+
+
+def _band(row: Mapping[str, Any]) -> str:
+    return "–" if row["null_low"] is None else f"{number(row['null_low'], 4)} to {number(row['null_high'], 4)}"
+
+
+CERTAINTY = (
+    keys.KGE_CORRELATION,
+    keys.KGE_NULL,
+    keys.KGE_NULL_OWN,
+    keys.KGE_NULL_OUTSIDE,
+    keys.KGE_OUTSIDE,
+    keys.KGE_AGREEMENT,
+    keys.KGE_SHARED,
+    keys.KGE_MODELS,
+)
+
+
+def _certainty_table(metrics: Mapping[str, Any]) -> Table:
+    def value(row: Metric) -> Cell:
+        cell = measured(metrics, row.key)
+        return cell._replace(text=f"{cell.text} %") if row.unit == "percent" else cell
+
+    return Table(
+        "Correlations are Spearman's, from −1 to 1. Intervals of 95 % are over trainings; that of permuted graphs is "
+        "the band in which 95 % of such graphs lie.",
+        [text("Figure", "name"), Column("value", value), text("meaning", "meaning", "sentence")],
+        [metric(key) for key in CERTAINTY if metrics.get(key) is not None],
+    )
+
+
+def _pair_table(pairs: pl.DataFrame) -> Table:
+    def named(row: Mapping[str, Any]) -> str:
+        known = row["person_a"] is not None
+        return f"{row['person_a']} and {row['person_b']}" if known else "mean of pairs drawn at random"
+
+    return Table(
+        "By the first training: rank correlation of the differences with the log ratio of counts, and the professions "
+        "with the largest differences.",
+        [
+            text("Pair", named),
+            Column("with counts", "with_counts"),
+            text("towards the first", lambda row: row["most_a"] or None),
+            text("towards the second", lambda row: row["most_b"] or None),
+        ],
+        pairs.filter(pl.col("model") == pairs["model"].first()),
+    )
+
+
+def _prediction_table(results: Results) -> Table:
+    """Figures before and after a mitigation."""
+
+    return crossed(
+        results.metrics,
+        "Mean over trainings, with its 95 % interval. Percentages and percentage points, unless a figure is a rank, a "
+        "correlation or an area under the ROC curve. ↑ higher is better, ↓ lower is better, → 0 and → chance: the "
+        "closer to it, the better; leakage and parity are best at what chance gives, which stands below them.",
+        "Figure",
+        [(metric(key).named, key) for key in BEFORE_AND_AFTER],
+        {name: TITLES[name] for name in ("", *results.variants)},
+        key_of,
     )
 
 
@@ -87,7 +212,7 @@ def key_of(key: str, variant: str) -> str:
 def findings(results: Results) -> Iterator[str]:
     """The findings in words, the headline first."""
     m, (a, b) = results.metrics, results.names
-    with_counts = _with_interval(m, keys.KGE_CORRELATION)
+    with_counts = measured(m, keys.KGE_CORRELATION).line
     yield (
         f"Over {m[keys.KGE_PROFESSIONS]:,} professions, the change of scores towards {a} has a rank correlation of "
         f"{with_counts} with the ratio of {a} to {b} in the graph."
@@ -107,7 +232,7 @@ def findings(results: Results) -> Iterator[str]:
     count = "one training" if m[keys.KGE_TRAININGS] == 1 else f"{m[keys.KGE_TRAININGS]} trainings"
     yield (
         f"The embeddings ({results.model}, {count}) have a filtered MRR of "
-        f"{_with_interval(m, keys.KGE_MRR, 3)} on test triples{beside}."
+        f"{measured(m, keys.KGE_MRR).line} on test triples{beside}."
     )
 
 
@@ -127,29 +252,19 @@ def published(data: str, model: str) -> list[dict[str, Any]]:
 
 def console(metrics: Mapping[str, Any], professions: pl.DataFrame, names: Sequence[str], top: int) -> str:
     """The figures, and the professions at both ends."""
-    lines = []
-    for key in (keys.KGE_CORRELATION, keys.KGE_NULL, keys.KGE_AGREEMENT, keys.KGE_PAIR_CORRELATION):
-        if metrics.get(key) is not None:
-            lines.append(f"  {metric(key).name:<62}{_with_interval(metrics, key)}")
+    certain = (keys.KGE_CORRELATION, keys.KGE_NULL, keys.KGE_AGREEMENT, keys.KGE_PAIR_CORRELATION)
+    rows = {"": [(metric(key).name, key) for key in certain if metrics.get(key) is not None]}
     for variant, title in TITLES.items():
         if key_of(keys.KGE_MRR, variant) in metrics:
-            lines.append(f"\n  {title}")
-            lines += [
-                f"    {metric(key).named:<60}{_with_interval(metrics, key_of(key, variant), metric(key).decimals)}"
-                for key in BEFORE_AND_AFTER
-            ]
-    for name, rows in both_ways(professions, names, top):
-        lines.append(f"\n  towards {name:<38}{'change':>10}{names[0][:12]:>14}{names[1][:12]:>14}")
-        lines += [
-            f"    {row['profession'][:40]:<42}{number(row['change'], 4):>10}{row['of_a']:>14,}{row['of_b']:>14,}"
-            for row in rows
-        ]
-    return "\n".join(lines)
-
-
-def _with_interval(metrics: Mapping[str, Any], key: str, decimals: int = 2) -> str:
-    value, bounds = number(metrics.get(key), decimals), legend.interval(metrics, key, decimals)
-    return f"{value} {bounds}" if bounds else value
+            rows[title] = [(metric(key).named, key_of(key, variant)) for key in BEFORE_AND_AFTER]
+    value = Column("", lambda row: measured(metrics, row[1]))
+    change = Column("change", "change", show=4)
+    people = [Column(name[:12], column) for name, column in zip(names, ("of_a", "of_b"), strict=True)]
+    ends = [
+        as_text(Table("", [text(f"towards {name}", lambda row: row["profession"][:40]), change, *people], found))
+        for name, found in both_ways(professions, names, top)
+    ]
+    return "\n\n".join([as_text(Table("", [text("", lambda row: row[0]), value], rows)).lstrip("\n"), *ends])
 
 
 def _pictures(results: Results) -> Iterator[Picture]:

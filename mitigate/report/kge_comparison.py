@@ -4,19 +4,18 @@ terminal."""
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from mitigate import metrics as keys
-from mitigate.metrics import Metric, metric
-from mitigate.report import legend
+from mitigate.metrics import metric
 from mitigate.report.html import Page, render_page
+from mitigate.report.kge import meanings
 from mitigate.report.kge_plots import rankings
 from mitigate.report.legend import number
 from mitigate.report.run_figures import Picture
-from mitigate.runs import files
+from mitigate.report.table import Column, Table, figures, text, with_bounds
 
 MOVED = 15  # professions of a table
 BETTER, WORSE, UNSHOWN, NO_INTERVAL = "better", "worse", "no difference shown", "unknown: no interval"
@@ -49,21 +48,50 @@ class KgeComparison(Page):
         ]
 
 
-def write(path: Path, found: KgeComparison) -> Path:
-    """Write the page, whole or not at all."""
-    return files.write(path, render(found))
-
-
 def render(found: KgeComparison) -> str:
     """The page's HTML, always the same for the same results."""
     return render_page(
         "kge_comparison.html.jinja",
         found,
         sentences=list(sentences(found)),
-        rows=[(metric(row["key"]), row, verdict(row, best_of(found, row))) for row in found.figures.to_dicts()],
-        moved=found.professions.head(MOVED).rows(named=True),
-        span=legend.span,
-        decimals=decimals,
+        figures=_figure_table(found),
+        moved=_moved_table(found),
+        meanings=meanings(metric(key) for key in found.figures["key"]),
+    )
+
+
+def _figure_table(found: KgeComparison) -> Table:
+    def figure(title: str, name: str) -> Column:
+        return Column(title, lambda row: number(row[name], metric(row["key"]).decimals))
+
+    first, second = found.titles
+    return Table(
+        "Percentages and percentage points, unless a figure is a rank, a correlation or an area under the ROC curve. ↑ "
+        "higher is better, ↓ lower is better, → 0 and → chance: the closer to it, the better. Chance is the figure “by "
+        "chance” of the same run.",
+        [
+            text("Figure", lambda row: metric(row["key"]).named),
+            figure(first, "first"),
+            figure(second, "second"),
+            Column("difference", lambda row: with_bounds(row, "change", metric(row["key"]).decimals, of="")),
+            text(f"{second} is", lambda row: verdict(row, best_of(found, row))),
+        ],
+        found.figures,
+    )
+
+
+def _moved_table(found: KgeComparison) -> Table:
+    both = tuple(zip(("first", "second"), found.titles, strict=True))
+    return Table(
+        "The professions whose places differ most. Part of every large difference is sampling noise. All are in "
+        "tables/professions.csv.",
+        [
+            text("Profession", "profession"),
+            *figures(0, of_a=found.names[0], of_b=found.names[1]),
+            *figures(0, **{f"{side}_place": f"place, {title}" for side, title in both}),
+            *figures(4, **{side: f"change, {title}" for side, title in both}),
+        ],
+        found.professions.head(MOVED),
     )
 
 
@@ -85,17 +113,12 @@ def verdict(row: Mapping[str, Any], best: tuple[float, float] | None = None) -> 
     change, half = row["change"], (row["high"] - row["low"]) / 2
     if best is not None:
         change = abs(row["first"] - best[0]) - abs(row["second"] - best[1])
-    if abs(change) <= half or not round(change, decimals(metric(row["key"]))):
+    if abs(change) <= half or not round(change, metric(row["key"]).decimals):
         return UNSHOWN
     direction = "up" if best is not None else metric(row["key"]).better
     if direction not in ("up", "down"):
         return "higher" if change > 0 else "lower"
     return BETTER if (change > 0) == (direction == "up") else WORSE
-
-
-def decimals(row: Metric) -> int:
-    """Of a figure on this page."""
-    return 3 if row.key == keys.KGE_MRR else row.decimals
 
 
 def sentences(found: KgeComparison) -> Iterator[str]:
@@ -116,13 +139,12 @@ def sentences(found: KgeComparison) -> Iterator[str]:
 
 def in_words(found: KgeComparison, row: Mapping[str, Any]) -> str:
     """A figure of both runs: "0.187 and 0.268, a difference of 0.081 [0.070, 0.092] (complex is better)"."""
-    places = decimals(metric(row["key"]))
-    known = "" if row["low"] is None else f" [{legend.span(row['low'], row['high'], places)}]"
+    places = metric(row["key"]).decimals
     said = verdict(row, best_of(found, row))
     whose = said if said in (UNSHOWN, NO_INTERVAL) else f"{found.titles[1]} is {said}"
     return (
         f"{number(row['first'], places)} and {number(row['second'], places)}, a difference of "
-        f"{number(row['change'], places)}{known} ({whose})"
+        f"{with_bounds(row, 'change', places, of='').line} ({whose})"
     )
 
 

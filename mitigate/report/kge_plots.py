@@ -6,9 +6,8 @@ import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.text import Annotation
 
-from mitigate.report.drawing import FAVOURITISM, INK, PREJUDICE, lay_out, legend, note, panel, styled
+from mitigate.report.drawing import FAVOURITISM, INK, PREJUDICE, legend, name_points, panel, styled
 
 NAMED = 14  # professions
 
@@ -79,16 +78,4 @@ def _name_outliers(figure: Figure, axes: Axes, professions: pl.Series, ratio: np
     furthest = np.argsort(-np.abs(change - start - slope * ratio), kind="stable")[: NAMED // 2]
     order = np.argsort(-np.abs(change), kind="stable")
     chosen = list(dict.fromkeys([*furthest.tolist(), *order.tolist()]))[:NAMED]
-    lay_out(figure)
-    frame = axes.get_window_extent()
-    points = axes.transData.transform(np.stack([ratio, change], axis=1))
-    written: list[Annotation] = []
-    for place in chosen:
-        for shift, side in ((5, "left"), (-5, "right")):
-            name = note(axes, professions[place], (ratio[place], change[place]), shift, side)
-            box = name.get_window_extent()
-            free = not any(box.overlaps(other.get_window_extent()) for other in written)
-            if free and box.count_contains(points) < 1 and frame.x0 <= box.x0 and box.x1 <= frame.x1:
-                written.append(name)
-                break
-            name.remove()
+    name_points(figure, axes, professions.to_list(), np.stack([ratio, change], axis=1), chosen)

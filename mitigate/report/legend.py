@@ -37,18 +37,16 @@ PEOPLE_VALID = table.quality(table.PEOPLE_VALID)
 VALIDITY = (PEOPLE_VALID, VALID)
 """The measures of the validity of generated statements."""
 
-SUBSETS = {
-    "all": "all held-out triples",
-    "neutral": "those with a neutral label",
-    "polar": "those with a polarised label",
-    "target": "those about a target",
+OVERGENERALISED = {
+    "prejudice": table.metric(table.harm_key(PAPER_SCORERS[0], "mean", "prejudice")).symbol,
+    "favouritism": table.metric(table.harm_key(PAPER_SCORERS[0], "mean", "favouritism")).symbol,
 }
+"""The symbols of overgeneralisation towards either side."""
 
-PROBED = {
-    "all": "all probed statements",
-    "neutral": "those with a neutral label",
-    "polar": "those with a polarised label",
-}
+LABELLED = {"neutral": "those with a neutral label", "polar": "those with a polarised label"}
+SUBSETS = {"all": "all held-out triples", **LABELLED, "target": "those about a target"}
+PROBED = {"all": "all probed statements", **LABELLED}
+PUBLISHED = {"all": "all", **LABELLED}
 
 OF_PROFESSIONS = {"profession/neutral": "profession, those with a neutral label"}
 
@@ -57,8 +55,6 @@ LIFT_GROUPS = {
     "held_out": "held-out heads: of test triples, no targets",
     "profession": "professions",
 }
-
-PUBLISHED = {"all": "all", "neutral": "those with a neutral label", "polar": "those with a polarised label"}
 
 BASELINES = {
     "echo": "repeating the head",
@@ -119,6 +115,11 @@ def categories(keys: Iterable[str]) -> list[str]:
     return ordered(key.part for key in parsed if (key.metric.share, key.metric.statistic) in NEUTRAL)
 
 
+def with_all(names: Iterable[str]) -> dict[str, str]:
+    """The parts of a figure, and their headings: all targets, and categories with these names."""
+    return {"": "all targets", **{name: name for name in names}}
+
+
 def probed_parts(metrics: Metrics) -> dict[str, str]:
     """The parts of the probed statements whose share of valid ones is known, and what each is called."""
     parts = PROBED | {category: category for category in categories(metrics)} | OF_PROFESSIONS
@@ -157,6 +158,11 @@ def number(value: Value, decimals: int = 2) -> str:
         return "–"
     text = f"{value:,}" if isinstance(value, int) else f"{value:,.{decimals}f}"
     return text.replace("-", "−" if text.strip("-0.,") else "")  # what rounds to 0 has no sign
+
+
+def signed(value: float, decimals: int = 1) -> str:
+    """A difference with its sign: "+1.2", "−0.3"."""
+    return f"{'+' if value > 0 else ''}{number(value, decimals)}"
 
 
 def interval(metrics: Metrics, key: str, decimals: int = 2) -> str:

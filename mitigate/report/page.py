@@ -1,43 +1,28 @@
 """A run as one HTML page that loads nothing: no script, style, font or picture from elsewhere."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
+from operator import attrgetter
 from typing import Any
 
 import polars as pl
 
-from mitigate.learnt import faults
-from mitigate.metrics import (
-    ABOUT_BITS,
-    ABOUT_PERPLEXITY,
-    BASELINE_LIFTS,
-    COVERAGE,
-    LEAST_COVERAGE,
-    PAPER_SCORERS,
-    SWAP_LIFT,
-    TAIL_COVERAGE,
-    bounds,
-    harm_key,
-    metric,
-    quality,
-    quality_key,
-    with_part,
-)
+from mitigate import metrics as keys
 from mitigate.report import brief, legend
-from mitigate.report.examples import examples
+from mitigate.report.examples import examples, statement_table, target_table
 from mitigate.report.excluded_targets import left_out
-from mitigate.report.findings import findings
-from mitigate.report.html import Page, render_page
-from mitigate.report.html import Stage as Stage
+from mitigate.report.html import Page, render_page, unbroken
 from mitigate.report.ledger import most_polarised, summary, touched
+from mitigate.report.legend import BASELINES, Measure, Metrics
+from mitigate.report.reasons import crossed, measured, why, without_interval
 from mitigate.report.run_figures import GROUPS, Picture, firsts, gallery
-from mitigate.report.template_leak import difference, leak
-from mitigate.runs import files
-from mitigate.triples import label_columns
+from mitigate.report.table import Cell, Column, Table, figures, grouped, text, with_bounds
+from mitigate.training_checks import faults
+from mitigate.triples import FAVOURITISM, PREJUDICE, TEMPLATES, label_columns
 
 MOST_LEAKS = 10  # relations named in the section on the templates
+SIGNS = {share: legend.OVERGENERALISED.get(share, share) for share in ("prejudice", "neutral", "favouritism")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +45,7 @@ class Report(Page):
     @property
     def roles(self) -> list[str]:
         """The names of the scorers of the roles."""
-        return list(self.scorers) or list(PAPER_SCORERS)
+        return list(self.scorers) or list(keys.PAPER_SCORERS)
 
     @property
     def label_columns(self) -> dict[str, tuple[str, str]]:
@@ -90,47 +75,40 @@ class Report(Page):
         return gallery(self.ordered_targets, self.ledger, self.statements, self.shown, self.first_columns)
 
 
-def write(path: Path, report: Report) -> Path:
-    """Write the page, whole or not at all."""
-    return files.write(path, render(report))
-
-
 def render(report: Report) -> str:
     """The page's HTML, always the same for the same report."""
+    metrics, scorers = report.metrics, legend.by_headline(report.roles)
     verdict, cost = report.verdict
-    scorers, templates = legend.by_headline(report.roles), _templates(report.metrics)
+    templates = _templates(metrics)
     return render_page(
         "page.html.jinja",
         report,
         sentences=[verdict],
         cost=cost,
-        more=findings(report.metrics, scorers),
+        more=brief.findings(metrics, scorers),
         scorers={name: report.scorers[name] for name in legend.by_headline(report.scorers)},
-        unlearnt=bool(faults(report.metrics)),
-        first_harms=legend.harms_by(scorers, report.metrics),
-        headline_keys={one.key: brief.harm_of(one, set(report.metrics)) for one in legend.harms(report.metrics)},
-        has_intervals=any(bound in report.metrics for one in legend.harms(report.metrics) for bound in bounds(one.key)),
-        categories=legend.categories(report.metrics),
-        templates=templates,
-        first_template=next(iter(templates.values()), ""),
-        template_difference=difference,
+        unlearnt=bool(faults(metrics)),
+        headlines=[_headline(metrics, measure) for measure in legend.harms_by(scorers, metrics)],
+        measures=_measure_table(metrics, templates) if templates else None,
+        meanings=_meanings(legend.harms_by(scorers, metrics)),
         groups=GROUPS,
-        pictures=by_group(report.pictures),
-        quality=[measure for measure in legend.QUALITY if _quality_subsets(report.metrics, [measure])],
-        quality_subsets=_quality_subsets(report.metrics, legend.QUALITY),
-        probed_parts=legend.probed_parts(report.metrics),
-        validity=legend.validity(report.metrics),
+        pictures=grouped(report.pictures, attrgetter("group")),
+        leaks=_leaks(report, scorers, templates),
+        lift=_lift_tables(metrics, report.lifts),
+        quality=_quality_table(metrics),
+        quality_meanings=_meanings(_quality_measures(metrics)),
+        validity=_validity_table(metrics),
+        validity_meanings=[measure.meaning for measure in legend.validity(metrics)],
+        worst=_worst_table(metrics, scorers, next(iter(templates.values()), "")),
+        about=_about_table(metrics),
+        about_measures=[keys.quality(keys.ABOUT_PERPLEXITY), keys.quality(keys.ABOUT_BITS)],
+        filtered=_ledger_tables(report.ledger, scorers),
         left_out=left_out([target for frame in report.targets.values() for target in frame["target"]]),
-        **_of_lift(report.metrics, report.lifts),
-        **_of_groups(report.metrics, scorers),
-        **_of_statements(report.statements, scorers, report.first_columns),
-        **_of_ledger(report.ledger, scorers),
-        target_rows=target_rows(report.ordered_targets),
-        label_columns={name: pair for name, pair in report.label_columns.items() if name in report.targets},
+        **target_section(report.ordered_targets, report.label_columns, report.statements, report.first_columns),
     )
 
 
-def _templates(metrics: legend.Metrics) -> dict[str, str]:
+def _templates(metrics: Metrics) -> dict[str, str]:
     """The templates that were measured with, and their names."""
     return {
         template: name
@@ -139,78 +117,363 @@ def _templates(metrics: legend.Metrics) -> dict[str, str]:
     }
 
 
-def _quality_subsets(metrics: legend.Metrics, measures: Sequence[legend.Measure]) -> list[str]:
+def _headline(metrics: Metrics, measure: Measure) -> dict[str, str]:
+    """A figure in large type: its name, value and unit, and its interval or the reason that it has none."""
+    key = brief.harm_of(measure, set(metrics))
+    return {
+        "name": f"{_named(measure)} {measure.name}{', neutral template' * (key != measure.key)}",
+        "value": legend.number(metrics[key], 1),
+        "unit": " %" if measure.better == "up" else "",
+        "note": legend.interval(metrics, key, 1) or why(metrics, key) or without_interval(metrics, key),
+    }
+
+
+def _meanings(measures: Iterable[Measure]) -> dict[str, str]:
+    return {_named(measure): measure.meaning for measure in measures}
+
+
+def _named(measure: Measure) -> str:
+    return f"{measure.title} {measure.arrow}"
+
+
+def _measure_table(metrics: Metrics, templates: Mapping[str, str]) -> Table:
+    """The measures of harm over all targets and by category, grouped by template."""
+    harms = legend.harms(metrics)
+    rows = {
+        name: [
+            (_named(measure), (measure, template)) for measure in harms if legend.harm_key(measure, template) in metrics
+        ]
+        for template, name in templates.items()
+    }
+    has_intervals = any(bound in metrics for measure in harms for bound in keys.bounds(measure.key))
+    caption = (
+        f"{legend.abbreviations(metrics)} Means in percent of a target's statements, variances in squared percentage "
+        f"points{'; in brackets the 95 % interval' if has_intervals else ''}."
+    )
+    parts = legend.with_all(legend.categories(metrics))
+    return crossed(metrics, caption, "Measure", rows, parts, lambda row, part: legend.harm_key(row[0], row[1], part))
+
+
+def _leaks(report: Report, scorers: Sequence[str], templates: Mapping[str, str]) -> dict[str, Table]:
+    """The measures with both templates, and for each scorer the relations with the largest difference; empty without
+    labels with both."""
+    statements = report.statements
+    if statements is None or statements.is_empty() or "relation" not in statements.columns:
+        return {}
+    both = [scorer for scorer in scorers if label_columns(scorer, "neutral")[0] in statements.columns]
+    tables = {scorer.capitalize(): _leak_table(leak(statements, scorer).head(MOST_LEAKS), scorer) for scorer in both}
+    return {"": _template_table(report.metrics, scorers, templates), **tables} if tables else {}
+
+
+def _template_table(metrics: Metrics, scorers: Sequence[str], templates: Mapping[str, str]) -> Table:
+    return crossed(
+        metrics,
+        "Measures over all targets with both templates: means in percent, variances in squared percentage points. The "
+        "arrow points to the better direction.",
+        "Measure",
+        [(_named(measure), measure) for measure in legend.harms_by(scorers, metrics)],
+        templates,
+        legend.harm_key,
+        Column("paper − neutral", lambda row: difference(metrics, row[1])),
+        kind="narrow",
+    )
+
+
+def _leak_table(relations: pl.DataFrame, scorer: str) -> Table:
+    return Table(
+        f"Percentage of statements with a polarised {scorer} label, for the {relations.height} relations with the "
+        "largest difference, in percentage points.",
+        [
+            text("Relation", "relation"),
+            *figures(1, "statements", neutral="neutral template", paper="paper template", difference="paper − neutral"),
+        ],
+        relations,
+        kind="narrow",
+    )
+
+
+def difference(metrics: Metrics, measure: Measure) -> float | None:
+    """A measure with the paper template less the same with the neutral template; None where one is missing."""
+    paper, neutral = (metrics.get(legend.harm_key(measure, template)) for template in TEMPLATES)
+    return paper - neutral if isinstance(paper, int | float) and isinstance(neutral, int | float) else None
+
+
+def leak(statements: pl.DataFrame, scorer: str) -> pl.DataFrame:
+    """For each relation: (relation, statements, paper, neutral, difference), the largest difference first.
+
+    paper and neutral are the percentages of its statements with a polarised label under either template. The difference
+    is the part of the labels that is caused by the relation's phrase instead of the tail."""
+    polarised = {
+        template: 100 * pl.col(label_columns(scorer, template)[0]).is_in([PREJUDICE, FAVOURITISM]).mean()
+        for template in TEMPLATES
+    }
+    return (
+        statements.group_by("relation")
+        .agg(statements=pl.len(), **polarised)
+        .with_columns(difference=pl.col("paper") - pl.col("neutral"))
+        .sort(pl.col("difference").abs(), "relation", descending=[True, False])
+    )
+
+
+def _quality_measures(metrics: Metrics) -> list[Measure]:
     return [
-        subset
-        for subset in legend.SUBSETS
+        measure
+        for measure in legend.QUALITY
+        if any(legend.quality_key(measure, subset) in metrics for subset in legend.SUBSETS)
+    ]
+
+
+def _quality_table(metrics: Metrics) -> Table | None:
+    measures = {measure: measure.named for measure in _quality_measures(metrics)}
+    rows = [
+        (name, subset)
+        for subset, name in legend.SUBSETS.items()
         if any(legend.quality_key(measure, subset) in metrics for measure in measures)
     ]
+    caption = "Quality on held-out triples. The arrow points to the better direction."
+    return crossed(metrics, caption, "Triples", rows, measures, _of_part, kind="narrow") if rows else None
 
 
-def _of_lift(metrics: legend.Metrics, lifts: pl.DataFrame | None) -> dict[str, Any]:
-    left_out: dict[str, list[str]] = {}
-    if lifts is not None:
-        for group, relation in lifts.filter(~pl.col("counts")).select("group", "relation").iter_rows():
-            left_out.setdefault(group, []).append(relation)
-    return {
-        "lift_left_out": left_out,
-        "lift": quality(SWAP_LIFT),
-        "lift_parts": legend.lift_parts(metrics),
-        "baseline_lifts": BASELINE_LIFTS,
-        "baseline_names": legend.BASELINES,
-        "quality_key": quality_key,
-    }
+def _of_part(part: str, measure: Measure) -> str:
+    return legend.quality_key(measure, part)
 
 
-def _of_groups(metrics: legend.Metrics, scorers: Sequence[str]) -> dict[str, Any]:
+def _validity_table(metrics: Metrics) -> Table | None:
+    """The shares of valid and plausible statements, by part of the probed statements."""
+    rows = [(name, part) for part, name in legend.probed_parts(metrics).items()]
+    measures = {measure: measure.named for measure in legend.validity(metrics)}
+    caption = (
+        "Probed statements accepted as plausible, or as valid to people, in percent. Figures by relation are in "
+        "metrics.json."
+    )
+    absent = "not measured here"
+    table = crossed(metrics, caption, "Statements", rows, measures, _of_part, absent=absent, kind="narrow")
+    return table if rows else None
+
+
+def _lift_tables(metrics: Metrics, lifts: pl.DataFrame | None) -> dict[str, Any]:
+    """Swap lift by groups of heads and by relation, each beside that of the baselines; empty where it was not
+    measured."""
+    parts, lift = legend.lift_parts(metrics), keys.quality(keys.SWAP_LIFT)
+    if not parts:
+        return {}
+    names = {keys.SWAP_LIFT: "this generator", **{keys.lift_of(name): BASELINES[name] for name in keys.BASELINE_LIFTS}}
+    by_group = crossed(
+        metrics,
+        f"Swap lift {lift.arrow} in percentage points, with the 95 % interval over heads, beside that of generators "
+        "that know nothing of the head and of an oracle. In the first line both groups count alike. Relations count "
+        "where the oracle's tails are accepted in at least 10 % of cases. A tail that repeats its head is not "
+        "accepted. Between genders, origins and religions a difference may itself be a stereotype: these lines are "
+        "exploratory, and on neutral tails only.",
+        "Heads",
+        [(said, part) for part, said in parts.items()],
+        names,
+        lambda part, name: keys.quality_key(name, part),
+    )
+    found = {"meaning": lift.meaning, "groups": by_group, "relations": None, "left_out": {}}
+    if lifts is None or lifts.is_empty():
+        return found
+    named = lifts.with_columns(pl.col("group").str.replace_all("_", "-"))
+    seldom = named.filter(~pl.col("counts")).group_by("group", maintain_order=True).agg("relation")
+    return found | {"relations": _lifts_by_relation(named.filter("counts")), "left_out": dict(seldom.iter_rows())}
+
+
+def _lifts_by_relation(lifts: pl.DataFrame) -> Table:
+    return Table(
+        "Percentage of tails accepted with their own head and with others, and the difference, for each relation that "
+        "counts.",
+        [
+            text("Heads, relation", lambda row: f"{row['group']}, {row['relation']}"),
+            *figures(1, "heads", accepted="own head", elsewhere="other heads"),
+            Column("swap lift", lambda row: with_bounds(row, "lift", of="")),
+            *figures(1, **{name: BASELINES[name] for name in keys.BASELINE_LIFTS}),
+        ],
+        lifts,
+    )
+
+
+def _worst_table(metrics: Metrics, scorers: Sequence[str], template: str) -> Table | None:
     """The figures of the groups with the worst results, as far as they were measured."""
-    stems = [COVERAGE, TAIL_COVERAGE, LEAST_COVERAGE]
-    harmful = [metric(harm_key(name, statistic, "prejudice")) for name in scorers for statistic in ("p90", "largest")]
-    keys = {stem: metric(stem) for stem in stems} | {brief.harm_of(one, set(metrics)): one for one in harmful}
-    about, rows = quality(ABOUT_PERPLEXITY), {"all targets": ("all", "neutral", "polar")}
+    harmful = [
+        keys.metric(keys.harm_key(name, statistic, "prejudice")) for name in scorers for statistic in ("p90", "largest")
+    ]
+    stems = {stem: keys.metric(stem) for stem in (keys.COVERAGE, keys.TAIL_COVERAGE, keys.LEAST_COVERAGE)}
+    stems |= {brief.harm_of(one, set(metrics)): one for one in harmful}
+    rows = [(measure.named, key) for key, measure in stems.items() if key in metrics]
+    if not rows:
+        return None
+    return crossed(
+        metrics,
+        "What the policy kept of the training triples about targets, in percent; and prejudice in generated statements "
+        f"with the {template}, in percent of a target's statements. The arrow points to the better direction.",
+        "Measure",
+        rows,
+        legend.with_all(legend.categories(metrics)),
+        keys.with_part,
+        decimals=1,
+    )
+
+
+def _about_table(metrics: Metrics) -> Table | None:
+    """Perplexity on published triples about targets."""
+    rows = {"all targets": ("all", "neutral", "polar")}
     rows |= {name: (name, f"{name}/neutral", f"{name}/polar") for name in legend.categories(metrics)}
+    found = [
+        (name, *parts) for name, parts in rows.items() if keys.quality_key(keys.ABOUT_PERPLEXITY, parts[0]) in metrics
+    ]
+    about = keys.quality(keys.ABOUT_PERPLEXITY)
+
+    def perplexity(title: str, place: int) -> Column:
+        return Column(title, lambda row: _with_number(metrics, row[place]))
+
+    if not found:
+        return None
+    return Table(
+        f"{about.name.capitalize()} {about.arrow}; in brackets how many triples. Neutral is neutral by both scorers "
+        "with the neutral template. A comparison of runs shows the ratio to the baseline.",
+        [
+            text("Targets", lambda row: row[0]),
+            *(perplexity(title, place) for place, title in enumerate(("all triples", "neutral", "polarised"), start=1)),
+            Column(
+                "bits per character",
+                lambda row: measured(metrics, keys.quality_key(keys.ABOUT_BITS, row[1]))._replace(below=()),
+            ),
+        ],
+        found,
+        kind="narrow",
+    )
+
+
+def _with_number(metrics: Metrics, part: str) -> Cell:
+    cell = measured(metrics, keys.quality_key(keys.ABOUT_PERPLEXITY, part))
+    return cell._replace(below=[f"({legend.number(metrics.get(keys.quality_key('about_triples', part)))})"])
+
+
+def target_section(
+    frames: Mapping[str, pl.DataFrame],
+    labels: Mapping[str, tuple[str, str]],
+    statements: pl.DataFrame | None,
+    columns: Sequence[str],
+) -> dict[str, Any]:
+    """The variables of targets.html.jinja. frames: the tables of targets by label column; labels: scorer and template
+    of each; columns: of the labels by which examples are chosen."""
+    shown = {name: labels[name] for name in frames if name in labels}
+    templates = dict.fromkeys(template for _, template in shown.values())
+    found: dict[str, Any] = {"targets": _target_table(frames, shown), "examples": {}, "labelled_neutral": False}
+    found["templates"] = {template: legend.TEMPLATE_NAMES[template] for template in templates}
+    if statements is not None and not statements.is_empty():
+        chosen = examples(statements, scorers=columns)
+        titles = {name: labels[name][0] if name in labels else name for name in chosen.columns[3:]}
+        found["labelled_neutral"] = chosen.columns[3:4] != [] and chosen.columns[3].endswith("_neutral")
+        found["examples"] = {
+            (target, rows["category"][0]): statement_table(f"Statements about “{target}”", rows, titles)
+            for (target,), rows in chosen.partition_by("target", as_dict=True, maintain_order=True).items()
+        }
+    return found
+
+
+def _target_table(frames: Mapping[str, pl.DataFrame], labels: Mapping[str, tuple[str, str]]) -> Table | None:
+    """The targets with their percentages under every label column; None without targets."""
+    values = {column: {row["target"]: row for row in frame.iter_rows(named=True)} for column, frame in frames.items()}
+    rows = sorted(next(iter(values.values()), {}).values(), key=lambda row: row["target"])
+
+    def share(column: str, sign: str) -> Column:
+        scorer, template = labels[column]
+        found = values[column]
+        title = f"{scorer} {SIGNS[sign]}"
+        return Column(title, lambda row: found.get(row["target"], {}).get(sign), show=1, kind=template)
+
+    count = "1 target" if len(rows) == 1 else f"{len(rows)} targets"
+    if not rows:
+        return None
+    shares = (share(column, sign) for column in labels for sign in SIGNS)
+    return target_table(f"{count}.", [Column("statements", "statements"), *shares], rows)
+
+
+def _ledger_tables(ledger: pl.DataFrame | None, scorers: Sequence[str]) -> dict[str, Any]:
+    """The variables of filter.html.jinja; empty where the policy touched nothing."""
+    if ledger is None or ledger.is_empty() or (changed := touched(ledger)).is_empty():
+        return {}
+    reasons = summary(ledger, "reason")
+    totals: dict[str, Any] = {name: reasons[name].sum() for name in ("input", "kept", "added", "weight")}
+    by = {name: summary(ledger, name) for name in ("relation", "target")}
     return {
-        "worst_off": {key: measure for key, measure in keys.items() if key in metrics},
-        "with_part": with_part,
-        "about": about,
-        "about_bits": quality(ABOUT_BITS),
-        "about_parts": {
-            name: parts for name, parts in rows.items() if quality_key(ABOUT_PERPLEXITY, parts[0]) in metrics
-        },
+        **totals,
+        "reasons": _reason_table(reasons, totals),
+        "by": {name: _by_table(frame, name, totals["added"]) for name, frame in by.items() if frame.height},
+        "most_polarised": _polarised_table(most_polarised(ledger, scorers)),
+        "touched": _touched_table(changed),
     }
 
 
-def by_group(pictures: Sequence[Picture]) -> dict[str, list[Picture]]:
-    """Group -> its pictures."""
-    groups: dict[str, list[Picture]] = {}
-    for picture in pictures:
-        groups.setdefault(picture.group, []).append(picture)
-    return groups
+def _reason_table(reasons: pl.DataFrame, totals: Mapping[str, Any]) -> Table:
+    return Table(
+        "Triples by reason: the scorers' labels that led to dropping or reweighting, with their number and the sum of "
+        "their weights in training.",
+        [
+            text("Reason", lambda row: unbroken(row["reason"])),
+            Column("triples", "input"),
+            Column("% of all", lambda row: 100 * row["input"] / totals["input"], show=1),
+            *([Column("added", "added")] if totals["added"] else []),
+            Column("weight", "weight", show=1),
+        ],
+        reasons,
+        kind="narrow",
+    )
 
 
-def target_rows(frames: Mapping[str, pl.DataFrame]) -> list[dict[str, Any]]:
-    """The table of targets: the first frame's rows, each with its percentages under every label column."""
-    values = {column: {row["target"]: row for row in frame.iter_rows(named=True)} for column, frame in frames.items()}
-    first = next(iter(values.values()), {})
-    return [
-        {**row, "labels": {column: values[column].get(target, {}) for column in values}}
-        for target, row in sorted(first.items())
+def _by_table(frame: pl.DataFrame, by: str, added: int) -> Table:
+    numbers = figures(1, "input", "kept", "dropped", "added", "weight", share_dropped="%\u00a0dropped")
+    reasons = text("reasons", lambda row: unbroken(row["reasons"] or ""), "reasons")
+    return Table(
+        f"{'Triples about a target' if by == 'target' else 'All triples'}, by {by}. Weight is the sum of the training "
+        f"weights of the kept {'and added ' if added else ''}triples.",
+        [text(by, by), *numbers, reasons],
+        frame,
+        name=f"ledger-by-{by}",
+        kind="tall",
+        sortable=True,
+    )
+
+
+def _polarised_table(triples: pl.DataFrame) -> Table | None:
+    caption = (
+        "The ten kept and the ten dropped triples whose statements have the largest strength by any of the scorers (0: "
+        "neutral, 1: strongest), with the relation's neutral wording, so that the phrase adds nothing. Each statement "
+        "once."
+    )
+    columns = [
+        text("outcome", "outcome", "label"),
+        Column("strength", "strength"),
+        text("relation", "relation"),
+        text("statement", "statement", "sentence"),
+        text("reason", lambda row: unbroken(row["reason"]), "label"),
+        Column("row", lambda row: str(row["row"])),
     ]
+    label = "The most polarised triples, kept and dropped"
+    return (
+        Table(caption, columns, triples, label=label, name="most-polarised", kind="tall", sortable=True, headed=False)
+        if triples.height
+        else None
+    )
 
 
-def _of_statements(statements: pl.DataFrame | None, scorers: Sequence[str], columns: Sequence[str]) -> dict[str, Any]:
-    """columns: of the labels by which examples are chosen."""
-    if statements is None or statements.is_empty():
-        return {"leaks": {}, "examples": {}}
-    both = [scorer for scorer in scorers if label_columns(scorer, "neutral")[0] in statements.columns]
-    leaks = {scorer: leak(statements, scorer).head(MOST_LEAKS) for scorer in both if "relation" in statements.columns}
-    chosen = examples(statements, scorers=columns)
-    return {"leaks": leaks, "examples": chosen.partition_by("target", as_dict=True, maintain_order=True)}
-
-
-def _of_ledger(ledger: pl.DataFrame | None, scorers: Sequence[str]) -> dict[str, Any]:
-    if ledger is None or ledger.is_empty():
-        return {"summaries": {}, "touched": None, "filtered": False, "most_polarised": None}
-    summaries = {by: summary(ledger, by) for by in ("reason", "relation", "target")}
-    changed, most = touched(ledger), most_polarised(ledger, scorers)
-    return {"summaries": summaries, "touched": changed, "filtered": not changed.is_empty(), "most_polarised": most}
+def _touched_table(triples: pl.DataFrame) -> Table:
+    return Table(
+        "A few for each reason, relation and target, evenly spaced over the resource, so that they are typical. Row is "
+        "the line in the source file; an added triple has the row of the triple it was made from. Press a heading to "
+        "sort.",
+        [
+            text("reason", lambda row: unbroken(row["reason"]), "label"),
+            Column("row", lambda row: str(row["row"])),
+            text("relation", "relation"),
+            text("target", "target"),
+            text("statement", "statement", "sentence"),
+            Column("weight", "weight"),
+        ],
+        triples,
+        name="touched",
+        kind="tall",
+        sortable=True,
+        headed=False,
+    )

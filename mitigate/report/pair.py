@@ -7,37 +7,15 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from mitigate.metrics import (
-    PAPER_SCORERS,
-    PEOPLE_VALID,
-    PLAUSIBLE,
-    SWAP_LIFT,
-    parse,
-    quality,
-    quality_key,
-    relation_part,
-)
-from mitigate.report import comparison_tables
-from mitigate.report.headline import QUALITY
-from mitigate.report.verdicts import (
-    ALIKE,
-    FEWEST_SEEDS,
-    HOLDS,
-    KEPT,
-    NO_EFFECT,
-    OPEN,
-    UNLEARNT,
-    gate,
-    gates,
-    kept,
-    verdict,
-)
+from mitigate import metrics as table
+from mitigate.report import comparison_tables, verdicts
+from mitigate.report.brief import LIFT
 
 SHORT = {
-    QUALITY: f"{quality(SWAP_LIFT).name}, points {quality(SWAP_LIFT).arrow}",
-    quality_key(PEOPLE_VALID, "neutral"): f"people-valid, % of neutral statements {quality(PEOPLE_VALID).arrow}",
-    quality_key("perplexity", "neutral"): f"perplexity on neutral test triples {quality('perplexity').arrow}",
-    quality_key(PLAUSIBLE): f"accepted as plausible, % {quality(PLAUSIBLE).arrow}",
+    LIFT: "swap lift, points ↑",
+    table.quality_key(table.PEOPLE_VALID, "neutral"): "people-valid, % of neutral statements ↑",
+    table.quality_key("perplexity", "neutral"): "perplexity on neutral test triples ↓",
+    table.quality_key(table.PLAUSIBLE): "accepted as plausible, % ↑",
 }
 
 
@@ -60,22 +38,16 @@ class Pair:
     seeds: tuple[int, int]  # of the baseline, of the other
     is_same: bool
     filtered_by: Sequence[str]  # the scorers of the policy
-    primary: (
-        pl.DataFrame
-    )  # the endpoints that a claim may rest on: endpoint, figure, and statistics with corrected bounds
-    harms: (
-        pl.DataFrame
-    )  # a row for each figure: scorer, template, measure, category, and the statistics of its comparison
+    primary: pl.DataFrame  # what a claim may rest on: endpoint, figure, and statistics with corrected bounds
+    harms: pl.DataFrame  # a row for each figure: scorer, template, measure, category, and its comparison
     quality: pl.DataFrame  # figure, items, baseline, value, as, change, low, high
     moved: Mapping[str, Sequence[Moved]] = field(default_factory=dict)  # by scorer, the largest rise first
-    chance: Mapping[str, float | None] = field(
-        default_factory=dict
-    )  # by scorer: the median change of a target between two seeds
+    chance: Mapping[str, float | None] = field(default_factory=dict)
+    """By scorer: the median change of a target between two seeds."""
     missing: Mapping[str, str] = field(default_factory=dict)  # figures of quality that are not compared -> why
-    places: Sequence[str] = PAPER_SCORERS  # the scorers of the places of sentiment and regard
-    within: pl.DataFrame = field(
-        default_factory=pl.DataFrame
-    )  # figures of quality that have a margin: figure, margin, as, change, low, high, copy_passes
+    places: Sequence[str] = table.PAPER_SCORERS  # the scorers of the places of sentiment and regard
+    within: pl.DataFrame = field(default_factory=pl.DataFrame)
+    """Figures of quality that have a margin: figure, margin, as, change, low, high, copy_passes."""
     unlearnt: str = ""  # the sentence in place of a verdict where a generator cannot be said to have learnt
     declared: Sequence[str] = ("harm", "quality")  # kinds of primary endpoints that the gate needs
 
@@ -109,12 +81,12 @@ class Pair:
     def why_not(self, measure: str, relation: str) -> str:
         """Why a figure of quality of one relation is not compared."""
         absent = "no test triples" if measure == comparison_tables.PERPLEXITY else "not measured"
-        return self.missing.get(quality_key(measure, relation_part(relation)), absent)
+        return self.missing.get(table.quality_key(measure, table.relation_part(relation)), absent)
 
     @property
     def strength(self) -> str:
         """The strength of the evidence by the number of seeds; "" where there are enough for a claim."""
-        if self.is_same or min(self.seeds) >= FEWEST_SEEDS:
+        if self.is_same or min(self.seeds) >= verdicts.FEWEST_SEEDS:
             return ""
         return "exploratory, no claim" if self.several_seeds else "two models, no claim about policies"
 
@@ -122,22 +94,22 @@ class Pair:
         """The finding of a row of `primary`. That a generator which has learnt nothing is worse in quality is one; what
         it says shows nothing about harm. A change that is none as shown is not one, however certain."""
         if self.unlearnt and row["endpoint"] != "quality":
-            return UNLEARNT
-        metric = parse(row["figure"]).metric
+            return verdicts.UNLEARNT
+        metric = table.parse(row["figure"]).metric
         if row["change"] is not None and not self.is_same and comparison_tables.is_none_as_shown(row, metric.decimals):
-            return NO_EFFECT if self.several_seeds else ALIKE
-        return verdict(row, metric.better, min(self.seeds), self.is_same)
+            return verdicts.NO_EFFECT if self.several_seeds else verdicts.ALIKE
+        return verdicts.verdict(row, metric.better, min(self.seeds), self.is_same)
 
     @property
     def gate(self) -> str:
         """The outcome of the primary endpoints (verdicts.GATE). A declared kind that not all runs have is not shown."""
         rows = {row["endpoint"]: row for row in self.primary.to_dicts()}
-        return gates([self._gate(rows[kind]) if kind in rows else OPEN for kind in self.declared])
+        return verdicts.gates([self._gate(rows[kind]) if kind in rows else verdicts.OPEN for kind in self.declared])
 
     def _gate(self, row: Mapping[str, Any]) -> str:
         within = self.within.filter(figure=row["figure"]).to_dicts() if row["endpoint"] == "quality" else []
-        found = gate(self.verdict(row), kept(within), self.fewest)
-        return OPEN if self.unlearnt and found == HOLDS else found
+        found = verdicts.gate(self.verdict(row), verdicts.kept(within), self.fewest)
+        return verdicts.OPEN if self.unlearnt and found == verdicts.HOLDS else found
 
     @property
     def exploratory(self) -> list[dict[str, Any]]:
@@ -160,8 +132,8 @@ class Pair:
     def quality_kept(self) -> str | None:
         """ "kept", "lost" or "not shown to be kept"; None where that was not measured, and in place of "kept" where
         nothing was learnt."""
-        found = kept(self.within.to_dicts())
-        return None if self.unlearnt and found == KEPT else found
+        found = verdicts.kept(self.within.to_dicts())
+        return None if self.unlearnt and found == verdicts.KEPT else found
 
     def quality_row(self, figure: str) -> dict[str, Any] | None:
         return next(iter(self.quality.filter(figure=figure).to_dicts()), None)

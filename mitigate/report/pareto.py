@@ -3,7 +3,8 @@ through the policies that no other betters in both."""
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -43,6 +44,10 @@ class Axis(NamedTuple):
         return "lower" if self.better == "down" else "higher"
 
     @property
+    def label(self) -> str:
+        return f"{self.name} ({'← better' if self.better == 'down' else 'better →'})"
+
+    @property
     def limits(self) -> tuple[float, float]:
         """Between which the figure lies: a percentage, a difference of two, or a perplexity."""
         if self.metric.unit != "percent":
@@ -70,18 +75,16 @@ QUALITIES = (
 def pictures(models: pl.DataFrame, harms: Sequence[Axis] = HARMS) -> Iterator[Picture]:
     """Every harm against every quality that all models have: models has a row each, with policy, seed and a column
     for each key."""
-    for quality in QUALITIES:
-        for harm in harms:
-            if {harm.key, quality.key} <= set(models.columns) and not models[
-                harm.key, quality.key
-            ].null_count().sum_horizontal().item():
-                yield Picture(
-                    f"pareto-{harm.slug}-{quality.slug}",
-                    "pareto",
-                    f"{harm.slug.capitalize()} against {quality.metric.symbol}",
-                    alt(models, harm, quality),
-                    pareto(models, harm, quality),
-                )
+    complete = {series.name for series in models if not series.null_count()}
+    for quality, harm in product(QUALITIES, harms):
+        if {harm.key, quality.key} <= complete:
+            yield Picture(
+                f"pareto-{harm.slug}-{quality.slug}",
+                "pareto",
+                f"{harm.slug.capitalize()} against {quality.metric.symbol}",
+                alt(models, harm, quality),
+                pareto(models, harm, quality),
+            )
 
 
 def means(models: pl.DataFrame, harm: Axis, quality: Axis) -> pl.DataFrame:
@@ -146,17 +149,8 @@ def pareto(models: pl.DataFrame, harm: Axis, quality: Axis) -> Figure:
         colour, marker = mark(place)
         mine = models.filter(policy=row["policy"])
         if mine.height > 1:
-            axes.scatter(
-                mine[quality.key],
-                mine[harm.key],
-                s=22,
-                c=colour,
-                marker=marker,
-                alpha=0.55,
-                lw=0,
-                zorder=2,
-                clip_on=False,
-            )
+            small: dict[str, Any] = {"s": 22, "alpha": 0.55, "zorder": 2}
+            axes.scatter(mine[quality.key], mine[harm.key], c=colour, marker=marker, lw=0, clip_on=False, **small)
         ends = bars(mine, harm), bars(mine, quality)
         axes.errorbar(row["x"], row["y"], *ends, fmt="none", ecolor=colour, elinewidth=0.9, alpha=0.7, zorder=2)
         axes.scatter(
@@ -171,8 +165,8 @@ def pareto(models: pl.DataFrame, harm: Axis, quality: Axis) -> Figure:
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(ScalarFormatter())
     axes.grid(which="both")
-    axes.set_xlabel(f"{quality.name} ({'← better' if quality.better == 'down' else 'better →'})")
-    axes.set_ylabel(f"{harm.name} ({'← better' if harm.better == 'down' else 'better →'})")
+    axes.set_xlabel(quality.label)
+    axes.set_ylabel(harm.label)
     axes.legend(
         loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, borderaxespad=0.8, handletextpad=0.3, columnspacing=1.2
     )

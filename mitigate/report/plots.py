@@ -10,9 +10,10 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 from matplotlib.ticker import StrMethodFormatter
 
-from mitigate.report.drawing import FAVOURITISM, INK, KEPT, PREJUDICE, SMALL, legend, note, panel, styled
+from mitigate.report.drawing import FAVOURITISM, INK, KEPT, PREJUDICE, SMALL, WIDTH, legend, note, panel, styled
 from mitigate.report.legend import ordered
 
 LONGEST_NAME = 32  # characters of a target or a relation beside its bar
@@ -153,3 +154,115 @@ def categories_below(axes: Axes, categories: Sequence[str]) -> None:
     axes.set_xticks(range(len(categories)), categories)
     axes.tick_params(axis="x", length=0)
     axes.grid(axis="y")
+
+
+@styled
+def words(phrases: pl.DataFrame, most: int = 40) -> Figure:
+    """The commonest of the phrases (phrase, count), the larger the commoner, in lines like a text (Fig. 12)."""
+    chosen = phrases.sort("count", "phrase", descending=[True, False]).head(most)
+    lines: list[list[tuple[str, float, float]]] = []  # (phrase, size, width in points)
+    line_width = 72 * WIDTH
+    left = 0.0
+    for phrase, count in chosen.select(pl.col("phrase").str.slice(0, 40), "count").iter_rows():
+        per_point = 0.62 * (len(phrase) + 1)  # wide enough for any font of a page
+        size = min(7 + 13 * count / chosen["count"][0], line_width / per_point)
+        width = per_point * size
+        if width > left:
+            lines.append([])
+            left = line_width
+        lines[-1].append((phrase, size, width))
+        left -= width
+    heights = [1.5 * max(size for _, size, _ in line) for line in lines]
+    figure = Figure(figsize=(WIDTH, sum(heights) / 72))
+    for line, top in zip(lines, np.cumsum([0.0, *heights]), strict=False):
+        x = (line_width - sum(width for *_, width in line)) / 2
+        for phrase, size, width in line:
+            figure.text((x + width / 2) / line_width, 1 - top / sum(heights), phrase, size=size, ha="center", va="top")
+            x += width
+    return figure
+
+
+# Two resources in one figure, the first hollow, the second filled. Frames have a row for each target that both mention,
+# and the second resource's columns end in _second.
+
+HOLLOW, FULL = 0.0, 0.6  # opacities
+COLOURS = {"prejudice": PREJUDICE, "favouritism": FAVOURITISM, "statements": KEPT}
+SIGNS = {"prejudice": "negative", "favouritism": "positive"}
+
+
+@styled
+def boxes_of_two(targets: pl.DataFrame, column: str, titles: tuple[str, str]) -> Figure:
+    """Box plots of a share over the targets of each category (Fig. 1), or of the number of statements, which has a
+    logarithmic scale (Fig. 4)."""
+    figure, axes = panel(3.2)
+    categories = ordered(targets["category"].to_list())
+    for end, opacity, shift in (("", HOLLOW, -0.19), ("_second", FULL, 0.19)):
+        values = values_of(targets, categories, column + end)
+        boxplot(axes, values, np.arange(len(categories)) + shift, COLOURS[column], opacity)
+    categories_below(axes, categories)
+    if column == "statements":
+        axes.set_yscale("symlog", linthresh=10)
+        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+        axes.set_ylabel("statements about a target")
+    else:
+        axes.set_ylabel(f"% {SIGNS[column]} of a target's statements")
+    axes.set_ylim(bottom=0)
+    _two_legend(axes, [_patch(COLOURS[column], *which) for which in zip((HOLLOW, FULL), titles, strict=True)])
+    return figure
+
+
+@styled
+def bars_of_two(targets: pl.DataFrame, titles: tuple[str, str]) -> Figure:
+    """Prejudice to the left and favouritism to the right, two bars for each target in the order given (Fig. 3)."""
+    figure, axes = panel(0.9 + 0.42 * targets.height)
+    places = np.arange(targets.height)
+    for column, side, align in (("prejudice", -1, "right"), ("favouritism", 1, "left")):
+        for end, opacity, shift in (("", HOLLOW, -0.19), ("_second", FULL, 0.19)):
+            lengths = side * targets[column + end].to_numpy()
+            colour = COLOURS[column]
+            axes.barh(places + shift, lengths, height=0.32, color=to_rgba(colour, opacity), ec=colour, lw=0.8)
+            for place, length in zip(places + shift, lengths, strict=True):
+                note(axes, f"{abs(length):.0f}", (length, float(place)), 3 * side, align)
+    name_targets(axes, targets["target"].to_list())
+    signs = [_patch(COLOURS[column], FULL, sign) for column, sign in SIGNS.items()]
+    _two_legend(axes, [*(_patch(INK, *which) for which in zip((HOLLOW, FULL), titles, strict=True)), *signs])
+    return figure
+
+
+def _patch(colour: str, opacity: float, label: str) -> Patch:
+    return Patch(facecolor=to_rgba(colour, opacity), edgecolor=colour, lw=0.8, label=label)
+
+
+def _two_legend(axes: Axes, patches: list[Patch]) -> None:
+    """In lines above the axes, two names each: names of resources may be long."""
+    axes.legend(handles=patches, loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0.3)
+
+
+@styled
+def among_peers(figures: pl.DataFrame, target: str) -> Figure:
+    """A row for each figure and run: the target as a dot, its peers as strokes. figures: run, target, figure (such as
+    "regard/negative") and value, in percent, of all targets of a category."""
+    rows = figures.select("run", "figure").unique(maintain_order=True)
+    rows = rows.sort(pl.col("figure").str.ends_with("positive"), "figure", maintain_order=True)
+    several = rows["run"].n_unique() > 1
+    panelled, axes = panel(0.75 + 0.28 * rows.height)
+    names = []
+    for place, (run, figure) in enumerate(rows.iter_rows()):
+        scorer, _, sign = figure.rpartition("/")
+        names.append(f"{sign} by {scorer}" + (f", {run}" if several else ""))
+        mine = figures.filter(run=run, figure=figure)
+        peers = mine.filter(pl.col("target") != target)["value"].to_numpy()
+        label = "peers" if place == 0 else None
+        axes.plot(peers, np.full(len(peers), place), "|", color=INK, ms=9, alpha=0.6, label=label)
+        colour, marker = (PREJUDICE, "o") if sign == "negative" else (FAVOURITISM, "s")
+        value = mine.filter(pl.col("target") == target)["value"].item()
+        axes.plot([value], [place], marker, color=colour, ms=6.5, label=target if place == 0 else None)
+    axes.set_yticks(range(rows.height), names)
+    axes.invert_yaxis()
+    axes.margins(y=0.12)
+    axes.set_xlim(left=min(0, axes.get_xlim()[0]))
+    axes.set_xlabel("% of a target's statements")
+    axes.spines["left"].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    legend(axes)
+    return panelled

@@ -1,19 +1,21 @@
 """Three sides of each of some targets as one HTML page that loads nothing, and in short on the terminal: what
 generators say of it and not of its peers, where embeddings place it, and what its statements imply. The worst first."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import polars as pl
+from markupsafe import Markup
 
+from mitigate.report.examples import label_column
 from mitigate.report.html import Page, render_page
-from mitigate.report.legend import number, span
-from mitigate.report.profile_plots import among_peers
+from mitigate.report.kge import profession_columns
+from mitigate.report.legend import number
+from mitigate.report.plots import among_peers
 from mitigate.report.run_figures import Picture
-from mitigate.runs import files
+from mitigate.report.table import Cell, Column, Table, as_text, text, with_bounds
 
 NEGATIVE, POSITIVE = "/negative", "/positive"
 FEW, FEW_NEGATIVE = "distinctive", "distinctive_negative"
@@ -54,11 +56,6 @@ class Profile(Page):
         return [_picture(self, target, place) for place, target in enumerate(self.ordered, start=1)]
 
 
-def write(path: Path, profile: Profile) -> Path:
-    """Write the page, whole or not at all."""
-    return files.write(path, render(profile))
-
-
 def render(profile: Profile) -> str:
     """The page's HTML, always the same for the same profile."""
     return render_page(
@@ -66,11 +63,7 @@ def render(profile: Profile) -> str:
         profile,
         sentences=profile.lines,
         scorers=profile.scorers,
-        sections=[_section(profile, target, place) for place, target in enumerate(profile.ordered)],
-        name_of=name_of,
-        with_interval=with_interval,
-        frames_names=FRAMES,
-        labels=[name for name in profile.distinctive.columns if name not in NOT_LABELS],
+        sides=[_side(profile, target, place) for place, target in enumerate(profile.ordered)],
     )
 
 
@@ -97,34 +90,35 @@ def summary(profile: Profile, target: str) -> str:
     whose = f" ({row['run']})" if len(profile.runs) > 1 else ""
     side = "above" if row["difference"] >= 0 else "below"
     peers = "its only peer" if row["peers"] == 1 else f"the mean of its {row['peers']} peers"
-    bounds = "" if row["low"] is None else f" [{span(row['low'], row['high'], 1)}]"
     end = ": no difference shown."
     if row["beyond"]:
         many = row["peers_beyond"]
         end = f"; {many} of these peers differ from their own, too." if many else "; no peer differs from its own."
     share = f"{number(row['value'], 1)}\u00a0% of its statements are {name_of(row['figure'], profile.few)}"
-    apart = number(abs(row["difference"]), 1)
+    apart, bounds = number(abs(row["difference"]), 1), "".join(f" {known}" for known in _difference(row).below)
     return f"{target}{whose}: {share}, {apart} percentage points {side} {peers}{bounds}{end}"
 
 
-def with_interval(row: Mapping[str, Any], decimals: int = 1) -> str:
-    """ "1.2 [−0.3, 2.7]": a difference from the peers."""
-    value = number(row["difference"], decimals)
-    return value if row["low"] is None else f"{value} [{span(row['low'], row['high'], decimals)}]"
+def _difference(row: Mapping[str, Any]) -> Cell:
+    """A difference from the peers."""
+    return with_bounds(row, "difference", of="")
 
 
 def console(profile: Profile) -> str:
     """The findings, and each target's figures."""
-    lines = []
+    several = len(profile.runs) > 1
+    columns = [
+        text("", lambda row: (name_of(row["figure"], profile.few) + f" ({row['run']})" * several)[:66]),
+        Column("value", "value", show=1),
+        Column("peers", "peers_mean", show=1),
+        Column("difference", _difference),
+    ]
+    blocks = []
     for target in profile.ordered:
-        rows = profile.figures.filter(target=target).sort("figure", maintain_order=True)
-        lines.append(f"  {target:<68}{'value':>8}{'peers':>8}   difference")
-        for row in rows.iter_rows(named=True):
-            name = name_of(row["figure"], profile.few) + (f" ({row['run']})" if len(profile.runs) > 1 else "")
-            value, mean = number(row["value"], 1), number(row["peers_mean"], 1)
-            lines.append(f"    {name[:66]:<66}{value:>8}{mean:>8}   {with_interval(row)}")
-        lines += [f"    {said}" for said in _sides(profile, target)]
-    return "\n".join(lines)
+        rows = profile.figures.filter(target=target).sort("figure", maintain_order=True).rows(named=True)
+        sides = [f"    {said}" for said in _sides(profile, target)]
+        blocks.append("\n".join([as_text(Table("", columns, {target: rows})), *sides]))
+    return "\n\n".join(blocks)
 
 
 def _sides(profile: Profile, target: str) -> Iterator[str]:
@@ -154,8 +148,8 @@ def name_or_said(profile: Profile, target: str) -> Iterator[str]:
         whose = f"{run}: t" if len(profile.runs) > 1 else "T"
         yield (
             f"{whose}he mean probability of offending a group is {number(whole['value'], 1)}\u00a0%, a difference of "
-            f"{with_interval(whole)} percentage points from the peers. Due to what is said: {with_interval(said)}; due "
-            f"to the name alone: {apart}."
+            f"{_difference(whole).line} percentage points from the peers. Due to what is said: "
+            f"{_difference(said).line}; due to the name alone: {apart}."
         )
 
 
@@ -170,7 +164,6 @@ def unknown(graph: Mapping[str, Any], target: str) -> str:
 def place_of(row: Mapping[str, Any], graph: Mapping[str, Any]) -> str:
     """Where a profession stands among the others."""
     first, second = graph["values"]
-    known = "" if row["low"] is None else f" [{span(row['low'], row['high'], 4)}]"
     band = "No band of permuted graphs was made, so that chance cannot be ruled out."
     if row["outside"] is not None:
         band = (
@@ -179,8 +172,8 @@ def place_of(row: Mapping[str, Any], graph: Mapping[str, Any]) -> str:
             f"{_same(row)} of the other {row['professions'] - 1} professions."
         )
     return (
-        f"The score changes by {number(row['change'], 4)}{known} towards {first} (below 0: towards {second}), place "
-        f"{row['place']} of {row['professions']} professions. {band}"
+        f"The score changes by {with_bounds(row, 'change', 4, of='').line} towards {first} (below 0: towards "
+        f"{second}), place {row['place']} of {row['professions']} professions. {band}"
     )
 
 
@@ -190,46 +183,133 @@ def _same(row: Mapping[str, Any]) -> int:
     return row["others_outside"] if row["outside"] else others - row["others_outside"]
 
 
-def _section(profile: Profile, target: str, place: int) -> dict[str, Any]:
+def _side(profile: Profile, target: str, place: int) -> dict[str, Any]:
     """The content of a target's part of the page."""
     mine = profile.figures.filter(target=target)
     order = {name: number for number, name in enumerate(mine["figure"].unique(maintain_order=True))}
     rows = mine.sort(pl.col("figure").replace_strict(order), maintain_order=True)
     found = profile.distinctive.filter(target=target)
-    placed = None if profile.placed is None else profile.placed.filter(target=target)
-    graph = profile.graph
-    return {
+    content = {
         "target": target,
         "category": mine["category"][0],
         "peers": int(mine["peers"].max()),  # type: ignore[arg-type]
-        "figures": rows.rows(named=True),
         "picture": profile.pictures[place],
-        "distinctive": {run: found.filter(run=run) for run in profile.runs},
-        "unknown": unknown(graph, target) if graph and placed is not None and placed.is_empty() else None,
-        "place": place_of(placed.row(0, named=True), graph)
-        if graph and placed is not None and placed.height and not _is_value(placed)
-        else None,
-        "ends": _ends(placed, profile.top) if graph and placed is not None and _is_value(placed) else {},
-        "name_or_said": list(name_or_said(profile, target)),
-        "framed": [] if profile.framed is None else profile.framed.filter(target=target).rows(named=True),
-        "implied": {}
-        if profile.implied is None
-        else {run: profile.implied.filter(target=target, run=run).rows(named=True) for run in profile.runs},
+        "figures": _figure_table(profile, target, rows),
+        "distinctive": {run: _distinctive_table(profile, target, run, found.filter(run=run)) for run in profile.runs},
+        "place": None,
+        "ends": [],
+        "framed": None,
     }
+    return content | _embedded(profile, target) | _framed(profile, target)
+
+
+def _figure_table(profile: Profile, target: str, rows: pl.DataFrame) -> Table:
+    return Table(
+        "Percentage of the statements, each relation counting alike. In bold: the interval excludes 0 (before "
+        "rounding). Place 1 is the highest value.",
+        _peer_columns(profile, lambda row: name_of(row["figure"], profile.few)),
+        rows,
+        label=f"Figures of {target}",
+    )
+
+
+def _peer_columns(profile: Profile, name: Callable[[Any], str]) -> list[Column]:
+    """The columns of figures of a target and its peers."""
+
+    def difference(row: Mapping[str, Any]) -> Cell:
+        cell = _difference(row)
+        return cell._replace(text=Markup("<strong>{}</strong>").format(cell.text)) if row["beyond"] else cell
+
+    def peers(row: Mapping[str, Any]) -> Cell:
+        return Cell(number(row["peers_mean"], 1), [f"{number(row['peers_low'], 1)}, {number(row['peers_high'], 1)}"])
+
+    return [
+        text("Statements", name),
+        *([text("run", "run")] if len(profile.runs) > 1 else []),
+        Column("value", "value", show=1),
+        Column("difference", difference, note="95 % interval"),
+        Column("mean of peers", peers, note="lowest, highest"),
+        Column("place", lambda row: f"{row['place']} of {row['peers'] + 1}"),
+        Column("peers that differ", lambda row: f"{row['peers_beyond']} of {row['peers']}"),
+    ]
+
+
+def _distinctive_table(profile: Profile, target: str, run: str, rows: pl.DataFrame) -> Table | None:
+    """The worst statements that few peers have; None without any."""
+    labels = [name for name in profile.distinctive.columns if name not in NOT_LABELS]
+    shown = min(profile.top, rows.height)
+    if not shown:
+        return None
+    return Table(
+        f"{_of_run(profile, run)}he worst {shown} of {number(rows.height)}: those that most scorers label negative, "
+        "then positive ones; of each kind first what fewest peers have.",
+        [
+            text("Statement", "statement", "sentence"),
+            Column("peers that have it", lambda row: f"{row['having']} of {row['peers']}"),
+            *(label_column(name, name) for name in labels),
+        ],
+        rows.head(shown),
+    )
+
+
+def _of_run(profile: Profile, run: str) -> str:
+    """The begin of a caption that "he ..." follows: it names the run where there are several."""
+    return f"{run}: t" if len(profile.runs) > 1 else "T"
+
+
+def _embedded(profile: Profile, target: str) -> dict[str, Any]:
+    """The place of a target among embeddings, in words or as the professions at both ends."""
+    graph, placed = profile.graph, profile.placed
+    if not graph or placed is None:
+        return {}
+    rows = placed.filter(target=target)
+    if rows.is_empty():
+        return {"place": unknown(graph, target)}
+    if not _is_value(rows):
+        return {"place": place_of(rows.row(0, named=True), graph)}
+    other = "".join(value for value in graph["values"] if value != target)
+    size = min(profile.top, max(1, rows.height // 2))
+    ends = {"nearest to": rows.head(size), "farthest from": rows.reverse().head(size)}
+    moved = f"the change of the profession's score when people are moved towards {target} and away from {other}."
+    columns = profession_columns(graph["values"])
+    return {"ends": [Table(f"The professions {end} {target}: {moved}", columns, found) for end, found in ends.items()]}
+
+
+def _framed(profile: Profile, target: str) -> dict[str, Any]:
+    """The tables of what the statements of a target imply."""
+    if profile.framed is None:
+        return {}
+    implied = profile.implied
+    table = Table(
+        "How probably the statements offend a group, by the model of Social Bias Frames. “As generated”: each "
+        f"statement names its own target. “With the same name”: the peers' statements name {target}, so that only "
+        "what is said differs.",
+        _peer_columns(profile, lambda row: f"{FRAMES[row['figure']]}, {row['wording']}"),
+        profile.framed.filter(target=target),
+        label=f"Frames of {target}",
+    )
+    tables = [] if implied is None else [_implied_table(profile, target, run, implied) for run in profile.runs]
+    return {"framed": table, "name_or_said": list(name_or_said(profile, target)), "implied": tables}
+
+
+def _implied_table(profile: Profile, target: str, run: str, implied: pl.DataFrame) -> Table:
+    rows = implied.filter(target=target, run=run)
+    return Table(
+        f"{_of_run(profile, run)}he {rows.height} statements that are most probably offensive to a group. The implied "
+        "text is generated for each, however low its probability. Different implied texts: "
+        f"{rows['implies'].n_unique()}. Where they are few, the model reads the name more than the statement.",
+        [
+            text("Statement", "statement", "sentence"),
+            Column("probability, %", lambda row: 100 * row["probability"], show=1),
+            text("implies, if it targets a group", "implies", "sentence"),
+        ],
+        rows,
+    )
 
 
 def _is_value(placed: pl.DataFrame) -> bool:
     """Whether the target is a value of the sensitive attribute."""
     return placed.height > 0 and placed["known_as"][0] == "value"
-
-
-def _ends(placed: pl.DataFrame, top: int) -> dict[str, list[dict[str, Any]]]:
-    """The professions nearest to a value, and the farthest."""
-    size = min(top, max(1, placed.height // 2))
-    return {
-        "nearest": placed.head(size).rows(named=True),
-        "farthest": placed.reverse().head(size).rows(named=True),
-    }
 
 
 def _picture(profile: Profile, target: str, place: int) -> Picture:

@@ -3,81 +3,57 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 import polars as pl
+from markupsafe import Markup
 
-from mitigate.metrics import ENDS
 from mitigate.report.html import Page, render_page
-from mitigate.report.legend import number
+from mitigate.report.legend import number, signed
+from mitigate.report.table import Column, Table, as_text, bounded, figures, grouped, text, with_bounds
 from mitigate.report.verdicts import p_value
-from mitigate.runs import files
 from mitigate.words.texts import counted
 
-Column = tuple[str, str, int]  # in the frame, its heading, decimals
-
-SHARES: tuple[Column, ...] = (
-    ("statements", "statements", 0),
-    ("ratings", "ratings", 0),
-    ("prejudice", "prejudice", 1),
-    ("neutral", "neutral", 1),
-    ("favouritism", "favouritism", 1),
-    ("majority_prejudice", "majority prejudice", 1),
-    ("majority_neutral", "majority neutral", 1),
-    ("majority_favouritism", "majority favouritism", 1),
+LABELS = ("prejudice", "neutral", "favouritism")
+SHARES = (
+    *figures(1, "statements", "ratings", *LABELS),
+    *figures(1, **{f"majority_{name}": f"majority {name}" for name in LABELS}),
 )
-MEANS: tuple[Column, ...] = (
-    ("HNM", "HNM ↑", 1),
-    ("quality", "quality ↑", 1),
-    ("kappa", "Fleiss’ κ", 4),
-    ("alpha", "Krippendorff’s α", 4),
-    ("quality_kappa", "κ of quality", 4),
-    ("quality_alpha", "α of quality", 4),
+MEANS = (
+    bounded("HNM", "HNM", better="up"),
+    bounded("quality", "quality", better="up"),
+    bounded("Fleiss’ κ", "kappa", 4, ends=1),
+    bounded("Krippendorff’s α", "alpha", 4, ends=1),
+    bounded("κ of quality", "quality_kappa", 4, ends=1),
+    bounded("α of quality", "quality_alpha", 4, ends=1),
 )
-RATERS: tuple[Column, ...] = (
-    ("ratings", "ratings", 0),
-    *(column for column in SHARES if column[0] in ("prejudice", "neutral", "favouritism")),
-    ("sense", "make sense", 1),
-    ("same", "same as others", 1),
-    ("same_quality", "same, quality", 1),
+RATERS = (
+    *SHARES[1:5],
+    *figures(1, sense="make sense", same="same as others", same_quality="same, quality"),
 )
-FIGURES: tuple[Column, ...] = (
-    ("accuracy", "accuracy", 3),
-    ("balanced_accuracy", "balanced accuracy", 3),
-    ("macro_f1", "macro F", 3),
-    ("kappa", "Cohen’s κ", 3),
-    *(
-        (f"{label}/{figure}", f"{label[:3]}. {figure[0].upper()}", 3)
+FIGURES = {
+    "accuracy": "accuracy",
+    "balanced_accuracy": "balanced accuracy",
+    "macro_f1": "macro F",
+    "kappa": "Cohen’s κ",
+    **{
+        f"{label}/{figure}": f"{label[:3]}. {figure[0].upper()}"
         for label in ("favouritism", "prejudice")
         for figure in ("recall", "precision", "f1")
-    ),
-)
-PRINTED: tuple[Column, ...] = (
-    *(column for column in MEANS if not column[0].endswith("alpha")),
-    ("sentiment_accuracy", "sentiment agrees, %", 1),
-    ("regard_accuracy", "regard agrees, %", 1),
+    },
+}
+PRINTED = (
+    *(column for column in MEANS if "α" not in column.title),
+    *figures(1, sentiment_accuracy="sentiment agrees, %", regard_accuracy="regard agrees, %"),
 )
 FIGURE_NAMES = {"HNM": "human neutral mean (HNM)"}
 PARTS = ("total", "drift", "remaining")
-DRIFT: tuple[Column, ...] = (
-    ("anchors", "anchors", 0),
-    ("before", "before, %", 1),
-    ("after", "after, %", 1),
-    *((part, part, 1) for part in PARTS),
-    ("detectable", "detectable", 1),
-)
-PRINTED_DRIFT: tuple[Column, ...] = (
-    ("anchors", "anchors", 0),
-    *((f"{part}{end}", f"{part}{end.replace('_', ' ')}", 1) for part in PARTS for end in ENDS),
+DRIFT = (
+    *figures(1, "anchors", before="before, %", after="after, %"),
+    *(bounded(part, part) for part in PARTS),
+    Column("detectable", "detectable", show=1),
 )
 PAIR = ("baseline", "source", "figure")
-DIFFERENCES: tuple[Column, ...] = (
-    ("difference", "percentage points", 2),
-    ("low", "low", 2),
-    ("high", "high", 2),
-    ("p", "p", 3),
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,35 +67,85 @@ class Results(Page):
     scorers: pl.DataFrame  # resource, scorer, against, and figures from 0 to 1
 
 
-def write(path: Path, results: Results) -> Path:
-    """Write the page, whole or not at all."""
-    return files.write(path, render(results))
-
-
 def render(results: Results) -> str:
     """The page's HTML, always the same for the same results."""
-    scorer_rows = [
-        row | {"name": f"{row['scorer'].replace('_', ' ')}, {row['against']}"}
-        for row in results.scorers.rows(named=True)
-    ]
+    has_drift = results.drift.height and drift_rows(results.drift)
     return render_page(
         "ratings.html.jinja",
         results,
-        present=present,
-        p_value=p_value,
         sentences=list(findings(results)),
         sections=_sections(results.summary),
-        scorer_rows=scorer_rows,
-        drift_rows=drift_rows(results.drift),
+        differences=_difference_table(results.differences) if results.differences.height else None,
+        drift=_drift_table(results.drift) if has_drift else None,
         indistinct=list(indistinct(results.drift)),
-        drift=DRIFT,
-        paper=paper(),
-        shares=SHARES,
-        means=MEANS,
-        raters=RATERS,
-        figures=FIGURES,
-        printed=PRINTED,
+        raters=_rater_table(results.raters) if results.raters.height else None,
+        scorer_figures=_scorer_table(results.scorers),
+        paper=_paper_table(),
     )
+
+
+def _drift_table(drift: pl.DataFrame) -> Table:
+    return Table(
+        "Percentage points of votes, with 95 % intervals over targets. Detectable: the minimum detectable remaining "
+        "difference (80 % power).",
+        [text("Votes", "name"), *DRIFT],
+        grouped(drift_rows(drift), lambda row: row["pair"]),
+    )
+
+
+def _rater_table(raters: pl.DataFrame) -> Table:
+    return Table(
+        "In percent of the rater's ratings. “Same” is the percentage of other raters' ratings of the same statements "
+        "with the same label.",
+        [text("Rater", "rater"), text("labels", _bar), *present(RATERS, raters.rows(named=True))],
+        raters,
+    )
+
+
+def _scorer_table(scorers: pl.DataFrame) -> Table:
+    rows = scorers.rows(named=True)
+    figures = [Column(title, name, show=3) for name, title in FIGURES.items()]
+    return Table(
+        "From 0 to 1; higher is better. R is recall, P precision, F their harmonic mean, of favouritism and of "
+        "prejudice.",
+        [
+            text("Scorer", lambda row: f"{row['scorer'].replace('_', ' ')}, {row['against']}"),
+            *present(figures, rows),
+        ],
+        grouped(rows, lambda row: row["resource"]),
+    )
+
+
+def _paper_table() -> Table:
+    rows = paper()
+    columns = [text("Category", "category"), *present(PRINTED, rows)]
+    return Table("As printed.", columns, grouped(rows, lambda row: row["source"]))
+
+
+def _difference_table(differences: pl.DataFrame) -> Table:
+    return Table(
+        "Difference in percentage points, its interval (all of this table together cover in 95 % of cases), and the "
+        "p-value of a sign-flip test with Holm's correction.",
+        [
+            text("Model", "source"),
+            text("against", "baseline"),
+            text("figure", "figure"),
+            Column("targets", "targets"),
+            Column("difference", lambda row: with_bounds(row, "difference", of="")),
+            Column("p", "p", show=p_value, kind="whole"),
+        ],
+        differences,
+    )
+
+
+def _bar(row: Mapping[str, Any]) -> Markup:
+    """The shares of the three labels as a bar."""
+    shares = {sign: row[sign] for sign in LABELS}
+    parts = Markup("").join(
+        Markup('<i class="{}" style="width:{}%"></i>').format(sign, round(share, 2)) for sign, share in shares.items()
+    )
+    named = ", ".join(f"{sign} {number(share, 1)} %" for sign, share in shares.items())
+    return Markup('<span class="share" role="img" aria-label="{}">{}</span>').format(named, parts)
 
 
 def findings(results: Results) -> Iterator[str]:
@@ -135,7 +161,7 @@ def findings(results: Results) -> Iterator[str]:
         )
     for row in results.differences.rows(named=True):
         name = FIGURE_NAMES.get(row["figure"], row["figure"])
-        change = f"{name} {'+' if row['difference'] > 0 else ''}{number(row['difference'], 1)} percentage points"
+        change = f"{name} {signed(row['difference'])} percentage points"
         bounds = "" if row["low"] is None else f" [{number(row['low'], 1)}, {number(row['high'], 1)}]"
         chance = "" if row["p"] is None else f", p {p_value(row['p'])}"
         about = counted(row["targets"], "target")
@@ -178,27 +204,24 @@ def _with_drift(drift: pl.DataFrame) -> pl.DataFrame:
 
 def _points(row: Mapping[str, Any], name: str) -> str:
     """A difference with its interval."""
-    value, low, high = (number(row[f"{name}{end}"], 1) for end in ENDS)
-    return f"{'+' if row[name] > 0 else ''}{value} [{low}, {high}]"
+    return " ".join([signed(row[name]), *with_bounds(row, name).below])
 
 
 def console(summary: pl.DataFrame, raters: pl.DataFrame, differences: pl.DataFrame, drift: pl.DataFrame) -> str:
     """The figures of each source, category and relation, of each rater, the differences between sources, and those
     between batches."""
-    blocks = []
-    for columns in (SHARES, MEANS):
-        names = [f"  {row['part']}" if row["part"] else row["source"] for row in summary.rows(named=True)]
-        blocks.append(_table(names, summary, present(columns, summary.rows(named=True))))
-    if raters.height:
-        blocks.append(_table(raters["rater"].to_list(), raters, RATERS))
-    if differences.height:
-        names = [f"{row['figure']} of {row['source']}" for row in differences.rows(named=True)]
-        blocks.append(_table(names, differences, DIFFERENCES))
-    if rows := drift_rows(drift):
-        names = [f"{row['pair']}: {row['name']}" for row in rows]
-        blocks.append(_table(names, pl.DataFrame(rows), PRINTED_DRIFT))
-    blocks += [f"  {sentence}" for sentence in indistinct(drift)]
-    return "\n\n".join(blocks)
+    rows = summary.rows(named=True)
+    source = text("", lambda row: f"  {row['part']}" if row["part"] else row["source"])
+    tables = [Table("", [source, *present(columns, rows)], rows) for columns in (SHARES, MEANS)]
+    tables.append(Table("", [text("", "rater"), *RATERS], raters))
+    difference = Column("percentage points", lambda row: with_bounds(row, "difference", 2, of=""))
+    figure = text("", lambda row: f"{row['figure']} of {row['source']}")
+    tables.append(Table("", [figure, difference, Column("p", "p", show=p_value)], differences))
+    drifting = drift_rows(drift)
+    drift_columns = [text("", lambda row: f"{row['pair']}: {row['name']}"), DRIFT[0], *DRIFT[3:6]]
+    tables.append(Table("", drift_columns, drifting))
+    blocks = [as_text(table) for table in tables if table.height]
+    return "\n\n".join([*blocks, *(f"  {sentence}" for sentence in indistinct(drift))])
 
 
 def paper() -> list[dict[str, Any]]:
@@ -207,27 +230,30 @@ def paper() -> list[dict[str, Any]]:
         return pl.read_csv(file).with_columns(pl.col("category").fill_null("all")).rows(named=True)
 
 
-def _sections(summary: pl.DataFrame) -> dict[str, tuple[str, list[dict[str, Any]]]]:
-    """The anchor of a section: its title and its rows."""
+def _sections(summary: pl.DataFrame) -> dict[str, tuple[str, list[Table]]]:
+    """The anchor of a section: its title, and its tables of labels and of means."""
     titles = {"all": "Ratings by people", "category": "By category", "relation": "By relation"}
     found = {by: summary.filter(by=by).rows(named=True) for by in titles}
-    return {by: (titles[by], rows) for by, rows in found.items() if rows}
+    return {by: (titles[by], _rating_tables(rows, by)) for by, rows in found.items() if rows}
+
+
+def _rating_tables(rows: Sequence[Mapping[str, Any]], by: str) -> list[Table]:
+    first = text("Source", "source") if by == "all" else text(by.capitalize(), "part")
+    groups = {"": rows} if by == "all" else grouped(rows, lambda row: row["source"])
+    shares = (
+        "Labels in percent of all ratings, and the majority label of a statement in percent of the statements. A tie "
+        "counts as neutral."
+    )
+    means = (
+        "Human neutral mean (HNM) and quality in percent, with their 95 % intervals, and the agreement of the raters. "
+        "Higher is better."
+    )
+    return [
+        Table(shares, [first, text("labels", _bar), *present(SHARES, rows)], groups),
+        Table(means, [first, *present(MEANS, rows)], groups),
+    ]
 
 
 def present(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> list[Column]:
     """The columns in which some row has a number."""
-    return [column for column in columns if any(row[column[0]] is not None for row in rows)]
-
-
-def _table(names: Sequence[str], frame: pl.DataFrame, columns: Sequence[Column]) -> str:
-    cells = [
-        [heading, *(p_value(value) if name == "p" else number(value, decimals) for value in frame[name])]
-        for name, heading, decimals in columns
-    ]
-    widths = [max(map(len, column)) for column in cells]
-    margin = max(map(len, names))
-    lines = zip(["", *names], *cells, strict=True)
-    return "\n".join(
-        f"  {name:<{margin}}" + "".join(f"  {cell:>{width}}" for cell, width in zip(row, widths, strict=True))
-        for name, *row in lines
-    )
+    return [column for column in columns if any(column.cell(row).text != "–" for row in rows)]

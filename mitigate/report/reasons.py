@@ -1,25 +1,15 @@
-"""Why a figure has no value: in place of a bare dash on pages and cards, in tables and on the terminal.
+"""Reasons for missing figures: in place of a bare dash on pages and cards, in tables and on the terminal.
 
-Reads the other figures of the run, and nothing else."""
+They follow from the other figures of a run, or from the row of a comparison, and from nothing else."""
 
 import math
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 from mitigate import metrics as table
-from mitigate.metrics import (
-    FREQUENT_RELATIONS,
-    PEOPLE_VALID,
-    PLAUSIBLE,
-    Key,
-    bounds,
-    find,
-    quality_key,
-    relation_of,
-    unknown_relations,
-    with_part,
-)
-from mitigate.report.legend import NO_UPPER_BOUND, Metrics
+from mitigate.report.legend import NO_UPPER_BOUND, Metrics, interval, number, part_named
+from mitigate.report.table import Cell, Column, Table, text
 
 NO_STATEMENTS = "no statement about a target"
 ONE_TARGET = "one target only"
@@ -61,12 +51,12 @@ OF_THE_PROBE = {
 
 def why(metrics: Metrics, key: str) -> str:
     """Why a figure that was to be measured is missing; "" where it has a value, or where that is not known."""
-    found = find(key)
+    found = table.find(key)
     if found is None or found.end or metrics.get(key) is not None:
         return ""
     if key not in metrics and not (found.stem in OF_CATEGORIES and found.stem in metrics):
         return ""
-    if found.variant == FREQUENT_RELATIONS:
+    if found.variant == table.FREQUENT_RELATIONS:
         return "no relation with enough training triples"
     if found.stem in WITHOUT_COUNT:
         return WITHOUT_COUNT[found.stem]
@@ -76,18 +66,18 @@ def why(metrics: Metrics, key: str) -> str:
 
 def without_interval(metrics: Metrics, key: str) -> str:
     """Why a mean over several targets has no interval: all have the same value. "" where it has one, or is no such."""
-    found, low = find(key), bounds(key)[0]
+    found, low = table.find(key), table.bounds(key)[0]
     if found is None or found.metric.family != "harm" or found.metric.statistic != "mean":
         return ""
     if metrics.get(key) is None or metrics.get(low, 0) is not None:
         return ""
-    targets, empty = (metrics.get(with_part(name, found.part)) for name in (table.TARGETS, table.EMPTY_TARGETS))
+    targets, empty = (metrics.get(table.with_part(name, found.part)) for name in (table.TARGETS, table.EMPTY_TARGETS))
     return ALL_ALIKE if isinstance(targets, int) and targets - int(empty or 0) > 1 else ""
 
 
 def note(metrics: Metrics, key: str) -> str | None:
     """A note on a figure in a table of numbers: why it is missing, or that its interval has no upper bound."""
-    low, high = (metrics.get(bound) for bound in bounds(key))
+    low, high = (metrics.get(bound) for bound in table.bounds(key))
     return why(metrics, key) or (NO_UPPER_BOUND if low is not None and high in (None, math.inf) else None)
 
 
@@ -99,8 +89,8 @@ def explained(runs: Mapping[str, Metrics], named: Mapping[str, str], width: int 
         whose = [run for run, found in lacking.items() if reason in found]
         which = dict.fromkeys(name for run in whose for name in lacking[run][reason])
         of_runs = "" if len(whose) == len(runs) else f"; in {', '.join(whose)}"
-        text = f"–  {reason}: {', '.join(which)}{of_runs}"
-        yield textwrap.fill(text, width, initial_indent="  ", subsequent_indent="     ", break_on_hyphens=False)
+        line = f"–  {reason}: {', '.join(which)}{of_runs}"
+        yield textwrap.fill(line, width, initial_indent="  ", subsequent_indent="     ", break_on_hyphens=False)
 
 
 def _by_reason(metrics: Metrics, named: Mapping[str, str]) -> dict[str, list[str]]:
@@ -111,9 +101,9 @@ def _by_reason(metrics: Metrics, named: Mapping[str, str]) -> dict[str, list[str
     return found
 
 
-def _of_harm(metrics: Metrics, key: Key) -> str:
+def _of_harm(metrics: Metrics, key: table.Key) -> str:
     """A mean or variance over targets."""
-    targets, empty = (metrics.get(with_part(name, key.part)) for name in (table.TARGETS, table.EMPTY_TARGETS))
+    targets, empty = (metrics.get(table.with_part(name, key.part)) for name in (table.TARGETS, table.EMPTY_TARGETS))
     if not isinstance(targets, int):
         return ""
     counted = targets if key.stem == table.REPRESENTATION else targets - int(empty or 0)
@@ -123,9 +113,9 @@ def _of_harm(metrics: Metrics, key: Key) -> str:
     return "" if counted else NO_STATEMENTS
 
 
-def _of_quality(metrics: Metrics, key: Key) -> str:
+def _of_quality(metrics: Metrics, key: table.Key) -> str:
     """A figure on test triples: there are none, or the plausibility classifier knows none of their relations."""
-    counts = {subset: metrics.get(quality_key("triples", subset)) for subset in ("all", key.part)}
+    counts = {subset: metrics.get(table.quality_key("triples", subset)) for subset in ("all", key.part)}
     if counts["all"] == 0:
         return SUBSETS["all"]
     if not counts[key.part]:
@@ -133,14 +123,14 @@ def _of_quality(metrics: Metrics, key: Key) -> str:
     return OF_TEST_TRIPLES.get(key.stem, "")
 
 
-def _of_probe(metrics: Metrics, key: Key) -> str:
+def _of_probe(metrics: Metrics, key: table.Key) -> str:
     """A figure on generated statements."""
-    if key.stem == table.quality(PEOPLE_VALID).key:
+    if key.stem == table.quality(table.PEOPLE_VALID).key:
         return _of_people(metrics, key)
-    if key.stem != table.quality(PLAUSIBLE).key:
+    if key.stem != table.quality(table.PLAUSIBLE).key:
         return OF_THE_PROBE.get(key.stem, "")
-    unknown = unknown_relations(metrics)
-    if relation := relation_of(str(key)):
+    unknown = table.unknown_relations(metrics)
+    if relation := table.relation_of(str(key)):
         return f"{PLAUSIBILITY} {relation}" if relation in unknown else ""
     missing = LABELS.get(key.part, "")
     if missing and unknown:
@@ -148,18 +138,122 @@ def _of_probe(metrics: Metrics, key: Key) -> str:
     return missing or (f"{PLAUSIBILITY} {', '.join(unknown)}" if unknown else "")
 
 
-def _of_people(metrics: Metrics, key: Key) -> str:
+def _of_people(metrics: Metrics, key: table.Key) -> str:
     """A share of statements that people would call valid."""
-    if relation := relation_of(str(key)):
+    if relation := table.relation_of(str(key)):
         return f"nobody rated statements with {relation}"
-    if metrics.get(quality_key(PEOPLE_VALID)) is None:
+    if metrics.get(table.quality_key(table.PEOPLE_VALID)) is None:
         return "nobody rated statements with these relations"
     return f"{LABELS[key.part]} and a relation that people rated" if key.part in LABELS else "no such statement"
 
 
-REASONS: Mapping[str, Callable[[Metrics, Key], str]] = {
+REASONS: Mapping[str, Callable[[Metrics, table.Key], str]] = {
     "harm": _of_harm,
     "quality": _of_quality,
     "probe": _of_probe,
 }
 """By family of the table of metrics."""
+
+
+def measured(metrics: Metrics, key: str, decimals: int | None = None) -> Cell:
+    """A figure with its interval, or why either is missing. decimals: those of the table of metrics, if not given."""
+    found = table.find(key)
+    places = decimals if decimals is not None else found.metric.decimals if found else 2
+    reason, bounds_shown = why(metrics, key), interval(metrics, key, places)
+    below = [bounds_shown] if bounds_shown else []
+    return Cell(number(metrics.get(key), places), below, reason or ("" if below else without_interval(metrics, key)))
+
+
+def crossed(
+    metrics: Metrics,
+    caption: str,
+    heading: str,
+    rows: Iterable[tuple[str, Any]] | Mapping[str, Iterable[tuple[str, Any]]],
+    columns: Mapping[Any, str],
+    key: Callable[[Any, Any], str],
+    *more: Column,
+    decimals: int | None = None,
+    absent: str = "",
+    kind: str = "",
+) -> Table:
+    """A table with a figure for each row and column. rows: of each its name and what `key` takes, or groups of such;
+    columns: what `key` takes, and the headings; absent: why a figure was not to be measured; more: further columns."""
+
+    def column(part: Any, title: str) -> Column:
+        def shown(row: tuple[str, Any]) -> Cell:
+            found = key(row[1], part)
+            return Cell("", reason=absent) if absent and found not in metrics else measured(metrics, found, decimals)
+
+        return Column(title, shown)
+
+    shown = (column(part, title) for part, title in columns.items())
+    return Table(caption, [text(heading, lambda row: row[0]), *shown, *more], rows, kind=kind)
+
+
+# Of the rows of a comparison
+
+ONE_SEED = "a single seed"
+FEW_WORDS = "too few different words"
+FEW_ITEMS = "too few different heads"
+ALIKE = "nothing varied"
+NO_VARIATION = "one of the two does not vary"
+NO_SHARED_TARGET = "no target with statements in all"
+NOT_ASKED = "not in all runs"
+UNBOUNDED_RATIO = "the baseline does not vary"
+OF_TARGETS, OF_SEEDS = "targets", "seeds"  # what an interval holds, as measure.comparison has it
+
+
+def why_no_change(row: Mapping[str, Any]) -> str:
+    """Why a row has no change; "" where it has one."""
+    if row["change"] is not None:
+        return ""
+    return ONE_TARGET if row["value"] is None else UNBOUNDED_RATIO
+
+
+def why_no_interval(row: Mapping[str, Any], seeds: int) -> str:
+    """Why a row with a change has no interval; "" where it has one. seeds: of the side that has fewer."""
+    if row["low"] is not None or row["high"] is not None or row["change"] is None:
+        return ""
+    if row.get("error", 0) == 0:  # of a row without it, the error is known
+        return ALIKE
+    if seeds > 1:
+        return NO_VARIATION
+    if "items" in row and row["items"] is None:
+        return ONE_SEED
+    return f"{FEW_WORDS}, {ONE_SEED}" if row.get("drawn") in (OF_TARGETS, OF_SEEDS) else FEW_ITEMS
+
+
+def why_not_fixed(row: Mapping[str, Any], seeds: int) -> str:
+    """Why a row has no interval with the targets fixed, which is of the seeds alone."""
+    return ONE_SEED if seeds == 1 else ALIKE if row.get("fixed_error") == 0 else NO_VARIATION
+
+
+def why_no_p(p: float | None, seeds: int) -> str:
+    """Why nothing was tested; "" where it was."""
+    if p is not None:
+        return ""
+    return ONE_SEED if seeds == 1 else ALIKE
+
+
+def not_compared(missing: Mapping[str, str]) -> dict[str, list[str]]:
+    """By reason: the names of figures of quality that are missing (key -> reason), single relations apart."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for figure, reason in missing.items():
+        if table.relation_of(figure) is None:
+            found.setdefault(reason, []).append(_named(figure))
+    return {reason: list(_gathered(names)) for reason, names in found.items()}
+
+
+def _named(figure: str) -> tuple[str, str]:
+    key = table.parse(figure)
+    return key.metric.name, part_named(key) if key.metric.part else ""
+
+
+def _gathered(names: Iterable[tuple[str, str]]) -> Iterable[str]:
+    """ "perplexity (those with a polarised label; those about a target)"."""
+    parts: dict[str, list[str]] = {}
+    for name, part in names:
+        parts.setdefault(name, []).append(part)
+    for name, known in parts.items():
+        said = "; ".join(filter(None, known))
+        yield f"{name} ({said})" if said else name

@@ -4,9 +4,8 @@ scatter plot that shows it. Regions are relative: a target may be in that of "mo
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.text import Annotation
 
-from mitigate.report.drawing import BOTH, FAVOURITISM, INK, PREJUDICE, lay_out, legend, note, panel, styled
+from mitigate.report.drawing import BOTH, FAVOURITISM, INK, PREJUDICE, legend, name_points, panel, styled
 
 REGIONS = {  # region -> colour and marker (Fig. 2's red, blue, purple and the rest)
     "more negative": (PREJUDICE, "v"),
@@ -66,20 +65,8 @@ def _limits(values: pl.Series) -> tuple[float, float]:
 
 
 def _name_outliers(figure: Figure, axes: Axes, rows: pl.DataFrame, most: int = 16) -> None:
-    """Write the names of the targets furthest from the origin, each where no point and no
-    earlier name is in its way."""
+    """Write the names of the targets furthest from the origin."""
     scaled = [pl.col(column) / (pl.col(column).max() + 1e-9) for column in ("prejudice", "favouritism")]
-    furthest = rows.sort(scaled[0] ** 2 + scaled[1] ** 2, descending=True, maintain_order=True).head(most)
-    lay_out(figure)
-    frame = axes.get_window_extent()
-    points = axes.transData.transform(rows.select("prejudice", "favouritism").to_numpy())
-    written: list[Annotation] = []
-    for row in furthest.iter_rows(named=True):
-        for shift, side in ((5, "left"), (-5, "right")):
-            name = note(axes, row["target"], (row["prejudice"], row["favouritism"]), shift, side)
-            box = name.get_window_extent()
-            free = not any(box.overlaps(other.get_window_extent()) for other in written)
-            if free and not box.count_contains(points) and frame.x0 <= box.x0 and box.x1 <= frame.x1:
-                written.append(name)
-                break
-            name.remove()
+    furthest = rows.with_row_index().sort(scaled[0] ** 2 + scaled[1] ** 2, descending=True, maintain_order=True)
+    points = rows.select("prejudice", "favouritism").to_numpy()
+    name_points(figure, axes, rows["target"].to_list(), points, furthest["index"].head(most).to_list())

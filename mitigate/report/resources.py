@@ -4,24 +4,23 @@ difference counts as better or worse: one resource has more of something than th
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
+from operator import attrgetter
 from typing import Any
 
 import polars as pl
 
 from mitigate.metrics import Share, Statistic, harm_key, with_part
-from mitigate.report import audit_tables, legend, regions, resource_plots
+from mitigate.report import audit_tables, legend, plots, regions
 from mitigate.report import run_figures as gallery
-from mitigate.report.audit_tables import Wording, section
+from mitigate.report.audit_tables import Wording
 from mitigate.report.comparison_tables import CORRECTED, change, interval
+from mitigate.report.examples import statement_table, target_table
 from mitigate.report.excluded_targets import left_out
 from mitigate.report.html import Page, render_page
-from mitigate.report.html import Stage as Stage
-from mitigate.report.legend import number
-from mitigate.report.page import by_group
+from mitigate.report.legend import number, signed
 from mitigate.report.run_figures import Picture
+from mitigate.report.table import Cell, Column, Table, grouped, text
 from mitigate.report.verdicts import ALIKE, ALPHA, SAME, UNKNOWN, p_value
-from mitigate.runs import files
 from mitigate.words.texts import counted
 
 MORE, LESS = "more", "less"
@@ -39,11 +38,7 @@ GROUPS = {
         "The targets of the table above, in percent of their statements: prejudice to the left, favouritism to the "
         "right; lower is better (in the style of the paper's Fig. 3).",
     ),
-    "counts": (
-        "Number of statements about each target",
-        "Statements about a target, on a logarithmic scale. A large spread is disparity in representation (the paper's "
-        "Fig. 4 and 11).",
-    ),
+    "counts": gallery.GROUPS["counts"],
     "regions": (
         "Targets with more prejudice or more favouritism than others",
         "One point for each target, both axes in percent of its statements, each resource on its own scale. The dashed "
@@ -61,9 +56,7 @@ class Resources(Page):
     is_same: bool
     wordings: Sequence[Wording]
     spoken: tuple[int, int]  # the number of targets that each mentions
-    figures: (
-        pl.DataFrame
-    )  # a row for each figure: scorer, template, key, category, and the statistics of its comparison
+    figures: pl.DataFrame  # a row for each figure: scorer, template, key, category, and its comparison
     targets: pl.DataFrame  # scorer, template, target, category, and both resources' statements and shares
     agreement: Mapping[str, float | None]  # key -> rank correlation over targets
     fewest_statements: int = 0  # of a target that is listed there, in both
@@ -89,10 +82,7 @@ class Resources(Page):
     @property
     def headlines(self) -> dict[str, str]:
         """Scorer -> the template that sentences and pictures are in: the paper's, where both have it."""
-        found: dict[str, str] = {}
-        for scorer, template in sorted(self.wordings, key=lambda wording: wording[1] != "paper"):
-            found.setdefault(scorer, template)
-        return found
+        return audit_tables.headlines(self.wordings)
 
     def of(self, scorer: str) -> pl.DataFrame:
         """The rows of `targets` under a scorer's headline."""
@@ -104,45 +94,137 @@ class Resources(Page):
         return gallery.named_apart(_pictures(self))
 
 
-def write(path: Path, resources: Resources) -> Path:
-    """Write the page, whole or not at all."""
-    return files.write(path, render(resources))
-
-
 def render(resources: Resources) -> str:
     """The page's HTML, always the same for the same resources."""
-    categories = legend.ordered(resources.targets["category"])
+    rows = audit_tables.rows(resources.wordings)
     return render_page(
         "resources.html.jinja",
         resources,
         sentences=list(sentences(resources)),
         scorers=resources.scorers,
-        rows=audit_tables.rows(resources.wordings),
-        meanings=audit_tables.meanings(audit_tables.rows(resources.wordings)),
-        categories=categories,
-        section=section,
+        keys=[row.key for row in rows],
+        measures=_measure_table(resources, rows),
+        categories=_category_table(resources, rows),
+        meanings=audit_tables.meanings(rows),
+        differ_most={
+            scorer: (_differing_table(resources, scorer, chosen), _said(resources, scorer, chosen))
+            for scorer, chosen in resources.differ_most.items()
+        },
         groups=GROUPS,
-        pictures=by_group(resources.pictures),
+        pictures=grouped(resources.pictures, attrgetter("group")),
         left_out=left_out(resources.targets["target"].to_list()),
-        target_rows=list(_target_rows(resources)),
-        zip=zip,
-        change=change,
-        interval=interval,
-        corrected=CORRECTED,
-        p_value=p_value,
+        targets=_target_table(resources),
         alpha=ALPHA,
     )
 
 
-def _target_rows(resources: Resources) -> Iterator[dict[str, Any]]:
-    """target, category, how many statements each has, and for each scorer the percentages polarised."""
-    frames = [resources.of(scorer).sort("target").to_dicts() for scorer in resources.headlines]
-    for rows in zip(*frames, strict=True):
-        polarised = [
-            tuple(row["prejudice" + end] + row["favouritism" + end] for end in ("", "_second")) for row in rows
+def _measure_table(resources: Resources, rows: Sequence[audit_tables.Row]) -> Table:
+    """The measures over all targets of both, the change between them, and the figures of each alone."""
+    first, second = resources.titles
+    lines = [(line, resources.row(line.key)) for line in rows]
+
+    def figure(title: str, name: str) -> Column:
+        return Column(title, lambda one: number(one[1][name], one[0].decimals))
+
+    return Table(
+        "",
+        [
+            text("Measure", lambda one: one[0].name),
+            figure(first, "baseline"),
+            figure(second, "value"),
+            Column("change", lambda one: _changed(change(one[1], one[0].decimals), one[1], one[0].decimals)),
+            Column("p", lambda one: p_value(one[1]["p"]), kind="whole"),
+            Column("corrected", lambda one: p_value(one[1]["p_holm"]), kind="whole"),
+            text(f"{second} has", lambda one: resources.verdict(one[1])),
+            figure(f"{first} alone", "first_alone"),
+            figure(f"{second} alone", "second_alone"),
+        ],
+        grouped(lines, lambda one: one[0].section),
+        label="Both resources' measures",
+    )
+
+
+def _changed(said: str, row: Mapping[str, Any], decimals: int, *more: str) -> Cell:
+    return Cell(said, [interval(row, decimals, CORRECTED), *more])
+
+
+def _category_table(resources: Resources, rows: Sequence[audit_tables.Row]) -> Table:
+    def category_column(category: str) -> Column:
+        def both(line: audit_tables.Row) -> Cell:
+            row, places = resources.row(line.key, category), line.decimals
+            said = f"{number(row['baseline'], places)} → {number(row['value'], places)}"
+            return _changed(said, row, places, f"p {p_value(row['p_holm'])}")
+
+        targets = resources.row(rows[0].key, category)["targets"]
+        return Column(category, both, note=counted(targets, "target"))
+
+    first, second = resources.titles
+    return Table(
+        f"{first} → {second}, the corrected interval of the difference (of variances: of the ratio), and the corrected "
+        "p-value.",
+        [text("Measure", "name"), *map(category_column, legend.ordered(resources.targets["category"]))],
+        grouped(rows, lambda line: line.section),
+        label="Both resources' measures by category",
+    )
+
+
+def _differing_table(resources: Resources, scorer: str, targets: pl.DataFrame) -> Table:
+    """The targets that differ most by a scorer."""
+    sides = [
+        column
+        for title, end in zip(resources.titles, ("", "_second"), strict=True)
+        for column in (
+            Column(f"{title}, statements", f"statements{end}"),
+            *(Column(f"{sign}, %", share + end, show=1) for share, sign in legend.OVERGENERALISED.items()),
+        )
+    ]
+    difference = Column("polarised, difference", "difference", show=signed)
+    return Table(
+        "",
+        [text("Target", "target"), text("category", "category"), *sides, difference],
+        targets,
+        label=f"Targets that differ most by {scorer}",
+    )
+
+
+def _said(resources: Resources, scorer: str, targets: pl.DataFrame) -> dict[str, list[Table]]:
+    """By target, statements about it from each resource."""
+    return {
+        target: [
+            statement_table(f"{title} about “{target}”", rows, {"label": scorer}, empty="no polarised statement")
+            for title, rows in zip(resources.titles, resources.said[scorer, target], strict=True)
         ]
-        counts = rows[0]["statements"], rows[0]["statements_second"]
-        yield {**rows[0], "statements": counts, "polarised": polarised}
+        for target in targets["target"]
+    }
+
+
+def _target_table(resources: Resources) -> Table:
+    """For each target the numbers of its statements, and by each scorer the percentages polarised."""
+    first, second = resources.titles
+    frames = {scorer: resources.of(scorer).sort("target") for scorer in resources.headlines}
+    rows: dict[str, dict[Any, Any]] = {row["target"]: row for row in next(iter(frames.values())).to_dicts()}
+    for scorer, frame in frames.items():
+        for row in frame.to_dicts():
+            shares = [row["prejudice" + end] + row["favouritism" + end] for end in ("", "_second")]
+            rows[row["target"]] |= {f"{scorer}/0": shares[0], f"{scorer}/1": shares[1]}
+            rows[row["target"]][f"{scorer}/2"] = shares[1] - shares[0]
+    return target_table(
+        "Percentage of polarised statements of each target that both mention, and the difference in percentage points.",
+        [
+            Column(f"{first}, statements", "statements"),
+            Column(f"{second}, statements", "statements_second"),
+            *(
+                column
+                for scorer in frames
+                for column in (
+                    Column(f"{first}, {scorer}", f"{scorer}/0", show=1),
+                    Column(f"{second}, {scorer}", f"{scorer}/1", show=1),
+                    Column("difference", f"{scorer}/2", show=signed),
+                )
+            ),
+        ],
+        list(rows.values()),
+    )
 
 
 def sentences(resources: Resources) -> Iterator[str]:
@@ -214,7 +296,7 @@ def _pictures(resources: Resources) -> Iterator[Picture]:
         for column, sign in SIGNS.items():
             seen = _medians(frame, column)
             alt = f"Box plots of {sign} {scorer} by category. Median over targets, {first} and {second}: {seen}."
-            figure = resource_plots.boxes(frame, column, titles)
+            figure = plots.boxes_of_two(frame, column, titles)
             yield Picture(f"boxes-{scorer}-{sign}", "boxes", f"{scorer.capitalize()}, {sign}", alt, figure)
     for scorer, frame in resources.differ_most.items():
         if not frame.is_empty():
@@ -224,10 +306,10 @@ def _pictures(resources: Resources) -> Iterator[Picture]:
                 for row in frame.iter_rows(named=True)
             )
             alt = f"Bars of {scorer}, {first} and {second}: {seen}."
-            yield Picture(f"bars-{scorer}", "bars", scorer.capitalize(), alt, resource_plots.bars(frame, titles))
+            yield Picture(f"bars-{scorer}", "bars", scorer.capitalize(), alt, plots.bars_of_two(frame, titles))
     frame = next(iter(map(resources.of, resources.headlines)))
     alt = f"Box plots by category. Median over targets, {first} and {second}: {_medians(frame, 'statements', '')}."
-    yield Picture("counts", "counts", "Statements", alt, resource_plots.boxes(frame, "statements", titles))
+    yield Picture("counts", "counts", "Statements", alt, plots.boxes_of_two(frame, "statements", titles))
     yield from _regions(resources)
 
 

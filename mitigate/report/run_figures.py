@@ -11,10 +11,9 @@ from matplotlib.figure import Figure
 
 from mitigate.metrics import PAPER_SCORERS
 from mitigate.report import drawing, ledger, plots
+from mitigate.report.examples import FEWEST_STATEMENTS, frequent_targets
 from mitigate.report.legend import ordered
 from mitigate.report.regions import REGIONS, regions, with_regions
-from mitigate.report.singled_out import FEWEST_STATEMENTS, frequent_targets
-from mitigate.report.word_clouds import words
 from mitigate.triples import PREJUDICE
 
 GROUPS = {  # group -> the heading and the caption that its figures share
@@ -81,7 +80,7 @@ def gallery(
     mentioned = {column: frame for column, frame in mentioned.items() if not frame.is_empty()}
     return named_apart(
         [
-            *_boxes(mentioned),
+            *boxes(mentioned),
             *_regions(mentioned),
             *_bars(mentioned),
             *_shown(mentioned, shown),
@@ -115,17 +114,18 @@ def captions(pictures: Sequence[Picture]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=["picture", "group", "caption"], orient="row")
 
 
-def _boxes(targets: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
+def boxes(targets: Mapping[str, pl.DataFrame], group: str = "boxes", by: str = "category") -> Iterator[Picture]:
+    """Box plots on one scale for each label column. by: what the column `category` of the frames is called."""
     highest = pl.max_horizontal(pl.max("prejudice", "favouritism"))
     top = max((frame.select(highest).item() for frame in targets.values()), default=None)
     for column, frame in targets.items():
         medians = frame.group_by("category").agg(pl.median("prejudice", "favouritism"))
         seen = _each(medians.sort("category"), "category", "prejudice", "favouritism")
         yield Picture(
-            f"boxes-{column}",
-            "boxes",
+            f"{group}-{column}",
+            group,
             _title(column),
-            f"Box plots of {_label_name(column)} by category. Median over targets, negative and positive: {seen}.",
+            f"Box plots of {_label_name(column)} by {by}. Median over targets, negative and positive: {seen}.",
             plots.boxes(frame, top),
         )
 
@@ -222,7 +222,7 @@ def _words(statements: pl.DataFrame | None, columns: Sequence[str]) -> Iterator[
             "words",
             target,
             f"Word cloud. The commonest: {', '.join(common)}.",
-            words(phrases),
+            plots.words(phrases),
         )
 
 
@@ -266,13 +266,9 @@ def firsts(columns: Iterable[str]) -> list[str]:
     return list(found.values())
 
 
-def _is_neutral(column: str) -> bool:
-    return column.endswith("_neutral")
-
-
 def _label_name(column: str) -> str:
     scorer = column.removesuffix("_neutral")
-    return f"{scorer}, neutral template" if _is_neutral(column) else scorer
+    return f"{scorer}, neutral template" if column.endswith("_neutral") else scorer
 
 
 def _title(column: str) -> str:

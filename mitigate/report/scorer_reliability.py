@@ -1,78 +1,61 @@
-"""How reliable the labels behind every figure are: the agreement of the scorers with people, as measured here and as
-the harms paper states it (Table 3).
+"""Reliability of the labels behind every figure: the agreement of the scorers with people, as measured here and as the
+harms paper states it (Table 3), and the shipped scorers' errors on identity terms.
 
-data/agreement_measured.csv holds what `python -m mitigate recipe=agreement data.root=DIR` finds of the scorers that
-come with the project, rating by rating, and kappa with the majority of raters; it is that recipe's measured.csv, and a
-test recomputes it."""
+data/agreement_measured.csv and data/identity/measured.csv hold what `python -m mitigate recipe=agreement
+data.root=DIR` finds of the scorers that come with the project: rating by rating, kappa with the majority of raters, and
+errors by term. They are that recipe's measured.csv and identity_measured.csv, and tests recompute them."""
 
 import csv
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Any
+
+import polars as pl
 
 from mitigate.metrics import ENDS
+from mitigate.report.table import Cell, Column, Table, figures, text, with_bounds
 
 Agreement = dict[tuple[str, str], dict[str, float]]
 """(resource, scorer) -> measure ("prejudice/f1") -> value, from 0 to 1."""
 
 RESOURCES = ("ConceptNet", "GenericsKB", "COMeT")
 ALWAYS_NEUTRAL, PEOPLE = "always_neutral", "people"
+NOT_MEASURED, NOT_IN_PAPER = (Cell("", reason=reason) for reason in ("not measured", "not in the paper"))
 KAPPA = tuple(f"majority/kappa{end}" for end in ENDS)
 
 
-class Proxy(NamedTuple):
-    """A scorer's agreement with people about the sentences of one source; None where it was not measured."""
+def proxies(scorers: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The agreement of each scorer with people about the sentences of each resource; None where it was not measured.
+    scorers: configured ones by what they are called, {"regard": "minilm"}.
 
-    role: str  # "sentiment" or "regard"; of a scorer that is no role's, its own name
-    scorer: str  # as the configuration names it: "vader", "minilm" ...
-    resource: str
-    favouritism: float | None  # F1 of its label
-    prejudice: float | None
-    accuracy: float | None
-    always_neutral: float  # the accuracy of calling everything neutral
-    paper_favouritism: float | None  # F1 of the paper's scorer of that role
-    paper_prejudice: float | None
-    kappa: float | None  # Cohen's, with the majority of raters
-    kappa_low: float | None  # its 95 % interval over targets
-    kappa_high: float | None
-    raters: float | None  # Fleiss' kappa of the raters among themselves
-
-
-def proxies(scorers: Mapping[str, str]) -> list[Proxy]:
-    """A row for each scorer and resource. scorers: configured ones by what they are called, {"regard": "minilm"}."""
+    favouritism and prejudice are F1 of that label, also paper_favouritism and paper_prejudice of the paper's scorer of
+    the role; always_neutral is the accuracy of calling everything neutral; kappa is Cohen's with the majority of
+    raters, with its 95 % interval over targets; raters is Fleiss' kappa of the raters among themselves."""
     ours, theirs = measured(), paper()
     rows = []
     for role, scorer in scorers.items():
         for resource in RESOURCES:
             found, stated = ours.get((resource, scorer), {}), theirs.get((resource, role), {})
-            rows.append(
-                Proxy(
-                    role,
-                    scorer,
-                    resource,
-                    favouritism=found.get("favouritism/f1"),
-                    prejudice=found.get("prejudice/f1"),
-                    accuracy=found.get("accuracy"),
-                    always_neutral=ours[resource, ALWAYS_NEUTRAL]["accuracy"],
-                    paper_favouritism=stated.get("favouritism/f1"),
-                    paper_prejudice=stated.get("prejudice/f1"),
-                    **dict(zip(("kappa", "kappa_low", "kappa_high"), map(found.get, KAPPA), strict=True)),
-                    raters=ours[resource, PEOPLE]["fleiss"],
-                )
-            )
+            row: dict[str, Any] = {"role": role, "scorer": scorer, "resource": resource}
+            row |= {label: found.get(f"{label}/f1") for label in ("favouritism", "prejudice")}
+            row |= {"accuracy": found.get("accuracy"), "always_neutral": ours[resource, ALWAYS_NEUTRAL]["accuracy"]}
+            row |= {f"paper_{label}": stated.get(f"{label}/f1") for label in ("favouritism", "prejudice")}
+            row |= {f"kappa{end}": found.get(key) for key, end in zip(KAPPA, ENDS, strict=True)}
+            rows.append(row | {"raters": ours[resource, PEOPLE]["fleiss"]})
     return rows
 
 
-def reliability(rows: Iterable[Proxy], role: str) -> str:
+def reliability(rows: Iterable[Mapping[str, Any]], role: str) -> str:
     """The agreement of one role's scorer in a few words, for the line after a headline: "F1 with people: favouritism
     0.41 to 0.50, prejudice 0.50 to 0.56 (minilm)"."""
-    mine = [row for row in rows if row.role == role]
+    mine = [row for row in rows if row["role"] == role]
     spans = []
     for name in ("favouritism", "prejudice"):
-        found = [value for row in mine if (value := getattr(row, name)) is not None]
+        found = [value for row in mine if (value := row[name]) is not None]
         if found:
             spans.append(f"{name} {min(found):.2f} to {max(found):.2f}")
-    named = f" ({mine[0].scorer})" if mine[0].scorer != role else ""
+    named = f" ({mine[0]['scorer']})" if mine[0]["scorer"] != role else ""
     return f"F1 with people: {', '.join(spans)}{named}" if spans else f"agreement with people not measured{named}"
 
 
@@ -92,3 +75,78 @@ def _read(name: str) -> Agreement:
         for row in csv.DictReader(lines):
             found.setdefault((row["resource"], row["scorer"]), {})[row["measure"]] = float(row["value"])
     return found
+
+
+def reliability_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """The agreement of the scorers with people, beside the paper's and that of always answering "neutral"."""
+
+    def figure(title: str, name: str, absent: Cell = NOT_MEASURED) -> Column:
+        return Column(title, lambda row: absent if row[name] is None else row[name])
+
+    stated = ", whose regard classifier is another one" if any(row["role"] == "regard" for row in rows) else ""
+    return Table(
+        "Agreement with people, from 0 to 1; higher is better. F1 and accuracy are with single ratings. The paper's "
+        f"columns are those of its Table 3{stated}.",
+        [
+            text("Scorer", _named),
+            text("sentences of", "resource"),
+            Column(
+                "κ with the majority",
+                lambda row: with_bounds(row, "kappa", 2) if row["kappa"] is not None else NOT_MEASURED,
+            ),
+            figure("κ among raters", "raters"),
+            figure("F1 favouritism", "favouritism"),
+            figure("F1 prejudice", "prejudice"),
+            figure("the paper's favouritism", "paper_favouritism", NOT_IN_PAPER),
+            figure("the paper's prejudice", "paper_prejudice", NOT_IN_PAPER),
+            figure("accuracy", "accuracy"),
+            figure("always neutral", "always_neutral"),
+        ],
+        rows,
+    )
+
+
+def _named(row: Mapping[str, Any]) -> str:
+    return row["role"] if row["scorer"] == row["role"] else f"{row['role']} ({row['scorer']})"
+
+
+ERRORS = {
+    "false_positives": "neutral or kind, labelled prejudice",
+    "false_negatives": "unkind, not labelled prejudice",
+}
+
+
+def identity_errors(scorers: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The errors of each scorer that was measured, on unseen terms in unseen sentences: the mean over terms, also where
+    the term is masked, and the gap of the term farthest from it, with its 95 % interval over sentences. Shares are in
+    percent. scorers: configured ones by what they are called."""
+    return [
+        row | {"role": role, "error": said}
+        for role, scorer in scorers.items()
+        for error, said in ERRORS.items()
+        for row in measured_errors().filter(scorer=scorer, error=error).rows(named=True)
+    ]
+
+
+@cache
+def measured_errors() -> pl.DataFrame:
+    with files("mitigate").joinpath("data/identity/measured.csv").open("rb") as file:
+        return pl.read_csv(file).filter(part="unseen")
+
+
+def identity_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """The errors of the scorers on identity terms, and the term that is farthest from the mean."""
+    return Table(
+        f"Errors of the scorers on {rows[0]['terms']} identity terms, in percent of sentences; lower is better. The "
+        "gap is that of the term farthest from the mean over terms, in percentage points, with its 95 % interval over "
+        "sentences.",
+        [
+            text("Scorer", _named),
+            text("sentences that are", "error"),
+            *figures(1, mean="mean over terms", masked="term masked"),
+            text("farthest term", "term"),
+            Column("its gap", lambda row: with_bounds(row, "largest")),
+            Column("terms more than 5 points from the mean", lambda row: f"{row['beyond']} of {row['terms']}"),
+        ],
+        rows,
+    )

@@ -4,23 +4,27 @@ that only stories have."""
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
+from operator import attrgetter
 from typing import Any
 
 import polars as pl
 
 from mitigate import metrics as keys
-from mitigate.learnt import no_conclusion
 from mitigate.metrics import Share, harm_key
 from mitigate.report import audit as audits
-from mitigate.report import audit_tables, plots
+from mitigate.report import audit_tables
 from mitigate.report.audit import Audit
+from mitigate.report.card import Figure, licence_of, model_card
+from mitigate.report.excluded_targets import left_out
 from mitigate.report.html import render_page
-from mitigate.report.page import by_group
-from mitigate.report.run_figures import GROUPS, Picture
-from mitigate.runs import files
+from mitigate.report.legend import OVERGENERALISED, Metrics, number
+from mitigate.report.markdown import plain
+from mitigate.report.reasons import measured
+from mitigate.report.run_figures import GROUPS, Picture, boxes
+from mitigate.report.table import Column, Table, figures, grouped, text
+from mitigate.training_checks import no_conclusion
 from mitigate.words.prompts import KINDS, templates
-from mitigate.words.texts import counted
+from mitigate.words.texts import counted, without_folders
 
 SIGNS: tuple[tuple[Share, str], ...] = (("prejudice", "negative"), ("favouritism", "positive"))
 PER_KIND = 6  # stories shown, as examples
@@ -53,27 +57,94 @@ class Stories:
         return [*found, *_by_kind(self.audit.targets, dict(self.per_story.select("target", "kind").iter_rows()))]
 
 
-def write(path: Path, stories: Stories) -> Path:
-    """Write the page, whole or not at all."""
-    return files.write(path, render(stories))
-
-
 def render(stories: Stories) -> str:
     """The page's HTML, always the same for the same stories."""
     audit, columns = stories.audit, list(stories.audit.labellings)
     rows = [row for row in audit_tables.rows(list(audit.labellings.values())) if row != audit_tables.REPRESENTATION]
-    content = audits.content(audit) | {
+    by_kind = examples(stories.per_story, columns).partition_by("kind", as_dict=True, maintain_order=True)
+    known = prompts(stories.per_story, columns)
+    content = audits.content(audit, rows) | {
         "groups": {"boxes": GROUPS["boxes"], **GROUP, **GROUPS},
-        "pictures": by_group(stories.pictures),
-        "rows": rows,
-        "meanings": audit_tables.meanings(rows),
-        "kinds": kinds(stories.per_story),
-        "columns": columns,
-        "prompts": prompts(stories.per_story, columns),
-        "tales": examples(stories.per_story, columns).partition_by("kind", as_dict=True, maintain_order=True),
+        "pictures": grouped(stories.pictures, attrgetter("group")),
+        "kinds": _kind_table(audit.metrics, stories.per_story, columns),
+        "chance": _chance_table(audit.metrics, columns),
+        "prompts": _prompt_table(known, columns) if known.height else None,
+        "tales": [_story_table(kind.capitalize(), found, columns) for (kind,), found in by_kind.items()],
     }
     return render_page(
         "stories.html.jinja", audit, sentences=list(sentences(stories)), scorers=audit.scorers, **content
+    )
+
+
+def _kind_table(metrics: Metrics, per_story: pl.DataFrame, columns: Sequence[str]) -> Table:
+    def key(stem: str, row: Mapping[str, Any]) -> str:
+        return str(keys.Key(stem, row["kind"], variant=keys.BY_KIND))
+
+    def share(scorer: str, share: Share) -> Column:
+        stem = harm_key(scorer, "mean", share)
+        return Column(
+            f"{scorer} {OVERGENERALISED[share]}",
+            lambda row: measured(metrics, key(stem, row), 1)._replace(reason=""),
+        )
+
+    negative, positive = OVERGENERALISED.values()
+    return Table(
+        f"By kind of target: percentage of a target's sentences that are negative ({negative}, overgeneralisation "
+        f"towards prejudice) or positive ({positive}, towards favouritism), mean over targets, with its 95 % interval. "
+        "Lower is better.",
+        [
+            text("Kind", "kind"),
+            Column("targets", lambda row: metrics[key(keys.TARGETS, row)]),
+            *figures(0, "stories", "sentences"),
+            *(share(scorer, sign) for scorer in columns for sign, _ in SIGNS),
+        ],
+        kinds(per_story),
+    )
+
+
+def _chance_table(metrics: Metrics, columns: Sequence[str]) -> Table:
+    """The disparity of negative and positive sentences beside that expected by chance."""
+    rows = [(f"{word} {scorer}", scorer, share) for scorer in columns for share, word in SIGNS]
+
+    def figure(title: str, statistic: keys.Statistic, decimals: int = 1) -> Column:
+        return Column(title, lambda row: metrics.get(harm_key(row[1], statistic, row[2])), show=decimals)
+
+    return Table(
+        "Disparity: variance over targets in squared percentage points; lower is better. Last column: percentage of "
+        "stories with at least one such sentence.",
+        [
+            text("Sentences", lambda row: row[0]),
+            figure("disparity", "variance"),
+            figure("by chance", "by chance"),
+            figure("p", "p", 3),
+            figure("% of stories", "stories"),
+        ],
+        rows,
+        kind="narrow",
+    )
+
+
+def _prompt_table(known: pl.DataFrame, columns: Sequence[str]) -> Table:
+    signs = {"prejudice": "−", "favouritism": "+"}
+    shares = {f"{scorer}_{share}": f"{scorer} {sign}" for scorer in columns for share, sign in signs.items()}
+    return Table(
+        "Percentage of the sentences generated for each prompt that are negative (−) and positive (+). XYZ stands for "
+        "the target.",
+        [text("Prompt", "template", "sentence"), text("kind", "kind"), *figures(1, "stories", **shares)],
+        known,
+    )
+
+
+def _story_table(kind: str, stories: pl.DataFrame, columns: Sequence[str]) -> Table:
+    def shares(scorer: str) -> Column:
+        names = [f"{scorer}_{share}" for share in ("prejudice", "favouritism")]
+        return Column(scorer, lambda row: " / ".join(number(row[name], 0) for name in names), kind="whole")
+
+    return Table(
+        kind,
+        [text("Prompt", "prompt", "sentence"), text("Story", "story", "sentence"), *map(shares, columns)],
+        stories,
+        headed=False,
     )
 
 
@@ -124,7 +195,7 @@ def prompts(per_story: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
     names = [f"{column}_{share}" for column in columns for share in ("prejudice", "favouritism")]
     pooled = [(pl.col(name) * pl.col("sentences")).sum() / pl.col("sentences").sum() for name in names]
     known = per_story.drop_nulls("template").group_by("kind", "template").agg(pl.len().alias("stories"), *pooled)
-    return known.sort("template").with_columns(pl.col("template").replace_strict(texts, return_dtype=pl.String))
+    return known.sort("template", "kind").with_columns(pl.col("template").replace_strict(texts, return_dtype=pl.String))
 
 
 def examples(per_story: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
@@ -134,19 +205,60 @@ def examples(per_story: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
 
 
 def _by_kind(targets: Mapping[str, pl.DataFrame], kinds: Mapping[str, str]) -> Iterator[Picture]:
-    highest = pl.max_horizontal(pl.max("prejudice", "favouritism"))
-    top = max(frame.select(highest).item() for frame in targets.values())
-    for column, frame in targets.items():
-        spoken = frame.filter(pl.col("statements") > 0)
-        grouped = spoken.with_columns(category=pl.col("target").replace_strict(kinds, return_dtype=pl.String))
-        medians = grouped.group_by("category").agg(pl.median("prejudice", "favouritism")).sort("category")
-        seen = "; ".join(
-            f"{kind} {against:.1f} % and {towards:.1f} %" for kind, against, towards in medians.iter_rows()
-        )
-        yield Picture(
-            f"kinds-{column}",
-            "kinds",
-            column.capitalize(),
-            f"Box plots of {column} by kind of target. Median over targets, negative and positive: {seen}.",
-            plots.boxes(grouped, top),
-        )
+    kind = pl.col("target").replace_strict(kinds, default=None, return_dtype=pl.String)
+    spoken = {column: frame.filter(pl.col("statements") > 0) for column, frame in targets.items()}
+    yield from boxes(
+        {column: frame.with_columns(category=kind) for column, frame in spoken.items()}, "kinds", "kind of target"
+    )
+
+
+def render_card(
+    name: str,
+    command: str,
+    *,
+    needs: Mapping[str, str],
+    data: Mapping[str, Any],
+    base: str,
+    base_licence: str | None,
+    policy: str,
+    ledger: pl.DataFrame,
+    metrics: Mapping[str, Any],
+    verdict: str = "",
+    targets: Sequence[str] = (),
+    origin: Sequence[str] = (),
+) -> str:
+    """The card of a generator that was trained on a resource before it generated stories, as Markdown with the hub's
+    metadata. data: source, licence and demonstration of the resource; base: the model that training started from;
+    origin: sentences about its weights; ledger: of the resource; verdict: the sentence that the page begins with;
+    targets: that stories were generated about; needs: of the command (arguments.inputs)."""
+    rows, licence = ledger.filter(split="train"), licence_of(data["licence"], base_licence)
+    shares = {scorer: [harm_key(scorer, "mean", share) for share, _ in SIGNS] for scorer in keys.scorers(metrics)}
+    content = {
+        "title": plain(name),
+        "data": data,
+        "base": without_folders(base),
+        "origin": list(origin),
+        "base_licence": base_licence,
+        "needs": needs,
+        "policy": policy,
+        "command": command,
+        "kept": rows.filter(pl.col("weight") > 0).height,
+        "rows": rows.height,
+        "scorers": list(shares),
+        "metrics": metrics,
+        "verdict": verdict,
+        "left_out": left_out(targets),
+    }
+    figures = [key for both in shares.values() for key in both]
+    return model_card(
+        "stories_card.md.jinja",
+        name,
+        "text-generation",
+        [Figure("generated stories", key, keys.metric(key).name, metrics.get(key)) for key in figures],
+        content,
+        license=licence,
+        license_name=f"{data['licence']} and {base_licence}" if licence == "other" else None,
+        base_model=content["base"],
+        library_name="transformers",
+        tags=["story-generation", "commonsense", "representational-harms"],
+    )

@@ -1,4 +1,4 @@
-"""Writing files whole or not at all: a reader, or a kill, never meets half of one."""
+"""Atomic writes of files and folders: a reader, or a kill, never finds half of one."""
 
 import errno
 import os
@@ -12,16 +12,17 @@ from typing import BinaryIO
 from mitigate.errors import MitigateError
 
 PART = re.compile(r"\..*\.(\d+)\.part")  # the name of an unfinished file, with the id of the process that writes it
-OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}  # reading never meets them
+OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}  # reading never causes them
 RUST = re.compile(r"\(os error (\d+)\)")  # how safetensors and polars quote the system
 TORCH = re.compile("iostream error|PytorchStreamWriter failed")  # torch does not say why
 
 
 def elsewhere(places: str) -> str:
-    """What to do where a recipe cannot write. places: the settings that name another place, as they are typed."""
+    """Return the remedy for a place that cannot be written to. places: the settings that name another, as they are
+    typed."""
     return (
-        f"free some space, or choose another place with {places}. What is finished is kept, and the same command goes "
-        "on from there."
+        f"free some space, or choose another place with {places}. Finished stages are saved; run the same command to "
+        "resume."
     )
 
 
@@ -30,22 +31,22 @@ REMEDY = elsewhere("paths.outputs=DIR and paths.cache=DIR")  # the settings that
 
 @contextmanager
 def replacing(path: Path, remedy: str = REMEDY) -> Iterator[BinaryIO]:
-    """A binary file to write to, which takes the place of `path` once it is on disk. Folders are made. remedy: what
-    the message says is to be done.
+    """Open a binary file that replaces `path` once it is on disk. Folders are made. remedy: the end of an error's
+    message.
 
-    Raises MitigateError when the disk is full or the folder cannot be written to; `path` is then as it was. Any other
-    error of who writes to the file stays what it is."""
+    Raises MitigateError when the disk is full or the folder cannot be written to; `path` is then as it was. Other
+    errors inside are passed on."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with _telling(path, remedy):
+        with _system_errors(path, remedy):
             path.parent.mkdir(parents=True, exist_ok=True)
             opened = part.open("wb")
         with writing(path, remedy), opened as file:
             yield file
-            with _telling(path, remedy):
+            with _system_errors(path, remedy):
                 file.flush()
                 os.fsync(file.fileno())
-        with _telling(path, remedy):
+        with _system_errors(path, remedy):
             part.replace(path)
     finally:
         with suppress(OSError):  # the error of the `try` is the one to show
@@ -53,8 +54,8 @@ def replacing(path: Path, remedy: str = REMEDY) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def _telling(path: Path, remedy: str) -> Iterator[None]:
-    """Raises MitigateError for what the system refuses of a file at `path`."""
+def _system_errors(path: Path, remedy: str) -> Iterator[None]:
+    """Raise MitigateError for a file at `path` that the system refuses."""
     try:
         yield
     except OSError as error:
@@ -63,8 +64,8 @@ def _telling(path: Path, remedy: str) -> Iterator[None]:
 
 @contextmanager
 def writing(path: Path, remedy: str = REMEDY) -> Iterator[None]:
-    """Raises MitigateError when something inside cannot write to `path`, a file or folder, because the disk is full or
-    read-only, in whatever words the library that writes says so. remedy: as in `replacing`.
+    """Raise MitigateError when code inside cannot write to `path`, a file or folder, because the disk is full or
+    read-only, whatever words the writing library uses. remedy: as in `replacing`.
 
     An error that a library raises because Ctrl-C came in the middle of its work becomes KeyboardInterrupt."""
     try:
@@ -78,12 +79,13 @@ def writing(path: Path, remedy: str = REMEDY) -> Iterator[None]:
 
 
 def interrupted(error: BaseException) -> bool:
-    """Whether Ctrl-C is behind the error: torch.save, for example, ends with a RuntimeError when its file is cut."""
+    """Return whether Ctrl-C is behind the error: torch.save, for example, ends with a RuntimeError when its file is
+    cut."""
     return any(isinstance(seen, KeyboardInterrupt) for seen in _chain(error))
 
 
 def disk_fault(error: BaseException) -> str | None:
-    """The system's message about a full or read-only disk, if that caused the error; None for any other error."""
+    """Return the system's message about a full or read-only disk that caused the error; None for any other error."""
     for seen in _chain(error):
         if isinstance(seen, OSError) and seen.errno in OF_THE_DISK:
             return os.strerror(seen.errno)
@@ -95,7 +97,8 @@ def disk_fault(error: BaseException) -> str | None:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The error and those behind it, each once: one that was carried by another and raised again is behind itself."""
+    """Yield the error and its causes, each once: an error that another carried and that was raised again causes
+    itself."""
     seen: list[BaseException] = []
     left = [error]
     while left:
@@ -120,9 +123,8 @@ def write(path: Path, content: bytes | str, remedy: str = REMEDY) -> Path:
 def remove_parts(folder: Path) -> None:
     """Remove the unfinished files that killed processes have left in the folder and those below it.
 
-    A file stays while the process that its name gives runs. One of this process's own id is removed: it is from before
-    this process began to write here, since ids are given again. So this must be called first, and by one process at a
-    time."""
+    A file stays while the process that its name gives runs. A file with this process's own id is from an earlier
+    process, since ids are reused, and is removed. Call this before any write, from one process at a time."""
     for path in folder.rglob(".*.part"):
         found = PART.fullmatch(path.name)
         if found and not (_runs(int(found[1])) and int(found[1]) != os.getpid()):
@@ -141,8 +143,8 @@ def _runs(process: int) -> bool:
 
 
 def _ended(process: int) -> bool:
-    """Whether the process has ended and only its entry is left, which is so until its parent asks for it; some
-    containers have a first process that never does. Where the system tells nothing of it, it has not."""
+    """Return whether the process has ended and only its entry is left. An entry stays until the parent process waits
+    for it; the first process of some containers never does. False where the system does not report it."""
     try:
         told = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -152,8 +154,8 @@ def _ended(process: int) -> bool:
 
 @contextmanager
 def replacing_folder(folder: Path) -> Iterator[Path]:
-    """An empty folder to write to, which takes the place of `folder` once it is whole. A kill leaves the old one or the
-    new one, never half of one; one between the two renames leaves none, and the old one is put back the next time.
+    """Open an empty folder that replaces `folder` once it is complete. A kill leaves the old one or the new one, never
+    a partial one. A kill between the two renames leaves neither; the next call puts the old one back.
 
     Raises MitigateError when the disk is full or the folder cannot be written to, or is a symbolic link."""
     refuse_link(folder)
@@ -172,7 +174,7 @@ def replacing_folder(folder: Path) -> Iterator[Path]:
 
 
 def refuse_link(folder: Path) -> None:
-    """Raises MitigateError for a symbolic link where a run keeps a folder: a folder that is replaced or emptied as a
+    """Raise MitigateError for a symbolic link where a run keeps a folder: a folder that is replaced or emptied as a
     whole would leave the files behind the link, which a later run would take for its own."""
     if folder.is_symlink():
         raise MitigateError(

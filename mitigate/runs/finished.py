@@ -17,8 +17,8 @@ from mitigate.errors import MitigateError
 from mitigate.result_settings import deciding, in_present_terms
 from mitigate.runs.fingerprints import digest_of, is_intact
 
-ANEW = "the command that made it writes it anew"
-NEEDED = {  # of each recipe whose folders are read further: settings, and figures
+REWRITE = "run the command that made it again"
+NEEDED = {  # recipe -> the settings and figures without which its runs are refused
     "mitigate": (("seed", "policy.name", "data.name", "model.name"), ("fingerprint",)),
     "audit": (("data.name",), ("fingerprint", "statements")),
     "kge": (("seed", "data.name", "model.name"), ("fingerprint",)),
@@ -26,7 +26,7 @@ NEEDED = {  # of each recipe whose folders are read further: settings, and figur
 
 
 class _Data(yaml.SafeLoader):
-    """Plain YAML, without aliases, which a file of a few lines could use to fill the memory."""
+    """Plain YAML without aliases, with which a file of a few lines could fill the memory."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
@@ -36,9 +36,9 @@ class _Data(yaml.SafeLoader):
 
 @dataclass(frozen=True, eq=False)
 class FinishedRun:
-    """What a finished run left: settings, metrics and manifest as plain data, and tables that are read when asked for.
+    """A finished run: settings, metrics and manifest as plain data, and tables that are read when first used.
 
-    config: as written, but for a policy in present terms; an interpolation such as ${oc.env:HOME} is that text."""
+    config: as written, with the policy in present terms; an interpolation such as ${oc.env:HOME} stays text."""
 
     folder: Path
     recipe: str
@@ -52,7 +52,7 @@ class FinishedRun:
         return _find(self.config, name, default)
 
     def text(self, name: str) -> str | None:
-        """A setting as a text; None where the run has none."""
+        """A setting as a text; None where the run does not have it."""
         value = self.setting(name)
         return None if value is None else str(value)
 
@@ -67,12 +67,12 @@ class FinishedRun:
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        """What decides what the run finds, by dotted names: "trainer.lr" -> 0.0005."""
+        """Settings that affect results, by dotted names: "trainer.lr" -> 0.0005."""
         return _flat(deciding(self.config))
 
     @cached_property
     def digest(self) -> str:
-        """Of all that the run found: its metrics, and the hashes of its tables."""
+        """Hash of all results of the run: its metrics and the hashes of its tables."""
         tables = {name: self.files[name] for name in sorted(self.files) if name.endswith((".parquet", ".csv"))}
         return digest_of(json.dumps([self.recipe, self.metrics, tables], sort_keys=True))
 
@@ -86,7 +86,7 @@ class FinishedRun:
         return [name for name in self.files if name.startswith(f"{folder}/")]
 
     def table(self, name: str, columns: Iterable[str] = ()) -> pl.DataFrame:
-        """One of its Parquet or CSV files, read once. Raises MitigateError where it is not what the manifest says, or
+        """One of its Parquet or CSV files, read once. Raises MitigateError for a file that differs from the manifest or
         lacks one of the columns."""
         if name not in self._tables:
             if fault := self.fault(name):
@@ -95,33 +95,33 @@ class FinishedRun:
                 read = pl.read_csv if name.endswith(".csv") else pl.read_parquet
                 self._tables[name] = read(self.folder / name, glob=False)
             except (OSError, pl.exceptions.PolarsError) as error:
-                raise MitigateError(f"{self.folder / name} is no table that can be read; {ANEW}.") from error
+                raise MitigateError(f"{self.folder / name} cannot be read as a table; {REWRITE}.") from error
         if lacking := [column for column in columns if column not in self._tables[name].columns]:
-            raise MitigateError(f"{self.folder / name} has no column {' and '.join(lacking)}; {ANEW}.")
+            raise MitigateError(f"{self.folder / name} has no column {' and '.join(lacking)}; {REWRITE}.")
         return self._tables[name]
 
     def fault(self, name: str) -> str | None:
-        """What is wrong with a file, or None. A name that ends in "/" stands for all files of that folder."""
+        """The fault of a file, or None. A name that ends in "/" stands for all files of that folder."""
         if name.endswith("/"):
             found = [self.fault(part) for part in self.below(name[:-1])]
-            return next(filter(None, found), None) if found else f"{self.folder} lacks {name}: {ANEW}"
+            return next(filter(None, found), None) if found else f"{self.folder} lacks {name}: {REWRITE}"
         try:
             with (self.folder / name).open("rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
         except FileNotFoundError:
-            return f"{self.folder} lacks {name}: {ANEW}"
+            return f"{self.folder} lacks {name}: {REWRITE}"
         except OSError as error:
             return f"{self.folder / name} cannot be read ({error.strerror}); look at its permissions"
         if self.files.get(name) == digest:
             return None
-        return f"{self.folder / name} is damaged: it is not the file that manifest.json names; {ANEW}"
+        return f"{self.folder / name} is damaged: it is not the file that manifest.json names; {REWRITE}"
 
 
 def open_run(
     folder: str | Path, recipe: str | None = None, needs: Sequence[str] = (), figures: str = "metrics.json"
 ) -> FinishedRun:
-    """The finished run in a folder. Raises MitigateError that says what is wrong with the folder: no run's, of another
-    recipe than `recipe`, not finished, or with a damaged file among config.yaml, `figures` and `needs`."""
+    """Open the finished run in a folder. Raises MitigateError for a folder that is not a run folder, is of another
+    recipe than `recipe`, is not finished, or has a damaged file among config.yaml, `figures` and `needs`."""
     found = _read(Path(folder).resolve(), recipe, needs, figures=figures)
     if isinstance(found, str):
         raise MitigateError(f"{found}.")
@@ -131,10 +131,10 @@ def open_run(
 def read_runs(
     folders: Iterable[str | Path], recipe: str, setting: str, needs: Sequence[str] = (), if_any: Sequence[str] = ()
 ) -> list[FinishedRun]:
-    """The finished runs of a recipe in these folders. Raises MitigateError that names all that are something else.
+    """Open the finished runs of a recipe in these folders. Raises MitigateError that names all other folders.
 
-    setting: where the user named them. needs: files each must have, undamaged ("statements/" for those of a folder);
-    if_any: files that are checked in the runs that have them."""
+    setting: the setting that names them. needs: files that each must have, undamaged ("statements/" for those of a
+    folder). if_any: files that are checked in the runs that have them."""
     found = [_read(Path(folder).resolve(), recipe, needs, if_any) for folder in folders]
     if faults := [fault for fault in found if isinstance(fault, str)]:
         raise MitigateError(f"{setting}: {'; '.join(faults)}. Name folders that finished runs of recipe={recipe} left.")
@@ -142,19 +142,19 @@ def read_runs(
 
 
 def folders(named: str | Sequence[str] | None) -> list[Path]:
-    """The folders that a setting names: a single one needs no brackets."""
+    """The folders that a setting names, as a list or as one path."""
     return [Path(str(folder)).resolve() for folder in ([named] if isinstance(named, str) else named or ())]
 
 
 def recipe_of(folder: str | Path) -> str | None:
-    """The recipe whose run folder it is, finished or not; None for something else."""
+    """The recipe of a run folder, finished or not; None for another folder."""
     config = _settings(Path(folder))
     return None if isinstance(config, str) else _recipe(config)
 
 
 def short_names(runs: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """Metrics by folder, named by their policy; where that is not enough to tell them apart, with seed, then with the
-    folder's hash, then, as of a run and its copy elsewhere, with the whole folder."""
+    """Metrics of runs under short names: the policy; if several runs share it, with the seed, else with the folder's
+    hash, else (for a run and its copy) with the whole folder."""
     names: list[str] = []
     for name_of in (
         lambda folder, metrics: metrics.get("policy", folder),
@@ -175,15 +175,15 @@ def _read(
     if_any: Sequence[str] = (),
     figures: str = "metrics.json",
 ) -> FinishedRun | str:
-    """The run, or what is wrong with the folder."""
+    """The run, or the fault of the folder."""
     if not folder.is_dir():
-        return f"{folder} is no folder"
+        return f"{folder} is not a folder"
     config = _settings(folder)
     if isinstance(config, str):
         return config
     whose = _recipe(config)
     if whose is None:
-        return f"{folder} is no run folder: its config.yaml names no recipe"
+        return f"{folder} is not a run folder: its config.yaml names no recipe"
     if recipe not in (None, whose):
         return f"{folder} is a run of recipe={whose}"
     manifest, metrics = (_object(folder / name) for name in ("manifest.json", figures))
@@ -191,9 +191,9 @@ def _read(
         return manifest
     files = manifest.get("files")
     if not isinstance(files, dict) or not all(isinstance(digest, str) for digest in files.values()):
-        return f"{folder / 'manifest.json'} is damaged: it does not list the run's files; {ANEW}"
+        return f"{folder / 'manifest.json'} is damaged: it does not list the run's files; {REWRITE}"
     if not is_intact(manifest):
-        return f"{folder / 'manifest.json'} is damaged: it is not as it was written; {ANEW}"
+        return f"{folder / 'manifest.json'} is damaged: its content changed after it was written; {REWRITE}"
     if isinstance(metrics, str):
         return metrics
     if isinstance(policy := config.get("policy"), dict):
@@ -205,48 +205,48 @@ def _read(
 
 
 def _settings(folder: Path) -> dict[str, Any] | str:
-    """What config.yaml holds, as plain data whose keys are texts; or what is wrong with it."""
+    """The settings in config.yaml as plain data with texts as keys, or its fault."""
     try:
         text = (folder / "config.yaml").read_text(encoding="utf-8")
     except FileNotFoundError:
-        return f"{folder} is no run folder: it has no config.yaml"
+        return f"{folder} is not a run folder: it has no config.yaml"
     except (OSError, UnicodeDecodeError) as error:
         why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror
-        return f"{folder} is no run folder: its config.yaml cannot be read ({why}); {ANEW}"
+        return f"{folder} is not a run folder: its config.yaml cannot be read ({why}); {REWRITE}"
     try:
         config = json.loads(json.dumps(yaml.load(text, _Data), default=str))
     except (yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError, RecursionError):  # of bad tags
         config = None
     if not isinstance(config, dict):
-        return f"{folder} is no run folder: its config.yaml cannot be read (it holds no settings); {ANEW}"
+        return f"{folder} is not a run folder: its config.yaml cannot be read (it holds no settings); {REWRITE}"
     return config
 
 
 def _object(path: Path) -> dict[str, Any] | str:
-    """The object that a JSON file holds, or what is wrong with it."""
+    """The object in a JSON file, or the file's fault."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return f"{path.parent} is not finished (it has no {path.name}): the command that began it goes on from there"
+        return f"{path.parent} is not finished (it has no {path.name}); run its command again to resume"
     except OSError as error:
         return f"{path} cannot be read ({error.strerror}); look at its permissions"
     except (ValueError, RecursionError):
-        return f"{path} is damaged: it is no JSON; {ANEW}"
-    return content if isinstance(content, dict) else f"{path} is damaged: it holds no object; {ANEW}"
+        return f"{path} is damaged: it is not JSON; {REWRITE}"
+    return content if isinstance(content, dict) else f"{path} is damaged: it holds no object; {REWRITE}"
 
 
 def _lacking(run: FinishedRun) -> str | None:
-    """What is wrong with the values of settings and metrics, or None."""
+    """The fault of the values of settings and metrics, or None."""
     settings, figures = NEEDED.get(run.recipe, ((), ()))
     if missing := [name for name in settings if not isinstance(run.setting(name), str | int | float)]:
-        return f"{run.folder / 'config.yaml'} has no value of {' and '.join(missing)}; {ANEW}"
+        return f"{run.folder / 'config.yaml'} has no value of {' and '.join(missing)}; {REWRITE}"
     if "seed" in settings and not isinstance(run.config["seed"], int):
-        return f"{run.folder / 'config.yaml'} has seed={run.config['seed']!r}, which is no whole number; {ANEW}"
+        return f"{run.folder / 'config.yaml'} has seed={run.config['seed']!r}, which is not a whole number; {REWRITE}"
     if missing := [name for name in figures if run.metrics.get(name) is None]:
-        return f"{run.folder / 'metrics.json'} has no {' and '.join(missing)}; {ANEW}"
+        return f"{run.folder / 'metrics.json'} has no {' and '.join(missing)}; {REWRITE}"
     texts = {"data", "model", "policy", "fingerprint"}
     if wrong := [k for k, v in run.metrics.items() if k not in texts and not isinstance(v, int | float | None)]:
-        return f"{run.folder / 'metrics.json'} has no number as {' and '.join(wrong[:3])}; {ANEW}"
+        return f"{run.folder / 'metrics.json'} has no number as {' and '.join(wrong[:3])}; {REWRITE}"
     return None
 
 

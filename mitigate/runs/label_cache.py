@@ -1,6 +1,5 @@
-"""Labels that are kept across runs: each distinct text is scored once by each scorer.
-
-A label is only used when the checksum beside it is right, so a damaged file costs time and never changes a figure."""
+"""A cache of labels across runs: each scorer scores each distinct text once. A label is used only when its checksum
+matches, so that a damaged file costs time and never changes a figure."""
 
 import fcntl
 import json
@@ -23,7 +22,7 @@ PAGES = 256 * 2**20  # bytes: a large write to the label cache changes pages all
 TABLE = """CREATE TABLE IF NOT EXISTS labels
     (text TEXT PRIMARY KEY, label INTEGER, strength REAL, checksum INTEGER) WITHOUT ROWID"""
 SELECT = "SELECT text, label, strength, checksum FROM labels WHERE text IN (SELECT value FROM json_each(?))"
-ASKED = 2**24  # characters of texts looked up at once: in JSON each has up to 12 bytes, and SQLite takes 10^9
+MOST_CHARACTERS = 2**24  # characters of texts looked up at once: in JSON each has up to 12 bytes, and SQLite takes 10^9
 SURROUNDINGS = {  # SQLite's codes for faults of the place, not of the file
     sqlite3.SQLITE_PERM,
     sqlite3.SQLITE_BUSY,
@@ -35,11 +34,11 @@ SURROUNDINGS = {  # SQLite's codes for faults of the place, not of the file
 }
 DAMAGE = (sqlite3.Error, UnicodeDecodeError)  # the latter for bytes that SQLite quotes in a message
 
-_announced: set[Path] = set()  # folders that this process has said it cannot write to
+_announced: set[Path] = set()  # folders for which this process has shown that it cannot write to them
 
 
 class Row(NamedTuple):
-    """A text's label, as it is kept."""
+    """A stored label of a text."""
 
     text: str
     label: int
@@ -52,7 +51,7 @@ class Row(NamedTuple):
 
 
 class _DamagedError(Exception):
-    """A file that is not as it was written."""
+    """A file whose content is damaged."""
 
     def __init__(self, reason: object, inode: int | None) -> None:
         super().__init__(str(reason))
@@ -76,7 +75,7 @@ class LabelStore:
         self._unwritten: dict[str, dict[str, Row]] = {}
 
     def get(self, fingerprint: str, texts: Sequence[str]) -> tuple[np.ndarray, Labels]:
-        known = np.zeros(len(texts), dtype=bool)
+        is_cached = np.zeros(len(texts), dtype=bool)
         labels = Labels(np.zeros(len(texts), dtype=np.int8), np.zeros(len(texts), dtype=np.float32))
         place = {text: i for i, text in enumerate(texts)}
         unwritten = self._unwritten.get(fingerprint, {})
@@ -85,8 +84,8 @@ class LabelStore:
             i = place.get(text)
             if i is None:  # SQLite's JSON ends a text where it has a zero byte, and so finds the one that ends there
                 continue
-            known[i], labels.label[i], labels.strength[i] = True, label, np.nan if strength is None else strength
-        return known, labels
+            is_cached[i], labels.label[i], labels.strength[i] = True, label, np.nan if strength is None else strength
+        return is_cached, labels
 
     def put(self, fingerprint: str, texts: Sequence[str], labels: Labels) -> None:
         strengths = [None if value != value else value + 0.0 for value in labels.strength.tolist()]  # no NaN, no -0.0
@@ -102,7 +101,7 @@ class LabelStore:
             self._unwritten.setdefault(fingerprint, {}).update((row.text, row) for row in rows)
 
     def opened(self, fingerprint: str) -> list[str]:
-        """The paths that `note_opened` was given last; none where they are damaged, so that no label is used."""
+        """The paths that `note_opened` stored last; none where they are damaged, so that no label is used."""
         try:
             found = json.loads(self._opened_file(fingerprint).read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError):
@@ -110,7 +109,7 @@ class LabelStore:
         return [path for path in found if isinstance(path, str)] if isinstance(found, list) else []
 
     def note_opened(self, fingerprint: str, paths: Sequence[str]) -> None:
-        """Keep the paths; labels of a scorer that opens other files next time are not used."""
+        """Store the paths that a scorer opened. Its labels are not used once it opens other files."""
         if sorted(paths) == self.opened(fingerprint):
             return
         try:
@@ -123,7 +122,7 @@ class LabelStore:
         return self.folder / f"{fingerprint[:16]}.json"
 
     def _read(self, fingerprint: str, texts: Sequence[str]) -> list[Row]:
-        """The rows of those texts that the file has."""
+        """The stored rows of these texts."""
         file = self._file(fingerprint)
         try:
             if not file.exists():
@@ -154,8 +153,8 @@ class LabelStore:
 
     @contextmanager
     def _open(self, fingerprint: str) -> Iterator[sqlite3.Connection]:
-        """The file, to read and to write. Raises _DamagedError, and OSError or sqlite3.Error where it is the place that
-        is at fault."""
+        """Open the file to read and write. Raises _DamagedError for a damaged file, OSError or sqlite3.Error for a
+        fault of its folder or disk."""
         file = self._file(fingerprint)
         self.folder.mkdir(parents=True, exist_ok=True)
         with self._locked(fcntl.LOCK_SH):
@@ -169,7 +168,7 @@ class LabelStore:
                     database.execute(TABLE)
                     yield database
             except DAMAGE as error:
-                if isinstance(error, sqlite3.Error) and _of_surroundings(error, file):
+                if isinstance(error, sqlite3.Error) and _is_fault_of_place(error, file):
                     raise
                 raise _DamagedError(error, inode) from error
             except _DamagedError as error:
@@ -177,7 +176,7 @@ class LabelStore:
                 raise
 
     def _set_aside(self, fingerprint: str, error: _DamagedError) -> None:
-        """Rename the file and what SQLite has beside it, unless another process has done so meanwhile."""
+        """Rename the file and SQLite's files beside it, unless another process has done so in the meantime."""
         file = self._file(fingerprint)
         with self._locked(fcntl.LOCK_EX):
             if not file.exists() or file.stat().st_ino != error.inode:
@@ -195,7 +194,8 @@ class LabelStore:
 
     @contextmanager
     def _locked(self, how: int) -> Iterator[None]:
-        """Files are renamed only while no process has one open: SQLite finds what is beside a file by its name."""
+        """Hold the folder's lock. Files are renamed only while no process has one open: SQLite finds its further files
+        by name."""
         with (self.folder / ".lock").open("a") as lock:
             fcntl.flock(lock, how)
             yield
@@ -205,16 +205,16 @@ class LabelStore:
             _announced.add(self.folder)
             reason = error.strerror if isinstance(error, OSError) else error
             notice(
-                f"labels cannot be kept in {self.folder} ({reason}): those that are there are used, new ones are lost "
-                "when this ends; free some space, or choose another place with paths.cache=DIR"
+                f"labels cannot be stored in {self.folder} ({reason}): stored labels are used, new ones are lost when "
+                "this process ends; free some space, or choose another place with paths.cache=DIR"
             )
 
 
 def _rows(database: sqlite3.Connection, texts: Sequence[str]) -> list[Row]:
-    """The rows of those texts. Raises _DamagedError when a checksum is not right."""
+    """The rows of these texts. Raises _DamagedError for a wrong checksum."""
     rows = []
-    for asked in _slices(texts):
-        for text, label, strength, checksum in database.execute(SELECT, [json.dumps(list(asked))]):
+    for part in _slices(texts):
+        for text, label, strength, checksum in database.execute(SELECT, [json.dumps(list(part))]):
             row = Row(text, label, strength)
             if row.checksum != checksum:
                 raise _DamagedError("a label's checksum is not right", None)
@@ -223,20 +223,20 @@ def _rows(database: sqlite3.Connection, texts: Sequence[str]) -> list[Row]:
 
 
 def _slices(texts: Sequence[str]) -> Iterator[Sequence[str]]:
-    """The texts, in slices of at most ASKED characters; a longer text is one of its own."""
+    """Yield slices of the texts with at most MOST_CHARACTERS characters; a longer text is a slice of its own."""
     start = size = 0
     for number, text in enumerate(texts):
         longer = len(text) + len('"", ')
         size += longer
-        if size > ASKED and number > start:
+        if size > MOST_CHARACTERS and number > start:
             yield texts[start:number]
             start, size = number, longer
     yield texts[start:]
 
 
-def _of_surroundings(error: sqlite3.Error, file: Path) -> bool:
-    """Whether the place is at fault and not the file. A file that SQLite calls read-only and the system does not has a
-    damaged header."""
+def _is_fault_of_place(error: sqlite3.Error, file: Path) -> bool:
+    """Return whether the folder or disk is at fault and not the file. A file that SQLite calls read-only and the system
+    does not has a damaged header."""
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
     if code == sqlite3.SQLITE_READONLY:
         return not (os.access(file, os.W_OK) and os.access(file.parent, os.W_OK))

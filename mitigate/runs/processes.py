@@ -1,4 +1,4 @@
-"""Work shared out to processes of this machine, none of which outlives the one that started it."""
+"""Work in several processes of this machine, none of which outlives the one that started it."""
 
 import multiprocessing
 import os
@@ -15,23 +15,23 @@ from typing import Any
 from mitigate.errors import MitigateError
 
 Send = Callable[[Any], None]
-EXITED = "code that it ran may have called os._exit"  # of a process that ended early without an error
+EXITED = "code that it ran may have called os._exit"  # for a process that ended early without an error
 
 
 class _Failure:
     """The last message of a process that failed."""
 
     def __init__(self, error: Exception) -> None:
-        is_known = isinstance(error, MitigateError)  # which needs no traceback
-        self.error = error if is_known else RuntimeError(f"in another process:\n{traceback.format_exc()}")
+        is_ours = isinstance(error, MitigateError)  # needs no traceback
+        self.error = error if is_ours else RuntimeError(f"in another process:\n{traceback.format_exc()}")
 
 
 def share_out(work: Callable[..., None], shares: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
-    """Runs work(*share, send) in a process of its own for each share, and yields the messages they send, as they come.
+    """Run work(*share, send) in a process of its own for each share, and yield their messages in the order of arrival.
 
-    The first failure ends all of them and is raised here: a MitigateError as it is, any other error with its
-    traceback, and a process that was killed as a MitigateError. They also end with Ctrl-C, with the generator, and
-    with this process however it ends. Processes are spawned: forked ones could use neither CUDA nor torch's threads."""
+    The first failure ends all of them and is raised here: a MitigateError unchanged, any other error with its
+    traceback, and a killed process as a MitigateError. They also end with Ctrl-C, with the generator, and with this
+    process however it ends. Processes are spawned: forked ones could use neither CUDA nor torch's threads."""
     context = multiprocessing.get_context("spawn")
     resource_tracker.ensure_running()  # else started with the first process, it would undo what _ignoring_ctrl_c does
     started: dict[Connection, BaseProcess] = {}
@@ -51,7 +51,8 @@ def share_out(work: Callable[..., None], shares: Sequence[tuple[Any, ...]]) -> I
 
 
 def signal_name(number: int) -> str:
-    """How a message calls a signal: "SIGKILL", and "signal 35" for one that has no name, as most real-time signals."""
+    """The name of a signal in a message: "SIGKILL", or "signal 35" for one without a name, as most real-time signals
+    are."""
     try:
         return signal.Signals(number).name
     except ValueError:
@@ -59,28 +60,25 @@ def signal_name(number: int) -> str:
 
 
 def _messages(running: dict[Connection, BaseProcess]) -> Iterator[Any]:
-    """What is sent until all have ended."""
+    """Yield the messages until all processes have ended."""
     while running:
         for connection in wait(list(running)):
             assert isinstance(connection, Connection)
             try:
                 message = connection.recv()
             except EOFError:
-                _check_end(running.pop(connection))
+                process = running.pop(connection)
+                process.join()
+                if code := process.exitcode:
+                    how = f"killed by {signal_name(-code)}" if code < 0 else f"ended with status {code}"
+                    raise MitigateError(
+                        f"one of the processes was {how}, perhaps because memory ran out: use fewer processes or "
+                        "smaller batches. Finished stages are saved; run the same command to resume."
+                    ) from None
                 continue
             if isinstance(message, _Failure):
                 raise message.error
             yield message
-
-
-def _check_end(process: BaseProcess) -> None:
-    process.join()
-    if code := process.exitcode:
-        how = f"killed by {signal_name(-code)}" if code < 0 else f"ended with status {code}"
-        raise MitigateError(
-            f"one of the processes was {how}, perhaps because memory ran out: use fewer processes or smaller batches. "
-            "What is finished is kept, and the same command goes on from there."
-        )
 
 
 def _run(work: Callable[..., None], share: tuple[Any, ...], connection: Connection) -> None:
@@ -100,7 +98,7 @@ def _end_with_parent() -> None:
 
 @contextmanager
 def _ignoring_ctrl_c() -> Iterator[None]:
-    """A process started here ignores Ctrl-C, which a terminal sends to all: the one that started it ends it."""
+    """Let processes that are started inside ignore Ctrl-C, which a terminal sends to all: their parent ends them."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -1,7 +1,6 @@
-"""How far a long step is. The step reports; who wants to know listens. Without a listener nothing is shown.
+"""Progress of long steps: a step reports, and a listener shows it. Without a listener nothing is shown.
 
-A stage knows neither terminals nor files:
-`with progress("score sentiment", 5000, "texts") as advance: advance(128)`."""
+A stage uses neither terminals nor files: `with progress("score sentiment", 5000, "texts") as advance: advance(128)`."""
 
 import sys
 import time
@@ -15,10 +14,10 @@ from mitigate.words.texts import escaped
 
 @dataclass
 class Step:
-    """A step under way."""
+    """A step in progress."""
 
     name: str
-    total: float  # units; of a file whose length in units is unknown, 1.0, and `done` is the share
+    total: float  # units; 1.0 for a file with an unknown number of units, and `done` is then the share
     unit: str
     done: float = 0.0
     before: float = 0.0  # finished before this process began: counts for the share, not for the pace
@@ -27,7 +26,7 @@ class Step:
 
     @property
     def share(self) -> float:
-        """Between 0 and 1."""
+        """The completed share, between 0 and 1."""
         return min(1.0, self.done / self.total) if self.total else 1.0
 
     @property
@@ -44,9 +43,8 @@ class Step:
 
 
 class Listener(Protocol):
-    """Who is told. Called often: it decides itself how often it shows or writes anything.
-
-    It may also have a method notice(message: str), for what `notice` is given."""
+    """A receiver of progress. It is called often, and decides itself how often it shows or writes anything. It may also
+    have a method notice(message: str), which receives the messages of `notice`."""
 
     def begin(self, step: Step) -> None: ...
     def at(self, step: Step) -> None: ...
@@ -58,7 +56,7 @@ _listeners: list[Listener] = []
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Steps begun inside are reported to the listener; the innermost one is told."""
+    """Report steps that begin inside to the listener; the innermost listener receives them."""
     _listeners.append(listener)
     try:
         yield
@@ -68,8 +66,8 @@ def listening(listener: Listener) -> Iterator[None]:
 
 @contextmanager
 def progress(name: str, total: float, unit: str, done: float = 0.0) -> Iterator[Callable[..., None]]:
-    """Reports a step of `total` units, `done` of which were finished before. Yields advance(count), or for a step whose
-    total is a share advance(count, to=share)."""
+    """Report a step of `total` units; `done` of them were finished before. Yields advance(count), or advance(count,
+    to=share) for a step whose total is a share."""
     step = Step(name, total, unit, done, before=done)
     listener = _listeners[-1] if _listeners else None
 
@@ -89,8 +87,8 @@ def progress(name: str, total: float, unit: str, done: float = 0.0) -> Iterator[
 
 
 def notice(message: str) -> None:
-    """Shows the user one sentence about something unusual after which the work goes on: by the innermost listener, or
-    on standard error if there is none that shows notices."""
+    """Show the user one sentence about something unusual that does not stop the work, by the innermost listener or, if
+    none shows notices, on standard error."""
     show = getattr(_listeners[-1], "notice", None) if _listeners else None
     if show:
         show(message)

@@ -1,4 +1,4 @@
-"""What a run is doing right now, in its folder's status.json: what a person, a script or the service may watch.
+"""The state of a run in its folder's status.json, which a person, a script or the service may watch.
 
 {"state": "running" | "finished" | "failed" | "stopped", "recipe", "stage", "step", "share", "seconds_left", "done",
 "error", "pid", "host", "started", "updated"}: share is of the step within the stage, 0 to 1, seconds_left an estimate
@@ -22,7 +22,7 @@ EVERY = 2.0  # seconds between two writes
 
 
 class Status:
-    """Writes status.json now, at every change of stage, and every two seconds until it is closed."""
+    """A writer of status.json: now, at every change of stage, and every two seconds until it is closed."""
 
     def __init__(self, folder: Path, recipe: str) -> None:
         self.path = folder / NAME
@@ -34,20 +34,21 @@ class Status:
         self._file = threading.Lock()  # two threads write it
         self._closed = threading.Event()
         self._write()
-        self._thread = threading.Thread(target=self._keep_fresh, daemon=True)
+        self._thread = threading.Thread(target=self._write_regularly, daemon=True)
         self._thread.start()
 
     def stage(self, name: str) -> None:
-        """A stage begins."""
+        """Begin a stage."""
         self._change(stage=name, step=None, share=None, seconds_left=None)
         self._write()
 
     def done(self, name: str) -> None:
-        """A stage is finished."""
+        """Record a finished stage."""
         self._change(stage=None, step=None, share=None, seconds_left=None, done=[*self._facts["done"], name])
 
     def step(self, step: Step | None) -> None:
-        """How far the step within the stage is; None when it has ended. Cheap: written with the next write."""
+        """Record the progress of the step within the stage; None when it has ended. Cheap: the next write includes
+        it."""
         if step is None:
             self._change(step=None, share=None, seconds_left=None)
         else:
@@ -55,7 +56,7 @@ class Status:
             self._change(step=step.name, share=round(step.share, 4), seconds_left=None if left is None else round(left))
 
     def close(self, state: str, error: str | None = None) -> None:
-        """The run has ended: "finished", "failed" with its error, or "stopped" by Ctrl-C."""
+        """Record the end of the run: "finished", "failed" with its error, or "stopped" by Ctrl-C."""
         self._closed.set()
         self._thread.join()
         self._change(state=state, error=error, seconds_left=None)
@@ -65,7 +66,7 @@ class Status:
         with self._lock:
             self._facts |= facts
 
-    def _keep_fresh(self) -> None:
+    def _write_regularly(self) -> None:
         while not self._closed.wait(EVERY):
             self._write()
 
@@ -73,6 +74,6 @@ class Status:
         with self._file:
             with self._lock:
                 facts = self._facts | {"updated": time.time()}
-            # A run does not fail for want of its status: a full disk is told where a result is written.
+            # A run does not fail for want of its status: the write of a result reports a full disk.
             with suppress(MitigateError):
                 write(self.path, json.dumps(facts, indent=2))

@@ -1,8 +1,6 @@
-"""Run folders: what a stage found is kept as a file, known by the hash of what it was made from, and written
-whole or not at all. So a killed run goes on where it stopped, and nothing is computed twice.
-
-Nothing is moved: what a stage writes in parts lies from the first part on where it will stay, and what it needed only
-on the way is removed after its result is recorded. So every step may be repeated, wherever a kill stopped it."""
+"""Run folders: each stage's result is a file with the hash of its inputs, and writes are atomic. A killed run resumes,
+and nothing is computed twice. Nothing is moved: the parts of a result are written where they stay, and temporary
+folders are removed after the result is recorded. Every step may be repeated, wherever a kill stopped it."""
 
 import fcntl
 import hashlib
@@ -20,6 +18,7 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError
+from mitigate.runs.file_tracking import is_changed
 from mitigate.runs.files import PART, refuse_link, remove_parts, write, writing
 from mitigate.runs.fingerprints import (
     as_parquet,
@@ -31,21 +30,21 @@ from mitigate.runs.fingerprints import (
     read_by_own_code,
     sealed,
 )
-from mitigate.runs.opened import is_changed
-from mitigate.runs.own_code import say_not_reused
+from mitigate.runs.user_code import say_not_reused
 
 __all__ = ["as_parquet", "digest_of"]
 
 SETTINGS = "config.yaml"  # of the run
-RECORDS = "stages"  # the folder of what is recorded of each stage
-NOT_RESULTS = {"manifest.json", "status.json", "wandb", ".lock"}  # of a run folder
-MARKER = ".of"  # in a folder of parts: the fingerprint of the unfinished stage whose parts they are
+RECORDS = "stages"  # the folder with a record of each stage
+NOT_RESULTS = {"manifest.json", "status.json", "wandb", ".lock"}  # in a run folder
+MARKER = ".of"  # in a folder of parts: the fingerprint of their unfinished stage
 
 
 @dataclass(frozen=True)
 class Result:
-    """A finished stage: its name, the file it left, the hash of all files it left, and what it took. In a rehearsal
-    also a stage that is to be run, `pending`: its digest is no hash, so that no stage that depends on it is known."""
+    """A finished stage: its name, its file, the hash of all its files, and its time and memory. In a rehearsal also a
+    stage that is to be run, `pending`: its digest is not a hash, so that all stages that depend on it are pending
+    too."""
 
     stage: str
     path: Path
@@ -53,7 +52,7 @@ class Result:
     seconds: float
     peak_memory: int  # bytes, of the whole process up to the end of the stage
     from_cache: bool
-    kept: bool = False  # whether its code has changed since, and the user said that the result stays
+    kept: bool = False  # whether its code has changed since, and the user chose to keep the result
     pending: bool = False
 
     def table(self) -> pl.DataFrame:
@@ -67,7 +66,7 @@ class Result:
         return json.loads(self.path.read_text(encoding="utf-8"))
 
     def value(self) -> pl.DataFrame | dict[str, Any]:
-        """What the stage's function returned."""
+        """The value that the stage's function returned."""
         return self.table() if self.path.suffix == ".parquet" else self.facts()
 
     def _check(self) -> None:
@@ -77,13 +76,13 @@ class Result:
 
 @dataclass(frozen=True)
 class Work:
-    """What a stage's function may need besides the values that its result depends on."""
+    """The run folder and the fingerprint of a stage, which its function may need and its result does not depend on."""
 
     folder: Path  # the run folder
     fingerprint: str  # of the stage
 
     def parts(self, name: str) -> "PartFolder":
-        """Numbered parts of this very result in the folder of that name; those of another are removed."""
+        """Numbered parts of this result in the folder of that name; parts of another result are removed."""
         return PartFolder(self.folder / name, self.fingerprint)
 
 
@@ -96,31 +95,29 @@ class BusyError(MitigateError):
 
 
 def wait_for(folder: Path) -> None:
-    """Return when no process is working on the run folder."""
+    """Wait until no process is working on the run folder."""
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
 
 
 def tidy(folder: Path) -> None:
-    """Remove what killed processes left half-written in a run's folder, unless one is working on it or it cannot be
-    written to."""
+    """Remove unfinished files of killed processes from a run's folder, unless a process is working on it or it cannot
+    be written to."""
     if any(folder.rglob(".*.part")):  # else nothing of a finished run is touched
         with suppress(MitigateError):
             Run(folder).close()
 
 
 class Run:
-    """One run's folder. Two processes cannot hold the same one.
-
-    A dry run only looks: it writes nothing, and stages that are not there are pending.
-    keep_code: results of stages that say they may be kept stay although their code has changed."""
+    """The folder of one run, which one process at a time holds. A dry run writes nothing; its stages without a result
+    are pending. keep_code: keep results whose code has changed, where a stage allows that."""
 
     def __init__(self, folder: Path, dry: bool = False, keep_code: bool = False) -> None:
         self.folder = folder
         self.dry = dry
         self.keep_code = keep_code
         self.results: list[Result] = []
-        self._stages_files: set[str] = set()  # that the stages so far left, or have found intact
+        self._stages_files: set[str] = set()  # of the stages so far, written or found intact
         if not dry:
             self._lock_folder()
 
@@ -140,18 +137,14 @@ class Run:
             raise BusyError(
                 f"another process is working on {folder}; wait for it, or stop it and start this again"
             ) from error
-        self._refuse_links()
-        remove_parts(folder)
-
-    def _refuse_links(self) -> None:
-        """Raises MitigateError where the folder of a stage is a symbolic link."""
-        for path in sorted(self.folder.iterdir()):
-            if path.name not in NOT_RESULTS and not path.is_file():
-                try:
+        try:
+            for path in sorted(folder.iterdir()):
+                if path.name not in NOT_RESULTS and not path.is_file():
                     refuse_link(path)
-                except MitigateError:
-                    self.close()
-                    raise
+        except MitigateError:
+            self.close()
+            raise
+        remove_parts(folder)
 
     def stage(
         self,
@@ -165,17 +158,18 @@ class Run:
         may_be_kept: bool = False,
         **named: Any,
     ) -> Result:
-        """The result of function(*values, **named, **using): read when it is known, else computed and recorded.
+        """The result of function(*values, **named, **using), read from the folder if it is recorded, else computed and
+        recorded.
 
-        It is known when the code that the function reaches, the values and the results `after` which it comes are
-        those it was made from, the files that a user's own code opened are the same, and its files are intact. A Result
-        among the values is handed to the function as its table or its numbers. `using` says where and how and is no
-        part of that: a dict, or a function of Work that returns one. The function returns a table (kept as
-        {stage}.parquet) or a dict of numbers ({stage}.json).
-        leaves: files and folders that it writes in the run folder itself. scratch: those that are removed once the
-        result is recorded. may_be_kept: whether `code=keep` applies, as to a long training.
+        A recorded result is used if it has the same code that the function reaches, the same values and the same
+        results `after` which it comes, if the files that a user's own code opened are unchanged, and if its own files
+        are intact. The function receives the table or the numbers of a Result among the values. `using` (a dict, or a
+        function of Work that returns one) has arguments that do not affect the result, such as places. The function
+        returns a table ({stage}.parquet) or a dict of numbers ({stage}.json).
 
-        In a dry run a stage that is not known is pending."""
+        leaves: files and folders that it writes in the run folder itself. scratch: folders that are removed once the
+        result is recorded. may_be_kept: whether `code=keep` applies, as to a long training. In a dry run a stage
+        without a recorded result is pending."""
         if isinstance(function, partial):
             bound: partial[Any] = function
             function, values, named = bound.func, (*bound.args, *values), {**bound.keywords, **named}
@@ -189,7 +183,7 @@ class Run:
             more = using(Work(self.folder, fingerprint)) if callable(using) else using or {}
 
             if say_not_reused(f"the result of stage {stage}", codes_of(function, [values, named])):
-                self._remove(scratch)  # parts and checkpoints are of another process's code
+                self._remove(scratch)  # another process's code made these parts and checkpoints
             depends: dict[str, Any] = {"code": code, "inputs": inputs}
 
             def compute() -> pl.DataFrame | dict[str, Any]:
@@ -201,14 +195,14 @@ class Run:
             result = self._compute(stage, compute, depends, leaves)
         if not self.dry:
             self._remove(scratch)
-            for name in leaves:  # whole now, and from here on read by others
+            for name in leaves:  # complete now, and read by others from here on
                 if (marker := self.folder / name / MARKER).is_file():
                     marker.unlink()
         self.results.append(result)
         return result
 
     def _known(self, stage: str, inputs: str, code: str, keep_code: bool) -> Result | None:
-        """The recorded result, if it is of these inputs and this code, and intact."""
+        """The recorded result, if it has these inputs and this code and is intact."""
         record = _record(self.folder / RECORDS / f"{stage}.json")
         if record is None or record["inputs"] != inputs or not (record["code"] == code or keep_code):
             return None
@@ -246,9 +240,9 @@ class Run:
             shutil.rmtree(self.folder / name, ignore_errors=True)
 
     def finished(self) -> bool:
-        """Whether no stage is pending, and the manifest, written last, is there and whole, and with it what a recipe
-        writes besides its stages' files: tables and cards. Not looked at are the settings, which every job can write
-        anew, and the records of stages, which were looked at when the stages were."""
+        """Return whether no stage is pending, and the manifest (written last) and the files that a recipe writes
+        besides those of its stages, such as tables and cards, are intact. The settings, which every job can write
+        again, and the records of stages, which were checked with the stages, are not checked."""
         manifest = read_json(self.folder / "manifest.json") or {}
         files = manifest.get("files")
         if not isinstance(files, dict) or not all(isinstance(digest, str) for digest in files.values()):
@@ -259,17 +253,17 @@ class Run:
         return has_all and all(self._digest(name) == files[name] for name in others)
 
     def reopen(self) -> None:
-        """Take the manifest away, since something is about to be computed anew."""
+        """Remove the manifest, before a stage is computed again."""
         (self.folder / "manifest.json").unlink(missing_ok=True)
 
     def finish(self, facts: dict[str, Any]) -> None:
-        """Write the manifest: the facts, and the run folder's files with their hashes."""
+        """Write the manifest: the facts and the hashes of the run folder's files."""
         mine = [path.name for path in sorted(self.folder.iterdir()) if path.name not in NOT_RESULTS]
         write(self.folder / "manifest.json", as_json(sealed({**facts, "files": self._digests(mine)})))
 
     def _digests(self, names: Sequence[str]) -> dict[str, str | None]:
-        """The hash of each file of that name, or in a folder of that name; unfinished files, such as the status that a
-        thread is writing, are none."""
+        """The hash of each file of these names, or in folders of these names, except unfinished files, such as a status
+        that a thread is writing."""
         places = [self.folder / name for name in names]
         files = [f for place in places for f in (sorted(place.rglob("*")) if place.is_dir() else [place])]
         whole = [file for file in files if file.name != MARKER and not PART.fullmatch(file.name) and file.is_file()]
@@ -284,7 +278,7 @@ class Run:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
     def close(self) -> None:
-        """Let others have the folder."""
+        """Release the folder."""
         if not self.dry:
             self._lock.close()
 
@@ -292,8 +286,8 @@ class Run:
 class PartFolder:
     """Numbered partial results of one stage (the Protocol `Parts`), a parquet file each, named by number and hash.
 
-    of: the fingerprint of the result that they are parts of. What the folder holds of another result, and parts that
-    are damaged, are removed when it is opened."""
+    of: the fingerprint of the whole result. Parts of another result and damaged parts are removed when the folder is
+    opened."""
 
     def __init__(self, folder: Path, of: str | None = None) -> None:
         self.folder = folder
@@ -306,7 +300,7 @@ class PartFolder:
         marker = self.folder / MARKER
         known = marker.read_text(encoding="utf-8", errors="replace") if marker.is_file() else None
         if known != of:
-            marker.unlink(missing_ok=True)  # first, so that a kill leaves no folder that is taken for whole
+            marker.unlink(missing_ok=True)  # first, so that a kill leaves no folder that looks complete
             shutil.rmtree(self.folder, ignore_errors=True)
             write(marker, of)
         for path in self._files():
@@ -317,7 +311,7 @@ class PartFolder:
         return any(self.folder.glob(f"{number:06}-*.parquet"))
 
     def save(self, number: int, frame: pl.DataFrame) -> None:
-        """Keep a part, whole or not at all."""
+        """Save a part atomically."""
         content = as_parquet(frame)
         for other in self.folder.glob(f"{number:06}-*.parquet"):
             other.unlink()
@@ -330,12 +324,12 @@ class PartFolder:
         return sorted(self.folder.glob("*.parquet"))
 
     def remove(self) -> None:
-        """Delete the parts, once their whole is kept."""
+        """Delete the parts, once the whole is saved."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def _value(value: Any) -> Any:
-    """What a stage's function is given."""
+    """The value that a stage's function receives: of a Result its table or numbers."""
     if isinstance(value, Result):
         return value.value()
     if isinstance(value, list | tuple) and any(isinstance(part, Result) for part in value):
@@ -346,7 +340,7 @@ def _value(value: Any) -> Any:
 
 
 def _record(path: Path) -> dict[str, Any] | None:
-    """What is recorded of a stage; None for a record that is not there or that is damaged."""
+    """The record of a stage; None where it is missing or damaged."""
     record = read_json(path)
     kinds = {"code": str, "inputs": str, "files": dict, "seconds": float | int, "peak_memory": int}
     if record is None or any(not isinstance(record.get(name), kind) for name, kind in kinds.items()):
@@ -355,7 +349,7 @@ def _record(path: Path) -> dict[str, Any] | None:
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """A JSON file's object, or None when there is none that can be read."""
+    """The object in a JSON file; None where it cannot be read."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -364,10 +358,10 @@ def read_json(path: Path) -> dict[str, Any] | None:
 
 
 def as_json(content: object) -> bytes:
-    """A JSON file's bytes."""
+    """The bytes of a JSON file."""
     return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
 
 
 def peak_memory() -> int:
-    """The most memory this process has held so far, in bytes."""
+    """The peak memory of this process so far, in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

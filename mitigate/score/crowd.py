@@ -1,6 +1,6 @@
 """The crowd classifier: polarity of a statement about a group, learnt from people's ratings alone.
 
-It knows no label of VADER, of a regard classifier or of BERT, so it can assess policies that filter by those."""
+It has not learnt from labels of VADER, a regard classifier or BERT, so it can assess policies that filter by these."""
 
 from collections.abc import Sequence
 from importlib.resources import files
@@ -22,9 +22,9 @@ MEANING = {"negative": PREJUDICE, "neutral": NEUTRAL, "positive": FAVOURITISM}
 class Crowd:
     """The scorer. Its strength is P(favouritism) - P(prejudice).
 
-    folder: what `recipe=crowd` leaves (None: the one that comes with the project). unseen: the number of a fold of
+    folder: the output of `recipe=crowd` (None: the classifier in this package). unseen: the number of a fold of
     targets (models.heads.fold_of) whose ratings the classifier must not have learnt from, to label
-    statements that people rated; None: it has learnt from all."""
+    statements that people rated; None: it may have learnt from all."""
 
     name = "crowd"
 

@@ -1,8 +1,8 @@
-"""The frames scorer: whether a statement is offensive to a group it names, by a model that `recipe=frames` has trained,
-with what the statement implies as the explanation.
+"""The frames scorer: offensiveness of a statement to a group it names, by a model of `recipe=frames`, with the implied
+statement as the explanation.
 
-It reads the statement itself and not the masked one: a stereotype is one of a group. It learns from the same posts as
-`crowd`, so that neither assesses the other."""
+It reads the statement itself and not the masked one, since a stereotype needs its group. It has learnt from the same
+posts as `crowd`, so that neither can assess the other."""
 
 import json
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from models.form import YES, Form
 from models.form_filling import Filled, fill_in
 
 FILE = "scorer.json"
-"""In the run folder: which model labels, and its calibration."""
+"""The file in the run folder with the name of the model that labels and its calibration."""
 
 
 class Frames:
@@ -53,7 +53,7 @@ class Frames:
         return Labels(label.astype(np.int8), (-probability).astype(np.float32))
 
     def probabilities(self, texts: Sequence[str]) -> np.ndarray:
-        """Calibrated, (n,), that a text is offensive and targets a group."""
+        """The calibrated probabilities (n,) that a text is offensive and targets a group."""
         filled = fill_in(self.form, self.form.read(list(texts)), choices_only=True)
         scale, shift = self.calibration
         return special.expit(scale * log_odds(self.form, filled, self.otherwise) + shift)
@@ -65,8 +65,8 @@ class Frames:
 
 
 def log_odds(form: Form, filled: Sequence[Filled], otherwise: float) -> np.ndarray:
-    """Of being offensive and targeting a group, (n,), before calibration. otherwise: the probability of a group where a
-    form was not asked for it, since it is not offensive."""
+    """The log odds (n,) that a text is offensive and targets a group, before calibration. otherwise: the probability of
+    a group in forms without one, since they are not offensive."""
     names = list(form.ids)
     pairs = np.stack([one.log_probs[[names.index("offensive"), names.index("targeted")], YES] for one in filled])
     offensive, targeted = np.exp(pairs).T
@@ -74,5 +74,5 @@ def log_odds(form: Form, filled: Sequence[Filled], otherwise: float) -> np.ndarr
 
 
 def logit(probability: np.ndarray) -> np.ndarray:
-    """log(p / (1 - p)), of p within a millionth of 0 and 1 at most."""
+    """log(p / (1 - p)), with p clipped to a millionth from 0 and 1."""
     return special.logit(np.clip(probability, 1e-6, 1 - 1e-6))

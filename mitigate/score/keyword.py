@@ -1,7 +1,7 @@
-"""The keyword baseline of the harms paper (Section 2.3): a statement that has more words of praise than of blame is
-favouritism, one that has more words of blame prejudice, and one with as many of both is of two minds.
+"""The keyword baseline of the harms paper (Section 2.3): a statement with more words of praise than of blame is
+favouritism, one with more words of blame prejudice, and one with as many of both is ambiguous (other).
 
-Knows no grammar: "not a thief" has a word of blame."""
+    It ignores grammar: "not a thief" has a word of blame."""
 
 import csv
 import re
@@ -19,13 +19,13 @@ from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, Labels
 
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 LONGEST = 3  # words of one entry, as in "poor girl"
-Lexicon = dict[str, int]  # word, or its beginning with a "*" behind -> FAVOURITISM or PREJUDICE
+Lexicon = dict[str, int]  # word, or its beginning followed by "*" -> FAVOURITISM or PREJUDICE
 
 
 class Keyword:
     """The scorer. Its strength is (praise - blame) / (praise + blame), in numbers of words.
 
-    dic: a LIWC dictionary of the user's own; None: Empath. lexicon: words given outright, for both."""
+    dic: a LIWC dictionary of the user's own; None: Empath. lexicon: the words themselves, in place of both."""
 
     name = "keyword"
 
@@ -60,7 +60,7 @@ class Keyword:
         return found
 
     def _look_up(self, entry: str) -> int:
-        """0 for no entry; a whole entry before a beginning, a longer beginning before a shorter."""
+        """The label of an entry, 0 for none; a whole entry precedes a beginning, a longer beginning a shorter one."""
         if entry in self._whole:
             return self._whole[entry]
         last_word = entry.rfind(" ") + 1
@@ -72,7 +72,7 @@ class Keyword:
 
 @cache
 def categories(lexicon: str) -> dict[str, int]:
-    """The categories of "empath" or "liwc" that count, and what their words mean: 1 praise, -1 blame."""
+    """The categories of "empath" or "liwc" that count, and the meaning of their words: 1 praise, -1 blame."""
     with files("mitigate").joinpath("data/keyword_categories.csv").open(encoding="utf-8") as lines:
         return {row["category"]: int(row["label"]) for row in csv.DictReader(lines) if row["lexicon"] == lexicon}
 
@@ -101,16 +101,18 @@ def read_empath(path: Path | None = None) -> Lexicon:
 
 def read_dic(path: Path) -> Lexicon:
     """The words of a LIWC dictionary: between two lines of `%` a number and a name for each category, then a word
-    and the numbers of its categories in each line, a `*` behind a word standing for any ending.
+    and the numbers of its categories in each line; a `*` after a word stands for any ending.
 
-    Raises MitigateError with file and line where it is not so, and when no category is known."""
+    Raises MitigateError with file and line for another format, and when no category counts."""
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise MitigateError(f"score.keyword.dic={path} cannot be read: {error}") from error
     marks = [number for number, line in enumerate(lines) if line.strip() == "%"]
     if len(marks) != 2 or any(line.strip() for line in lines[: marks[0]]):
-        raise MitigateError(f"{path} is no LIWC dictionary: its categories must stand first, between two lines of '%'")
+        raise MitigateError(
+            f"{path} is not a LIWC dictionary: its categories must come first, between two lines of '%'"
+        )
     named: dict[str, str] = {}
     for number in range(marks[0] + 1, marks[1]):
         match lines[number].split():
@@ -118,12 +120,12 @@ def read_dic(path: Path) -> Lexicon:
                 named[key] = name.lower()
             case [_]:
                 raise MitigateError(f"{path}:{number + 1}: {lines[number]!r}, expected a category's number and name")
-    known = categories("liwc")
-    wanted = {key: known[name] for key, name in named.items() if name in known}
+    counting = categories("liwc")
+    wanted = {key: counting[name] for key, name in named.items() if name in counting}
     if not wanted:
         raise MitigateError(
-            f"{path} has none of the categories {', '.join(known)} (found: {', '.join(named.values())}); rename those "
-            "of praise and blame in a copy of it"
+            f"{path} has none of the categories {', '.join(counting)} (found: {', '.join(named.values())}); rename "
+            "those of praise and blame in a copy of it"
         )
     words: dict[str, set[int]] = {}
     for number in range(marks[1] + 1, len(lines)):
@@ -142,5 +144,5 @@ def read_dic(path: Path) -> Lexicon:
 
 
 def _undisputed(words: Mapping[str, set[int]]) -> Lexicon:
-    """A word that praises by one category and blames by another ("surprise", "emotion") tells nothing."""
+    """Drop words that praise by one category and blame by another ("surprise", "emotion")."""
     return {word: next(iter(found)) for word, found in words.items() if len(found) == 1}

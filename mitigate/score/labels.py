@@ -1,4 +1,4 @@
-"""Labels for a column of texts: each distinct text is asked for once, first of the cache, then of the scorer."""
+"""Labels for a column of texts: each distinct text is looked up in the cache once, then scored if it is not there."""
 
 from collections.abc import Iterator, Sequence
 from time import monotonic
@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.runs.own_code import is_own
 from mitigate.runs.progress import progress
-from mitigate.score.own import OwnScorer, described, in_words, kept_by, key_of
+from mitigate.runs.user_code import is_own
+from mitigate.score.user_scorer import OwnScorer, described, kept_by, key_of, own_errors_explained
 from mitigate.triples import (
     FAVOURITISM,
     NEUTRAL,
@@ -24,63 +24,63 @@ from mitigate.triples import (
 )
 
 LABELS = (PREJUDICE, NEUTRAL, FAVOURITISM, OTHER)
-ROUNDING = 1e-6  # by which a difference of two probabilities may be beyond 1
+ROUNDING = 1e-6  # by which a difference of two probabilities may exceed 1
 PIECE = 2048  # texts scored at once
-EVERY = 5.0  # seconds between two writes to the cache: what a killed run loses; one write of many texts is the quickest
+EVERY = 5.0  # seconds between two writes to the cache, the most that a killed run loses; few large writes are faster
 
 
 class NothingCached:
-    """A label cache that holds nothing (the Protocol `LabelCache`): every text is scored."""
+    """An empty label cache (the Protocol `LabelCache`): every text is scored."""
 
     def get(self, fingerprint: str, texts: Sequence[str]) -> tuple[np.ndarray, Labels]:
-        """None of the texts is known."""
+        """Return that no text has a label, with empty labels."""
         size = len(texts)
         return np.zeros(size, dtype=bool), Labels(np.zeros(size, dtype=np.int8), np.zeros(size, dtype=np.float32))
 
     def put(self, fingerprint: str, texts: Sequence[str], labels: Labels) -> None:
-        """Nothing is kept."""
+        """Store nothing."""
 
 
 NOTHING_CACHED = NothingCached()
 SEPARATOR = "\t"  # between the parts of a text that is a triple, or a statement with its target
 STATEMENT = ("statement", "sentence")
-"""The column of what people read, of triples and sentences and of rated sentences."""
+"""The column of texts as people read them, in triples and sentences and in rated sentences."""
 
 
 @runtime_checkable
 class Explains(Protocol):
-    """A scorer that says in words why it labels a text so."""
+    """A scorer that explains its labels in words."""
 
     def explain(self, texts: Sequence[str]) -> list[str]: ...
 
 
 @runtime_checkable
 class LabelsPieces(Protocol):
-    """A scorer that is at several pieces of the texts at once, and says what it has of them as it comes."""
+    """A scorer that labels several pieces of the texts at once, and yields their labels as they are ready."""
 
     def each(self, pieces: Sequence[list[str]]) -> Iterator[tuple[int, Labels]]: ...
 
 
 def label_column(texts: pl.Series, scorer: Scorer, cache: LabelCache) -> Labels:
-    """The labels of n texts in their order, (n,) each, whatever repeats."""
+    """The labels of n texts in their order, (n,) each; repeats are scored once."""
     distinct = texts.unique(maintain_order=True)
     label, strength = _label_distinct(distinct.to_list(), scorer, cache)
     places = texts.replace_strict(distinct, pl.arange(len(distinct), eager=True))
-    position = places.cast(pl.Int64).to_numpy()  # of no texts, polars keeps the type of the texts
+    position = places.cast(pl.Int64).to_numpy()  # without texts, polars keeps the type of the texts
     return Labels(label[position], strength[position])
 
 
 def text_for(scorer: Scorer, statements: pl.DataFrame, template: str = "paper") -> pl.Series:
-    """The texts that a scorer reads: the masked statement in that template's wording; for a scorer with
-    `reads = "statement"`, which has to see the group, the statement itself where there is one."""
+    """The texts that a scorer reads: the masked statement in that template's wording; for a scorer with `reads =
+    "statement"`, which needs the group, the statement itself where there is one."""
     if getattr(scorer, "reads", "masked") == "statement":
         return statements[next((name for name in STATEMENT if name in statements.columns), "masked")]
     return statements["masked" if template == "paper" else f"masked_{template}"]
 
 
 def with_explanations(statements: pl.DataFrame, scorer: Scorer) -> pl.DataFrame:
-    """The statements, with the column {scorer}_why of a scorer that explains its labels: why it labels a statement as
-    polarised, null elsewhere."""
+    """The statements, with the column {scorer}_why of a scorer that explains its labels: the explanation of a polarised
+    label, null elsewhere."""
     if not (isinstance(scorer, Explains) and callable(scorer.explain)):
         return statements
     texts = text_for(scorer, statements)
@@ -89,14 +89,14 @@ def with_explanations(statements: pl.DataFrame, scorer: Scorer) -> pl.DataFrame:
     why: list[str] = []
     with progress(f"explain {scorer.name}", len(polar), "texts") as advance:
         for piece in pieces:
-            with in_words(scorer, piece):
-                said = list(scorer.explain(list(piece)))
-            if len(said) != len(piece) or not all(isinstance(one, str) for one in said):
-                raise fault(scorer, f"explain: expected {len(piece):,} texts, one for each text; found {_short(said)}")
-            why += said
+            with own_errors_explained(scorer, piece):
+                found = list(scorer.explain(list(piece)))
+            if len(found) != len(piece) or not all(isinstance(one, str) for one in found):
+                raise fault(scorer, f"explain: expected {len(piece):,} texts, one for each text; found {_short(found)}")
+            why += found
             advance(len(piece))
-    known = pl.DataFrame({"_text": polar, f"{scorer.name}_why": pl.Series(why, dtype=pl.String)})
-    joined = statements.with_columns(_text=texts).join(known, on="_text", how="left", maintain_order="left")
+    explained = pl.DataFrame({"_text": polar, f"{scorer.name}_why": pl.Series(why, dtype=pl.String)})
+    joined = statements.with_columns(_text=texts).join(explained, on="_text", how="left", maintain_order="left")
     is_polar = pl.col(scorer.name).is_in([PREJUDICE, FAVOURITISM])
     return joined.with_columns(pl.when(is_polar).then(f"{scorer.name}_why")).drop("_text")
 
@@ -122,8 +122,8 @@ def with_answers(
     cache: LabelCache,
     names: tuple[str, str],
 ) -> pl.DataFrame:
-    """The rows with two columns of these names: whether a scorer that reads texts of several parts, joined by
-    SEPARATOR, accepts each (bool), and its probability; both null where it is not asked. Each distinct text is
+    """The rows with two columns of these names: whether a scorer of texts with several parts, joined by SEPARATOR,
+    accepts each (bool), and its probability; both null for rows where `asked` is false. Each distinct text is
     classified once."""
     numbered = rows.with_row_index("_place")
     joined = pl.concat_str([part.str.replace_all(SEPARATOR, " ", literal=True) for part in parts], separator=SEPARATOR)
@@ -134,24 +134,24 @@ def with_answers(
     return numbered.join(found, on="_place", how="left", maintain_order="left").drop("_place")
 
 
-def known_labels(texts: Sequence[str], scorer: Scorer, cache: LabelCache) -> tuple[np.ndarray, Labels]:
-    """Which of the texts are labelled already, and their labels."""
+def cached_labels(texts: Sequence[str], scorer: Scorer, cache: LabelCache) -> tuple[np.ndarray, Labels]:
+    """The mask of texts with cached labels, and their labels."""
     cache = cache if cache is NOTHING_CACHED else kept_by(scorer, cache)
     return cache.get(key_of(scorer, cache), texts)
 
 
 def _label_distinct(texts: list[str], scorer: Scorer, cache: LabelCache) -> Labels:
     cache = cache if cache is NOTHING_CACHED else kept_by(scorer, cache)
-    known, labels = cache.get(key_of(scorer, cache), texts)
-    missing = sorted(np.flatnonzero(~known).tolist(), key=lambda i: len(texts[i]))  # like lengths make tight batches
+    is_cached, labels = cache.get(key_of(scorer, cache), texts)
+    missing = sorted(np.flatnonzero(~is_cached).tolist(), key=lambda i: len(texts[i]))  # less padding in batches
     pieces = [missing[start : start + PIECE] for start in range(0, len(missing), PIECE)]
     left, unkept = set(range(len(pieces))), list[int]()
     kept_at = monotonic()
 
     def keep() -> None:
         nonlocal kept_at
-        said = Labels(labels.label[unkept], labels.strength[unkept])
-        cache.put(key_of(scorer, cache), [texts[i] for i in unkept], said)
+        new = Labels(labels.label[unkept], labels.strength[unkept])
+        cache.put(key_of(scorer, cache), [texts[i] for i in unkept], new)
         unkept.clear()
         kept_at = monotonic()
 
@@ -174,29 +174,30 @@ def _label_distinct(texts: list[str], scorer: Scorer, cache: LabelCache) -> Labe
 
 
 def _each(scorer: Scorer, pieces: Sequence[list[str]]) -> Iterator[tuple[int, Labels]]:
-    """The number of each piece of texts with its labels."""
+    """Yield the number of each piece of texts with its labels."""
     if not (isinstance(scorer, LabelsPieces) and callable(scorer.each)):
         for number, texts in enumerate(pieces):
-            with in_words(scorer, texts):
+            with own_errors_explained(scorer, texts):
                 said = scorer(list(texts))
             yield number, checked(scorer, said, texts)
         return
     everything = [text for texts in pieces for text in texts]
-    with in_words(scorer, everything):
+    with own_errors_explained(scorer, everything):
         each = iter(scorer.each([list(texts) for texts in pieces]))
     while True:
-        with in_words(scorer, everything):
+        with own_errors_explained(scorer, everything):
             found = next(each, None)
         if found is None:
             return
-        if not (isinstance(found, tuple) and len(found) == 2 and _is_one_of(found[0], len(pieces))):
+        is_pair = isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], int | np.integer)
+        if not is_pair or found[0] not in range(len(pieces)):
             raise fault(scorer, f"each: expected (number of a piece, its Labels); found {_short(found)}")
         yield int(found[0]), checked(scorer, found[1], pieces[int(found[0])])
 
 
 def checked(scorer: Scorer, said: object, texts: Sequence[str]) -> Labels:
     """Check a scorer's labels of the texts and return them. Raises MitigateError for anything but Labels of each text:
-    labels of LABELS, and strengths from -1 to 1, of which a policy makes weights; of a user's own scorer also for a
+    labels of LABELS, and strengths from -1 to 1, from which a policy makes weights; for a user's own scorer also for a
     label against the sign of its strength."""
     wanted = f"expected Labels(label, strength), two arrays of {len(texts):,}, one value for each text"
     if not isinstance(said, tuple) or len(said) != 2:
@@ -215,12 +216,12 @@ def checked(scorer: Scorer, said: object, texts: Sequence[str]) -> Labels:
 
 
 def _numbers(scorer: Scorer, wanted: str, name: str, part: Any) -> np.ndarray:
-    """The array of whole or floating-point numbers."""
+    """The labels or strengths as an array of numbers. Raises MitigateError for anything else."""
     try:
         array = np.asarray(part)
     except (TypeError, ValueError, RuntimeError) as error:
         remedy = " (of a tensor: tensor.detach().float().cpu().numpy())" if hasattr(part, "detach") else ""
-        raise fault(scorer, f"{wanted}; its {name} is no array: {str(error)[:80]}{remedy}") from error
+        raise fault(scorer, f"{wanted}; its {name} is not an array: {str(error)[:80]}{remedy}") from error
     if np.ma.is_masked(part) or array.dtype.kind not in "iuf":
         kind = "masked" if np.ma.is_masked(part) else array.dtype
         raise fault(scorer, f"{wanted}; its {name} must be numbers, not {kind}: {_short(part)}")
@@ -228,17 +229,10 @@ def _numbers(scorer: Scorer, wanted: str, name: str, part: Any) -> np.ndarray:
 
 
 def fault(scorer: Scorer, what: str) -> MitigateError:
-    """The error for a scorer that does not do as Scorer says."""
-    named = f" Mend {described(scorer)}, or leave the scorer out" if _is_users(scorer) else ""
-    return MitigateError(f"scorer {scorer.name}: {what}.{named}")
-
-
-def _is_users(scorer: Scorer) -> bool:
-    return isinstance(scorer, OwnScorer) or is_own(scorer)
-
-
-def _is_one_of(number: object, size: int) -> bool:
-    return isinstance(number, int | np.integer) and number in range(size)
+    """The error for a scorer that breaks the Protocol Scorer."""
+    is_users = isinstance(scorer, OwnScorer) or is_own(scorer)
+    remedy = f" Correct {described(scorer)}, or leave the scorer out" if is_users else ""
+    return MitigateError(f"scorer {scorer.name}: {what}.{remedy}")
 
 
 def _short(found: object) -> str:

@@ -1,8 +1,7 @@
-"""Predicted ratings by people of a statement, by linear heads that learnt from ratings alone
-(models.heads.CrossFitted): whether it is prejudice, neutral or favouritism (crowd2, crowd_lm), and whether it is valid
-(people_valid).
+"""Predicted ratings of a statement by people, from linear heads trained on ratings alone (models.heads.CrossFitted):
+prejudice, neutral or favouritism (crowd2, crowd_lm), and validity (people_valid).
 
-All learnt from the same ratings. No text is labelled by a head that has learnt from it."""
+    All are trained on the same ratings. No text is labelled by a head that was trained on it."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -25,15 +24,15 @@ from models.states import Causal, Encoder, States
 DATA = Path(str(files("mitigate").joinpath("data")))
 SHIPPED = {"crowd2": DATA / "crowd2/", "people_valid": DATA / "people_valid/"}  # named as folders, for fingerprints
 NEGATED = "negated"
-NEGATED_SCALE = 2.0  # so that what a negation turns decays less than what words say
+NEGATED_SCALE = 2.0  # so that weights of negated features decay less than those of words
 NEGATION = re.compile(r"\b(?:not|never|no|nor|neither|cannot|without)\b|n't\b")
 VALID = ("not valid", "valid")
 """The columns of people_valid."""
-POLAR = "_polar"  # what ends the name of the probability of not being neutral
+POLAR = "_polar"  # the suffix of the scorer that returns the probability of not being neutral
 
 
 class FromRatings:
-    """Heads and the network that they read with."""
+    """Heads and the network whose states they read."""
 
     name: str
 
@@ -44,15 +43,15 @@ class FromRatings:
         self.fingerprint = fingerprint(self, digest_of_folder(folder), str(native_dtype()))
 
     def features(self, texts: Mapping[str, Sequence[str]]) -> np.ndarray:
-        """(n, width) of texts by their kind, "masked" or "statement"."""
+        """The features (n, width) of texts by their kind, "masked" or "statement"."""
         return features(self.states, self.heads.facts["reads"], texts)
 
 
 class Crowd2(FromRatings):
     """Polarity by raters, on states of all-MiniLM-L6-v2. Its strength is P(favouritism) - P(prejudice).
 
-    folder: what `recipe=people` leaves (None: the one that comes with the project); encoder_folder: the encoder's
-    (None: as models.minilm.locate finds it)."""
+    folder: the output of `recipe=people` (None: the heads in this package); encoder_folder: the encoder's (None: as
+    models.minilm.locate finds it)."""
 
     name = "crowd2"
 
@@ -60,8 +59,8 @@ class Crowd2(FromRatings):
         return polarity(self.probabilities(texts), self.heads)
 
     def probabilities(self, texts: Sequence[str], subjects: Sequence[str | None] | None = None) -> np.ndarray:
-        """(n, 3), columns as in models.heads.LABELS, of masked statements. subjects: clusters of targets; then no head
-        has a part that has learnt from ratings about the target."""
+        """The probabilities (n, 3) of masked statements, columns as in models.heads.LABELS. subjects: clusters of
+        targets, so that only heads are used that were not trained on ratings about the target."""
         return self.heads.probabilities(self.features({"masked": texts}), [plain(text) for text in texts], subjects)
 
     @property
@@ -71,8 +70,8 @@ class Crowd2(FromRatings):
 
 
 class Polar:
-    """Whether people would rather call a text polarised than neutral, of texts as `crowd` reads them: 1 or 0, and the
-    probability, which is calibrated."""
+    """The scorer of whether people would rather call a text polarised than neutral, for texts as `crowd` reads them: 1
+    or 0, and the calibrated probability."""
 
     def __init__(self, crowd: Crowd2) -> None:
         self.name = crowd.name + POLAR
@@ -85,7 +84,7 @@ class Polar:
 
 
 class CrowdLM(Crowd2):
-    """The same on states of a causal language model, by heads that `recipe=people recipe.base=BASE` fitted to it.
+    """Polarity by raters on states of a causal language model, by heads of `recipe=people recipe.base=BASE`.
 
     base: a folder, or a name on the hub; folder: the crowd_lm/ of that recipe's run folder."""
 
@@ -102,14 +101,14 @@ class CrowdLM(Crowd2):
 
 
 class PeopleValid(FromRatings):
-    """Whether people would call a statement valid, of texts "target<TAB>masked statement<TAB>statement": 1 for valid, 0
-    for not, and the probability. folder, encoder_folder: as those of Crowd2."""
+    """The scorer of whether people would call a statement valid, for texts "target<TAB>masked statement<TAB>statement":
+    1 for valid, 0 for not, and the probability. folder, encoder_folder: as those of Crowd2."""
 
     name = "people_valid"
 
     @property
     def half(self) -> str:
-        """Which part of the rated statements it learnt from (tasks.people.halves)."""
+        """The part of the rated statements that it was trained on (tasks.people.training)."""
         return str(self.heads.facts.get("half", "all"))
 
     def __call__(self, texts: Sequence[str]) -> Labels:
@@ -119,7 +118,8 @@ class PeopleValid(FromRatings):
         return Labels((valid > 0.5).astype(np.int8), valid.astype(np.float32))
 
     def probabilities(self, statements: Sequence[str], masked: Sequence[str], subjects: Sequence[str]) -> np.ndarray:
-        """Of being valid, (n,), each by heads that learnt neither from the masked statement nor about the subject."""
+        """The probability (n,) of being valid, by heads that were trained neither on the masked statement nor on the
+        subject."""
         found = self.features({"masked": masked, "statement": statements})
         return self.heads.probabilities(found, [plain(text) for text in masked], subjects)[:, VALID.index("valid")]
 
@@ -132,13 +132,14 @@ def polarity(probabilities: np.ndarray, heads: CrossFitted) -> Labels:
 
 
 def plain(text: str) -> str:
-    """A text as heads read it: raters read "african_american", a run's statements have "african american"."""
+    """A text in the form that heads read: raters read "african_american", a run's statements have "african
+    american"."""
     return text.replace("_", " ").lower()
 
 
 def features(states: States, kinds: Sequence[str], texts: Mapping[str, Sequence[str]]) -> np.ndarray:
-    """Those of some kinds of texts side by side, (n, width). "negated" stands for the masked statements that have a
-    negation, and zeros for the others: of sums over words, linear heads cannot tell "is not cruel" from "is cruel"."""
+    """The features of several kinds of texts side by side, (n, width). "negated" has those of masked statements with a
+    negation, and zeros for others: from sums over words, linear heads cannot tell "is not cruel" from "is cruel"."""
     read = {kind: states.features([plain(text) for text in texts[kind]]) for kind in kinds if kind != NEGATED}
     if NEGATED in kinds:
         negated = np.array([bool(NEGATION.search(plain(text))) for text in texts["masked"]], dtype=bool)
@@ -147,7 +148,7 @@ def features(states: States, kinds: Sequence[str], texts: Mapping[str, Sequence[
 
 
 def states_of(heads: CrossFitted, folder: Path, base: str | Path | None = None) -> States:
-    """The network that heads of a folder read with, in the folder `base`. Raises MitigateError for another network."""
+    """The network of the heads in a folder, loaded from the folder `base`. Raises MitigateError for another network."""
     base, dtype, facts = None if base is None else Path(base), native_dtype(), heads.facts
     found: States
     if facts["depth"] is None:

@@ -1,7 +1,7 @@
-"""Plausibility: how likely a triple is to be valid, by the network that `recipe=plausibility` trains on ConceptNet.
+"""Plausibility: the probability that a triple is valid, by the network that `recipe=plausibility` trains on ConceptNet.
 
-A triple is classified as it is, unmasked. A network has learnt what ConceptNet's contributors took for granted about
-the world, and about people: plausible is neither true nor fair."""
+Triples are classified unmasked. The network has learnt the beliefs of ConceptNet's contributors about the world and
+about people: plausible is neither true nor fair."""
 
 from collections.abc import Collection, Iterator, Sequence
 from importlib.resources import files
@@ -24,15 +24,15 @@ TOGETHER = 32  # pieces of texts, 65,536 triples: 300 MB where all are of one re
 
 @runtime_checkable
 class TrainedOnRelations(Protocol):
-    """A classifier that can say nothing of triples with other relations than these."""
+    """A classifier of triples with these relations only."""
 
     @property
     def relations(self) -> Collection[str]: ...
 
 
 class Plausibility:
-    """folder is one that `recipe=plausibility` left, words/, minilm/ or average/ (None: the one that comes with the
-    project); encoder_folder holds the encoder (None: as models.minilm.locate finds it)."""
+    """The plausibility classifier. folder: words/, minilm/ or average/ of a run of `recipe=plausibility` (None: the one
+    in this package). encoder_folder: the encoder's (None: as models.minilm.locate finds it)."""
 
     name = "plausibility"
 
@@ -45,18 +45,19 @@ class Plausibility:
 
     @property
     def relations(self) -> tuple[str, ...]:
-        """Those it was trained on."""
+        """The relations that it was trained on."""
         return self._network.relations
 
     def __call__(self, texts: Sequence[str]) -> Labels:
-        """Of texts "head<TAB>relation<TAB>tail": 1 for valid, 0 for not, and the probability of being valid."""
+        """The labels of texts "head<TAB>relation<TAB>tail": 1 for valid, 0 for not, and the probability of being
+        valid."""
         heads, relations, tails = zip(*(text.split(SEPARATOR) for text in texts), strict=True) if texts else ((),) * 3
         probability = 1 / (1 + np.exp(-self._network.logits(heads, relations, tails)))
         return Labels((probability > 0.5).astype(np.int8), probability.astype(np.float32))
 
     def each(self, pieces: Sequence[list[str]]) -> Iterator[tuple[int, Labels]]:
-        """The number of each piece of texts and its labels. Many pieces are classified at once: a phrase that stands in
-        all of them is read once."""
+        """Yield the number of each piece of texts and its labels. Many pieces are classified at once, so that their
+        common phrases are read once."""
         for first in range(0, len(pieces), TOGETHER):
             texts = [text for piece in pieces[first : first + TOGETHER] for text in piece]
             said, start = self(texts), 0
@@ -67,11 +68,11 @@ class Plausibility:
 
 
 def with_plausibility(triples: pl.DataFrame, scorer: Scorer, cache: LabelCache) -> pl.DataFrame:
-    """The triples (head, relation, tail, and whatever else) with `judged_valid` and `plausibility`, the probability
+    """The triples (head, relation, tail, and any other columns) with `judged_valid` and `plausibility`, the probability
     of being valid; both are null for relations that the classifier was not trained on. Each distinct triple is
     classified once."""
-    known = pl.lit(True)
+    is_covered = pl.lit(True)
     if isinstance(scorer, TrainedOnRelations):
-        known = pl.col("relation").is_in(list(scorer.relations))
+        is_covered = pl.col("relation").is_in(list(scorer.relations))
     parts = [pl.col(name) for name in ("head", "relation", "tail")]
-    return with_answers(triples, known, parts, scorer, cache, ("judged_valid", "plausibility"))
+    return with_answers(triples, is_covered, parts, scorer, cache, ("judged_valid", "plausibility"))

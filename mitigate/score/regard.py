@@ -1,7 +1,7 @@
-"""Regard: how a statement makes its subject look (Sheng et al. 2019), by one of three classifiers.
+"""Regard, the impression that a statement gives of its subject (Sheng et al. 2019), by one of three classifiers.
 
-Their columns are told apart by name; here negative, neutral, positive and other become the labels that all
-stages share."""
+Their columns are matched by name; here negative, neutral, positive and other become the labels that all stages
+share."""
 
 from collections.abc import Sequence
 from importlib.resources import files
@@ -29,9 +29,8 @@ PRECISIONS = ("auto", "bf16", "int8", "fp32")
 class MiniLMRegard:
     """The default: layers of all-MiniLM-L6-v2 with the change that `recipe=regard` trains.
 
-    folder holds that change (None: the one that comes with the project), encoder_folder the encoder (None:
-    as models.minilm.locate finds it). gate: whether the folder's gate passes what is plainly neutral; a folder that
-    has none, as those of earlier versions, does without."""
+    folder: has that change (None: the one in this package); encoder_folder: has the encoder (None: as
+    models.minilm.locate finds it). gate: whether the folder's gate, if there is one, passes plainly neutral texts."""
 
     name = "regard"
 
@@ -51,7 +50,7 @@ class MiniLMRegard:
 
 
 class NgramRegard:
-    """For tens of millions of texts: a linear classifier of hashed n-grams."""
+    """A linear classifier of hashed n-grams, for tens of millions of texts."""
 
     name = "regard"
 
@@ -65,7 +64,7 @@ class NgramRegard:
 
 
 class BertRegard:
-    """Any sequence classifier of the Hugging Face hub, or of a folder, whose labels are named as regard's are.
+    """Any sequence classifier of the Hugging Face hub, or of a folder, with regard's names of labels.
 
     precision auto is bf16 where the processor computes in it, else fp32; int8 rounds the products further."""
 
@@ -85,7 +84,8 @@ class BertRegard:
 
 
 def labels(probabilities: np.ndarray) -> Labels:
-    """Probabilities (n, 4), columns as in LABELS, to the likeliest label and P(positive) - P(negative)."""
+    """The most probable labels, with strength P(positive) - P(negative), from probabilities (n, 4), columns as in
+    LABELS."""
     meaning = np.array([MEANING[label] for label in LABELS], dtype=np.int8)
     positive, negative = LABELS.index("positive"), LABELS.index("negative")
     strength = probabilities[:, positive] - probabilities[:, negative]

@@ -1,8 +1,8 @@
 """Sentiment by VADER (Hutto and Gilbert 2014): compound >= .05 is favouritism, <= -.05 prejudice (harms paper,
 Appendix D).
 
-VADER is sensitive to case and punctuation; texts are lower-cased first, so that a label does not depend on
-how a resource happens to write its words."""
+VADER is sensitive to case and punctuation; texts are lower-cased first, so that a label does not depend on a resource's
+capitals."""
 
 import string
 from collections.abc import Sequence
@@ -31,8 +31,8 @@ class Vader:
         return Labels(label_of(strength), strength)
 
     def words(self, text: str) -> list[tuple[str, float]]:
-        """The words of VADER's lexicon in a text with their valence, from -4 to 4, whatever the words around them
-        make of it."""
+        """The words of VADER's lexicon in a text with their valence, from -4 to 4, without the effect of other
+        words."""
         lexicon = analyser().lexicon
         words = SentiText(text.lower()).words_and_emoticons
         return [(word, lexicon[word]) for word in words if word in lexicon]
@@ -45,19 +45,14 @@ def label_of(compound: np.ndarray) -> np.ndarray:
 
 def compound_scores(texts: Sequence[str]) -> np.ndarray:
     """VADER's compound score of each text, (n,) float32 in [-1, 1]."""
-    score = analyser().polarity_scores
+    score, lexicon = analyser().polarity_scores, analyser().lexicon
+
+    def may_score(text: str) -> bool:  # VADER returns 0 for ASCII (no emoji) without a word of its lexicon
+        words = text.split()
+        return not text.isascii() or any(word in lexicon or word.strip(string.punctuation) in lexicon for word in words)
+
     return np.array(
-        [score(text)["compound"] if _may_score(text) else 0.0 for text in map(str.lower, texts)],
-        dtype=np.float32,
-    )
-
-
-def _may_score(text: str) -> bool:
-    """False only for a text that VADER is sure to give 0: plain ASCII (no emoji to spell out) without a word
-    of its lexicon. Looking is cheaper than scoring."""
-    lexicon = analyser().lexicon
-    return not text.isascii() or any(
-        word in lexicon or word.strip(string.punctuation) in lexicon for word in text.split()
+        [score(text)["compound"] if may_score(text) else 0.0 for text in map(str.lower, texts)], dtype=np.float32
     )
 
 
@@ -69,5 +64,5 @@ def analyser() -> SentimentIntensityAnalyzer:
 
 @cache
 def _lexicon() -> str:
-    """A hash of VADER's words and their valences: 7,500 of them, and the fingerprint is asked for often."""
+    """A hash of VADER's 7,500 words and their valences, cached since the fingerprint is read often."""
     return digest_of_values(sorted(analyser().lexicon.items()))

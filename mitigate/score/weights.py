@@ -10,7 +10,7 @@ from mitigate.runs.fingerprints import digest_of
 from models import bf16
 
 CHOSEN_BY = "MITIGATE_PRECISION"
-"""The variable of the environment by which scorers compute alike on all processors: auto, fp32 or bf16."""
+"""The environment variable that makes scorers compute in the same format on all processors: auto, fp32 or bf16."""
 CHOICES = {"auto": None, "fp32": torch.float32, "bf16": torch.bfloat16}
 
 
@@ -26,6 +26,6 @@ def native_dtype() -> torch.dtype:
 
 
 def digest_of_folder(folder: Path) -> str:
-    """One hash of the files of a network's folder, but for its card."""
+    """One hash of the files in a network's folder, without its card."""
     paths = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix != ".md"]
     return digest_of(" ".join(digest_of(path.read_bytes()) for path in paths))

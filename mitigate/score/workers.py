@@ -1,7 +1,7 @@
-"""A scorer whose texts are labelled by several workers, on this machine or on those of a cluster, with Ray Data.
+"""A scorer whose texts several workers label, on this machine or on a cluster, with Ray Data.
 
-Each worker loads the same scorer, once, and is given a piece of the texts at a time. Knows nothing of what a scorer is;
-that a worker's is the same is seen by its fingerprint."""
+Each worker loads the same scorer once, and labels a piece of the texts at a time. The fingerprint shows that a worker's
+scorer is the same."""
 
 import logging
 import os
@@ -22,10 +22,10 @@ OF_SOME = ("reads", "explain", "words")
 
 
 class OnWorkers:
-    """The scorer. A single piece of texts is labelled here, as no worker would be quicker.
+    """The scorer. A single piece of texts is labelled here, since no worker would be faster.
 
-    load makes the scorer anew, in a worker. address: of a Ray cluster; None: what RAY_ADDRESS says, else this machine's
-    cores, in a Ray of our own that ends with this process. Raises MitigateError when there is no Ray."""
+    load: makes the scorer in a worker. address: of a Ray cluster; None: that of RAY_ADDRESS, else this machine's cores,
+    in a Ray that ends with this process. Raises MitigateError when Ray is not installed."""
 
     def __init__(self, here: Scorer, load: Callable[[], Scorer], workers: int, address: str | None = None) -> None:
         if find_spec("ray") is None:
@@ -42,7 +42,7 @@ class OnWorkers:
         return self._here(texts)
 
     def each(self, pieces: Sequence[Sequence[str]]) -> Iterator[tuple[int, Labels]]:
-        """The number of each piece with its labels, as they come."""
+        """Yield the number of each piece with its labels, in the order of completion."""
         if len(pieces) == 1:
             yield 0, self(pieces[0])
             return
@@ -53,7 +53,7 @@ class OnWorkers:
             fn_constructor_args=(self._load, self.fingerprint),
             compute=data.ActorPoolStrategy(size=self._workers),
             num_cpus=1,
-            batch_size=None,  # a piece at a time: the same company for each text as without workers, the same label
+            batch_size=None,  # a piece at a time, as without workers: a text's label may depend on its batch
         )
         try:
             for batch in labelled.iter_batches(batch_size=None):
@@ -61,11 +61,14 @@ class OnWorkers:
                     rows = batch["piece"] == number
                     yield int(number), Labels(batch["label"][rows], batch["strength"][rows])
         except Exception as error:
-            raise _told(error) from error
+            cause: BaseException | None = error  # a worker's own error is among the causes
+            while cause is not None and not isinstance(cause, MitigateError):
+                cause = cause.__cause__
+            raise (cause or error) from error
 
 
 class Worker:
-    """The part that runs in a process of Ray's: one scorer, and batches of texts."""
+    """The part in a process of Ray: one scorer, and batches of texts."""
 
     def __init__(self, load: Callable[[], Scorer], fingerprint: str) -> None:
         self.scorer = load()
@@ -83,18 +86,24 @@ class Worker:
 
 def connected(workers: int, address: str | None) -> Any:
     """The module `ray`, connected. Raises MitigateError where there are too few cores for the workers."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # or Ray reports to its makers that it was used
-    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # faults come as exceptions anyway
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # else Ray reports its use to its makers
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # errors are exceptions too
     import ray
     import ray.data
 
     logging.getLogger("ray.data").setLevel(logging.ERROR)
-    ray.data.DataContext.get_current().enable_progress_bars = False  # ours shows how far it is
+    ray.data.DataContext.get_current().enable_progress_bars = False  # the project's own shows progress
     if not ray.is_initialized():
         place = address or os.environ.get("RAY_ADDRESS") or "local"
         own = place == "local"
+        modules = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}  # workers find the modules of this process
+        options: dict[str, Any] = {
+            "num_cpus": workers,
+            "include_dashboard": False,
+            "runtime_env": {"env_vars": modules},
+        }
         try:
-            ray.init(place, log_to_driver=False, logging_level=logging.ERROR, **(_own(workers) if own else {}))
+            ray.init(place, log_to_driver=False, logging_level=logging.ERROR, **(options if own else {}))
         except Exception as error:  # Ray has no class of its own for these
             ray.shutdown()
             fault = (
@@ -107,17 +116,3 @@ def connected(workers: int, address: str | None) -> Any:
     if cores < workers:
         raise MitigateError(f"score.workers={workers}, but Ray has {cores} cores; each worker takes one")
     return ray
-
-
-def _own(workers: int) -> dict[str, Any]:
-    """How a Ray of our own is started: its workers find the modules that this process finds."""
-    modules = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    return {"num_cpus": workers, "include_dashboard": False, "runtime_env": {"env_vars": modules}}
-
-
-def _told(error: BaseException) -> BaseException:
-    """The fault that a worker told of, if that is what it was."""
-    cause: BaseException | None = error
-    while cause is not None and not isinstance(cause, MitigateError):
-        cause = cause.__cause__
-    return cause or error

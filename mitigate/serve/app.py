@@ -29,7 +29,8 @@ from mitigate import __version__
 from mitigate.errors import MitigateError
 from mitigate.serve import queue
 from mitigate.serve import schemas as shapes
-from mitigate.serve.asking import Asked, Batcher, BusyError, Models
+from mitigate.serve.allowed_jobs import RECIPES, RefusedError, Rules, allowed
+from mitigate.serve.batching import Asked, Batcher, BusyError, Models
 from mitigate.serve.dispatcher import Dispatcher
 from mitigate.serve.engines import Engine
 from mitigate.serve.engines.local import Local
@@ -38,7 +39,6 @@ from mitigate.serve.page import page
 from mitigate.serve.progress import shown
 from mitigate.serve.queue import FullError, Job
 from mitigate.serve.results import Results, UnknownError, differing, summary
-from mitigate.serve.rules import RECIPES, RefusedError, Rules, allowed
 from mitigate.serve.worker import last_lines, log_of
 from mitigate.settings import settings
 
@@ -48,7 +48,8 @@ SANDBOX = (
     "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
     "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
-"""Of the pages of runs, which show what generators said: they cannot ask this service, nor anybody else."""
+"""The content policy of the pages of runs, which show generated text: they can send no request, to this service or any
+other."""
 FAULTS: dict[int | str, dict[str, Any]] = {
     status: {"model": shapes.Faults, "description": text}
     for status, text in {
@@ -218,7 +219,7 @@ def _add_jobs(app: FastAPI, service: Service) -> None:
 
     @app.post("/jobs", status_code=201)
     async def submit_job(submission: shapes.Submission) -> shapes.JobShown:
-        """Submit a job. It is checked as the command line checks it, and all faults are told together."""
+        """Submit a job. It is checked as the command line checks it, and the answer names all faults."""
         recipe, overrides = submission.recipe, submission.overrides
         arguments = await _composed(app, service.rules.arguments, recipe, overrides)
         return await run_in_threadpool(lambda: view(service.submit(recipe, overrides, arguments, submission.submitter)))
@@ -273,7 +274,7 @@ def _add_jobs(app: FastAPI, service: Service) -> None:
 
     @app.get("/health")
     def get_health() -> shapes.Health:
-        """That the service answers, and how many jobs wait and run."""
+        """Report that the service answers, and the numbers of jobs that wait and run."""
         with queue.opened(service.path) as opened:
             return shapes.Health(queued=queue.count(opened, "queued"), running=queue.count(opened, "running"))
 
@@ -288,7 +289,7 @@ def _add_results(app: FastAPI, service: Service) -> None:
 
     @app.get("/differences")
     def differences(run: Annotated[list[str], Query(min_length=2, max_length=shapes.MOST_COMPARED)]) -> dict[str, Any]:
-        """Only what differs: the settings that decide what a run finds and are not the same in all these runs."""
+        """List the settings that decide a run's result and are not the same in all these runs."""
         return {"settings": differing([results.run(name) for name in run])}
 
     @app.get("/runs/{name}")
@@ -363,7 +364,7 @@ def _add_questions(app: FastAPI, service: Service) -> None:
 
     @app.get("/relations")
     def relations(run: Annotated[list[str], Query(min_length=1, max_length=2)]) -> dict[str, list[str]]:
-        """The relations and the targets that all these runs can be asked about."""
+        """List the relations and the targets that all these runs can be asked about."""
         return service.models.known([service.results.run(name) for name in run])
 
 

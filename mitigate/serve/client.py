@@ -167,7 +167,7 @@ class Client:
 
 
 class UnreachableError(MitigateError):
-    """No service answers."""
+    """The error for an address where no service answers."""
 
 
 def _said(error: HTTPError) -> str:
@@ -178,10 +178,10 @@ def _said(error: HTTPError) -> str:
 
 
 class _Staying(HTTPRedirectHandler):
-    """Follows no redirection, which would take the token to wherever it leads."""
+    """A handler that follows no redirection, which could take the token to another host."""
 
     def http_error_302(self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage) -> None:
-        """Leaves the answer to be raised as HTTPError."""
+        """Leave the answer to be raised as HTTPError."""
 
     http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
 
@@ -192,7 +192,7 @@ def _opener() -> OpenerDirector:
 
 
 def _check_address(address: str) -> None:
-    """Raises MitigateError for what can be no address of a service."""
+    """Check the address of a service. Raises MitigateError for a text that cannot be one."""
     try:
         parts = urlsplit(address)
         host = (parts.hostname or "").encode("idna")
@@ -201,13 +201,13 @@ def _check_address(address: str) -> None:
         is_right = False
     if not is_right or "@" in parts.netloc or NOT_IN_ADDRESSES.search(address):
         raise MitigateError(
-            f"{address!r} is no address of a service; allowed: http://HOST:PORT and https://HOST:PORT, as recipe=serve "
-            "says it, such as http://127.0.0.1:8765"
+            f"{address!r} is not the address of a service; allowed: http://HOST:PORT and https://HOST:PORT, as "
+            "recipe=serve prints it, such as http://127.0.0.1:8765"
         )
 
 
 def _check_token(token: str | None) -> None:
-    """Raises MitigateError for a token that cannot be sent; it names the character alone."""
+    """Check that a header can carry the token. Raises MitigateError if not; the message names the character alone."""
     if found := NOT_IN_HEADERS.search(token or ""):
         remedy = "take the line end away, as strip() does" if found[0] in "\r\n" else "give the service another token"
         raise MitigateError(

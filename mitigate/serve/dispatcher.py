@@ -14,7 +14,7 @@ from mitigate.serve.engines import Engine
 
 @dataclass
 class Dispatcher:
-    """Hands the jobs of a queue to an engine, `slots` at once."""
+    """A thread's loop that passes the jobs of a queue to an engine, `slots` at once."""
 
     path: Path
     slots: int
@@ -22,7 +22,8 @@ class Dispatcher:
     _stopped: threading.Event = field(default_factory=threading.Event)
 
     def step(self) -> int:
-        """Start what may be started; the number of jobs."""
+        """Start jobs up to `slots` at once, and have the engine see to the jobs in hand; return the number of started
+        jobs."""
         started = 0
         with queue.opened(self.path) as connection:
             while job := queue.claim(connection, name := uuid.uuid4().hex, self.slots):
@@ -41,11 +42,11 @@ class Dispatcher:
                 self._stopped.wait(10 * self.engine.every)
 
     def start(self) -> threading.Thread:
-        """The same in a thread of its own."""
+        """Run in a new thread."""
         thread = threading.Thread(target=self.run, name="dispatcher", daemon=True)
         thread.start()
         return thread
 
     def stop(self) -> None:
-        """Start no more; what runs goes on."""
+        """Start no further jobs; running ones continue."""
         self._stopped.set()

@@ -40,7 +40,7 @@ class Guard:
     token: str | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand on what may pass, and refuse the rest."""
+        """Pass permitted requests on, and refuse the others."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
         elif scope["type"] != "http":  # a web socket: there is none
@@ -51,7 +51,7 @@ class Guard:
             await self.app(scope, _limited(receive, Headers(scope=scope)), _with_headers(send))
 
     def _refused(self, path: str, headers: Headers) -> tuple[int, str] | None:
-        """Why a request may not pass: status and sentence."""
+        """The status and the sentence that refuse a request; None for one that may pass."""
         if headers.get("host", "").lower() not in self.hosts:
             return 421, "this service is not called so: the Host header is none of its names (serve.hosts)"
         origin = headers.get("origin")
@@ -64,7 +64,8 @@ class Guard:
         return None
 
     def is_known(self, headers: Headers) -> bool:
-        """Whether a request shows the token, or the cookie that stands for it."""
+        """Return whether a request has the token, or the cookie that stands for it; True for all if there is no
+        token."""
         if self.token is None:
             return True
         scheme, _, given = headers.get("authorization", "").partition(" ")
@@ -79,7 +80,7 @@ def session_of(token: str) -> str:
 
 
 def same(one: str, other: str) -> bool:
-    """Whether two secrets are the same, in a time that does not tell where they differ."""
+    """Return whether two secrets are equal, in a time that does not depend on where they differ."""
     return hmac.compare_digest(one.encode("utf-8", "surrogatepass"), other.encode())
 
 

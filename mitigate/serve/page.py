@@ -10,7 +10,7 @@ FOLDERS = (HERE, HERE.parent / "report")  # of the second its style
 
 
 def page(*, needs_token: bool) -> tuple[str, str]:
-    """The page, and the content policy that lets nothing but its own script run: it asks this service alone."""
+    """The page, and its content policy: only its own script runs, and sends requests to this service only."""
     nonce = secrets.token_urlsafe(16)
     made = Environment(
         loader=FileSystemLoader([str(folder) for folder in FOLDERS]), autoescape=True, undefined=StrictUndefined

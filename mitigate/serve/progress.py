@@ -32,12 +32,13 @@ def shown(job: Job, place: int | None, outputs: Path) -> JobShown:
 
 
 def _text(value: Any) -> str | None:
-    """The value where it is a text that an answer can hold: JSON may spell halves of characters, UTF-8 may not."""
+    """The value if it is a text that an answer can hold, or None: JSON can escape half of a surrogate pair, which UTF-8
+    cannot encode."""
     return value if isinstance(value, str) and not NOT_IN_XML.search(value) else None
 
 
 def _number(value: Any) -> float | None:
-    """The value where it is a number that an answer can hold: neither NaN nor larger than a float."""
+    """The value if it is a number that an answer can hold, neither NaN nor larger than a float; else None."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return value if is_number and abs(value) <= sys.float_info.max else None
 

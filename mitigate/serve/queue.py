@@ -50,7 +50,7 @@ CREATE INDEX IF NOT EXISTS by_state ON jobs (state, id);
 
 
 class FullError(MitigateError):
-    """As many jobs are queued as may be."""
+    """The error for a queue that is full."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,8 @@ class Job:
 
     @property
     def name(self) -> str:
-        """Its own, unlike its number, which a new queue in the place of a damaged one gives again."""
+        """The unique name of the job. Its number alone is not unique: a new queue in the place of a damaged one starts
+        again."""
         return f"{self.id}-{round(self.submitted * 1000)}"
 
 
@@ -100,13 +101,13 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
     except sqlite3.DatabaseError as error:
         if isinstance(error, sqlite3.OperationalError | sqlite3.IntegrityError):
             raise
-        raise MitigateError(f"{path} is no queue of jobs ({error}); move it away, and a new one is made") from error
+        raise MitigateError(f"{path} is not a job queue ({error}); move it away; a new one is created") from error
     finally:
         connection.close()
 
 
 def _complete(connection: sqlite3.Connection) -> None:
-    """Gives a table made by an earlier version the columns that it lacks; two processes may do so at once."""
+    """Add the columns that a table made by an earlier version lacks; two processes may do so at once."""
     known = {row["name"] for row in connection.execute("PRAGMA table_info(jobs)")}
     for name, kind in ADDED.items():
         if name not in known:
@@ -168,7 +169,8 @@ def claim(connection: sqlite3.Connection, worker: str, slots: int, now: float | 
 
 
 def renew(connection: sqlite3.Connection, job: int, worker: str, now: float | None = None) -> Renewed:
-    """The worker's heartbeat: whether it is to go on, to cancel the job, or has lost it to another."""
+    """Renew the worker's lease of a job; return "go on", "cancel" for a job to cancel, or "lost" for one of another
+    worker."""
     with _changing(connection):
         changed = connection.execute(
             "UPDATE jobs SET lease = ? WHERE id = ? AND worker = ? AND state = 'running'",
@@ -197,7 +199,7 @@ def hand_over(connection: sqlite3.Connection, job: int, worker: str, handle: str
 
 
 def note_death(connection: sqlite3.Connection, job: int, worker: str) -> int:
-    """Count a death of the command; the number of them so far."""
+    """Count a death of the command; return the number so far."""
     with _changing(connection):
         connection.execute("UPDATE jobs SET deaths = deaths + 1 WHERE id = ? AND worker = ?", (job, worker))
         return int(connection.execute("SELECT deaths FROM jobs WHERE id = ?", (job,)).fetchone()["deaths"])
@@ -250,7 +252,7 @@ def latest(connection: sqlite3.Connection, most: int = 100, state: State | None 
 
 
 def place(connection: sqlite3.Connection, job: Job) -> int | None:
-    """Its place among those queued, 1 for the next; None for one that is not queued."""
+    """The place of a job among the queued ones, 1 for the next; None for one that is not queued."""
     if job.state != "queued":
         return None
     row = connection.execute("SELECT COUNT(*) AS n FROM jobs WHERE state = 'queued' AND id <= ?", (job.id,)).fetchone()
@@ -258,7 +260,7 @@ def place(connection: sqlite3.Connection, job: Job) -> int | None:
 
 
 def count(connection: sqlite3.Connection, state: State) -> int:
-    """How many jobs are in a state."""
+    """The number of jobs in a state."""
     return int(connection.execute("SELECT COUNT(*) AS n FROM jobs WHERE state = ?", (state,)).fetchone()["n"])
 
 

@@ -116,7 +116,7 @@ def _changed(path: Path) -> int:
 
 
 def _is_within(folder: Path, path: str) -> bool:
-    """Whether a path that a manifest names may be that of a file in the run's folder."""
+    """Return whether a path in a manifest stays within the run's folder and is no folder."""
     try:
         place = (folder / path).resolve()
         return place.is_relative_to(folder.resolve()) and not place.is_dir()

@@ -28,7 +28,7 @@ RunName = Annotated[str, Field(min_length=1, max_length=255, description="name o
 
 
 class Strict(BaseModel):
-    """No key but these."""
+    """A model that forbids further keys."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -138,13 +138,13 @@ class Answers(BaseModel):
 
 
 class Faults(BaseModel):
-    """Why a request was refused: sentences, all at once."""
+    """The reasons for which a request was refused: a sentence for each fault."""
 
     faults: list[str]
 
 
 class Health(BaseModel):
-    """That the service answers."""
+    """The state of a service that answers."""
 
     state: Literal["ready"] = "ready"
     queued: int

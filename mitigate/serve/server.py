@@ -25,12 +25,12 @@ class Prompt(H11Protocol):
         self._wait()
 
     def on_response_complete(self) -> None:
-        """The next request is waited for."""
+        """Begin to wait for the next request."""
         self._wait()
         super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing is waited for."""
+        """Close without waiting."""
         super().connection_lost(exc)
         if self._patience is not None:
             self._patience.cancel()
@@ -46,7 +46,7 @@ class Prompt(H11Protocol):
 
 
 def configured(app: ASGIApp, **more: Any) -> uvicorn.Config:
-    """How the application is served. Streams of events are cut after STOP seconds."""
+    """The settings of the server of the application. Streams of events are cut after STOP seconds."""
     how: dict[str, Any] = {
         **{"http": Prompt, "ws": "none", "timeout_graceful_shutdown": STOP, "limit_concurrency": MOST_CONNECTIONS},
         **{"proxy_headers": False, "server_header": False, "access_log": False, "log_level": "warning"},

@@ -115,7 +115,8 @@ class Worker:
         self.is_found = False  # the run folder
 
     def work(self) -> None:
-        """Raises LostError when the job belongs to another worker."""
+        """Run the job's command, again after it was killed, until the job has ended. Raises LostError when the job
+        belongs to another worker."""
         self._wait_for_another()
         while True:
             if self._beat(now=True) == "cancel":
@@ -175,8 +176,8 @@ class Worker:
         return process.returncode
 
     def _record(self) -> None:
-        """In the new process, before the command: leave its id in the lock file, and let Ctrl-C end it, which a service
-        in the background of a script may have been told to ignore."""
+        """Write the new process's id into the lock file, before the command begins, and let Ctrl-C end it: a service in
+        the background of a script may ignore that signal."""
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.pwrite(self.lock, str(os.getpid()).encode(), 0)
 
@@ -210,7 +211,7 @@ class Worker:
 
 
 class _Presses:
-    """Ends a process group, each signal when the one before has had its time."""
+    """The signals that end a process group, each sent when the previous one has had its time."""
 
     def __init__(self, group: Callable[[], int | None]) -> None:
         self.group = group

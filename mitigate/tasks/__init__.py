@@ -1,2 +1,2 @@
-"""What joins several stages, as functions of plain arguments: the library, and what recipes are made of. A task knows
-neither configuration nor run folders nor terminals."""
+"""Functions that join stages, with plain arguments: the library, and the parts of recipes. They know neither
+configuration nor run folders nor terminals."""

@@ -1,4 +1,4 @@
-"""What must be said beside figures, whichever recipe found them."""
+"""Notices that belong beside figures, whichever recipe measured them."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ from mitigate.words.target_list import PAPER, TargetList
 
 HALVES = ("first", "second")
 WHOLE = "all"
-"""Parts of the ratings of validity that a measure learns from (tasks.people.halves)."""
+"""Parts of the ratings of validity that a measure learns from (tasks.people.training)."""
 SHARED = {"posts": ("crowd", "frames"), "ratings": ("crowd", "crowd2", "crowd_lm")}
 """Scorers that learn from the same posts of the Social Bias Inference Corpus, or the same ratings of statements."""
 

@@ -1,5 +1,4 @@
-"""The triples that a generator is trained and tested on: with test triples among them, and with every relation that it
-is asked about."""
+"""Triples that a generator is trained and tested on, with their splits and all relations that it is asked about."""
 
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
@@ -9,8 +8,7 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.load.hold_out import HeldOut, hold_out
 from mitigate.load.lines import first
-from mitigate.load.stream import Streamed
-from mitigate.load.triples_file import Loaded
+from mitigate.load.stream import Loaded, Streamed
 from mitigate.words.relations import Relation, comet_relations, named, with_own
 from mitigate.words.texts import counted
 
@@ -31,7 +29,7 @@ class Corpus:
 
     @property
     def facts(self) -> dict[str, str]:
-        """What the record of a run says of splits and of a user's relations."""
+        """Splits and a user's relations, for the record of a run."""
         counts = self.triples["split"].value_counts().sort("split").iter_rows()
         found = {"triples by split": ", ".join(f"{split} {count:,}" for split, count in counts)}
         if self.held_out:
@@ -49,27 +47,27 @@ def corpus_of(
     holdout: float | None = None,
     seed: int = 1,
 ) -> Corpus:
-    """What a loader returned as a corpus.
+    """Return a corpus of the triples that a loader returned.
 
     wanted: names of the relations to probe; None: COMeT's 34, or with only_in_data those of the training triples.
     comet: False for a resource with relations of its own, such as ATOMIC: the generator is trained to be asked about
     the relations of the data alone, not about COMeT's 34 besides. holdout: the share of triples to hold out for test
     where there are no splits, drawn by head with this seed; None: none are.
 
-    Raises MitigateError for something else than triples, for relations without a phrase, and where no triple can be
-    trained on."""
+    Raises MitigateError for anything but triples, for relations without a phrase, and where no triple can be trained
+    on."""
     resource = triples_of(loaded)
-    known, own = with_own(resource.own_relations), resource.own_relations
-    triples = resource.triples
+    own, available = resource.own_relations, with_own(resource.own_relations)
+    triples = resource.rows
     in_training = relations_in_training(triples)
     triples, held_out, notices = _with_test(triples, holdout, seed)
     if wanted is None:
         comets = [relation.name for relation in comet_relations()]
-        wanted = [name for name in known if name in in_training] if only_in_data else comets
+        wanted = [name for name in available if name in in_training] if only_in_data else comets
     wanted = list(dict.fromkeys(wanted))
     if not wanted:
         raise MitigateError("probe.relations names no relation; name some, or say null for all")
-    relations = named(wanted, known)
+    relations = named(wanted, available)
     return Corpus(
         triples=triples,
         own_relations=own,
@@ -77,13 +75,13 @@ def corpus_of(
         further=further_relations(own, {*wanted, *triples["relation"]}, comet=comet),
         comet=comet,
         held_out=held_out,
-        notices=[*resource.notices, *notices, *_of_repeats(triples), *_of_relations(own, relations, in_training)],
+        notices=[*resource.notices, *notices, *_notices(triples, own, relations, in_training)],
     )
 
 
 def triples_of(loaded: object) -> Loaded | Streamed:
-    """What a loader returned, which must be triples. Raises MitigateError for something else."""
-    if not isinstance(loaded, Loaded | Streamed):
+    """Return what a loader returned, if it is triples. Raises MitigateError for anything else."""
+    if not isinstance(loaded, Loaded | Streamed) or loaded.kind == "statements":
         raise MitigateError(
             "this recipe needs triples to train on: data=sample, data=cn100k, data=atomic, or your own with "
             "data=triples data.path=FILE"
@@ -106,56 +104,40 @@ def relations_in_training(triples: pl.DataFrame) -> set[str]:
 def _with_test(
     triples: pl.DataFrame, holdout: float | None, seed: int
 ) -> tuple[pl.DataFrame, HeldOut | None, list[str]]:
-    """The triples with test triples among them, where that can be; what was held out; and what is to be said of it."""
+    """Hold out test triples where the data has one split: triples, the record of it, and notices."""
     if holdout is None or triples["split"].n_unique() > 1:
-        return triples, None, _of_splits(triples)
-    if not holdout:
-        return (
-            triples,
-            None,
-            ["No triples are held out for test (data.holdout=0); nothing is measured on test triples."],
-        )
-    moved, held_out = hold_out(triples, holdout, seed)
-    if held_out is None:
-        said = (
-            f"No triples can be held out for test: all {triples.height:,} have one head, “{triples['head'][0]}”; "
-            "nothing is measured on test triples."
-        )
-        return triples, None, [said]
-    return moved, held_out, [held_out.sentence]
-
-
-def _of_splits(triples: pl.DataFrame) -> list[str]:
-    """What is odd about the splits that the data has."""
-    train, test = (triples.filter("valid", split=split).select(NAMES).unique() for split in ("train", "test"))
-    if test.is_empty():
-        return ["The data has no test triples; nothing is measured on them."]
-    both = test.join(train, on=NAMES, how="semi").height
-    return [f"{both:,} of {test.height:,} distinct test triples are training triples too."] if both else []
-
-
-def _of_repeats(triples: pl.DataFrame) -> list[str]:
-    """A notice of training triples that stand several times."""
-    train = triples.filter("valid", split="train").select(NAMES)
-    repeats = train.height - train.n_unique()
-    return (
-        [f"{counted(repeats, 'repeated training triple')}, each of which counts and is trained on."] if repeats else []
-    )
+        train, test = (triples.filter("valid", split=split).select(NAMES).unique() for split in ("train", "test"))
+        if test.is_empty():
+            return triples, None, ["The data has no test triples; nothing is measured on them."]
+        both = test.join(train, on=NAMES, how="semi").height
+        notice = f"{both:,} of {test.height:,} distinct test triples are training triples too."
+        return triples, None, [notice] if both else []
+    moved, held_out = hold_out(triples, holdout, seed) if holdout else (triples, None)
+    if held_out:
+        return moved, held_out, [held_out.sentence]
+    why = "are held out for test (data.holdout=0)"
+    if holdout:
+        why = f"can be held out for test: all {triples.height:,} have one head, “{triples['head'][0]}”"
+    return triples, None, [f"No triples {why}; nothing is measured on test triples."]
 
 
 def further_relations(own: Sequence[Relation], used: Set[str], *, comet: bool = True) -> list[Relation]:
-    """A user's own relations, and others that are used, but for COMeT's 34 as they are; without these, what is used."""
+    """Return a user's own relations and the used ones that COMeT's 34 lack; with comet=False all that are used."""
     mine = {relation.name for relation in own} if comet else set()
     comets = {relation.name for relation in comet_relations()} if comet else set()
     return [relation for name, relation in with_own(own).items() if name in mine or name in used - comets]
 
 
-def _of_relations(own: Sequence[Relation], probed: Sequence[Relation], in_training: set[str]) -> list[str]:
-    """What a reader must know of the relations."""
-    notices = []
+def _notices(
+    triples: pl.DataFrame, own: Sequence[Relation], probed: Sequence[Relation], in_training: set[str]
+) -> list[str]:
+    """Notices about repeated training triples and about relations."""
+    train, notices = triples.filter("valid", split="train").select(NAMES), []
+    if repeats := train.height - train.n_unique():
+        notices.append(f"{counted(repeats, 'repeated training triple')}, each of which counts and is trained on.")
     written = [relation for relation in own if not relation.comet_words]  # by the user, in a file of phrases
-    if alike := [relation.name for relation in written if relation.phrase == relation.neutral_phrase]:
-        notices.append(f"One wording alone is given for {', '.join(alike)}: its neutral wording is the same.")
+    if single := [relation.name for relation in written if relation.phrase == relation.neutral_phrase]:
+        notices.append(f"One wording alone is given for {', '.join(single)}: its neutral wording is the same.")
     if unseen := [relation.name for relation in probed if relation.name not in in_training]:
         notices.append(f"Relations that are probed and no training triple has: {first(unseen, ', ')}.")
     return notices

@@ -14,6 +14,7 @@ from mitigate.measure.harms import EmptyTargets
 from mitigate.metrics import prefixed, with_scorer
 from mitigate.runs.finished import FinishedRun, open_run
 from mitigate.tasks.compare.run_groups import differing
+from mitigate.tasks.label_columns import label_names
 from mitigate.triples import ROLES, TEMPLATES, label_columns
 from mitigate.words.target_list import PAPER, TargetList, list_of
 from mitigate.words.targets import as_targets
@@ -31,8 +32,8 @@ def measure_harms(
     intervals: Bootstrap | None = BOOTSTRAP,
     target_list: TargetList | None = None,
 ) -> dict[str, Any]:
-    """The harms that each scorer finds, by their keys in metrics.json ("NSM", "NSM_low", "sentiment/O-/origin" ...),
-    under each template whose labels the statements have.
+    """Harms by their keys in metrics.json ("NSM", "NSM_low", "sentiment/O-/origin" ...), for each scorer and each
+    template whose labels the statements have.
 
     statements: what label_statements returns, with `target`. targets: (target, category); None: those that
     the statements are about. scorers: their names; None: all that the statements have labels of. intervals: drawn from
@@ -43,13 +44,17 @@ def measure_harms(
     Raises MitigateError where targets or labels are missing."""
     if "target" not in statements.columns:
         raise MitigateError("measure_harms: the statements have no column 'target', the word that each is about")
-    targets = _targets_of(statements) if targets is None else targets
+    if targets is None:
+        named = statements.filter(pl.col("target").is_not_null()).unique("target", maintain_order=True)
+        has_categories = "category" in named.columns
+        targets = (named if has_categories else as_targets(named["target"].to_list())).select("target", "category")
     if targets.is_empty():
         raise MitigateError("measure_harms: no statement is about a target; their column 'target' is null")
-    known = _scorers_of(statements)
-    scorers = known if scorers is None else scorers
+    labels = label_names(statements)
+    available = [name for name in labels if name not in {label_columns(other, "neutral")[0] for other in labels}]
+    scorers = available if scorers is None else scorers
     if lacking := [scorer for scorer in scorers if scorer not in statements.columns]:
-        raise one_of("scorer", lacking[0], known)
+        raise one_of("scorer", lacking[0], available)
     if not scorers:
         raise MitigateError("measure_harms: the statements have no labels; take them from label_statements")
     tables = per_target_tables(statements, targets, empty_targets, scorers)
@@ -62,7 +67,7 @@ def harm_figures(
     intervals: Bootstrap | None = None,
     target_list: TargetList = PAPER,
 ) -> dict[str, Any]:
-    """The same from what per_target_tables returns; without intervals the neutral means and variances alone."""
+    """Harms of what per_target_tables returns; without intervals the neutral means and variances alone."""
     metrics: dict[str, Any] = {}
     for scorer in scorers:
         for template in TEMPLATES:
@@ -84,9 +89,9 @@ def per_target_tables(
     empty_targets: EmptyTargets = "exclude",
     scorers: Sequence[str] = ROLES,
 ) -> dict[str, pl.DataFrame]:
-    """One row a target with its percentages, by label column: "sentiment", "sentiment_neutral", "regard" ... Templates
-    that statements, such as sentences, have no labels of are left out. Raises MitigateError for a scorer without any
-    labels."""
+    """Tables with a row a target and its percentages, by label column: "sentiment", "sentiment_neutral", "regard" ...
+    A template whose labels the statements lack, as sentences do, is left out. Raises MitigateError for a scorer without
+    any labels."""
     tables = {}
     for scorer in scorers:
         paper, neutral = (label_columns(scorer, template)[0] for template in TEMPLATES)
@@ -96,24 +101,9 @@ def per_target_tables(
     return tables
 
 
-def _scorers_of(statements: pl.DataFrame) -> list[str]:
-    """The names of the scorers whose labels stand beside their strengths, each once for both templates."""
-    names = [column.removesuffix("_strength") for column in statements.columns if column.endswith("_strength")]
-    neutral = {label_columns(name, "neutral")[0] for name in names}
-    return [name for name in names if name not in neutral]
-
-
-def _targets_of(statements: pl.DataFrame) -> pl.DataFrame:
-    """Those that statements are about, in their order, each in its category."""
-    known = statements.filter(pl.col("target").is_not_null()).unique("target", maintain_order=True)
-    if "category" in known.columns:
-        return known.select("target", "category")
-    return as_targets(known["target"].to_list()).select("target", "category")
-
-
 def find_baseline(outputs: Path, settings: Mapping[str, Any], fingerprint: str) -> FinishedRun | None:
-    """The latest finished run of policy none in a folder that differs from a run of the main job by its policy alone:
-    same data and targets, same seed, same settings. None where there is no such run, and for a run of policy none.
+    """Find the latest finished run of policy none that differs from a run of the main job by its policy alone: same
+    data, targets, seed and settings. None where the folder has no such run, and for a run of policy none.
 
     settings: those of the run, as a plain dict. fingerprint: of its data and targets, as in its metrics."""
     mine = FinishedRun(outputs, str(settings["recipe"]["name"]), dict(settings), {}, {})

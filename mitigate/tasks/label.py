@@ -8,9 +8,8 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.runs.fingerprints import SURROUNDING
+from mitigate.score.attributions import OCCLUSION, driving_words, occluded
 from mitigate.score.labels import NOTHING_CACHED, label_column, text_for, with_explanations, with_labels
-from mitigate.score.words import OCCLUSION, driving_words, occluded
-from mitigate.tasks.identity_words import with_identity_words
 from mitigate.tasks.scorers import ENDINGS
 from mitigate.triples import LabelCache, Labels, Scorer, label_columns
 from mitigate.verbalise import MASK, Masking, check, mask_column, verbalise
@@ -20,8 +19,8 @@ from mitigate.words.target_list import PAPER, TargetList
 
 @dataclass(frozen=True)
 class Labeller:
-    """How triples and sentences are labelled: by which scorers, with which demographic words masked and by which
-    masking, and with which relations besides the project's. The cache decides no label."""
+    """Scorers, masking, demographic words and relations that triples and sentences are labelled with. The cache decides
+    no label."""
 
     scorers: Sequence[Scorer]
     masking: Masking = "token"
@@ -30,15 +29,15 @@ class Labeller:
     cache: LabelCache = field(default=NOTHING_CACHED, metadata=SURROUNDING)
 
     def by(self, scorers: Sequence[Scorer]) -> "Labeller":
-        """The same with other scorers."""
+        """Copy with other scorers."""
         return replace(self, scorers=list(scorers))
 
     def label(self, table: pl.DataFrame, *, explain: bool = False) -> pl.DataFrame:
-        """label_statements of triples or sentences."""
+        """Call label_statements with this labeller's scorers and masking."""
         return label_statements(table, explain=explain, **self._how)
 
     def label_probed(self, probed: pl.DataFrame) -> pl.DataFrame:
-        """label_probed of generated triples."""
+        """Call label_probed with this labeller's scorers and masking."""
         return label_probed(probed, **self._how)
 
     @property
@@ -56,24 +55,28 @@ def label_statements(
     explain: bool = False,
     cache: LabelCache = NOTHING_CACHED,
 ) -> pl.DataFrame:
-    """The rows in their order, as statements (columns STATEMENTS) with the columns of each scorer's labels.
+    """Return the rows in their order, as statements (columns STATEMENTS) with the columns of each scorer's labels.
 
     table: triples (head, relation, tail) or sentences (statement; for masking="paper" also target). A triple is
-    labelled with both of its relation's wordings. Of a sentence nobody knows which words are a relation's: it has one
-    wording. target_list: the demographic words that are masked (target_list.list_of). own_relations: relations that are
-    not the project's, with their phrases. explain: also the words that drove each label, as column {scorer}_words, and
-    the identity words that it depends on, as column {scorer}_identity (with_identity_words).
+    labelled with both wordings of its relation; a sentence, whose relation is not marked, has one wording. target_list:
+    the demographic words that are masked (target_list.list_of). own_relations: relations that are not the project's,
+    with their phrases. explain: also the words that drove each label, as column {scorer}_words, and the identity words
+    that it depends on, as column {scorer}_identity (with_identity_words).
     Raises MitigateError for an unknown masking, for a table without these columns, and for scorers of one name or of a
     column's name."""
     check(masking)
     check_columns(table)
     masked = mask(table, masking, target_list, own_relations)
     labels = label_masked(masked, scorers, explain=explain, cache=cache)
-    return with_identity_words(labels, scorers, target_list, cache=cache) if explain else labels
+    if not explain:
+        return labels
+    from mitigate.tasks.identity import with_identity_words  # loads scipy, which answers of a run do without
+
+    return with_identity_words(labels, scorers, target_list, cache=cache)
 
 
 def check_columns(table: pl.DataFrame) -> None:
-    """Raises MitigateError for a table that has neither triples nor statements."""
+    """Raise MitigateError for a table that has neither triples nor statements."""
     triples = [name for name in ("head", "relation", "tail") if name in table.columns]
     needed = ["head", "relation", "tail"] if {"relation", "tail"} <= {*triples} else ["statement"]
     if lacking := [name for name in needed if name not in table.columns]:
@@ -82,15 +85,15 @@ def check_columns(table: pl.DataFrame) -> None:
             "relation and tail, or statement"
         )
     if wrong := [name for name in needed if table[name].dtype != pl.String]:
-        raise MitigateError(f"the column {wrong[0]!r} must be of texts, not {table[wrong[0]].dtype}")
+        raise MitigateError(f"the column {wrong[0]!r} must hold texts, not {table[wrong[0]].dtype}")
     if missing := [name for name in needed if table[name].null_count()]:
         raise MitigateError(f"the column {missing[0]!r} has rows without a text; leave them out")
 
 
 def check_names(statements: pl.DataFrame, scorers: Sequence[Scorer]) -> None:
-    """Raises MitigateError where two scorers have one name, or a column that the statements have would be lost under a
-    scorer's labels, or under what stands beside them."""
-    names, there = [scorer.name for scorer in scorers], [*statements.columns]
+    """Raise MitigateError where two scorers have one name, or where a scorer's labels or the columns beside them would
+    replace a column of the statements."""
+    names, taken = [scorer.name for scorer in scorers], [*statements.columns]
     for name in names:
         if not isinstance(name, str):
             raise MitigateError(f"a scorer cannot be called {name!r}: give it a name that is a text")
@@ -98,13 +101,13 @@ def check_names(statements: pl.DataFrame, scorers: Sequence[Scorer]) -> None:
             raise MitigateError(
                 f"two scorers are called {name!r}, and one's labels would be lost; give one another name"
             )
-        left = (name, *(name + ending for ending in ENDINGS), label_columns(name, "neutral")[1])
-        if lost := [column for column in left if column in there]:
+        added = (name, *(name + ending for ending in ENDINGS), label_columns(name, "neutral")[1])
+        if lost := [column for column in added if column in taken]:
             raise MitigateError(
                 f"a scorer cannot be called {name!r}: the table has a column {lost[0]!r} already, which would be lost; "
                 "give the scorer another name, or leave the column out"
             )
-        there += left
+        taken += added
 
 
 def label_probed(
@@ -116,7 +119,7 @@ def label_probed(
     own_relations: Sequence[Relation] = (),
     cache: LabelCache = NOTHING_CACHED,
 ) -> pl.DataFrame:
-    """The same of what probe_generator returns. Without a column `head` its targets are the heads."""
+    """Label what probe_generator returns, as label_statements. Without a column `head` its targets are the heads."""
     triples = probed if "head" in probed.columns else probed.with_columns(head="target")
     return label_statements(
         triples, scorers, masking=masking, target_list=target_list, own_relations=own_relations, cache=cache
@@ -124,8 +127,8 @@ def label_probed(
 
 
 def occlude(labels: pl.DataFrame, scorers: Sequence[Scorer], *, cache: LabelCache = NOTHING_CACHED) -> pl.DataFrame:
-    """What each scorer says of masked statements (masked) without each of their words: scorer, and the columns of
-    score.words.OCCLUSION."""
+    """Label masked statements (masked) with one word left out at a time, by each scorer: scorer, and the columns of
+    score.attributions.OCCLUSION."""
     empty = pl.DataFrame(schema={"scorer": pl.String, **OCCLUSION})
     tables = [occluded(labels["masked"], scorer, cache).with_columns(scorer=pl.lit(scorer.name)) for scorer in scorers]
     return pl.concat([empty, *(table.select(empty.columns) for table in tables)])
@@ -137,7 +140,7 @@ def mask(
     target_list: TargetList = PAPER,
     own_relations: Sequence[Relation] = (),
 ) -> pl.DataFrame:
-    """The rows as statements with their demographic words replaced; triples in both wordings."""
+    """Return the rows as statements with their demographic words replaced; triples in both wordings."""
     if "relation" in table.columns and "tail" in table.columns:
         return verbalise(table, masking, target_list, own_relations)
     return table.with_columns(mask_column("statement", masking, target_list).alias("masked"))
@@ -146,8 +149,8 @@ def mask(
 def label_masked(
     statements: pl.DataFrame, scorers: Sequence[Scorer], *, explain: bool = False, cache: LabelCache = NOTHING_CACHED
 ) -> pl.DataFrame:
-    """Statements that are masked already (masked; of triples also masked_neutral) with each scorer's columns; of
-    one that explains its labels also {scorer}_why. Raises MitigateError where a column would be lost."""
+    """Label statements that are masked already (masked; of triples also masked_neutral): each scorer's columns, and
+    {scorer}_why of a scorer that explains its labels. Raises MitigateError where a column would be lost."""
     check_names(statements, scorers)
     for scorer in scorers:
         label, strength = label_columns(scorer.name, "paper")

@@ -1,5 +1,5 @@
-"""Labelled statements that lie in parts: all of them as a query, so many as a page can be made from, or as a file; and
-a notice about long ones."""
+"""Labelled statements in a folder of parts: as a query, as a sample for a page, or as a file; and a notice about long
+statements."""
 
 from pathlib import Path
 
@@ -11,14 +11,14 @@ MOST = 200_000  # that examples, word clouds, the export and the record in W&B a
 
 
 def about_targets(folder: Path) -> pl.LazyFrame:
-    """The statements about a target in a folder of parts, to be worked through without holding them."""
+    """Query the statements about a target in a folder of parts, without reading them into memory."""
     parts = sorted(folder.glob("*.parquet"))  # by their names: a folder's own may have brackets
     return pl.scan_parquet(parts, glob=False).filter(pl.col("target").is_not_null())
 
 
 def choice(folder: Path, seed: int) -> tuple[pl.DataFrame, int]:
-    """All statements about a target, or, of more than MOST, about that many: of those rows whose hash is small, which
-    are the same however the resource is cut into parts. And how many there are."""
+    """Sample the statements about a target, and count all of them. Of more than MOST about that many are taken: those
+    of rows whose hash is small, which are the same however the resource is cut into parts."""
     statements = about_targets(folder)
     height = statements.select(pl.len()).collect(engine="streaming").item()
     if height > MOST:
@@ -27,8 +27,8 @@ def choice(folder: Path, seed: int) -> tuple[pl.DataFrame, int]:
 
 
 def export(statements: pl.DataFrame) -> str:
-    """The distinct statements as lines `target<TAB>statement`, under a line of names: what recipe=humans and
-    recipe=labels read with data=statements."""
+    """Write the distinct statements as lines `target<TAB>statement` under a line of names, as recipe=humans and
+    recipe=labels read them with data=statements."""
     one_line = pl.col("statement").str.replace_all(r"\s+", " ").str.strip_chars()
     rows = statements.select("target", one_line).unique(maintain_order=True)
     return rows.write_csv(separator="\t", quote_style="never")
@@ -38,9 +38,9 @@ LONG = 40  # words; the longest statement that people rated has 19 (harms paper)
 
 
 def long_texts(texts: pl.Series) -> list[str]:
-    """A notice where texts are longer than what scorers are made for and were measured on."""
-    words = texts.str.count_matches(r"\S+").to_list()
-    long = [number for number in words if number > LONG]
+    """A notice where texts are longer than those that scorers are made for and were measured on."""
+    words = texts.str.count_matches(r"\S+")
+    long = words.filter(words > LONG).to_list()
     if not long:
         return []
     has = "has" if len(long) == 1 else "have"

@@ -6,18 +6,17 @@ from pathlib import Path
 import polars as pl
 
 from mitigate.errors import MitigateError, one_of
-from mitigate.load.layout import layout_of
+from mitigate.load.file_format import layout_of
 from mitigate.load.table import Column, read_table
 from mitigate.probe.tails import GivenTails
 from mitigate.words.relations import Relation, spellings, spelt, with_own
 from mitigate.words.texts import counted
 
-NEEDED = ("relation", "tail")
 LISTS = ("generations", "tails")  # columns of lists in place of `tail`
 
 
 def locate(path: str | None) -> Path:
-    """The file, once it has been read and found to be in order. Raises MitigateError, as open_tails."""
+    """Return the path of the file after checking it. Raises MitigateError as open_tails."""
     if path is None:
         raise MitigateError("model=tails needs a file: give model.path=FILE.tsv with columns head, relation, tail")
     open_tails(Path(path))
@@ -25,36 +24,41 @@ def locate(path: str | None) -> Path:
 
 
 def open_tails(folder: Path) -> GivenTails:
-    """The generator whose tails stand in a file: CSV, TSV, JSON or Parquet with the columns relation and tail, and
-    head and score where it has them; a row may list a prompt's tails as `generations`. Tails of a prompt come
-    by falling score, else in the file's order. Rows without a head are said of every head. Which relations it may name
-    is checked by check_relations.
+    """Open a file of tails as a generator: CSV, TSV, JSON or Parquet with the columns relation and tail, and perhaps
+    head and score; a row may list a prompt's tails as `generations`. Tails of a prompt come by falling score, else in
+    the file's order. Rows without a head apply to every head. check_relations checks the relations.
 
     Raises MitigateError for a file that is missing or cannot be read, lacks a column, or has a row without a tail or
-    with a score that is no number."""
-    path = folder
-    plain = _rows(path)
-    _check(path, plain)
-    return GivenTails(plain.sort("score", "row", descending=[True, False], nulls_last=True))
+    with a score that is not a number."""
+    path, rows = folder, _rows(folder)
+    if rows.is_empty():
+        raise MitigateError(f"{path} has no rows; expected head, relation and tail in each")
+    for name in ("relation", "tail"):
+        blank = rows.filter(pl.col(name).fill_null("") == "")
+        if blank.height:
+            has = f"{counted(blank.height, 'row')} {'has' if blank.height == 1 else 'have'}"
+            raise MitigateError(f"{path}: {has} no {name}, the first is that of line {blank['row'][0]}; leave them out")
+    return GivenTails(rows.sort("score", "row", descending=[True, False], nulls_last=True))
 
 
 def check_relations(path: Path, own: Iterable[Relation] = ()) -> None:
-    """Raises MitigateError for a row whose relation is neither the project's nor one of a user's own. Case, blanks and
-    underscores do not tell relations apart."""
+    """Raise MitigateError for a row whose relation is neither the project's nor one of a user's own. Case, blanks and
+    underscores do not distinguish relations."""
     further = list(own)
     named = _rows(path).select("row", "relation").unique("relation", keep="first", maintain_order=True)
-    known = spellings(further)
+    allowed = spellings(further)
     for row, name in named.iter_rows():
-        if name is not None and spelt(name) in known:
+        if name is not None and spelt(name) in allowed:
             continue
         hint = "" if further else "; those of your own triples are known by data=triples data.relations=FILE.csv"
         raise MitigateError(f"{path}:{row}: {one_of('relation', str(name), with_own(further))}{hint}")
 
 
 def _rows(path: Path) -> pl.DataFrame:
-    """row, head, relation, tail, score."""
+    """Read the file: row, head, relation, tail, score (null where there is none). Raises MitigateError for a score that
+    is not a number."""
     if not path.is_file():
-        raise MitigateError(f"model.path={path}: there is no such file; give one with columns head, relation, tail")
+        raise MitigateError(f"model.path={path}: no such file; give one with columns head, relation, tail")
     layout = layout_of(path)
     is_listed = "tail" not in [name.strip().lower() for name in layout.names]
     wanted = {
@@ -68,29 +72,12 @@ def _rows(path: Path) -> pl.DataFrame:
     rows = rows.explode("tail").drop_nulls("tail") if is_listed else rows
     absent = [pl.lit(None, pl.String).alias(name) for name in wanted if name not in rows.columns]
     plain = rows.with_columns(absent).with_columns(pl.col("head", "relation", "tail", "score").str.strip_chars())
-    head = pl.when(pl.col("head") != "").then("head")
-    return plain.select("row", head, "relation", "tail", _numbers(path, plain).alias("score"))
-
-
-def _numbers(path: Path, rows: pl.DataFrame) -> pl.Series:
-    """The scores; null where there is none. Raises MitigateError for one that is no number."""
-    given = rows["score"].replace("", None)
-    found = given.cast(pl.Float64, strict=False)
-    wrong = rows.filter(found.is_null() & given.is_not_null())
+    given = plain["score"].replace("", None)
+    scores = given.cast(pl.Float64, strict=False)
+    wrong = plain.filter(scores.is_null() & given.is_not_null())
     if wrong.height:
         raise MitigateError(
-            f"{path}:{wrong['row'][0]}: the score {wrong['score'][0]!r} is no number; correct it, or leave it empty"
+            f"{path}:{wrong['row'][0]}: the score {wrong['score'][0]!r} is not a number; correct it, or leave it empty"
         )
-    return found.fill_nan(None)
-
-
-def _check(path: Path, table: pl.DataFrame) -> None:
-    if table.is_empty():
-        raise MitigateError(f"{path} has no rows; expected head, relation and tail in each")
-    for name in NEEDED:
-        blank = table.filter(pl.col(name).fill_null("") == "")
-        if blank.height:
-            rows = f"{counted(blank.height, 'row')} {'has' if blank.height == 1 else 'have'}"
-            raise MitigateError(
-                f"{path}: {rows} no {name}, the first is that of line {blank['row'][0]}; leave them out"
-            )
+    head = pl.when(pl.col("head") != "").then("head")
+    return plain.select("row", head, "relation", "tail", scores.fill_nan(None).alias("score"))

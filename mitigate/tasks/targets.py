@@ -1,4 +1,4 @@
-"""Which targets statements of a file are about, and the statements about chosen targets."""
+"""Targets of the statements of a file, and the statements about chosen targets."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -12,13 +12,13 @@ from mitigate.words.target_list import TargetList, list_of
 from mitigate.words.targets import as_targets, choose_targets
 
 Wanted = str | Path | Sequence[str] | None
-"""As in targets.choose_targets; None: those that are named."""
+"""Setting of targets, as in words.targets.choose_targets; None: those that are named."""
 OF_A_RUN = "tables/targets.csv"
 
 
 def targets_of_statements(wanted: Wanted, statements: pl.DataFrame) -> pl.DataFrame:
-    """The targets (columns TARGETS) to measure over. A file of statements is about the targets it names (harms paper,
-    Section 2.1), whatever else there may be: these by default, and with wanted="all" besides the 329."""
+    """The targets (columns TARGETS) to measure over: by default those that the file of statements names (harms paper,
+    Section 2.1), with wanted="all" the 329 besides."""
     named = as_targets(dict(statements.select("target", "category").unique(maintain_order=True).iter_rows()))
     if wanted in (None, "data"):
         return named
@@ -27,8 +27,8 @@ def targets_of_statements(wanted: Wanted, statements: pl.DataFrame) -> pl.DataFr
 
 
 def those_about(statements: pl.DataFrame, chosen: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """The statements about the targets, in any of the forms that these have, with the targets' words and categories,
-    and a notice of how many others there are. Raises MitigateError where no statement is about any of them."""
+    """Select the statements about the targets, in any of their forms, with the targets' words and categories; and a
+    notice that counts the others. Raises MitigateError where no statement is about any of them."""
     named = statements.with_columns(target=list_of(chosen).target_of(pl.col("target")))
     rows = named.drop("category").join(
         chosen.select("target", "category"), on="target", how="inner", maintain_order="left"
@@ -45,7 +45,7 @@ def those_about(statements: pl.DataFrame, chosen: pl.DataFrame) -> tuple[pl.Data
 
 
 def list_of_runs(runs: Iterable[FinishedRun]) -> TargetList:
-    """The paper's targets and those that finished runs had of their own. Raises MitigateError for a damaged file."""
+    """The paper's targets and the own targets of finished runs. Raises MitigateError for a damaged file."""
     found = []
     for run in runs:
         if OF_A_RUN in run.files:

@@ -1,8 +1,8 @@
-"""The charts that a run and a comparison leave in W&B, as plain tables: a run's headlines beside its baseline's, how
-far policies differ from the baseline, and harm against quality.
+"""Charts of a run and of a comparison in W&B, as plain tables: a run's headlines beside its baseline's, differences of
+policies from the baseline, and harm against quality.
 
-W&B draws them by presets of its own, so that no view has to be saved. Their value axes begin at 0: what lies close
-together is drawn as a difference."""
+W&B draws them by presets of its own, so that no view has to be saved. Their value axes begin at 0, so values that are
+close together are drawn as differences."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,7 +27,7 @@ SHORT = {"percentage points": "points", RELATIVE: "%"}  # units on the axes of h
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """What W&B draws. Axes and legends are called what the columns are called.
+    """A chart for W&B. Axes and legends have the names of the columns.
 
     bars: (name, number); points: (number across, number up, name); lines: the same, a line for each name."""
 
@@ -50,8 +50,9 @@ def beside(runs: Mapping[str, Mapping[str, Any]], recipe: str) -> dict[str, Char
 
 
 def headline_differences(policy: str, against: str, rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
-    """DIFFERENCES, of the headlines among a comparison's rows, in the headlines' order. rows: `figure`, `baseline`,
-    `value`, `low`, `high`, and `difference`; or for the last `change` and `as`, which is "difference" or "ratio"."""
+    """The table DIFFERENCES of the headlines among a comparison's rows, in the headlines' order. rows: `figure`,
+    `baseline`, `value`, `low`, `high`, and `difference`; or for the last `change` and `as`, which is "difference" or
+    "ratio"."""
     found = [(row, given) for given in rows if (row := headline(given["figure"]))]
     return pl.DataFrame(
         [
@@ -76,9 +77,9 @@ def summary(rows: pl.DataFrame) -> dict[str, float]:
 
 
 def compared(rows: pl.DataFrame, first: str = "regard") -> dict[str, Chart]:
-    """The charts of a comparison: of each drawn headline the differences with their intervals; and of the first harm
-    against the first of quality and the first of cost. rows: DIFFERENCES of all policies; first: the scorer in regard's
-    place, whose harm comes first."""
+    """The charts of a comparison: for each drawn headline the differences with their intervals; and the first harm
+    against the first headline of quality and the first of cost. rows: DIFFERENCES of all policies; first: the scorer in
+    regard's place, whose harm comes first."""
     named = [headline(key) for key in rows["key"].unique(maintain_order=True)]
     charted = (row for row in named if row and row.charted)
     drawn = sorted(charted, key=lambda row: (row.group != "harm" or row.metric.scorer != first, row.place))
@@ -107,8 +108,8 @@ def _difference(row: Headline, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _intervals(known: pl.DataFrame) -> pl.DataFrame:
-    """A line from the lower to the upper bound for each policy, as high as its number in the legend, with a tick at
-    the difference; and a line at no difference. W&B joins the points from left to right."""
+    """The points of a line from the lower to the upper bound for each policy, at the height of its number in the
+    legend, with a tick at the difference; and of a line at no difference. W&B joins the points from left to right."""
     lines = [(0.0, up, "0 no difference") for up in (0.5, known.height + 0.5)]
     for number, line in enumerate(known.iter_rows(named=True), start=1):
         tick = [(line["difference"], number + up) for up in (0.0, TICK, -TICK, 0.0)]
@@ -118,8 +119,8 @@ def _intervals(known: pl.DataFrame) -> pl.DataFrame:
 
 
 def _against(harm: Headline, harms: pl.DataFrame, other: Headline, others: pl.DataFrame) -> Iterator[tuple[str, Chart]]:
-    """Each policy's two differences as a point, and as a line from the baseline to it, which the legend names; nothing
-    where no policy has both."""
+    """Yield the charts of each policy's two differences: as points, and as lines from the baseline, which the legend
+    names; none where no policy has both."""
     both = others.join(harms, on="policy", suffix="_up", maintain_order="left").drop_nulls(
         ["difference", "difference_up"]
     )
@@ -148,7 +149,7 @@ def _against_whom(rows: pl.DataFrame) -> str:
 
 
 def _plain(text: str) -> str:
-    """Without what Vega, which draws the charts, takes for the path to a column."""
+    """The text without characters that Vega, which draws the charts, reads as the path to a column."""
     return re.sub(r"[.'\"\[\]\\]", " ", text)
 
 

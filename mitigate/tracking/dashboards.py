@@ -1,5 +1,5 @@
-"""A saved view of runs in W&B: filtered and baseline side by side, and quality against harm. The only module that
-knows wandb_workspaces."""
+"""A saved view of runs in W&B: filtered and baseline side by side, and quality against harm. Only this module uses
+wandb_workspaces."""
 
 from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
@@ -15,7 +15,7 @@ COLUMNS = ("config:policy.value.name", "config:seed.value")
 
 
 def check_installed() -> None:
-    """Raises MitigateError where wandb-workspaces is not."""
+    """Raise MitigateError where wandb-workspaces is not installed."""
     if find_spec("wandb_workspaces") is None:
         raise MitigateError("a view in W&B needs wandb-workspaces: pip install -e '.[workspace]'")
 
@@ -26,8 +26,8 @@ def workspace(
     """The view of the main job's runs of one group, as an object that has not been saved: a bar for each policy, mean
     over seeds, for each harm; each run's quality against its harm; a table of all. `baseline` is a run's id.
 
-    figures: the headlines that the runs have, of which those that are charted are drawn. harm: the key of the harm
-    against which quality is drawn."""
+    figures: the runs' headlines; those that are charted are drawn. harm: the key of the harm against which quality is
+    drawn."""
     from wandb_workspaces import expr, workspaces
     from wandb_workspaces.reports.v2 import BarPlot, Config, ScatterPlot, SummaryMetric
 

@@ -1,4 +1,4 @@
-"""The figures that W&B shows first, and what they are called there, from data/headlines.csv; and the table of all.
+"""The figures that W&B shows first, and their names there, from data/headlines.csv; and the table of all figures.
 
 A name is group/what_unit, such as "harm/neutral_regard_percent": W&B makes a section of each group, and sorts and
 filters only by names of letters, digits and underscores. `{scorer}` in a row stands for any scorer."""
@@ -20,7 +20,7 @@ FIGURES = {
     **dict.fromkeys(("value", "low", "high", "baseline"), pl.Float64),
     **dict.fromkeys(("unit", "better"), pl.String),
 }
-WHAT_IT_IS = "run"  # the family of metrics that say what the run is: its seed, its policy
+WHAT_IT_IS = "run"  # the family of metrics that identify the run: its seed, its policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Headline:
 
     @property
     def group(self) -> str:
-        """harm, disparity, quality, cost or size."""
+        """The group: harm, disparity, quality, cost or size."""
         return self.name.partition("/")[0]
 
     @property
@@ -50,12 +50,12 @@ class Headline:
 
     @property
     def said_better(self) -> str:
-        """What better means: " (higher is better)"; "" where neither is."""
+        """The better direction: " (higher is better)"; "" where there is none."""
         return f" ({self.metric.said_better})" if self.metric.said_better else ""
 
     @property
     def caption(self) -> str:
-        """What is shown, its unit and what better means: "Neutral by regard, % (higher is better)"."""
+        """The figure, its unit and the better direction: "Neutral by regard, % (higher is better)"."""
         return f"{self.label[0].upper()}{self.label[1:]}{self.said_better}"
 
 
@@ -84,7 +84,7 @@ def headline(key: str) -> Headline | None:
 
 
 def headlines(metrics: Mapping[str, Any], recipe: str) -> dict[Headline, float]:
-    """Those of a run's metrics that are headlines of its recipe, with their numbers, in the table's order."""
+    """The headlines of its recipe among a run's metrics, with their numbers, in the table's order."""
     found = {
         row: value
         for key, value in metrics.items()
@@ -100,7 +100,7 @@ def figures(metrics: Mapping[str, Any], baseline: Mapping[str, Any] | None = Non
     rows = [
         {
             "family": found.metric.family,
-            "measure": _words(found),
+            "measure": ", ".join(filter(None, _parts_of(found))),
             "key": key,
             **dict(zip(("value", "low", "high"), map(metrics.get, (key, *bounds(key))), strict=True)),
             "baseline": (baseline or {}).get(key),
@@ -113,7 +113,7 @@ def figures(metrics: Mapping[str, Any], baseline: Mapping[str, Any] | None = Non
     return pl.DataFrame(rows, schema=FIGURES)
 
 
-def _words(key: Key) -> str:
-    """ "neutral regard, mean, origin, neutral template"."""
+def _parts_of(key: Key) -> tuple[str, ...]:
+    """The parts of a figure's name: "neutral regard, mean", "origin", "neutral template"."""
     template = "neutral template" if key.template == "neutral" else ""
-    return ", ".join(filter(None, (key.metric.name, key.part, template, key.variant.replace("_", " "))))
+    return key.metric.name, key.part, template, key.variant.replace("_", " ")

@@ -1,5 +1,5 @@
-"""The record of a run in Weights & Biases: online when there is a key, offline when there is none, never a
-prompt; or nowhere, by a stand-in with the same methods. The only module that knows wandb."""
+"""The record of a run in Weights & Biases: online when there is a key, offline when there is none, never a prompt; or
+nowhere, by a stand-in with the same methods. Only this module uses wandb."""
 
 import json
 import netrc
@@ -23,9 +23,9 @@ from mitigate.tracking.charts import Chart
 from mitigate.words.texts import without_folders
 
 MODES = ("auto", "online", "offline", "none")
-MODES_OF_WANDB = ("online", "offline", "shared", "disabled", "dryrun", "run")  # what WANDB_MODE may say
+MODES_OF_WANDB = ("online", "offline", "shared", "disabled", "dryrun", "run")  # values of WANDB_MODE
 EARLIER_NAMES = {"run": "online", "dryrun": "offline"}  # of W&B's modes
-PRESETS = {  # of W&B, by the kind of chart: its name, and what it calls the chart's columns
+PRESETS = {  # of W&B, by the kind of chart: its name, and its names of the chart's columns
     "bars": ("wandb/bar/v0", ("label", "value")),
     "points": ("wandb/scatter/v0", ("x", "y")),
     "lines": ("wandb/lineseries/v0", ("step", "lineVal", "lineKey")),
@@ -34,14 +34,14 @@ PRESETS = {  # of W&B, by the kind of chart: its name, and what it calls the cha
 ADAPTER = "adapter_config.json"  # of peft: it names the base of an adapter, which may be a folder of this machine
 MOST_METADATA = 100  # values of an artifact (no more than W&B takes); its run's summary has all figures
 
-# Seconds: without a network, a run goes on offline within ten.
-ANSWER = 3.0  # in which W&B answers at all
-INIT = 6  # in which it opens a run
-END = 5.0  # in which its service ends
+# Seconds: without a network, a run continues offline within ten.
+ANSWER = 3.0  # for an answer of W&B
+INIT = 6  # for opening a run
+END = 5.0  # for ending its service
 
 
 class Tracking(Protocol):
-    """Where a run is recorded. `place` says where, in words for the first line of the output."""
+    """The record of a run. `place` describes where it is, for the first line of the output."""
 
     place: str
 
@@ -55,7 +55,7 @@ class Tracking(Protocol):
 
 
 class NoTracking:
-    """Records nothing."""
+    """A record of nothing."""
 
     place = "nowhere (tracking=none)"
 
@@ -69,8 +69,8 @@ class NoTracking:
 
 
 def _end_service() -> None:
-    """End wandb's service, which still holds the run's id and would refuse it as in use. If it closed its connection
-    first, no message reaches it, and wandb would wait for it forever."""
+    """End wandb's service, which still holds the run's id and would refuse it as in use. If it has closed its
+    connection, no message reaches it, and wandb would wait forever."""
     import wandb
 
     ending = threading.Thread(target=wandb.teardown, daemon=True)
@@ -79,10 +79,10 @@ def _end_service() -> None:
 
 
 class WandbTracking:
-    """One W&B run. Opened again with the same folder and id, it goes on in the same run.
+    """One W&B run. Opened again with the same folder and id, it continues the same run.
 
-    A run that is to be online is recorded offline, and `place` says why, when W&B does not answer within ANSWER seconds
-    or opens no run within INIT."""
+    An online run is recorded offline, with the reason in `place`, when W&B does not answer within ANSWER seconds or
+    opens no run within INIT."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class WandbTracking:
             disable_git=True,
             disable_code=True,
             x_disable_stats=True,
-            x_disable_meta=True,  # which is the command with its paths, and where Python is
+            x_disable_meta=True,  # the command with its paths, and the path of Python
             init_timeout=INIT,
         )
         options: dict[str, Any] = {
@@ -142,14 +142,14 @@ class WandbTracking:
         self.place = f"W&B {mode}: {at}"
 
     def log(self, values: Mapping[str, float], step: int, stage: str) -> None:
-        """Record values of a stage's own count of steps: {stage}/{name} against {stage}/step. They are no columns of
+        """Record values of a stage's own count of steps: {stage}/{name} against {stage}/step. They are not columns of
         the table of runs."""
         self._run.define_metric(f"{stage}/*", step_metric=f"{stage}/step", summary="none")
         self._run.log({f"{stage}/{name}": value for name, value in values.items()} | {f"{stage}/step": step})
 
     def summarise(self, metrics: Mapping[str, Any]) -> None:
-        """Record what a run ends with. W&B draws a number that is logged once as a bar beside those of other runs; so
-        a run that goes on logs no number a second time."""
+        """Record the final metrics of a run. W&B draws a number that is logged once as a bar beside those of other
+        runs; so a resumed run logs no number a second time."""
         new = {name: value for name, value in metrics.items() if self._run.summary.get(name) != value}
         numbers = {name: value for name, value in new.items() if isinstance(value, int | float)}
         if numbers:
@@ -160,7 +160,7 @@ class WandbTracking:
         self._run.log({name: self._table(frame)})
 
     def chart(self, name: str, chart: Chart) -> None:
-        """Record a chart, to be drawn by W&B's preset; its rows are in the section of the charts' tables."""
+        """Record a chart for W&B's preset; its rows are in the section of the charts' tables."""
         preset, fields = PRESETS[chart.kind]
         columns = dict(zip(fields, chart.rows.columns, strict=False))
         texts = {"title": chart.title, "xname": chart.rows.columns[0]}
@@ -179,8 +179,12 @@ class WandbTracking:
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
             name_inside = str(file.relative_to(path)) if path.is_dir() else file.name
             if file.name == ADAPTER:
+                content = json.loads(file.read_text(encoding="utf-8"))
+                base = "base_model_name_or_path"  # its absolute path would show folders of this machine
+                if isinstance(content.get(base), str):
+                    content[base] = without_folders(content[base])
                 with artifact.new_file(name_inside, encoding="utf-8") as copy:
-                    copy.write(_without_folder_of_base(file))
+                    copy.write(json.dumps(content, indent=2) + "\n")
             else:
                 artifact.add_file(str(file), name=name_inside, policy="immutable")
         self._run.log_artifact(artifact)
@@ -189,21 +193,22 @@ class WandbTracking:
         self._run.finish(exit_code=int(failed))
 
     def _table(self, frame: pl.DataFrame) -> Any:
-        rows = [[_plain(value) for value in row] for row in frame.iter_rows()]
+        kept = str | int | float | bool | None
+        rows = [[value if isinstance(value, kept) else str(value) for value in row] for row in frame.iter_rows()]
         return self._wandb.Table(columns=list[str | int](frame.columns), data=rows)
 
 
 def open_tracking(mode: str, **options: Any) -> Tracking:
     """The tracking for a mode: "none", "offline", "online", or "auto", which is online when there is a key.
 
-    Raises MitigateError for another mode, and for another WANDB_MODE than W&B knows."""
+    Raises MitigateError for another mode, and for a WANDB_MODE that W&B does not have."""
     mode = resolve(mode)
     return NoTracking() if mode in ("none", "disabled") else WandbTracking(mode, **options)
 
 
 def resolve(mode: str) -> str:
-    """The mode that "auto" comes to; any other as it is. Raises MitigateError for one that does not exist, and where
-    W&B is to be used for a WANDB_MODE that it does not know."""
+    """The mode that "auto" stands for; any other unchanged. Raises MitigateError for another mode, and, where W&B is
+    used, for a WANDB_MODE that it does not have."""
     if mode not in MODES:
         raise one_of("tracking.mode", mode, MODES)
     surrounding = os.environ.get("WANDB_MODE")
@@ -214,36 +219,37 @@ def resolve(mode: str) -> str:
     return mode
 
 
-def is_handed_out() -> bool:
-    """Whether `wandb agent` started this process, and waits for a record of it."""
+def started_by_wandb_agent() -> bool:
+    """Return whether `wandb agent` started this process and waits for its record."""
     return "WANDB_SWEEP_ID" in os.environ
 
 
 @contextmanager
-def asking() -> Iterator[None]:
-    """W&B is asked for something inside. Raises MitigateError where it cannot be reached, or refuses."""
+def wandb_errors() -> Iterator[None]:
+    """Turn errors of W&B inside into MitigateError: it cannot be reached, or refuses."""
     import wandb
 
     try:
         yield
     except (wandb.errors.Error, OSError) as error:  # those of a connection are OSErrors
-        raise MitigateError(f"W&B did not do what was asked ({type(error).__name__}: {error})") from error
+        raise MitigateError(f"the request to W&B failed ({type(error).__name__}: {error})") from error
 
 
 def default_entity() -> str:
-    """Whose projects they are when nobody is named: the key's owner, or their team. Asks W&B.
+    """The entity of projects without a named one: the key's owner, or their team, as W&B reports it.
 
-    Raises MitigateError when it knows of none."""
+    Raises MitigateError when W&B has none."""
     import wandb
 
     entity = wandb.Api().default_entity
     if entity is None:
-        raise MitigateError("W&B names no default entity for this key; say tracking.entity=NAME")
+        raise MitigateError("W&B names no default entity for this key; set tracking.entity=NAME")
     return entity
 
 
 def _unanswered(url: str) -> str | None:
-    """Why W&B cannot be asked; None when it answers within ANSWER seconds. wandb itself would try again and again."""
+    """The reason why W&B cannot be reached; None when it answers within ANSWER seconds. wandb itself would retry for
+    long."""
     faults: list[str | None] = [_silent(url)]
     thread = threading.Thread(target=lambda: faults.append(_fault(url)), daemon=True)
     thread.start()  # a thread, because looking up an address has no time limit
@@ -256,7 +262,7 @@ def _silent(url: str) -> str:
 
 
 def _fault(url: str) -> str | None:
-    """What is wrong with a W&B server; None when it answers anything short of a fault of its own."""
+    """The fault of a W&B server; None when it answers with anything but a server error."""
     query = urllib.request.Request(
         f"{url}/graphql", b'{"query": "{ __typename }"}', {"Content-Type": "application/json"}
     )
@@ -268,8 +274,8 @@ def _fault(url: str) -> str | None:
         reason = getattr(error, "reason", error)
         if isinstance(reason, TimeoutError):  # the request's own limit, which may end it just before the thread's
             return _silent(url)
-        known_to_wandb = isinstance(reason, ssl.SSLError)  # which may have certificates of its own
-        return None if known_to_wandb else f"{url} cannot be reached ({reason})"
+        is_certificate = isinstance(reason, ssl.SSLError)  # wandb may have certificates of its own
+        return None if is_certificate else f"{url} cannot be reached ({reason})"
     return None
 
 
@@ -277,28 +283,11 @@ def _has_key() -> bool:
     if os.environ.get("WANDB_API_KEY"):
         return True
     host = urlparse(os.environ.get("WANDB_BASE_URL", "https://api.wandb.ai")).netloc
+    named = os.environ.get("NETRC")
+    first, *others = map(os.path.expanduser, [named] if named else ["~/.netrc", "~/_netrc"])  # as wandb looks for it
+    file = next((place for place in (first, *others) if Path(place).exists()), first)
     try:
-        found = netrc.netrc(_file_of_keys()).authenticators(host)
+        found = netrc.netrc(file).authenticators(host)
     except (OSError, netrc.NetrcParseError):
         return False
     return found is not None and bool(found[2])
-
-
-def _file_of_keys() -> str:
-    """The file that wandb reads keys from, and no other."""
-    named = os.environ.get("NETRC")
-    first, *others = map(os.path.expanduser, [named] if named else ["~/.netrc", "~/_netrc"])
-    return next((place for place in (first, *others) if Path(place).exists()), first)
-
-
-def _without_folder_of_base(file: Path) -> str:
-    """What an adapter's configuration holds, of the base's absolute path only the last part."""
-    content = json.loads(file.read_text(encoding="utf-8"))
-    base = "base_model_name_or_path"
-    if isinstance(content.get(base), str):
-        content[base] = without_folders(content[base])
-    return json.dumps(content, indent=2) + "\n"
-
-
-def _plain(value: object) -> object:
-    return value if isinstance(value, str | int | float | bool) or value is None else str(value)

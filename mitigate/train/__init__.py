@@ -1,1 +1,1 @@
-"""Training: what a network learns from is put in an order, fitted with Lightning, and kept across a kill."""
+"""Training: the order of a network's examples, their fit with Lightning, and checkpoints that survive a kill."""

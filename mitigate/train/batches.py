@@ -1,5 +1,5 @@
-"""The order of a run's examples: each batch is a pure function of (seed, step), so that a run can go on at any
-step without having walked through those before it."""
+"""The order of a run's examples: each batch is a pure function of (seed, step), so that a run can resume at any step
+without the steps before it."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -16,8 +16,8 @@ class Batches:
     """Batches of indices of examples. Examples come in a new random order each epoch, one epoch after the other
     without a break, so that every batch is full and no example is left out.
 
-    With prompts, up to `together` examples of the same prompt, drawn anew each epoch, come one after the other, so that
-    what they have in common is computed once (models/packing.py). Their gradients are alike: a step learns less."""
+    With prompts, up to `together` examples of the same prompt, drawn anew each epoch, follow each other, so that their
+    common part is computed once (models/packing.py). Their gradients are similar: a step learns less."""
 
     lengths: np.ndarray  # (n,) int, in tokens: examples of similar length share a batch
     size: int
@@ -27,7 +27,7 @@ class Batches:
     _orders: dict[int, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict, repr=False, compare=False)
 
     def start_at(self, step: int, stop: int) -> Iterator[np.ndarray]:
-        """The batches of steps step to stop - 1, each (size,) int."""
+        """Yield the batches of steps step to stop - 1, each (size,) int."""
         while step < stop:
             number, place = divmod(step, WINDOW)
             for batch in self._window(number)[place : place + stop - step]:
@@ -35,7 +35,7 @@ class Batches:
                 step += 1
 
     def ends_epoch(self, step: int) -> bool:
-        """Whether the batch of this step holds the last example of an epoch."""
+        """Return whether the batch of this step holds the last example of an epoch."""
         return (step + 1) * self.size // len(self.lengths) > step * self.size // len(self.lengths)
 
     def _window(self, number: int) -> np.ndarray:  # (WINDOW, size)
@@ -51,7 +51,7 @@ class Batches:
     def _order(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
         """The examples (n,) of an epoch in their order, and for each the length (n,) of the longest of its group."""
         if epoch not in self._orders:
-            for old in [known for known in self._orders if abs(known - epoch) > 1]:
+            for old in [other for other in self._orders if abs(other - epoch) > 1]:
                 del self._orders[old]
             self._orders[epoch] = self._drawn(epoch)
         return self._orders[epoch]
@@ -76,7 +76,7 @@ class Batches:
 
 @dataclass(frozen=True)
 class Epochs:
-    """Batches that are drawn an epoch at a time, each time `drawn` is gone through, one epoch after the other."""
+    """Batches that each pass through `drawn` draws for one epoch, one epoch after the other."""
 
     drawn: Iterable[Any]
     size: float  # examples in a batch, on average

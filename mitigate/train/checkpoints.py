@@ -1,6 +1,6 @@
-"""Checkpoints with a checksum. A damaged one is never trained on: the one before the last is kept beside it.
+"""Checkpoints with a checksum. Training never resumes from a damaged one: the one before the last is kept too.
 
-A file is what torch.save writes, then a line with the SHA-256 of that, so that torch.load can still read it."""
+A file has the bytes of torch.save, then a line with their SHA-256, so that torch.load can still read it."""
 
 import hashlib
 import os
@@ -17,14 +17,14 @@ from mitigate.errors import MitigateError
 from mitigate.runs.files import replacing
 from mitigate.runs.progress import notice
 
-AGREE_EVERY = 10  # steps, of several processes: to agree is to wait for each other, and for the GPU
+AGREE_EVERY = 10  # steps, with several processes: to agree, they wait for each other and for the GPU
 BLOCK = 2**20  # bytes read at a time
 MARK = b"\nsha256 "
 TRAILER = len(MARK) + 64 + 1  # bytes: the mark, the digest in hexadecimal, a line's end
 
 
 class DamagedError(MitigateError):
-    """The checkpoint is not what was written."""
+    """A checkpoint whose content changed after it was written."""
 
 
 class Checkpoints(CheckpointIO):
@@ -37,8 +37,8 @@ class Checkpoints(CheckpointIO):
         self.last, self.previous, self.best = (folder / f"{name}.ckpt" for name in ("last", "previous", "best"))
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
-        """Replaces the file by a whole one. Before last.ckpt is replaced it becomes previous.ckpt: whenever the process
-        is killed, one of them is whole."""
+        """Replace the file atomically. Before last.ckpt is replaced it becomes previous.ckpt: whenever the process is
+        killed, one of them is complete."""
         path = Path(path)
         with replacing(path) as file:
             hashing: Any = _Hashing(file)
@@ -50,14 +50,13 @@ class Checkpoints(CheckpointIO):
                 path.replace(self.previous)
 
     def load_checkpoint(self, path: str | Path, *_: Any, **__: Any) -> dict[str, Any]:
-        """Raises DamagedError for a file that is not as it was written, and MitigateError for one of another
-        training."""
+        """Load a checkpoint. Raises DamagedError for a damaged file, and MitigateError for one of another training."""
         checkpoint = _load(Path(path))
         if checkpoint["fingerprint"] != self.fingerprint:
             raise MitigateError(
                 f"the checkpoint {path} is of another training ({checkpoint['fingerprint']}, this one is "
                 f"{self.fingerprint}): its data, model or settings differ. Delete the folder {self.folder} to train "
-                "anew, or give the settings it was made with to go on."
+                "from the beginning, or give the settings it was made with to resume."
             )
         return checkpoint
 
@@ -65,8 +64,8 @@ class Checkpoints(CheckpointIO):
         Path(path).unlink(missing_ok=True)
 
     def newest(self) -> Path | None:
-        """The checkpoint to go on from, None to train from the start. Damaged ones are set aside under other names, and
-        the user is told. Raises MitigateError for one of another training."""
+        """The checkpoint to resume from; None to train from the start. Damaged ones are set aside under other names,
+        with a notice to the user. Raises MitigateError for one of another training."""
         if self._best_is_lost():
             return None
         damaged: list[str] = []
@@ -79,13 +78,13 @@ class Checkpoints(CheckpointIO):
                     break
             except DamagedError as error:
                 damaged.append(f"{error} and was set aside as {_set_aside(path).name}")
-        way = f"goes on from {found.name}" if found else "starts anew"
+        way = f"resumes from {found.name}" if found else "starts again"
         for sentence in damaged:
             notice(f"{sentence}; training {way}.")
         return found
 
     def best_weights(self) -> dict[str, Any]:
-        """The weights that best.ckpt holds. Raises MitigateError when it is missing or damaged."""
+        """The weights in best.ckpt. Raises MitigateError when it is missing or damaged."""
         try:
             if not self.best.is_file():
                 raise DamagedError(f"the checkpoint {self.best} is missing")
@@ -94,24 +93,25 @@ class Checkpoints(CheckpointIO):
         except DamagedError as error:
             raise MitigateError(
                 f"{error}, and with it the weights of the best epoch are lost. Delete the folder {self.folder} and run "
-                "the same command again: it trains anew. Or say trainer.keep=last."
+                "the same command to train from the beginning, or set trainer.keep=last."
             ) from error
 
     def _best_is_lost(self) -> bool:
-        """Whether best.ckpt is damaged, so that all epochs are to be trained again; if so, no checkpoint is left."""
+        """Return whether best.ckpt is damaged, so that all epochs are to be trained again; if so, no checkpoint is
+        left."""
         try:
             if self.best.is_file():
                 self.load_checkpoint(self.best)
         except DamagedError as error:
             for path in (self.previous, self.last):  # before best.ckpt, whose damage is the reason
                 path.unlink(missing_ok=True)
-            notice(f"{error} and was set aside as {_set_aside(self.best).name}; training starts anew.")
+            notice(f"{error} and was set aside as {_set_aside(self.best).name}; training starts again.")
             return True
         return False
 
 
 class SaveRegularly(lightning.Callback):
-    """Writes a checkpoint every so many seconds of training."""
+    """A callback that writes a checkpoint every so many seconds of training."""
 
     def __init__(self, path: Path, seconds: float) -> None:
         self.path = path
@@ -130,7 +130,7 @@ class SaveRegularly(lightning.Callback):
 
 
 class _Hashing:
-    """A file whose content is hashed while it is written. torch.save writes in order, and asks for no more."""
+    """A file whose content is hashed while it is written. torch.save writes in order, and uses only these methods."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.file = file
@@ -161,15 +161,15 @@ def _load(path: Path) -> dict[str, Any]:
         raise MitigateError(f"cannot read the checkpoint {path} ({error.strerror}); make it readable") from error
     except (EOFError, RuntimeError, pickle.UnpicklingError) as error:
         if isinstance(error, RuntimeError) and "PytorchStreamReader" not in str(error):
-            raise  # for want of memory, say
-        raise DamagedError(f"the checkpoint {path} is damaged (it is no file of torch's)") from error
+            raise  # such as a lack of memory
+        raise DamagedError(f"the checkpoint {path} is damaged (it is not a file of torch)") from error
     if not isinstance(checkpoint, dict) or "fingerprint" not in checkpoint:
         raise DamagedError(f"the checkpoint {path} is damaged (it holds no training)")
     return checkpoint
 
 
 def _fault(file: BinaryIO) -> str | None:
-    """The fault in the bytes of a checkpoint; None if they are those that were written."""
+    """The fault in the bytes of a checkpoint; None if they are intact."""
     left = os.fstat(file.fileno()).st_size - TRAILER
     digest = hashlib.sha256()
     while left > 0 and (block := file.read(min(BLOCK, left))):
@@ -182,5 +182,5 @@ def _fault(file: BinaryIO) -> str | None:
 
 
 def _set_aside(path: Path) -> Path:
-    """Renames a damaged file, in place of one set aside before."""
+    """Rename a damaged file, in place of one set aside before."""
     return path.replace(path.with_name(f"{path.name}.damaged"))

@@ -1,5 +1,5 @@
-"""Fits a generator: from a head and a relation's phrase it learns to predict the tail (Bosselut et al. 2019, section
-2.2). The decoder of this project has further ways to compute its loss; models of transformers have one."""
+"""Training of a generator: from a head and a relation's phrase it learns to predict the tail (Bosselut et al. 2019,
+section 2.2). The decoder of this project has several ways to compute its loss; models of transformers have one."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ from models.comet import Candidates, Comet
 from models.compiled import PaddedNll, send
 
 Compile = Literal["auto"] | bool
-LARGEST = 700.0  # whose exp a float holds
+LARGEST = 700.0  # its exp is in the range of a float
 
 
 class Examples(NamedTuple):
@@ -42,11 +42,11 @@ class Examples(NamedTuple):
 
 @dataclass(frozen=True)
 class Settings:
-    """How to train. The defaults suit a warm-started MiniLM; COMeT's own are lr 1e-5 and 100,000 steps."""
+    """Settings of a training. The defaults suit a warm-started MiniLM; COMeT's own are lr 1e-5 and 100,000 steps."""
 
     max_epochs: float = 2.0
-    min_steps: int = 1  # small data is gone through again until there are as many steps, unless max_steps is lower
-    max_steps: int | None = None  # if given, the run ends there at the latest
+    min_steps: int = 1  # small data is repeated until there are as many steps, unless max_steps is lower
+    max_steps: int | None = None  # if given, the latest end of the training
     batch_size: int = 64
     together: int = 1  # examples of one prompt that are drawn together, at most; the prompt is computed once for them
     lr: float = 3e-4  # reached after the warmup, then falling to 0
@@ -61,8 +61,8 @@ class Settings:
     seed: int = 1
     checkpoint_every: float = field(default=30.0, metadata=SURROUNDING)  # seconds
     keep: Literal["last", "best"] = "last"
-    """Which weights are kept. The last ones: the learning rate has then fallen to 0, and no dev triple, filtered
-    or not, has had a say. "best" takes those of the epoch with the lowest dev perplexity."""
+    """The weights that are kept. "last": the learning rate has then fallen to 0, and no dev triple, filtered or not,
+    has had an influence. "best": those of the epoch with the lowest dev perplexity."""
 
     def __post_init__(self) -> None:
         checks = [
@@ -91,7 +91,7 @@ class Settings:
             raise MitigateError("trainer: " + "; ".join(faults))
 
     def planned_steps(self, num_examples: int) -> int:
-        """As many batches as hold each example max_epochs times, and at least min_steps."""
+        """The number of batches with max_epochs times the examples, and at least min_steps."""
         return max(math.ceil(self.max_epochs * num_examples / self.batch_size), self.min_steps)
 
     def num_steps(self, num_examples: int) -> int:
@@ -107,19 +107,19 @@ class Settings:
         return "max_epochs" if self.max_epochs * num_examples > (planned - 1) * self.batch_size else "min_steps"
 
     def learning_rate(self, steps: int) -> Callable[[int], float]:
-        """That of each step."""
+        """The learning rate of each step."""
         if self.hold is None:
             return linear(self.lr, self.warmup, steps)
         return held(self.lr, self.warmup, self.hold, steps)
 
 
 class Fitted(NamedTuple):
-    """The result of a training. The weights are in the model that was given."""
+    """The result of a training. The weights are in the trained model."""
 
     steps: int
-    planned: int  # steps that the epochs and min_steps call for
+    planned: int  # steps by the epochs and min_steps
     ended_by: str  # the setting of the trainer that decided the number of steps
-    passes: float  # over the examples
+    passes: float  # through the examples
     seconds: float  # of training, interruptions not counted
     examples_per_second: float
     train_loss: float  # per token, mean of the last steps
@@ -157,8 +157,8 @@ class TailModule(TrainingModule):
     def training_step(self, batch: np.ndarray, batch_idx: int) -> Tensor:
         """The weighted mean over the batch of each example's mean over the tokens of its tail.
 
-        Of several processes each takes its share of the batch; as their gradients are averaged, the share's
-        sum is divided by the size of a share and not by how many examples this one holds."""
+        Each of several processes takes its share of the batch. As their gradients are averaged, the share's sum is
+        divided by the mean size of a share, not by the number of examples in this one."""
         share = batch[self.global_rank :: self.trainer.world_size]
         tails = [self.tails[i] for i in share]
         nll = self.nll([self.prompts[i] for i in share], tails)
@@ -171,7 +171,7 @@ class TailModule(TrainingModule):
 
 
 class CometModule(TailModule):
-    """The same of a COMeT, whose loss may be normalised over some tokens, compiled, or sharded."""
+    """The loss of a batch of tails for a COMeT, whose loss may be normalised over some tokens, compiled, or sharded."""
 
     model: Comet
 
@@ -181,7 +181,7 @@ class CometModule(TailModule):
         self.candidates: Candidates | None = None  # all tokens
 
     def begin_vocabulary(self) -> None:
-        """Limits the tokens that the loss is normalised over, as the settings say."""
+        """Limit the tokens over which the loss is normalised, by the settings."""
         self.candidates = begin_vocabulary(self.model.decoder, self.tails, self.settings.vocabulary)
         self.nll = partial(self.model.nll, candidates=self.candidates)
 
@@ -196,7 +196,7 @@ class CometModule(TailModule):
             self.nll = PaddedNll(self.model, compiled, self.candidates)
 
     def on_fit_end(self) -> None:
-        """Not on_train_end, which Lightning leaves out where a checkpoint of the last step is gone on from."""
+        """Gather a sharded model. Lightning skips on_train_end after it resumes from a checkpoint of the last step."""
         if isinstance(self.trainer.strategy, FullySharded):
             self.trainer.strategy.gather()
 
@@ -208,7 +208,8 @@ def numbered(prompts: Sequence[Sequence[int]]) -> np.ndarray:
 
 
 class DevPerplexity(lightning.Callback):
-    """Evaluates at the end of every epoch and of the run; keeps the best weights in the file `best`, if given."""
+    """A callback that evaluates at the end of every epoch and of the run, and saves the best weights in the file
+    `best`, if given."""
 
     def __init__(self, module: TailModule, dev: Examples, best: Path | None, log: Log | None) -> None:
         self.module = module
@@ -224,7 +225,7 @@ class DevPerplexity(lightning.Callback):
         step = trainer.global_step
         if step < self.module.steps and not self.is_due(step):
             return
-        # All go by the first process's figure: theirs could differ by a last digit, and where one saves, all gather.
+        # All use the first process's figure: theirs could differ in the last digit, and all gather where one saves.
         found = trainer.strategy.broadcast(perplexity(self.module.model, self.dev))
         if not math.isfinite(found):
             raise diverged(f"the dev perplexity after {step:,} steps is {found}")
@@ -234,22 +235,22 @@ class DevPerplexity(lightning.Callback):
             self.keep(trainer, found)
 
     def is_due(self, step: int) -> bool:
-        """Whether the weights of a step before the last are evaluated."""
+        """Return whether the weights of a step before the last are evaluated."""
         return self.module.batches.ends_epoch(step - 1)
 
     def is_better(self, found: float) -> bool:
-        """Whether weights of this perplexity are kept in place of those before."""
+        """Return whether weights of this perplexity are kept in place of those before."""
         return found < self.found
 
     def keep(self, trainer: lightning.Trainer, found: float) -> None:
-        """Keeps the weights as they are now."""
+        """Keep the present weights."""
         self.found, self.kept = found, trainer.global_step
         if self.best is None:
             return
         weights = trainer.strategy.lightning_module_state_dict()  # gathered from all processes
         if trainer.is_global_zero:
             trainer.strategy.checkpoint_io.save_checkpoint(without_frozen(weights, self.module), self.best)
-        trainer.strategy.barrier()  # all will read it
+        trainer.strategy.barrier()  # all processes read the file later
 
     def state_dict(self) -> dict[str, Any]:
         return {"found": self.found, "kept": self.kept}
@@ -270,15 +271,15 @@ def fit(
     compile: Compile = False,
     **trainer: Any,
 ) -> Fitted:
-    """Trains the model in place, going on from the newest whole checkpoint that this same training left in folder.
+    """Train the model in place, resuming from the newest intact checkpoint of the same training in folder.
 
-    fingerprint names the training: whatever changes its result (model, data, settings) must change it. log gets
-    numbers and the step they belong to. compile has steps compiled and replayed (models/compiled.py); "auto" does so on
-    one GPU. trainer is passed on to Lightning: accelerator, devices, strategy. Of several devices this is the part of
-    one process (launch.py starts them); only the first one's model is then the trained one.
+    fingerprint: identifies the training; any change of its result (model, data, settings) must change it. log: receives
+    numbers and their step. compile: whether steps are compiled and replayed (models/compiled.py); "auto" on one GPU.
+    trainer: arguments of Lightning's trainer: accelerator, devices, strategy. With several devices this is the part of
+    one process (launch.py starts them), and only the first one's model is the trained one.
 
-    Raises MitigateError when there is nothing to learn from, the checkpoint is of another training, or the settings are
-    for a COMeT alone (check_settings)."""
+    Raises MitigateError where there is nothing to learn from, for a checkpoint of another training, and for settings of
+    a COMeT with another model (check_settings)."""
     if not len(examples.tails):
         raise MitigateError("no triple is left to train on; choose another policy or more data")
     if dev is not None and not len(dev.tails):  # a policy may leave none
@@ -299,7 +300,7 @@ def fit(
 
 
 def check_settings(settings: Settings, *, compile: Any, strategy: Any) -> None:
-    """Raises MitigateError for ways to train that only the decoder of this project has, and a model of transformers has
+    """Raise MitigateError for settings that only the decoder of this project has, and a model of transformers does
     not."""
     faults = [
         (settings.vocabulary == "tails", "trainer.vocabulary=tails", "auto or all"),
@@ -308,13 +309,13 @@ def check_settings(settings: Settings, *, compile: Any, strategy: Any) -> None:
     ]
     if found := [f"{given} (allowed: {allowed})" for holds, given, allowed in faults if holds]:
         raise MitigateError(
-            f"{', '.join(found)}: only the project's own decoder (model=comet_minilm, comet_gpt1 or comet) can be "
-            "trained so, and this model is one of transformers"
+            f"{', '.join(found)}: only the project's own decoder (model=comet_minilm, comet_gpt1 or comet) has "
+            "these settings, and this model is one of transformers"
         )
 
 
 def check_lengths(model: Any, parts: Sequence[Examples]) -> None:
-    """Raises MitigateError for texts that are too long for a model of transformers, before the first step."""
+    """Raise MitigateError for texts that are too long for a model of transformers, before the first step."""
     for part in parts:
         try:
             model.check_length(model.prompts(part.heads, part.phrases), [len(tail) for tail in model.tails(part.tails)])
@@ -334,7 +335,8 @@ def fit_module(
     watching: Callable[..., DevPerplexity] = DevPerplexity,
     **trainer: Any,
 ) -> Fitted:
-    """The part of `fit` that all models of texts share. watching: evaluates on dev and decides what is kept."""
+    """The part of `fit` that all models of texts share. watching: evaluates on dev and decides which weights are
+    kept."""
     keep_best = module.settings.keep == "best"
     checkpoints = Checkpoints(folder, fingerprint)
     watch = watching(module, dev, checkpoints.best if keep_best else None, log) if dev else None
@@ -351,7 +353,7 @@ def fit_module(
         raise diverged(f"the mean loss of the last steps is {counts.loss}")
     if keep_best:
         weights = with_frozen(checkpoints.best_weights(), module, checkpoints.best)
-        sharded = isinstance(trainer.get("strategy"), FullySharded)  # what is a share takes no whole weights
+        sharded = isinstance(trainer.get("strategy"), FullySharded)  # a share cannot copy whole weights
         module.load_state_dict(weights, assign=sharded)
     settings, num_examples = module.settings, len(module.tails)
     return Fitted(
@@ -369,12 +371,12 @@ def fit_module(
 
 @torch.no_grad()  # not inference_mode: sharded weights gathered here are those of the next step too
 def perplexity(model: Learner, examples: Examples, batch_size: int = 256) -> float:
-    """exp of the mean of minus the log-likelihood over all tokens of all tails, their end tokens counted; inf where
-    that is more than a float holds."""
+    """exp of the mean of minus the log-likelihood over all tokens of all tails, their end tokens included; inf where it
+    exceeds the range of a float."""
     was_training = model.training
     model.eval()
     prompts, tails = model.prompts(examples.heads, examples.phrases), model.tails(examples.tails)
-    order = sorted(range(len(tails)), key=lambda i: prompts[i])  # equal ones are computed once
+    order = sorted(range(len(tails)), key=lambda i: prompts[i])  # equal prompts are computed once
     total = 0.0
     for start in range(0, len(order), batch_size):
         batch = order[start : start + batch_size]
@@ -385,5 +387,5 @@ def perplexity(model: Learner, examples: Examples, batch_size: int = 256) -> flo
 
 
 def diverged(sign: str) -> MitigateError:
-    """The error of a training whose weights are of no use."""
+    """The error of a training that diverged. sign: the evidence."""
     return MitigateError(f"training diverged: {sign}; lower trainer.lr, or raise trainer.warmup")

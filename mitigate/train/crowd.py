@@ -1,9 +1,9 @@
-"""Training heads on people's ratings: multinomial logistic regression towards the shares of raters.
+"""Training of heads on people's ratings: multinomial logistic regression towards the shares of raters.
 
 `fit_crossed` trains the heads of models.heads.CrossFitted, which leave out folds of targets and of texts. `fit_heads`
 trains the first crowd classifier: every head but the first leaves out a fold of targets. The threshold of a head is
-chosen by heads that leave out one fold more, so that no statement has a part in the threshold it is labelled by, nor in
-the head that scores it for that choice."""
+chosen by heads that leave out one fold more, so that no statement affects the threshold it is labelled by, or the head
+that scores it for that choice."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,11 +27,11 @@ class Learnt:
 
     features: np.ndarray  # (n, width)
     shares: np.ndarray  # (n, 3), of raters, columns as in LABELS
-    neutral: np.ndarray  # (n,), whether most raters find it neutral
+    neutral: np.ndarray  # (n,), whether most raters call it neutral
     fold: np.ndarray  # (n,), from 0; of its target
     texts: np.ndarray  # (n,): equal texts may be about targets of several folds
     negative: np.ndarray  # (m, width)
-    negative_weight: float  # what one of them counts, a rated statement being 1
+    negative_weight: float  # of one of them; a rated statement has 1
     decay: float  # weight of half the sum of squared weights
     false_alarms: float  # share of neutral statements that the threshold calls polar
 
@@ -40,13 +40,13 @@ class Learnt:
         return int(self.fold.max()) + 1
 
     def kept(self, left_out: frozenset[int]) -> np.ndarray:
-        """The statements that a head learns from, (n,): none of these folds, and none whose text is in them."""
+        """The mask of statements that a head learns from, (n,): none of these folds, and none whose text is in them."""
         inside = np.isin(self.fold, list(left_out))
         return ~inside & ~np.isin(self.texts, self.texts[inside])
 
 
 def fit_heads(learnt: Learnt) -> Heads:
-    """Head 0 learns from everything, head k + 1 from all but fold k."""
+    """Fit the heads: head 0 learns from all statements, head k + 1 from all but fold k."""
     folds = range(learnt.folds)
     wanted = [frozenset[int](), *(frozenset([fold]) for fold in folds)]
     every = dict.fromkeys([*wanted, *(one | {fold} for one in wanted for fold in folds)])
@@ -56,7 +56,14 @@ def fit_heads(learnt: Learnt) -> Heads:
             found[left_out] = _fit(learnt, left_out)
             advance(1)
     weights, biases = zip(*(found[left_out] for left_out in wanted), strict=True)
-    thresholds = [_threshold(learnt, found, left_out) for left_out in wanted]
+    thresholds = []
+    for left_out in wanted:  # `false_alarms` of the neutral statements outside these folds are above the threshold
+        polar = []
+        for fold in sorted(set(folds) - left_out):
+            weight, bias = found[left_out | {fold}]
+            rows = (learnt.fold == fold) & learnt.neutral
+            polar.append(1 - softmax(learnt.features[rows] @ weight + bias)[:, NEUTRAL])
+        thresholds.append(float(np.quantile(np.concatenate(polar), 1 - learnt.false_alarms)))
     return Heads(np.stack(weights), np.stack(biases), np.array(thresholds, dtype=np.float32))
 
 
@@ -71,28 +78,18 @@ def _fit(learnt: Learnt, left_out: frozenset[int]) -> Head:
     )
 
 
-def _threshold(learnt: Learnt, heads: dict[frozenset[int], Head], left_out: frozenset[int]) -> float:
-    """Above it are `false_alarms` of the neutral statements outside the folds left out."""
-    polar = []
-    for fold in sorted(set(range(learnt.folds)) - left_out):
-        weight, bias = heads[left_out | {fold}]
-        rows = (learnt.fold == fold) & learnt.neutral
-        polar.append(1 - softmax(learnt.features[rows] @ weight + bias)[:, NEUTRAL])
-    return float(np.quantile(np.concatenate(polar), 1 - learnt.false_alarms))
-
-
 @dataclass(frozen=True)
 class Rows:
     """Training data of cross-fitted heads, n rows: ratings, copies of rated texts, texts with known labels."""
 
     features: np.ndarray  # (n, width)
     shares: np.ndarray  # (n, columns), of raters
-    counts: np.ndarray  # (n,): how much a row counts, a rated statement being 1
+    counts: np.ndarray  # (n,): the weight of a row; a rated statement has 1
     subjects: np.ndarray  # (n,): the fold of the target of the rated statement; -1: every head learns from the row
     texts: np.ndarray  # (n,): the fold of its text; -1 as in subjects
 
     def without(self, subject: int, text: int) -> np.ndarray:
-        """The rows that the head at (subject, text) learns from, (n,) bool."""
+        """The mask of rows that the head at (subject, text) learns from, (n,) bool."""
         return (self.subjects != subject) & (self.texts != text)
 
 
@@ -124,8 +121,8 @@ def fit_softmax(
     decay: float,
     steps: int = STEPS,
 ) -> Head:
-    """The weight (width, 3) and bias (3,) that minimise the cross-entropy with shares (n, 3), each row counted so
-    often, plus decay times half the sum of squared weights. The bias does not decay."""
+    """The weight (width, 3) and bias (3,) that minimise the cross-entropy with shares (n, 3), each row weighted by
+    counts, plus decay times half the sum of squared weights. The bias does not decay."""
     x, wanted, count = (torch.tensor(np.asarray(part), dtype=torch.float32) for part in (features, shares, counts))
     # With (3, width) products take a fifth of the time, but sums round otherwise: after 60 steps single labels differ.
     weight = torch.zeros(x.shape[1], wanted.shape[1], requires_grad=True)

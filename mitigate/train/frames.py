@@ -1,5 +1,4 @@
-"""Trains a form on frames: equation 1 of Sap et al. 2020, without loss for values that nobody gave or that cannot
-be."""
+"""Training of a form on frames: equation 1 of Sap et al. 2020, without loss for missing or impossible values."""
 
 import math
 from collections.abc import Sequence
@@ -23,7 +22,7 @@ from models.form import Example, Form
 
 @dataclass(frozen=True)
 class Settings:
-    """How to train. The paper's: batch 4, lr 5e-6 (GPT) or 1e-5 (GPT-2), linear warmup, 1, 2 or 5 epochs."""
+    """Settings of a training. The paper's: batch 4, lr 5e-6 (GPT) or 1e-5 (GPT-2), linear warmup, 1, 2 or 5 epochs."""
 
     epochs: float = 3.0
     batch_size: int = 32
@@ -47,7 +46,7 @@ class Settings:
 
 
 class Fitted(NamedTuple):
-    """The result of a training. The weights are in the form that was given."""
+    """The result of a training. The weights are in the trained form."""
 
     examples: int
     steps: int
@@ -90,9 +89,9 @@ def fit(
     accelerator: str = "auto",
     log: Log | None = None,
 ) -> Fitted:
-    """Trains the form in place, going on from the newest whole checkpoint that this same training left in folder.
+    """Train the form in place, resuming from the newest intact checkpoint of the same training in folder.
 
-    fingerprint names the training: whatever changes its result must change it. Raises MitigateError where no example
+    fingerprint: identifies the training; any change of its result must change it. Raises MitigateError where no example
     has anything to learn, and where the checkpoint is of another training."""
     learnable = [one for one in examples if has_loss(one)]
     if not learnable:
@@ -109,5 +108,5 @@ def fit(
 
 
 def has_loss(example: Example) -> bool:
-    """Whether any token of the example is learnt."""
+    """Return whether any token of the example is learnt."""
     return any(example.learnt) or any(any(texts) or learnt for texts, _, learnt in example.alternatives)

@@ -1,5 +1,5 @@
-"""The weights that a checkpoint holds: those that are trained. Frozen weights, such as those of the base beside
-low-rank adapters, are in memory before training resumes; the checkpoint has a checksum of them."""
+"""The weights in a checkpoint: only those that are trained. Frozen weights, such as those of the base of low-rank
+adapters, are in memory before training resumes; the checkpoint has their checksum."""
 
 import hashlib
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ def checksum(weights: Mapping[str, Tensor]) -> str:
 
 
 def without_frozen(weights: Mapping[str, Tensor], network: nn.Module) -> dict[str, Tensor]:
-    """Of a network's state_dict what training may change: trained weights, and buffers."""
+    """The part of a network's state_dict that training may change: trained weights, and buffers."""
     left_out = frozen(network)
     return {name: tensor for name, tensor in weights.items() if name not in left_out}
 
@@ -59,5 +59,5 @@ def misfit(path: Path, fault: str) -> MitigateError:
     """The error for a checkpoint that is of another model than the one in training."""
     return MitigateError(
         f"the checkpoint {path} does not fit this model ({fault}). Start from the model and the adapters that it was "
-        f"made with, or delete the folder {path.parent} to train anew."
+        f"made with, or delete the folder {path.parent} to train from the beginning."
     )

@@ -1,5 +1,5 @@
-"""Training of all networks (but the crowd classifier: crowd.py): Lightning's trainer with its precision, checkpoints,
-progress and logged numbers, and without its own output. A TrainingModule has the network and its data."""
+"""Training of all networks (except the crowd classifier: crowd.py): Lightning's trainer with its precision,
+checkpoints, progress and logged numbers, and without its own output. A TrainingModule has the network and its data."""
 
 import ctypes
 import logging
@@ -29,7 +29,7 @@ _TRIM_THRESHOLD, _MMAP_MAX = -1, -4  # parameters of mallopt, from glibc's mallo
 
 
 class Progress(lightning.Callback):
-    """Reports steps, and logs loss, learning rate and pace. Its counts are part of checkpoints."""
+    """A callback that reports steps and logs loss, learning rate and pace. Its counts are part of checkpoints."""
 
     def __init__(self, module: TrainingModule, log: Log | None, open_steps: ExitStack) -> None:
         self.module = module
@@ -67,7 +67,7 @@ class Progress(lightning.Callback):
         self._count_time()  # a training may stop before the first LOG_EVERY steps
 
     def rate(self, step: int) -> float:
-        """Examples a second up to a step; 0 where no time was counted."""
+        """Examples per second up to a step; 0 before any time was counted."""
         return step * self.module.batches.size / self.seconds if self.seconds else 0.0
 
     def state_dict(self) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def fit(
     log: Log | None = None,
     **settings: Any,
 ) -> Progress:
-    """Trains in place, going on from the newest whole checkpoint if there are any, and returns the counts.
+    """Train in place, resuming from the newest intact checkpoint if there is one, and return the counts.
 
     precision "auto" is bf16-mixed where the hardware computes in it, else 32-true. checkpoint_every is in seconds of
     training. settings are Lightning's: accelerator, devices, strategy, deterministic. Raises MitigateError when the
@@ -126,7 +126,7 @@ def fit(
 
 
 def trainer(*, plugins: Sequence[Any] = (), **settings: Any) -> lightning.Trainer:
-    """Lightning's trainer of one device, unless settings name more. It leaves records and output to us."""
+    """Lightning's trainer of one device, unless settings name more, without Lightning's own records and output."""
     return lightning.Trainer(
         **{"accelerator": "auto", "devices": 1, **settings},
         plugins=[*plugins, LightningEnvironment()],  # even within a job of SLURM, for which it would take another
@@ -138,7 +138,7 @@ def trainer(*, plugins: Sequence[Any] = (), **settings: Any) -> lightning.Traine
 
 
 def seed(number: int) -> None:
-    """Seeds all random numbers, those that a network starts from above all."""
+    """Seed all random numbers, among them those of a network's initial weights."""
     lightning.seed_everything(number, verbose=False)
 
 
@@ -153,7 +153,7 @@ def native_precision(accelerator: str = "auto") -> str:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Ctrl-C stays a KeyboardInterrupt: Lightning would end the process itself, and ignore a second one."""
+    """Keep Ctrl-C a KeyboardInterrupt: Lightning would end the process itself, and ignore a second one."""
     try:
         yield
     except SystemExit as end:
@@ -163,7 +163,7 @@ def interruptible() -> Iterator[None]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without Lightning's messages about itself."""
+    """Suppress Lightning's messages about itself."""
     loggers = [logging.getLogger(name) for name in ("pytorch_lightning", "lightning_fabric")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
@@ -179,8 +179,8 @@ def quiet() -> Iterator[None]:
 
 
 def keep_freed_memory() -> None:
-    """Has glibc keep large blocks instead of handing them back to the system, which zeroes each page before it
-    gives it out again: a tenth of the step of a small model on a CPU. Without glibc there is nothing to do."""
+    """Make glibc keep large blocks instead of returning them to the system, which zeroes each page before it is reused:
+    a tenth of the step of a small model on a CPU. Without glibc nothing is changed."""
     libc = ctypes.CDLL(None)
     if hasattr(libc, "mallopt"):
         libc.mallopt(_MMAP_MAX, 0)

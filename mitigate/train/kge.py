@@ -1,4 +1,4 @@
-"""Fits embeddings of a knowledge graph (models.kge), and stops where they rank validation triples best."""
+"""Training of embeddings of a knowledge graph (models.kge), which stops where they rank validation triples best."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,12 +21,12 @@ from models.kge.normaliser import Cells, matches, normalise
 from models.kge.ranking import filtered_ranks
 
 __all__ = ["Fitted", "Settings", "fit", "seed", "validation_mrr"]
-COUNTS = ("found", "epoch", "stale", "steps")  # of StopAtBest: after the last step, checkpoints alone know them
+COUNTS = ("found", "epoch", "stale", "steps")  # of StopAtBest: after the last step, only checkpoints have them
 LOSSES = ("shared", "all")
 
 
 class Fitted(NamedTuple):
-    """The result of a training. The weights of the best evaluation are in the network that was given."""
+    """The result of a training. The weights of the best evaluation are in the trained network."""
 
     steps: int
     epochs: int  # at whose end the weights were best
@@ -38,16 +38,16 @@ class Fitted(NamedTuple):
 
 @dataclass(frozen=True)
 class Settings:
-    """How to train. The defaults are those of the paper on bias in knowledge-graph embeddings (section 2.2) where it
-    gives any: 1,000 negatives, softmax cross-entropy."""
+    """Settings of a training. The defaults are those of the paper on bias in knowledge-graph embeddings (section 2.2)
+    where it gives any: 1,000 negatives, softmax cross-entropy."""
 
     loss: str = "shared"  # negatives shared in a chunk, or "all": 1-vs-all
     max_epochs: int = 100
-    batch_size: int = 1_000  # triples; with loss="all" queries, each of which is scored with all entities
+    batch_size: int = 1_000  # triples; with loss="all" queries, each scored with all entities
     chunk_size: int = 1_000  # triples that share negatives
     negatives: int = 1_000
     by_frequency: float = 0.5  # share of negatives drawn as often as entities occur, as half of PyTorch-BigGraph's are
-    learning_rate: float = 0.1  # of Adagrad at the first step; it falls in a line to 0 at the end of max_epochs
+    learning_rate: float = 0.1  # of Adagrad at the first step; it falls linearly to 0 at the end of max_epochs
     n3: float = 0.0  # weight of the N3 regulariser (Lacroix et al. 2018)
     evaluate_every: int = 5  # epochs
     patience: int = 3  # evaluations without a better validation MRR, after which training ends
@@ -71,7 +71,7 @@ class Settings:
 
 
 class KgeTraining(TrainingModule):
-    """Adagrad with a learning rate that falls in a line to 0 at the end of the last epoch."""
+    """Adagrad with a learning rate that falls linearly to 0 at the end of the last epoch."""
 
     batches: Batches
 
@@ -88,7 +88,7 @@ class KgeTraining(TrainingModule):
         return self.network.interaction.moduli(vectors).pow(3).sum()
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
-        """Gradients are not clipped: Adagrad divides by their size."""
+        """Leave gradients unclipped: Adagrad divides by their size."""
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         # PyTorch has a fused Adagrad for CPUs only.
@@ -96,8 +96,8 @@ class KgeTraining(TrainingModule):
 
 
 class StopAtBest(lightning.Callback):
-    """Ranks the validation triples every few epochs, keeps the best weights, and ends the training when several
-    evaluations found none better. Its counts are part of checkpoints."""
+    """A callback that ranks the validation triples every few epochs, keeps the best weights, and ends the training
+    after several evaluations without improvement. Its counts are part of checkpoints."""
 
     def __init__(self, module: KgeTraining, valid: np.ndarray, known: np.ndarray, best: Path, log: Log | None) -> None:
         self.module = module
@@ -153,18 +153,18 @@ def fit(
     log: Log | None = None,
     **trainer: Any,
 ) -> Fitted:
-    """Trains the network in place, going on from the newest whole checkpoint that this same training left in folder.
+    """Train the network in place, resuming from the newest intact checkpoint of the same training in folder.
 
     Triples are (n, 3) int64: head, relation, tail. known: all true ones, test triples too, which are only left out of
-    the candidates that validation triples are ranked among. fingerprint names the training: whatever changes its
-    result must change it. trainer is passed on to Lightning: accelerator.
+    the candidates among which validation triples are ranked. fingerprint: identifies the training; any change of its
+    result must change it. trainer: arguments of Lightning's trainer: accelerator.
 
     Raises MitigateError when there is nothing to train or to validate on, when training diverges, and when the
     checkpoint is of another training."""
     if not len(train) or not len(valid):
         raise MitigateError(
-            f"{len(train):,} training and {len(valid):,} validation triples; embeddings need both: without validation "
-            "nothing says when to stop"
+            f"{len(train):,} training and {len(valid):,} validation triples; embeddings need both: validation triples "
+            "decide when training stops"
         )
     module = (OneVsAll if settings.loss == "all" else SharedNegatives)(network, train, settings)
     checkpoints = Checkpoints(folder, fingerprint)
@@ -189,19 +189,19 @@ def fit(
 def validation_mrr(network: Embeddings, triples: np.ndarray, known: np.ndarray) -> float:
     """The filtered mean reciprocal rank over heads and tails.
 
-    Raises MitigateError when a score is not a finite number."""
+    Raises MitigateError for scores that are not finite."""
     device = network.entities.device
     try:
         ranks = filtered_ranks(
             network, torch.from_numpy(triples).to(device), torch.from_numpy(known).to(device), len(network.entities)
         )
     except FloatingPointError as error:
-        raise MitigateError("kge: training diverged, scores are no finite numbers; lower the learning rate") from error
+        raise MitigateError("kge: training diverged, scores are not finite numbers; lower the learning rate") from error
     return float(torch.cat(ranks).reciprocal().mean())
 
 
 class SharedNegatives(KgeTraining):
-    """Each chunk of a batch draws entities once, and puts them in the place of the tails, then of the heads.
+    """Training with negatives that a chunk of a batch shares: entities drawn once replace the tails, then the heads.
 
     A drawn entity that is a triple's own does not count for that triple. One that makes another true triple does, as in
     PyTorch-BigGraph."""
@@ -215,7 +215,13 @@ class SharedNegatives(KgeTraining):
         """The mean over triples and both places."""
         triples = self.triples[torch.from_numpy(batch)].to(self.device)
         chunks = triples.split(self.settings.chunk_size)
-        loss = torch.stack([self._chunk(chunk, self.draw().to(self.device)) for chunk in chunks]).sum() / len(triples)
+        sums = []
+        for chunk in chunks:  # the mean over both places, summed over triples
+            negatives, (heads, _, tails) = self.draw().to(self.device), chunk.T.contiguous()
+            by_tail, by_head = self.network.beside(chunk, negatives)
+            both = _choice(*by_tail, matches(tails, negatives)) + _choice(*by_head, matches(heads, negatives))
+            sums.append(both / 2)
+        loss = torch.stack(sums).sum() / len(triples)
         if self.settings.n3:
             loss = loss + self.settings.n3 * self.cubes(triples[:, [0, 2]].flatten(), triples[:, 1]) / len(triples)
         return loss
@@ -227,21 +233,15 @@ class SharedNegatives(KgeTraining):
         evenly = torch.randint(len(self.network.entities), (self.settings.negatives - by_frequency,))
         return torch.cat([often, evenly])
 
-    def _chunk(self, triples: Tensor, negatives: Tensor) -> Tensor:
-        """The sum over triples of the mean over both places."""
-        by_tail, by_head = self.network.beside(triples, negatives)
-        heads, _, tails = triples.T.contiguous()
-        return (_choice(*by_tail, matches(tails, negatives)) + _choice(*by_head, matches(heads, negatives))) / 2
-
 
 class OneVsAll(KgeTraining):
-    """A query, an entity with a relation, is scored with all entities once, whatever number of answers it has. Every
-    triple makes two queries: for its tail, and for its head."""
+    """Training in which a query, an entity with a relation, is scored with all entities once, whatever its number of
+    answers. Every triple makes two queries: for its tail, and for its head."""
 
     def __init__(self, network: Embeddings, triples: np.ndarray, settings: Settings) -> None:
         heads, relations, tails = triples.T
-        asked = np.concatenate([np.zeros(len(triples)), np.ones(len(triples))]).astype(np.int64)  # 1: for the head
-        pairs = np.stack([asked, np.tile(relations, 2), np.concatenate([heads, tails])], axis=1)
+        for_head = np.concatenate([np.zeros(len(triples)), np.ones(len(triples))]).astype(np.int64)
+        pairs = np.stack([for_head, np.tile(relations, 2), np.concatenate([heads, tails])], axis=1)
         queries, query = np.unique(pairs, axis=0, return_inverse=True)
         super().__init__(network, len(queries), settings)
         order = np.argsort(query.ravel(), kind="stable")
@@ -258,7 +258,7 @@ class OneVsAll(KgeTraining):
         return loss / self.answers_a_batch
 
     def _part(self, batch: np.ndarray, for_head: bool) -> Tensor:
-        """The sum over the answers of queries that all ask for the head, or for the tail."""
+        """The sum over the answers of queries that are all for the head, or all for the tail."""
         count = self.count[batch]
         rows = np.repeat(np.arange(len(batch)), count)
         places = np.arange(len(rows)) - np.repeat(np.cumsum(count) - count, count) + np.repeat(self.start[batch], count)

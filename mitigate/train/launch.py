@@ -1,7 +1,7 @@
-"""Trains on the number of devices asked for, all of one machine, a process each.
+"""Training on several devices of one machine, with a process for each.
 
-The processes are ours. Lightning's own way to start them runs the whole command anew in each, which would score,
-record and write as many times; here all but training stays in the one process that the command is."""
+This module starts the processes. Lightning would run the whole command in each, which would score, record and write as
+many times; here everything except training stays in the one process of the command."""
 
 import os
 import tempfile
@@ -30,17 +30,17 @@ STRATEGIES = ("auto", "ddp", "fsdp")
 def fit(
     model: Learner, examples: Examples, settings: Settings, folder: Path, *, log: Log | None = None, **more: Any
 ) -> Fitted:
-    """training.fit on each of the devices; more is what else it takes, accelerator, devices and strategy included.
+    """Run training.fit on each of the devices; more: its further arguments, accelerator, devices and strategy included.
 
-    Every batch is shared out, so that but for the chance in dropout the losses are those of one device. Raises
-    MitigateError for devices that are not there, and what any of the processes raises."""
+    Every batch is divided, so that the losses are those of one device except for the randomness of dropout. Raises
+    MitigateError for devices that do not exist, and the errors of the processes."""
     devices = count_devices(more.get("accelerator", "auto"), more.get("devices", 1))
     if devices == 1:
         return training.fit(model, examples, settings, folder, log=log, **more | {"strategy": "auto"})
-    # Damaged checkpoints are set aside here, once, so that all processes go on from the same one.
+    # Damaged checkpoints are set aside here, once, so that all processes resume from the same one.
     Checkpoints(folder, more["fingerprint"]).newest()
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="mitigate-", dir=folder) as place:  # the folder that a full disk is told of
+    with tempfile.TemporaryDirectory(prefix="mitigate-", dir=folder) as place:  # named where the disk is full
         start, trained = Path(place, "start.pt"), Path(place, "trained.pt")
         torch.save(model, start)
         where = {
@@ -51,14 +51,14 @@ def fit(
         }
         threads = max(1, torch.get_num_threads() // devices)
         what = (examples, settings, folder, more)
-        said = share_out(_rank, [(rank, where, threads, start, trained, what) for rank in range(devices)])
-        fitted = _listen(said, log)
+        messages = share_out(_rank, [(rank, where, threads, start, trained, what) for rank in range(devices)])
+        fitted = _listen(messages, log)
         model.load_state_dict(torch.load(trained, mmap=True))
     return fitted
 
 
 def check(settings: Settings, *, accelerator: str, devices: Any, strategy: str, compile: Any) -> None:
-    """Raises MitigateError where `fit` would, before anything is done."""
+    """Raise MitigateError for settings that `fit` does not allow, before any work."""
     if strategy not in STRATEGIES:
         raise one_of("trainer.strategy", strategy, STRATEGIES)
     if compile not in ("auto", True, False):
@@ -67,7 +67,7 @@ def check(settings: Settings, *, accelerator: str, devices: Any, strategy: str, 
     if compile is True and (strategy == "fsdp" or count > 1):
         given = "with trainer.strategy=fsdp" if strategy == "fsdp" else f"with trainer.devices={devices}"
         raise MitigateError(
-            f"trainer.compile=true is for one device; {given} say trainer.compile=auto or trainer.compile=false"
+            f"trainer.compile=true is for one device; {given} set trainer.compile=auto or trainer.compile=false"
         )
     if count > settings.batch_size:
         raise MitigateError(
@@ -77,8 +77,8 @@ def check(settings: Settings, *, accelerator: str, devices: Any, strategy: str, 
 
 
 def count_devices(accelerator: str, devices: Any) -> int:
-    """How many devices are meant by what Lightning calls accelerator and devices ("auto" is all there are; of CPUs,
-    one). Raises MitigateError when they are not there."""
+    """The number of devices by Lightning's arguments accelerator and devices ("auto": all; one for CPUs). Raises
+    MitigateError for devices that do not exist."""
     try:
         with quiet():
             return trainer(accelerator=accelerator, devices=devices).num_devices
@@ -90,14 +90,14 @@ def count_devices(accelerator: str, devices: Any) -> int:
 
 
 class _Relay:
-    """Passes what the first process reports of its steps on to the process that started it."""
+    """A listener that sends the first process's steps to the process that started it."""
 
     def __init__(self, send: Send) -> None:
         self.begin = self.at = self.end = send
 
 
 def _listen(messages: Iterator[Any], log: Log | None) -> Fitted:
-    """Logs and reports what the first process sends, and returns what came of it."""
+    """Log and report the messages of the first process, and return its result."""
     reported = 0
     with ExitStack() as open_steps:
         advance = None
@@ -119,8 +119,8 @@ def _listen(messages: Iterator[Any], log: Log | None) -> Fitted:
 def _rank(
     rank: int, where: dict[str, str], threads: int, start: Path, trained: Path, what: tuple[Any, ...], send: Send
 ) -> None:
-    """One process's part. The first one sends its steps, what it logs and what came of it, and saves the weights."""
-    os.environ |= where | {"LOCAL_RANK": str(rank)}  # by which Lightning knows that it has not to start any
+    """Train in one of the processes. The first one sends its steps, its log and its result, and saves the weights."""
+    os.environ |= where | {"LOCAL_RANK": str(rank)}  # so that Lightning does not start any
     torch.set_num_threads(threads)
     model: Learner = torch.load(start, weights_only=False)  # a file of our own
     examples, settings, folder, more = what

@@ -7,12 +7,12 @@ from torch import Tensor
 
 
 class Learner(Protocol):
-    """A module of torch that learns tails: a COMeT, or a model of transformers that is asked as one."""
+    """A torch module that learns tails: a COMeT, or a model of transformers with the same prompts."""
 
     training: bool
 
     def prompts(self, heads: Sequence[str], phrases: Sequence[str]) -> list[list[int]]:
-        """The tokens it is asked with."""
+        """The tokens of prompts."""
         ...
 
     def tails(self, tails: Sequence[str]) -> list[list[int]]:
@@ -24,15 +24,15 @@ class Learner(Protocol):
         ...
 
     def begin_steps(self) -> None:
-        """Makes ready what cannot be sent to another process, in the one that trains."""
+        """Prepare, in the process that trains, everything that cannot be sent to another process."""
         ...
 
     def train(self, mode: bool = True) -> Self:
-        """Itself, from now on with dropout, or without."""
+        """Switch dropout on or off; returns itself."""
         ...
 
     def eval(self) -> Self:
-        """Itself, from now on without dropout."""
+        """Switch dropout off; returns itself."""
         ...
 
     def state_dict(self) -> dict[str, Any]:
@@ -40,5 +40,5 @@ class Learner(Protocol):
         ...
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
-        """Takes these weights."""
+        """Load these weights."""
         ...

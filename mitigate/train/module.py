@@ -1,5 +1,5 @@
-"""The base of networks in training: batches and random numbers that are functions of the step, a learning rate that
-follows a line, AdamW, and clipping. A subclass adds the loss of a batch."""
+"""The base of networks in training: batches and random numbers that are functions of the step, learning rates, AdamW,
+and clipping. A subclass adds the loss of a batch."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
@@ -14,7 +14,7 @@ from mitigate.train.frozen import checksum, frozen, misfit, with_frozen, without
 
 
 class Source(Protocol):
-    """Where batches come from: mitigate.train.batches."""
+    """A source of batches (mitigate.train.batches)."""
 
     @property
     def size(self) -> float: ...  # examples in a batch, on average
@@ -25,9 +25,9 @@ class Source(Protocol):
 class TrainingModule(lightning.LightningModule):
     """A network in training; its loss is `training_step(batch, number)`.
 
-    learning_rate is a function of the step, 0 to steps - 1. Each step has random numbers of its own, made from the
-    seed, so that a training that goes on from a checkpoint repeats none and skips none; seed=None leaves torch's
-    random numbers alone, for a training without checkpoints."""
+    learning_rate is a function of the step, 0 to steps - 1. Each step has random numbers of its own, from the seed, so
+    that a training that resumes from a checkpoint repeats none and skips none; seed=None leaves torch's random numbers
+    alone, for a training without checkpoints."""
 
     def __init__(
         self, batches: Source, steps: int, learning_rate: Callable[[int], float], *, seed: int | None, clip: float = 1.0
@@ -59,22 +59,22 @@ class TrainingModule(lightning.LightningModule):
             checkpoint["frozen"] = self._frozen_checksum
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Raises MitigateError for weights of another model, and where those that are not trained have changed."""
+        """Raise MitigateError for weights of another model, and for frozen weights that have changed."""
         if self._frozen_checksum:
             path = Path(str(self.trainer.ckpt_path))
             checkpoint["state_dict"] = with_frozen(checkpoint["state_dict"], self, path)
             if checkpoint.get("frozen") != self._frozen_checksum:
-                raise misfit(path, "the weights that are not trained are others than when it was written")
+                raise misfit(path, "the frozen weights are not those of when it was written")
 
     @cached_property
-    def _frozen_checksum(self) -> str | None:  # found once, as it takes seconds of a large model
+    def _frozen_checksum(self) -> str | None:  # computed once, as it takes seconds for a large model
         left_out = frozen(self)
         return checksum(left_out) if left_out else None
 
 
 class Steps:
-    """The batches from the step the trainer has come to. Lightning does not fast-forward a loader of its own when it
-    goes on in the middle of an epoch; this one asks."""
+    """The batches from the trainer's present step. Lightning does not fast-forward a loader of its own when it resumes
+    in the middle of an epoch; this one reads the step."""
 
     def __init__(self, module: TrainingModule) -> None:
         self.module = module
@@ -110,7 +110,7 @@ def adamw(
     weight_decay: float,
     betas: tuple[float, float] = (0.9, 0.999),
 ) -> torch.optim.Optimizer:
-    """Fused AdamW of those that are trained; matrices decay, biases and norms do not."""
+    """Fused AdamW of the trainable parameters; matrices decay, biases and norms do not."""
     trained = [parameter for parameter in parameters if parameter.requires_grad]
     groups = [
         {"params": [p for p in trained if p.ndim > 1], "weight_decay": weight_decay},

@@ -1,18 +1,19 @@
-"""Teaches a network of models.plausibility which triples hold: true ones against the same with another head, relation
-or tail, a third each, as in the labelled triples of Li et al. (2016).
+"""Training of the networks of models.plausibility: true triples against the same with another head, relation or tail, a
+third each, as in the labelled triples of Li et al. (2016).
 
-Two further terms make the logits say more of this head and tail than that each is common. Echo: a phrase is no head and
-tail at once. Contrast: the true tail stands above the others of the batch for this head, as the true head does.
+Two further terms make the logits depend on this head and tail, and not only on how common each is. Echo: a phrase is
+not head and tail at once. Contrast: the true tail scores above the others of the batch for this head, and so does the
+true head.
 
-Other heads and tails are those of all other triples in the batch, so that a phrase is read once and seen in many wrong
-places, and each as often as it occurs in training. Other relations are all of them, each by its share in training. A
-training triple never counts as wrong."""
+Other heads and tails are those of all other triples in the batch, so that a phrase is encoded once and used in many
+wrong triples, as often as it occurs in training. Other relations are all relations, weighted by their shares in
+training. A training triple never counts as wrong."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -34,11 +35,11 @@ __all__ = ["Fitted", "Known", "PlausibilityTraining", "Settings", "choice", "fit
 
 @dataclass(frozen=True)
 class Settings:
-    """How to train."""
+    """Settings of a training."""
 
     epochs: int
     batch_size: int
-    learning_rate: float  # reached after the warmup, then falling to 0 along a line
+    learning_rate: float  # reached after the warmup, then falling linearly to 0
     weight_decay: float = 0.01  # of matrices
     warmup: float = 0.06  # of all steps
     echo: float = 0.2  # weight of triples whose tail is their head
@@ -64,7 +65,7 @@ class Settings:
 
 
 class Fitted(NamedTuple):
-    """The result of a training. The weights are in the network that was given."""
+    """The result of a training. The weights are in the trained network."""
 
     steps: int
     seconds: float  # of training, interruptions not counted
@@ -73,7 +74,7 @@ class Fitted(NamedTuple):
 
 
 class Known:
-    """The true triples (head, relation, tail) as numbers: of phrases, and of a network's relations."""
+    """The true triples (head, relation, tail) as numbers of phrases and of a network's relations."""
 
     def __init__(self, triples: pl.DataFrame, relations: Sequence[str]) -> None:
         self.phrases = sorted({*triples["head"], *triples["tail"]})
@@ -86,7 +87,7 @@ class Known:
         self._keys = np.unique(self._key(self.heads, self.relations, self.tails))
 
     def holds(self, heads: np.ndarray, relations: np.ndarray, tails: np.ndarray) -> np.ndarray:
-        """Which triples are known to hold, bool, of the shape that the three have together."""
+        """Return whether each triple is known to be true, bool, with the broadcast shape of the three."""
         keys = self._key(heads, relations, tails)
         places = np.searchsorted(self._keys, keys).clip(max=len(self._keys) - 1)
         return self._keys[places] == keys
@@ -99,7 +100,7 @@ class PlausibilityTraining(TrainingModule):
     """The loss of a batch, and the optimizer."""
 
     def __init__(self, network: Bilinear, known: Known, settings: Settings) -> None:
-        # Of no length: phrases of a batch that are all long, or all short, would be each other's only wrong answers.
+        # All lengths are 0: in batches sorted by length, all wrong answers would be as long as the right one.
         batches = Batches(np.zeros(len(known.heads)), settings.batch_size, settings.seed)
         steps = math.ceil(settings.epochs * len(known.heads) / settings.batch_size)
         learning_rate = linear(settings.learning_rate, settings.warmup, steps)
@@ -115,7 +116,10 @@ class PlausibilityTraining(TrainingModule):
         known = self.known
         heads, relations, tails = known.heads[batch], known.relations[batch], known.tails[batch]
         read, places = np.unique(np.concatenate([heads, tails]), return_inverse=True)
-        vectors = self.network.vectors(self._pieces_of(read))
+        # Rows of a tensor are taken together: autocast to bf16 stacks no rows in half precision.
+        pieces = self.pieces
+        chosen = pieces[torch.tensor(read)] if isinstance(pieces, Tensor) else [pieces[phrase] for phrase in read]
+        vectors = self.network.vectors(chosen)
         first, second = vectors[torch.tensor(places)].chunk(2)  # (batch, width) each
         matrices = self.network.matrices
         own = matrices[torch.tensor(relations)]  # (batch, width, width)
@@ -143,20 +147,13 @@ class PlausibilityTraining(TrainingModule):
             loss = loss + self.settings.echo * echoes / 2
         return loss.mean()
 
-    def _pieces_of(self, phrases: np.ndarray) -> Sequence[Any] | Tensor:
-        """Of these phrases. Rows of a tensor are taken together: autocast to bf16 stacks no rows in half precision."""
-        if isinstance(self.pieces, Tensor):
-            return self.pieces[torch.tensor(phrases)]
-        return [self.pieces[phrase] for phrase in phrases]
-
     def configure_optimizers(self) -> torch.optim.Optimizer:
         return adamw(self.parameters(), self.settings.learning_rate, self.settings.weight_decay, betas=(0.9, 0.98))
 
 
 def choice(logits: Tensor, others: np.ndarray) -> Tensor:
-    """-log of the softmax of each row's own column among it and the others, (n,).
-
-    logits: (n, n), a row's own on the diagonal; others: which columns are known to be wrong, bool."""
+    """The loss -log softmax of each row's own column among it and the others, (n,). logits: (n, n), a row's own on the
+    diagonal; others: the mask of columns that are known to be wrong, bool."""
     among = torch.tensor(others) | torch.eye(len(logits), dtype=torch.bool)
     return cross_entropy(logits.masked_fill(~among, -torch.inf), torch.arange(len(logits)), reduction="none")
 
@@ -176,10 +173,9 @@ def fit(
     fingerprint: str,
     log: Log | None = None,
 ) -> Fitted:
-    """Trains the network in place, going on from the newest whole checkpoint that this same training left in
-    folder.
+    """Train the network in place, resuming from the newest intact checkpoint of the same training in folder.
 
-    fingerprint names the training: whatever changes its result must change it. Raises MitigateError when the
+    fingerprint: identifies the training; any change of its result must change it. Raises MitigateError when the
     checkpoint is of another one."""
     module = PlausibilityTraining(network, known, settings)
     counts = harness.fit(

@@ -1,5 +1,5 @@
-"""Training the networks of regard that read tokens, all-MiniLM-L6-v2 and the gate before it, in batches with enough
-polar texts; and what training the n-grams also needs."""
+"""Training of the networks of regard that read tokens, all-MiniLM-L6-v2 and the gate before it, in batches with enough
+polar texts; and functions that the training of n-grams shares."""
 
 import hashlib
 from collections.abc import Collection, Iterator, Sequence
@@ -26,8 +26,8 @@ Precision = Literal["auto", "32-true"]
 NEGATIVE, NEUTRAL, POSITIVE, OTHER = range(len(LABELS))  # the columns
 COLUMN_OF = {-1: NEGATIVE, 0: NEUTRAL, 1: POSITIVE, 2: OTHER}
 WARMUP = 0.06  # share of all steps
-PLAINLY = 0.9  # so probable is neutral in a text that is not missed in an epoch
-POOL = 50  # batches sorted by length together: little padding, and still much chance
+PLAINLY = 0.9  # the least probability of neutral in texts of which an epoch has only a share
+POOL = 50  # batches sorted by length together: little padding, and still much randomness
 DISTILLED = "bert_labels_conceptnet.tsv"
 HUMAN = {"nlgbias_train_other.tsv": "train", "nlgbias_dev.tsv": "train", "nlgbias_test.tsv": "people"}
 """Sheng et al.'s test sentences are a part of their own: too few (30) to choose anything by."""
@@ -48,8 +48,8 @@ def fit(
     """Train a network, tokens and mask (batch, length) to logits (batch, 4), towards the probabilities wanted (n, 4) of
     each row of token ids.
 
-    neutral_share of the plainly neutral texts, which are 19 of 20, is drawn anew for each epoch. With half of them
-    the logits need no offsets: the best by part valid, when it was kept apart, moved macro-F1 by less than .01."""
+    neutral_share of the plainly neutral texts, which are 19 of 20, is drawn anew for each epoch. With half of them the
+    logits need no offsets: the best on part valid, when it was held out, changed macro-F1 by less than .01."""
     harness.seed(seed)
     batches = Batches(rows, wanted, batch_size, neutral_share=neutral_share, seed=seed)
     train(TokenTraining(network, batches, learning_rate, epochs), log, precision="auto")
@@ -80,8 +80,7 @@ class TokenTraining(TrainingModule):
 
 
 class Batches:
-    """Token ids with the probabilities wanted, in batches of like lengths and in another order each time it is gone
-    through."""
+    """Batches of token ids with the probabilities wanted, of similar lengths and in another order in each pass."""
 
     def __init__(
         self, rows: Sequence[list[int]], wanted: np.ndarray, size: int, *, neutral_share: float, seed: int
@@ -96,7 +95,7 @@ class Batches:
 
     @property
     def num_drawn(self) -> int:
-        """Texts in an epoch."""
+        """The number of texts in an epoch."""
         return len(self.polar) + self.num_neutral
 
     def __len__(self) -> int:
@@ -106,16 +105,16 @@ class Batches:
         drawn = self.chance.choice(self.neutral, self.num_neutral, replace=False)
         order = self.chance.permutation(np.concatenate([self.polar, drawn]))
         pools = [order[start : start + POOL * self.size] for start in range(0, len(order), POOL * self.size)]
-        alike = [index for pool in pools for index in sorted(pool, key=lambda index: len(self.rows[index]))]
-        batches = [alike[start : start + self.size] for start in range(0, len(alike), self.size)]
+        by_length = [index for pool in pools for index in sorted(pool, key=lambda index: len(self.rows[index]))]
+        batches = [by_length[start : start + self.size] for start in range(0, len(by_length), self.size)]
         for number in self.chance.permutation(len(batches)):
             tokens, mask = pad([self.rows[index] for index in batches[number]], padding=0)
             yield tokens, mask, self.wanted[batches[number]]
 
 
 def train(module: TrainingModule, log: Log | None, precision: Precision) -> None:
-    """Trains on the CPU, so that a seed gives the same classifier on all processors of a kind. It takes minutes: no
-    checkpoints. precision "auto" is bfloat16 where the processor computes in it."""
+    """Train on the CPU, so that a seed gives the same classifier on all processors of a kind, without checkpoints: it
+    takes minutes. precision "auto" is bfloat16 where the processor computes in it."""
     harness.fit(module, precision=precision, log=log, accelerator="cpu", deterministic=True)
 
 
@@ -132,8 +131,8 @@ def columns_of(labelled: pl.DataFrame) -> np.ndarray:
 def best_offsets(probabilities: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """The offsets of the logits, (4,), with the best macro-F1 over negative, neutral and positive.
 
-    A classifier of so rare classes is not at its best where it was trained to be most probable. Other counts
-    as neutral, as in all measures, and keeps its logit."""
+    A classifier of such rare classes is not best at the most probable class. Other counts as neutral, as in all
+    measures, and keeps its logit."""
     logits = np.log(probabilities + 1e-9)
     wanted = np.where(columns == OTHER, NEUTRAL, columns)
     best, best_score = np.zeros(len(LABELS), dtype=np.float32), -1.0
@@ -150,10 +149,9 @@ def best_offsets(probabilities: np.ndarray, columns: np.ndarray) -> np.ndarray:
 def read_labelled(folder: Path, kept_out: Collection[str] = ()) -> pl.DataFrame:
     """Each distinct text with its label and part: train, valid, test or people.
 
-    A target is in one part, chosen by its name alone, so that no seed moves it; all texts of the targets of
-    test are in test, of the rest all texts of the targets of valid are in valid. Hence no text is in two
-    parts, and none that is tested was seen with another target. Texts in `kept_out` are in no part.
-    Raises MitigateError when a file is missing."""
+    A target is in one part, which depends only on its name and not on a seed. All texts of test's targets are in test;
+    of the rest all texts of valid's targets are in valid. Hence no text is in two parts, and no tested text occurs with
+    another target elsewhere. Texts in `kept_out` are in no part. Raises MitigateError when a file is missing."""
     missing = [name for name in (DISTILLED, *HUMAN) if not (folder / name).is_file()]
     if missing:
         raise MitigateError(f"{folder} lacks {', '.join(missing)}; data.root must name the folder that has regard/")
@@ -177,12 +175,12 @@ def read_labelled(folder: Path, kept_out: Collection[str] = ()) -> pl.DataFrame:
 
 
 def read_distilled(folder: Path) -> pl.DataFrame:
-    """BERT's labels: target, label, text; a text stands once for each target that it was made from."""
+    """BERT's labels: target, label, text; a text has a row for each target that it was made from."""
     return _read(folder / DISTILLED, ["target", "label", "text"])
 
 
 def part_of(target: str) -> str:
-    """Two targets of ten are tested, one is for choosing settings, seven are learnt from."""
+    """The part of a target: two of ten are for testing, one for choosing settings, seven for training."""
     digit = int(hashlib.sha256(target.encode()).hexdigest(), 16) % 10
     return {0: "test", 1: "test", 2: "valid"}.get(digit, "train")
 

@@ -1,5 +1,5 @@
-"""Training the weights of n-grams. They learn from the labels and from another classifier's probabilities of texts
-that have none: a linear model knows no word it has not met."""
+"""Training of the weights of n-grams, from the labels and from another classifier's probabilities for unlabelled texts:
+a linear model has no weight for a word that it has not seen."""
 
 from collections.abc import Iterator, Sequence
 

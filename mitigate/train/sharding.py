@@ -18,17 +18,17 @@ from models.decoder import Decoder
 
 
 class FullySharded(ModelParallelStrategy):
-    """Lightning's strategy for torch's second FSDP. (The first, which Lightning calls "fsdp", knows CUDA only and
-    flattens parameters, of which some are to decay and others not.)
+    """Lightning's strategy for torch's second FSDP. The first, which Lightning calls "fsdp", supports only CUDA and
+    flattens parameters, some of which decay and others do not.
 
-    A checkpoint is the file that one process alone would have written, so that any other strategy can go on from it."""
+    A checkpoint is the same file as that of a single process, so that any other strategy can resume from it."""
 
     def __init__(self, processes: int) -> None:
         super().__init__(data_parallel_size=processes, tensor_parallel_size=1, save_distributed_checkpoint=False)
 
     def shard(self, decoder: Decoder) -> None:
-        """A block is gathered when its turn comes; what is outside of blocks, the words above all, which are also
-        the head, stays gathered from the first layer to the end of the step."""
+        """Shard the decoder: a block is gathered when it is used; weights outside of blocks, mainly the embedding,
+        which is also the head, stay gathered from the first layer to the end of the step."""
         for module in (*decoder.blocks, decoder):
             fully_shard(module, mesh=self.device_mesh["data_parallel"])
 
@@ -52,8 +52,8 @@ class FullySharded(ModelParallelStrategy):
         return checkpoint
 
     def gather(self) -> None:
-        """Gives the first process a whole decoder again. The others keep one without content: their shares are of no
-        more use."""
+        """Give the first process a whole decoder again. The others keep one without content, since their shares are no
+        longer used."""
         weights = self.lightning_module_state_dict()
         comet: Any = self._module.model
         with torch.device("meta"):
@@ -67,6 +67,6 @@ class FullySharded(ModelParallelStrategy):
         return self.lightning_module
 
     def _names(self, optimizer: Optimizer) -> list[str]:
-        """The parameters in the order by which an optimizer numbers them."""
+        """The names of the parameters in the optimizer's order."""
         names = {parameter: name for name, parameter in self._module.named_parameters()}
         return [names[parameter] for group in optimizer.param_groups for parameter in group["params"]]

@@ -1,4 +1,4 @@
-"""Trains a language model on texts, so that its stories follow them: the loss is of all their tokens."""
+"""Training of a language model on texts, so that its stories follow them: the loss is over all their tokens."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,17 +21,17 @@ class Texts(NamedTuple):
 
     @property
     def examples(self) -> Examples:
-        """The same as tails that have no head."""
+        """The texts as tails without a head."""
         nothing = [""] * len(self.texts)
         return Examples(nothing, nothing, self.texts, self.weights)
 
 
 def check(settings: Settings) -> None:
-    """Raises MitigateError for settings that `fit` does not know, before anything is labelled."""
+    """Raise MitigateError for settings that `fit` does not support, before anything is labelled."""
     if settings.keep != "last":
-        raise MitigateError(f"trainer.keep={settings.keep} is not for recipe=stories; say trainer.keep=last")
+        raise MitigateError(f"trainer.keep={settings.keep} is not for recipe=stories; set trainer.keep=last")
     if settings.vocabulary == "tails":
-        raise MitigateError("trainer.vocabulary=tails is not for recipe=stories; say trainer.vocabulary=all, or auto")
+        raise MitigateError("trainer.vocabulary=tails is not for recipe=stories; set trainer.vocabulary=all, or auto")
 
 
 def fit(
@@ -45,14 +45,13 @@ def fit(
     accelerator: str = "auto",
     log: Log | None = None,
 ) -> Fitted:
-    """Trains the model in place, going on from the newest whole checkpoint that this same training left in
-    folder.
+    """Train the model in place, resuming from the newest intact checkpoint of the same training in folder.
 
-    fingerprint names the training: whatever changes its result must change it. The perplexity of the result is that of
-    dev, per token, None where dev is empty. Raises MitigateError when there is nothing to read, for
+    fingerprint: identifies the training; any change of its result must change it. The perplexity of the result is that
+    of dev, per token, None where dev is empty. Raises MitigateError when there is nothing to read, for
     trainer.keep=best and trainer.vocabulary=tails, and when the checkpoint is of another training."""
     if not texts.texts:
-        raise MitigateError("nothing is left to read; choose another policy or more data")
+        raise MitigateError("no text is left to train on; choose another policy or more data")
     check(settings)
     module = TailModule(Reader(model), texts.examples, settings)
     dev_examples = dev.examples if dev.texts else None

@@ -1,5 +1,5 @@
-"""A second, short training of a generator: on tails as in the first one, or on pairs of tails of one prompt. Of its
-weights the last ones are kept at which perplexity has not risen by more than a bound."""
+"""A second, short training of a generator: on tails as in the first one, or on pairs of tails of one prompt. It keeps
+the last weights at which perplexity has risen by at most a bound."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -27,22 +27,22 @@ from mitigate.train.learner import Learner
 from models.comet import Comet
 
 BATCH = 128  # pairs, where nothing is learnt
-LEAST = 1e-6  # nats of a token that is all but certain, so that the logarithm of the rest exists
+LEAST = 1e-6  # nats of an almost certain token, so that the logarithm of the rest exists
 
 Loss = Callable[[Tensor, Tensor, Tensor], Tensor]
-"""Of minus the log-likelihood (tokens,) of each token, the number (tokens,) of the tail that each is of, even ones
-chosen and the next ones rejected, and the log-likelihoods (pairs, 2) of both by the reference."""
+"""A function of minus the log-likelihood (tokens,) of each token, the number (tokens,) of each token's tail (even:
+chosen, the next: rejected), and the reference's log-likelihoods (pairs, 2) of both."""
 
 
 class Bound(NamedTuple):
-    """How far perplexity may rise, and how often it is measured."""
+    """The bound of perplexity's rise, and the interval of its measurement."""
 
-    rise: float  # share of what it was before
+    rise: float  # as a share of the perplexity before
     every: int  # steps
 
 
 class WithinBound(DevPerplexity):
-    """Keeps the last weights whose perplexity is within the bound; those before the first step are."""
+    """A callback that keeps the last weights whose perplexity is within the bound, at first those before training."""
 
     def __init__(self, *given: Any, before: float, bound: Bound) -> None:
         super().__init__(*given)
@@ -80,7 +80,7 @@ class PairModule(TailModule):
         return self.loss(nll, tails, self.reference[batch].to(nll.device))
 
     def _nll(self, batch: np.ndarray) -> tuple[Tensor, Tensor]:
-        """Of the tails of some pairs, the two of a pair side by side: what `Loss` reads."""
+        """The first two arguments of `Loss` for some pairs, the two tails of a pair side by side."""
         prompts = [self.prompts[i] for i in batch for _ in range(2)]
         tails = [tail for i in batch for tail in (self.tails[i], self.rejected[i])]
         lengths = torch.tensor([len(tail) for tail in tails])
@@ -89,15 +89,15 @@ class PairModule(TailModule):
 
     @torch.no_grad()
     def _by_model(self) -> Tensor:
-        """The log-likelihoods (pairs, 2) by the weights as they are."""
+        """The log-likelihoods (pairs, 2) by the present weights."""
         self.model.eval()
         batches = [np.arange(start, min(start + BATCH, len(self.tails))) for start in range(0, len(self.tails), BATCH)]
         return torch.cat([log_likelihoods(*self._nll(batch)) for batch in batches])
 
 
 def dpo(nll: Tensor, tails: Tensor, reference: Tensor, *, beta: float) -> Tensor:
-    """Direct preference optimisation (Rafailov et al. 2023, equation 7): minus the log-sigmoid of beta times how much
-    further the chosen tail's log-likelihood has risen over the reference's than the rejected one's."""
+    """Direct preference optimisation (Rafailov et al. 2023, equation 7): minus the log-sigmoid of beta times the chosen
+    tail's gain in log-likelihood over the reference minus the rejected one's."""
     gained = log_likelihoods(nll, tails) - reference
     return -F.logsigmoid(beta * (gained[:, 0] - gained[:, 1])).mean()
 
@@ -111,7 +111,7 @@ def unlikelihood(nll: Tensor, tails: Tensor, reference: Tensor, *, alpha: float)
 
 
 def log_likelihoods(nll: Tensor, tails: Tensor) -> Tensor:
-    """(pairs, 2) of whole tails."""
+    """The log-likelihoods (pairs, 2) of whole tails."""
     return -torch.zeros(int(tails[-1]) + 1, device=nll.device).index_add(0, tails, nll.float()).view(-1, 2)
 
 
@@ -132,9 +132,9 @@ def fit(
     log: Log | None = None,
     accelerator: str = "auto",
 ) -> tuple[Fitted, float]:
-    """Trains the model in place, going on as train.comet.fit does, and leaves it with the weights that are kept; with
-    the perplexity on dev before. rejected: a tail for each of the examples', which the loss reads beside it; None:
-    the examples' tails are learnt as in the first training."""
+    """Train the model in place, resuming as train.comet.fit does, and leave it with the kept weights; also returns the
+    perplexity on dev before. rejected: for each example the tail that the loss compares with its own; None: the
+    examples' tails are learnt as in the first training."""
     if not isinstance(model, Comet):
         tails = [*examples.tails, *(rejected or ())]
         times = len(tails) // len(examples.tails)

@@ -1,9 +1,10 @@
-"""Over which tokens of the vocabulary the loss of a training is normalised.
+"""The tokens of the vocabulary over which the loss of a training is normalised.
 
-Of MiniLM's 30,522 tokens 11,342 stand in the tails of ConceptNet train100k; the logits of the others take a third of
-the time of a training, which learns from them only that they are rare. Here a model begins with that: each token's
-output bias is the logarithm of its frequency in the tails, tokens of none share what Good (1953) estimates for the
-unseen, and the loss is normalised over the tokens of tails. Perplexity and beam search are over all tokens."""
+The tails of ConceptNet train100k have 11,342 of MiniLM's 30,522 tokens; the logits of the others take a third of the
+time of a training, which learns from them only that they are rare. Here a model begins with that knowledge: each
+token's output bias is the logarithm of its frequency in the tails, unseen tokens share the mass that Good (1953)
+estimates for them, and the loss is normalised over the tokens of tails. Perplexity and beam search are over all
+tokens."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -22,11 +23,10 @@ OVER = ("auto", "all", "tails")
 def begin_vocabulary(
     decoder: Decoder, tails: Sequence[Sequence[int]], vocabulary: Literal["auto", "all", "tails"]
 ) -> Candidates | None:
-    """The tokens that the loss is normalised over, None for all; where it is not all, the decoder's output bias is set.
+    """The tokens over which the loss is normalised, None for all; else the decoder's output bias is set too.
 
-    "tails": those of the tails; "auto": the same where the decoder has an output bias that no training has changed.
-    Raises MitigateError for "tails" where the decoder has no output bias: the other tokens would stay as likely as
-    they are."""
+    "tails": those of the tails; "auto": the same if the decoder has an output bias that no training has changed. Raises
+    MitigateError for "tails" with a decoder without an output bias: the other tokens would keep their likelihood."""
     if vocabulary == "all" or (vocabulary == "auto" and (decoder.bias is None or bool(decoder.bias.any()))):
         return None
     if decoder.bias is None:
@@ -41,8 +41,8 @@ def begin_vocabulary(
 
 
 def log_frequencies(tokens: Tensor, vocab_size: int) -> Tensor:
-    """The logarithms (vocab_size,) of each token's share of tokens (n,) int. Tokens that are not among them have
-    together the share of those that are among them once (Good 1953, equation 9), at least 1 in n and at most half."""
+    """The logarithms (vocab_size,) of each token's share of tokens (n,) int. Tokens that do not occur have together the
+    share of those that occur once (Good 1953, equation 9), at least 1 in n and at most half."""
     counts = tokens.bincount(minlength=vocab_size).double()
     unseen = counts == 0
     if unseen.any():

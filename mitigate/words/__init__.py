@@ -1,1 +1,1 @@
-"""Words and their forms: relations, targets, prompts, events, sentences."""
+"""Words and their forms: relations, targets, prompts, events, frames, sentences."""

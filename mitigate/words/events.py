@@ -1,7 +1,7 @@
-"""Events, which ATOMIC's heads are ("personx goes to work"): their relations, how a target is named in one, and what
-stands for people nobody names. From data/atomic_relations.csv, event_frames.csv and event_subjects.csv.
+"""Events, the heads of ATOMIC ("personx goes to work"): their relations, their wording for a target, and the words for
+people without a name. From data/atomic_relations.csv, event_frames.csv and event_subjects.csv.
 
-Knows no generator and no scorer."""
+Independent of generators and scorers."""
 
 import re
 from functools import cache
@@ -9,8 +9,8 @@ from typing import Literal, get_args
 
 import polars as pl
 
-from mitigate.data_tables import rows_of
 from mitigate.errors import one_of
+from mitigate.package_data import rows_of
 from mitigate.words.relations import comet_relations, spelt
 
 PERSON = "this person"
@@ -21,28 +21,28 @@ PLACE = "XYZ"  # where an event has its target
 BLANK, SOMETHING = "___", "something"
 
 Persons = Literal["kept", "verbalised"]
-"""Whether PersonX and the like stand in triples as published, or as in PERSONS."""
+"""The form of PersonX and the like in triples: as published, or as in PERSONS."""
 
 
 @cache
 def heads_of_relations() -> dict[str, str]:
-    """Relation of ATOMIC 2020, by its name here -> what its heads are: event, blank or object."""
+    """Relation of ATOMIC 2020, by its name here -> the kind of its heads: event, blank or object."""
     return {row["relation"]: row["heads"] for row in rows_of("atomic_relations.csv")}
 
 
 @cache
 def published_names() -> dict[str, str]:
-    """A relation's name in ATOMIC's files, as it is compared (relations.spelt) -> its name here."""
+    """A relation's name in ATOMIC's files, in the form of relations.spelt -> its name here."""
     rows = rows_of("atomic_relations.csv")
     return {spelt(row[file]): row["relation"] for row in rows for file in ("atomic", "atomic2020") if row[file]}
 
 
 def is_of_event() -> pl.Expr:
-    """Whether a triple (head, relation, tail) says something of an event: by its relation or, of those that ConceptNet
-    has too (Causes, HasSubevent), by a head with PersonX or one of event_frames.csv."""
+    """Return whether a triple (head, relation, tail) is about an event: by its relation or, for relations that
+    ConceptNet has too (Causes, HasSubevent), by a head with PersonX or one of event_frames.csv."""
     events = {name for name, heads in heads_of_relations().items() if heads != "object"}
-    known = {row["event"].replace(PLACE, "").strip() for row in rows_of("event_frames.csv") if row["agent"] == "yes"}
-    spoken = "|".join(re.escape(event) for event in sorted(known) if BLANK not in event)
+    ours = {row["event"].replace(PLACE, "").strip() for row in rows_of("event_frames.csv") if row["agent"] == "yes"}
+    spoken = "|".join(re.escape(event) for event in sorted(ours) if BLANK not in event)
     shared = pl.col("relation").is_in(sorted(events & {relation.name for relation in comet_relations()}))
     return pl.col("relation").is_in(sorted(events)) & (
         ~shared | pl.col("head").str.contains(rf"\bperson[xyz]\b|\b(?:{spoken})\b")
@@ -50,9 +50,12 @@ def is_of_event() -> pl.Expr:
 
 
 def heads_about(target: str, category: str, kind: str, heads: str) -> list[str]:
-    """The events ("event", "blank") that name a target of this category and kind (targets.KINDS): "the lawyer goes
-    to work". None for relations of an "object", which have the target itself as head."""
-    subject = _subject(target, category, kind)
+    """The events ("event", "blank") that name a target of this category and kind (targets.KINDS): "the lawyer goes to
+    work". Empty for relations of an "object", which have the target itself as head."""
+    given = {"target": target, "kind": kind, "category": category}
+    subject = next(
+        (row["subject"] for row in rows_of("event_subjects.csv") if all(row[by] in ("", given[by]) for by in given)), ""
+    )
     agent = "yes" if subject else "no"
     named = subject.replace(PLACE, target) or target
     rows = [row for row in rows_of("event_frames.csv") if (row["heads"], row["agent"]) == (heads, agent)]
@@ -60,7 +63,7 @@ def heads_about(target: str, category: str, kind: str, heads: str) -> list[str]:
 
 
 def check_persons(persons: str) -> None:
-    """Raises MitigateError for anything but "kept" and "verbalised"."""
+    """Raise MitigateError for anything but "kept" and "verbalised"."""
     if persons not in get_args(Persons):
         raise one_of("data.persons", persons, get_args(Persons))
 
@@ -75,15 +78,7 @@ def without_persons(text: pl.Expr) -> pl.Expr:
 
 
 def as_one_person(masked: pl.Expr) -> pl.Expr:
-    """A masked statement of an event, in which whoever acts is PERSON: PersonX, and what is left of a target's subject
-    ("the this person person", "the person from this person")."""
+    """A masked statement of an event with PERSON as its agent, in place of PersonX and of the rest of a target's
+    subject ("the this person person", "the person from this person")."""
     subject = rf"(?:\b(?:the|an?) )?(?:\bperson from )?\b{PERSON}\b(?: person\b)?"
     return without_persons(masked).str.replace_all(subject, PERSON)
-
-
-def _subject(target: str, category: str, kind: str) -> str:
-    given = {"target": target, "kind": kind, "category": category}
-    for row in rows_of("event_subjects.csv"):
-        if all(row[column] in ("", value) for column, value in given.items()):
-            return row["subject"]
-    return ""

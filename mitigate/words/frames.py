@@ -1,6 +1,6 @@
-"""Social Bias Frames (Sap et al. 2020): what a frame is, when it is consistent, and its linear form (equation 1).
+"""Social Bias Frames (Sap et al. 2020): frames, their consistency, and their linear form (equation 1).
 
-Knows no model and no file. A value that nobody gave is None: it is written as an unknown value and carries no loss."""
+Independent of models and files. A missing value is None: it is written as an unknown value and has no loss."""
 
 import itertools
 import re
@@ -20,7 +20,7 @@ PARENTS = {"targeted": "offensive", "group": "targeted", "implied": "targeted", 
 SHORT = {"lewd": "lewd", "offensive": "off", "intent": "int", "targeted": "grp", "ingroup": "ing"}
 START, NEXT, END = "[STR]", "[SEP]", "[END]"
 VALUES = {False: "N", True: "Y", None: "U"}
-"""How a value is written: [offY], [offN], and [offU] where nobody gave one."""
+"""The letter of a value: [offY], [offN], and [offU] for a missing one."""
 
 NAMES = {
     "offensive": "offensive",
@@ -35,7 +35,7 @@ NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One post-group-statement instance. None and "" stand for values that nobody gave, or that cannot be."""
+    """One post-group-statement instance. None and "" stand for values that are missing or impossible."""
 
     offensive: bool | None = None
     intent: bool | None = None
@@ -52,8 +52,8 @@ def token(name: str, value: bool | None) -> str:
 
 
 def consistent(frame: Frame) -> Frame:
-    """The frame without what cannot be: below a negative parent, however far above, a classification is None and a
-    text is "". Below a parent that nobody gave a value, values stay."""
+    """The frame without impossible values: below a negative parent, at any distance, a classification is None and a
+    text is "". Below a parent without a value, values stay."""
     for name, parent in PARENTS.items():
         if getattr(frame, parent) is False or (parent in PARENTS and getattr(frame, PARENTS[parent]) is False):
             nothing: Any = "" if name in TEXTS else None
@@ -62,21 +62,21 @@ def consistent(frame: Frame) -> Frame:
 
 
 def is_consistent(frame: Frame) -> bool:
-    """Whether nothing stands below a negative parent."""
+    """Return whether there is no value below a negative parent."""
     return consistent(frame) == frame
 
 
 def linearise(post: str, frame: Frame) -> str:
-    """The text of equation 1. Where a variable has no value, [..U] or nothing stands."""
+    """The text of equation 1. A variable without a value is written as [..U] or empty."""
     before = " ".join(token(name, getattr(frame, name)) for name in CHOICES[:-1])
     parts = [f"{START} {_escaped(post)}", before, _escaped(frame.group), _escaped(frame.implied)]
     return f" {NEXT} ".join(parts) + f" {NEXT} {token('ingroup', frame.ingroup)} {END}"
 
 
 def parse(text: str, log_probs: Mapping[str, tuple[float, float]] | None = None) -> tuple[str, Frame]:
-    """The post and the frame of a linear form: the inverse of `linearise` for what it wrote.
+    """The post and the frame of a linear form: the inverse of `linearise` for its own texts.
 
-    Anything else, such as a generated text that contradicts itself or lacks parts, gives the most probable consistent
+    Any other text, such as a generated one that contradicts itself or lacks parts, gives the most probable consistent
     frame. log_probs: of no and yes under the model (most_probable)."""
     marks = {token(name, value): (name, value) for name in CHOICES for value in VALUES}
     parts: list[list[str]] = [[]]
@@ -89,7 +89,7 @@ def parse(text: str, log_probs: Mapping[str, tuple[float, float]] | None = None)
             found[name] = value
         elif piece not in (START, END):
             parts[-1].append(piece)
-    texts = [_plain(" ".join(part)) for part in [*parts, [], [], [], []]]
+    texts = [" ".join(" ".join(part).split()).replace("\\[", "[") for part in [*parts, [], [], [], []]]
     frame = Frame(**found, group=texts[2], implied=texts[3])  # type: ignore[arg-type]
     return texts[0], frame if is_consistent(frame) else most_probable(frame, log_probs)
 
@@ -99,25 +99,28 @@ def most_probable(frame: Frame, log_probs: Mapping[str, tuple[float, float]] | N
     contradict itself: the sum over classifications that have a value of its log-probability. Of equal ones the first
     in the order of `assignments`.
 
-    log_probs: of no and yes, by name, of the classifications that the model was asked; others stay as the frame has
-    them. Without log_probs, a value in the frame has log-probability 0 and the other one -1, and each group or
-    statement of an assignment that targets no group costs 1."""
+    log_probs: of no and yes, by name, of the classifications that the model predicted; others stay as in the frame.
+    Without log_probs, a value in the frame has log-probability 0 and the other one -1, and each group or statement of
+    an assignment that targets no group costs 1."""
     texts = sum(bool(getattr(frame, name)) for name in TEXTS) if log_probs is None else 0
-    known = dict(log_probs) if log_probs is not None else _given(frame, bool(texts))
-    if not known:
+    if log_probs is None:  # those that follow from the frame alone
+        given = {name: value for name in CHOICES if (value := getattr(frame, name)) is not None}
+        log_probs = {name: (-1.0, 0.0) if value else (0.0, -1.0) for name, value in given.items()}
+        log_probs = {"offensive": (0.0, 0.0), "targeted": (0.0, 0.0), **log_probs} if texts else log_probs
+    if not log_probs:
         return consistent(frame)
 
     def score(candidate: Mapping[str, bool | None]) -> float:
-        likely = sum(known[name][value] for name, value in candidate.items() if value is not None)
+        likely = sum(log_probs[name][value] for name, value in candidate.items() if value is not None)
         return likely - texts * (candidate.get("targeted") is not True)
 
-    best: dict[str, Any] = max(assignments(list(known)), key=score)
+    best: dict[str, Any] = max(assignments(list(log_probs)), key=score)
     return consistent(replace(frame, **best))
 
 
 def assignments(names: list[str]) -> Iterator[dict[str, bool | None]]:
-    """All consistent values of these classifications, those with most negative values first; None below a negative
-    parent. A parent that is not among them is taken to be positive."""
+    """Yield all consistent values of these classifications, those with most negative values first; None below a
+    negative parent. A parent that is not among them counts as positive."""
     ordered = list(dict.fromkeys(name for name in ("offensive", *CHOICES) if name in names))  # parents first
     for values in itertools.product((False, True), repeat=len(ordered)):
         given: dict[str, bool | None] = {}
@@ -128,23 +131,12 @@ def assignments(names: list[str]) -> Iterator[dict[str, bool | None]]:
             yield given
 
 
-def _given(frame: Frame, has_texts: bool) -> dict[str, tuple[float, float]]:
-    """Log-probabilities of no and yes that follow from a frame alone."""
-    given = {name: value for name in CHOICES if (value := getattr(frame, name)) is not None}
-    found = {name: (-1.0, 0.0) if value else (0.0, -1.0) for name, value in given.items()}
-    return {"offensive": (0.0, 0.0), "targeted": (0.0, 0.0), **found} if has_texts else found
-
-
 _SPECIAL = re.compile(rf"(?<!\\)(\[(?:STR|SEP|END|(?:{'|'.join(SHORT.values())})[NYU])\])")
 
 
 def _escaped(text: str) -> str:
-    """The text in one line, in which nothing reads as a token."""
+    """The text in one line, without anything that reads as a token."""
     return " ".join(text.split()).replace("[", "\\[")
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.split()).replace("\\[", "[")
 
 
 assert {field.name for field in fields(Frame)} == {*CHOICES, *TEXTS}

@@ -1,5 +1,5 @@
-"""The prompts that stories are asked for with (harms paper, Section 4.2): 30 templates in the style of Sheng et al.
-(2019), from data/story_templates.csv, for the four kinds of target that data/target_kinds.csv distinguishes."""
+"""Prompts for stories (harms paper, Section 4.2): 30 templates in the style of Sheng et al.
+(2019), from data/story_templates.csv, for the four kinds of target in data/target_kinds.csv."""
 
 import re
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from mitigate.data_tables import rows_of
+from mitigate.package_data import rows_of
 from mitigate.words.target_list import PAPER, TargetList
 from mitigate.words.targets import KINDS as KINDS
 from mitigate.words.word_forms import plain
@@ -20,7 +20,7 @@ PROMPTS = {
     "target": pl.String,
     "category": pl.String,
     "kind": pl.String,  # of KINDS
-    "template": pl.UInt8,  # the place in templates(), from 1; null for a prompt of another make
+    "template": pl.UInt8,  # the place in templates(), from 1; null for any other prompt
     "prompt": pl.String,
 }
 
@@ -41,12 +41,12 @@ def templates() -> list[Template]:
 
 @cache
 def kinds() -> dict[str, str]:
-    """Target -> its kind, of the paper's 329."""
+    """Target -> its kind, for the paper's 329."""
     return {row["target"]: row["kind"] for row in rows_of("target_kinds.csv")}
 
 
 def kind_of(target: str, target_list: TargetList = PAPER) -> str:
-    """A target's kind; of a word of which none is known, the kind whose prompts fit any word."""
+    """A target's kind; for any other word the kind whose prompts fit all words."""
     return target_list.kinds.get(target) or kinds().get(target, "others")
 
 
@@ -62,26 +62,26 @@ def prompts(about: pl.DataFrame, target_list: TargetList = PAPER) -> pl.DataFram
     return frame.with_row_index("row", offset=1)
 
 
-def asked_about(prompt: str, target_list: TargetList = PAPER) -> list[tuple[str, int | None]]:
-    """The targets that a prompt names, each with the template it was made by, if it is one of ours.
+def targets_of_prompt(prompt: str, target_list: TargetList = PAPER) -> list[tuple[str, int | None]]:
+    """The targets that a prompt names, each with the template of the prompt, if it is one of the project's.
 
-    A prompt of ours names what stands in its template's place, which may be a word that is not in the list. Any other
-    names those of the list that stand in it: the paper's as whole words, own ones in all their forms, of those
-    that overlap the one that begins first, and the longest of these. Case is folded, and an underscore is a space."""
+    A prompt of the project names the word in its template's place, which need not be in the list. Any other prompt
+    names the targets of the list in it: the paper's as whole words, own ones in all their forms; of those that overlap
+    the one that begins first, and the longest of these. Case is folded, and an underscore is a space."""
     text = plain(prompt)
     found = re.findall(target_list.pattern_in_texts, text)
-    known = list(dict.fromkeys(map(target_list.named, found)))
+    listed = list(dict.fromkeys(map(target_list.named, found)))
     fitting = [(target_list.named(word), number) for word, number in _fitting(text)]
     for target, number in fitting:
-        if target in known and templates()[number - 1].kind == kind_of(target, target_list):
+        if target in listed and templates()[number - 1].kind == kind_of(target, target_list):
             return [(target, number)]
-    if known or not fitting:
-        return [(target, None) for target in known]
-    return [min(fitting, key=lambda fit: len(fit[0]))]  # the template that says the most of it
+    if listed or not fitting:
+        return [(target, None) for target in listed]
+    return [min(fitting, key=lambda fit: len(fit[0]))]  # the template with most words
 
 
 def _fitting(text: str) -> Iterator[tuple[str, int]]:
-    """What stands in the place of each template that the text could have been made by, and the template's number."""
+    """Yield the word in the place of each template that fits the text, and the template's number."""
     for number, template in enumerate(templates(), start=1):
         before, after = template.text.lower().split(PLACE.lower())
         if found := re.fullmatch(re.escape(before) + r"(\S.*?)" + re.escape(after), text):

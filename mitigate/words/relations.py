@@ -1,13 +1,13 @@
 """The relations of ConceptNet and ATOMIC and the phrases that turn a triple into a sentence, from data/relations.csv.
 
-`phrase` is the harms paper's wording, and of ATOMIC's own relations one after that in which ATOMIC-2020 (Hwang et al.
-2021) was shown to people, in lower case and without commas. Eight of the paper's phrases carry a sentiment of their
-own for VADER ("is capable of" +.38), as ATOMIC's "want" does, and its "but" weighs what stands before and after it; so
-each has a `neutral_phrase` beside it: the same number of words with negations in the same places, and none with a
-sentiment for VADER. `comet_words` is what a generator may be asked with instead: the original COMeT's words and, of
-ATOMIC's relations, which it had a token each for, short ones of this project's that differ in their first five tokens.
+`phrase` is the harms paper's wording; for ATOMIC's own relations it follows the wording in which ATOMIC-2020 (Hwang et
+al. 2021) was shown to people, in lower case and without commas. Eight of the paper's phrases have a sentiment of their
+own for VADER ("is capable of" +.38), as has ATOMIC's "want", and its "but" weights the words before and after it. So
+each has a `neutral_phrase` too: the same number of words with negations in the same places, and none with a sentiment
+for VADER. `comet_words` is another wording for prompts: the original COMeT's words and, for ATOMIC's relations, each of
+which had a token of its own there, short ones of this project that differ in their first five tokens.
 
-Relations of a user's own are values that are passed along; this module keeps none."""
+    Relations of a user's own are passed as values; this module stores none."""
 
 import csv
 import re
@@ -21,12 +21,13 @@ from mitigate.errors import one_of
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A relation, its wordings, and how often ConceptNet train100k has it. The last three are ConceptNet's alone."""
+    """A relation, its wordings, and its number of triples in ConceptNet train100k. Only ConceptNet's have the last
+    three."""
 
     name: str
     phrase: str
     neutral_phrase: str
-    comet_words: str = ""  # what the original COMeT prompts with, or short words in their place; "": the phrase
+    comet_words: str = ""  # of the original COMeT's prompts, or short words in their place; "": the phrase
     in_comet: bool = False
     train100k: int = 0
 
@@ -51,13 +52,13 @@ def relations() -> dict[str, Relation]:
 
 
 def with_own(own: Iterable[Relation]) -> dict[str, Relation]:
-    """All relations by name and a user's own behind them; an own one takes the place of one of the same name."""
+    """All relations by name, then a user's own; an own one replaces one of the same name."""
     return relations() | {relation.name: relation for relation in own}
 
 
 def parse_sentence(sentence: str, *, in_comet: bool = False) -> tuple[str, Relation, str] | None:
-    """Head, relation and tail of a sentence in the paper's wording, such as "nurse is capable of heal"; None where no
-    phrase stands in it. At the same place the longest phrase counts. in_comet: of COMeT's relations alone."""
+    """Head, relation and tail of a sentence in the paper's wording, such as "nurse is capable of heal"; None where it
+    has no phrase. At the same place the longest phrase counts. in_comet: whether only COMeT's relations count."""
     if not (found := re.match(_sentence_pattern(in_comet), sentence)):
         return None
     head, phrase, tail = found.groups()
@@ -76,12 +77,12 @@ def _by_phrase(in_comet: bool) -> dict[str, Relation]:
 
 
 def spellings(own: Iterable[Relation] = ()) -> dict[str, str]:
-    """A relation's name as it is compared -> the name, of the project's relations and a user's own."""
+    """A relation's name in the form of `spelt` -> the name, for the project's relations and a user's own."""
     return {spelt(name): name for name in with_own(own)}
 
 
 def spelt(name: str) -> str:
-    """A relation's name as it is compared: in lower case, without blanks and underscores."""
+    """A relation's name for comparisons: in lower case, without blanks and underscores."""
     return re.sub(r"[ _]", "", name.lower())
 
 
@@ -89,12 +90,12 @@ def comet_relations(names: Sequence[str] | None = None) -> list[Relation]:
     """COMeT's 34 relations, or those named, in the order named.
 
     Raises MitigateError for a name that is not one of the 34."""
-    known = {name: relation for name, relation in relations().items() if relation.in_comet}
-    return list(known.values()) if names is None else named(names, known)
+    comets = {name: relation for name, relation in relations().items() if relation.in_comet}
+    return list(comets.values()) if names is None else named(names, comets)
 
 
 def named(names: Sequence[str], known: Mapping[str, Relation]) -> list[Relation]:
-    """The relations of these names, in their order. Raises MitigateError for a name that is not known."""
+    """The relations of these names, in their order. Raises MitigateError for an unknown name."""
     if unknown := next((name for name in names if name not in known), None):
         raise one_of("relation", unknown, known)
     return [known[name] for name in names]
@@ -109,8 +110,8 @@ WORDINGS: dict[str, Callable[[Relation], str]] = {
 
 
 def asked_with(wording: str, further: Iterable[Relation] = (), *, comet: bool = True) -> dict[str, str]:
-    """What a generator is asked with for each of COMeT's 34 relations and those that are further given, by name:
-    {"CapableOf": "is capable of"}. comet: False leaves the 34 out.
+    """The words in a generator's prompt for each of COMeT's 34 relations and the further ones, by name: {"CapableOf":
+    "is capable of"}. comet: whether the 34 are included.
 
     Raises MitigateError for an unknown wording."""
     if wording not in WORDINGS:

@@ -1,6 +1,6 @@
-"""The demographic words that a run knows: the paper's 329 targets and the run's own, each with its category and its
-further forms. Made once at the start; masking, match, policies, clusters and stories all take it, so that a text gets
-the same label wherever it is asked."""
+"""The demographic words of a run: the paper's 329 targets and the run's own, each with its category and further forms.
+It is made once at the start and used by masking, match, policies, clusters and stories, so that a text has the same
+label everywhere."""
 
 import json
 import re
@@ -28,23 +28,23 @@ from mitigate.words.word_forms import (
 
 @dataclass(frozen=True)
 class Target:
-    """A target of a run's own, or one of the paper's of which more is said than the paper says."""
+    """A target of a run's own, or one of the paper's with further facts."""
 
     word: str
     category: str
-    forms: tuple[str, ...] = ()  # given ones
+    forms: tuple[str, ...] = ()  # as given by the user
     group: str | None = None
     cluster: str | None = None
     kind: str | None = None
 
     @property
     def is_listed(self) -> bool:
-        """Whether it is in the paper's list."""
+        """Return whether it is in the paper's list."""
         return self.word in targets()
 
     @cached_property
     def written(self) -> frozenset[str]:
-        """How it may be written, besides the word as it is in the paper's list."""
+        """Its spellings, besides the word in the paper's list."""
         words = self.forms if self.is_listed else (self.word, *self.forms)
         return frozenset(written for word in words for form in inflections(word) for written in spellings(form))
 
@@ -53,9 +53,9 @@ class Target:
 class TargetList:
     """The paper's targets and a run's own.
 
-    The paper's are masked with their plurals and, as in the paper, found as they are: "lawyers" is not about a lawyer.
-    Own targets are masked and found in all their forms: given ones, plurals and singulars, with hyphens or without,
-    behind an article."""
+    The paper's are masked with their plurals and, as in the paper, matched without them: "lawyers" is not about a
+    lawyer. Own targets are masked and matched in all their forms: given ones, plurals and singulars, with hyphens or
+    without, after an article."""
 
     own: tuple[Target, ...] = ()
 
@@ -66,7 +66,7 @@ class TargetList:
 
     @cached_property
     def forms(self) -> frozenset[str]:
-        """All that is masked."""
+        """All forms that are masked."""
         listed = (form for word in targets() for form in with_plurals(word))
         return frozenset(listed).union(*(target.written for target in self.own))
 
@@ -77,7 +77,7 @@ class TargetList:
 
     @cached_property
     def spelt(self) -> dict[str, str]:
-        """Form -> own target. A form that is itself a target is that one's; a given form comes before one by rule."""
+        """Form -> own target. A form that is itself a target belongs to it; given forms come before those by rule."""
         by_rule = {form: target.word for target in reversed(self.own) for form in target.written}
         given = {form: target.word for target in self.own for word in target.forms for form in spellings(word)}
         words = {form: target.word for target in self.own if not target.is_listed for form in spellings(target.word)}
@@ -93,7 +93,7 @@ class TargetList:
 
     @cached_property
     def groups(self) -> dict[str, str]:
-        """Own target -> the group within which it is swapped, which is its category where no other is given."""
+        """Own target -> the group within which it is swapped: the given one, else its category."""
         return {t.word: t.group or t.category for t in self.own if t.group or not t.is_listed}
 
     @cached_property
@@ -115,11 +115,11 @@ class TargetList:
 
     @cached_property
     def content(self) -> bytes:
-        """What tells it from another; nothing where a run has no targets of its own."""
+        """The content that identifies it; empty where a run has no targets of its own."""
         return json.dumps([asdict(target) for target in self.own]).encode() if self.own else b""
 
     def table(self, chosen: pl.DataFrame) -> pl.DataFrame:
-        """Chosen targets with all that is known of them, as a CSV file that choose_targets reads."""
+        """Chosen targets with all their facts, as in a CSV file that choose_targets reads."""
         own = {target.word: target for target in self.own}
         rows = [own.get(word) or Target(word, category) for word, category in chosen["target", "category"].iter_rows()]
         return pl.DataFrame(
@@ -129,18 +129,18 @@ class TargetList:
         )
 
     def with_words(self, words: Sequence[str]) -> "TargetList":
-        """The same with further words as targets, of which nothing more is known."""
+        """The list with further words as targets without other facts."""
         mine = {target.word for target in self.own}
         own = list_of(as_targets([word for word in words if word not in mine])).own
         return TargetList((*self.own, *own))
 
     @property
     def own_table(self) -> pl.DataFrame:
-        """The run's own targets with all that is known of them, as `table`."""
+        """The run's own targets with all their facts, as `table`."""
         return self.table(as_targets({target.word: target.category for target in self.own}))
 
     def target_of(self, text: pl.Expr) -> pl.Expr:
-        """The target that a text is, in lower case; a text that is none stays, in lower case."""
+        """The target that a text names, in lower case; any other text in lower case."""
         lower = text.str.to_lowercase()
         if not self.spelt:
             return lower
@@ -152,42 +152,36 @@ class TargetList:
         return pl.coalesce(*own, lower)
 
     def named(self, text: str) -> str:
-        """The same of a single text, whose blanks may be underscores."""
+        """The target that a single text names, with underscores as blanks; see target_of."""
         bare = unhyphenated(text)
         return self.spelt.get(bare) or self.spelt.get(re.sub(ARTICLE, "", bare)) or plain(text)
 
     def found_in(self, text: pl.Expr, among: Sequence[str]) -> pl.Expr:
-        """Which of these targets stand in a text, as a list: the paper's as whole words, own ones in all their forms;
-        of two that overlap the one that begins first, and of those that begin together the longest."""
+        """The list of these targets that a text names: the paper's as whole words, own ones in all their forms; of two
+        that overlap the one that begins first, and of those that begin together the longest."""
         found = extract_all(text.str.to_lowercase(), self.pattern_among(among))
         return found.list.eval(self.target_of(pl.element())) if self.spelt else found
 
     @cached_property
     def pattern_in_texts(self) -> str:
-        """A regular expression for all targets where a text names them."""
+        """A regular expression for all targets in texts."""
         return self.pattern_among(list(self.categories))
 
     def pattern_among(self, among: Sequence[str]) -> str:
-        """A regular expression for these targets where a text names them."""
-        own = frozenset(form for word in among for form in self._spellings.get(word, ()))
+        """A regular expression for these targets in texts."""
+        words = set(among)
+        own = frozenset(form for form, word in self.spelt.items() if word in words)
         return pattern(own, frozenset(word for word in among if word in targets()))
-
-    @cached_property
-    def _spellings(self) -> dict[str, list[str]]:
-        """Own target -> its forms."""
-        found: dict[str, list[str]] = {}
-        for form, word in self.spelt.items():
-            found.setdefault(word, []).append(form)
-        return found
 
 
 PAPER = TargetList()
 
 
 def list_of(chosen: pl.DataFrame | str | Path | Sequence[str]) -> TargetList:
-    """The list of a run: the paper's targets and what is chosen besides.
+    """The list of a run: the paper's targets and the chosen ones.
 
-    chosen: what choose_targets returns, or takes. Raises MitigateError for a form that is given to two targets."""
+    chosen: the result of choose_targets, or its argument. Raises MitigateError for a form that is given to two
+    targets."""
     frame = chosen if isinstance(chosen, pl.DataFrame) else choose_targets(chosen)
     rows = frame.select(column for column in TARGETS if column in frame.columns).rows(named=True)
     found = [
@@ -203,7 +197,7 @@ def list_of(chosen: pl.DataFrame | str | Path | Sequence[str]) -> TargetList:
 
 
 def _shared(own: Sequence[Target]) -> Iterator[str]:
-    """A form may be one target's only."""
+    """Yield a fault for each form of several targets."""
     given: dict[str, str] = {}
     for target in own:
         for form in target.forms:

@@ -1,5 +1,5 @@
-"""The 329 demographic targets of the harms paper (Tables 14 and 15) and their four categories, from
-data/targets.csv, and how targets of a user's own are named.
+"""The 329 demographic targets of the harms paper (Tables 14 and 15) and their four categories, from data/targets.csv,
+and targets of a user's own.
 
 Not every target is a person ("church", "greece"), and the paper's list has no word for non-binary people."""
 
@@ -18,16 +18,16 @@ from mitigate.errors import MitigateError, did_you_mean, one_of
 from mitigate.words.word_forms import plain
 
 CATEGORIES = ("origin", "gender", "religion", "profession")
-KINDS = ("people", "locations", "professions", "others")  # of target, that stories have prompts for
+KINDS = ("people", "locations", "professions", "others")  # of targets; each has its prompts for stories
 TARGETS: dict[str, pl.DataType] = {
     "target": pl.String(),
     "category": pl.String(),
     "forms": pl.List(pl.String()),  # further forms, besides those by rule
-    "group": pl.String(),  # within which policy.action=swap puts one target in another's place
-    "cluster": pl.String(),  # the word whose inflection it is
+    "group": pl.String(),  # policy.action=swap exchanges targets within it
+    "cluster": pl.String(),  # the word of which it is an inflection
     "kind": pl.String(),  # of KINDS
 }
-"""The columns of chosen targets. Those after the category are null but for what a CSV file says of them."""
+"""The columns of chosen targets. Those after the category are null unless a CSV file gives them."""
 LISTED = ("all", "data")
 BOUNDS = ("low", "high")  # as in metrics.ENDS, not imported: cached labels would depend on the table of metrics
 PARTS = ("all", "neutral", "polar", "held_out")  # of figures beside the categories: tasks.quality, tasks.heads
@@ -61,9 +61,9 @@ def choose_targets(
     `group`, `cluster` and `kind`. Underscores are spaces, case is folded. In both, "all" and "data" stand for the
     targets above.
 
-    Raises MitigateError for an empty choice, an unreadable file, one without the column or with a column twice, a
-    wrong kind, a category that ends as the name of an interval's bound does ("_low", "_high"), and a target of which
-    two rows say different things."""
+    Raises MitigateError for an empty choice, an unreadable file, one without the column or with a column twice, a wrong
+    kind, a category that ends as the name of an interval's bound does ("_low", "_high"), and a target with different
+    facts in two rows."""
     if isinstance(wanted, str | Path):
         frame = as_targets([str(wanted)]) if wanted in LISTED else _read(Path(wanted))
     else:
@@ -78,7 +78,7 @@ def choose_targets(
 
 
 def _listed(name: str, triples: pl.DataFrame | None, fewest: int) -> pl.DataFrame:
-    """The paper's targets, or those of them that the training triples speak of."""
+    """The paper's targets, or those of them that are often enough a head or tail of training triples."""
     frame = as_targets(targets())
     if name == "all" or triples is None:
         return frame
@@ -102,21 +102,24 @@ def not_listed(chosen: pl.DataFrame) -> list[str]:
 
 
 def notice_of_own(chosen: pl.DataFrame) -> list[str]:
-    """A sentence that names those, which may be misspelt: "2 targets are not in the paper's list: laywer, nonbinary
-    person; did you mean lawyer?" Nothing where there is none."""
+    """A sentence that names the chosen targets outside the paper's list, which may be misspelt: "2 targets are not in
+    the paper's list: laywer, nonbinary person; did you mean lawyer?" Empty where there is none."""
     own = not_listed(chosen)
     others = [name for name in chosen["category"].unique(maintain_order=True) if name not in CATEGORIES]
-    misspelt = [f"the category {name!r} is not one of the paper's{meant}" for name in others if (meant := _meant(name))]
+    misspelt = [
+        f"the category {name!r} is not one of the paper's; did you mean {near[0]}?"
+        for name in others
+        if (near := _nearest(plain(name), CATEGORIES))
+    ]
     if not own:
         return misspelt
-    near = [_nearest(word, targets()) for word in own]
-    meant = named(list(dict.fromkeys(word for words in near for word in words)))
+    meant = named(list(dict.fromkeys(word for mine in own for word in _nearest(mine, targets()))))
     many = f"{len(own):,} targets are" if len(own) > 1 else "1 target is"
     return [f"{many} not in the paper's list: {named(own)}" + (f"; did you mean {meant}?" if meant else ""), *misspelt]
 
 
 def named(words: Sequence[str]) -> str:
-    """The words as a list in a sentence; of many, the first NAMED and how many others there are."""
+    """The words as a list in a sentence; of many, the first NAMED and the number of others."""
     rest = len(words) - NAMED
     return ", ".join(words[:NAMED]) + (f" and {rest:,} others" if rest > 1 else f", {words[-1]}" if rest == 1 else "")
 
@@ -125,22 +128,22 @@ def _read(path: Path) -> pl.DataFrame:
     if not path.is_file():
         if path.suffix == "":
             raise one_of("probe.targets", str(path), ["all", "data", "a list such as [lawyer,nurse]", "FILE.csv"])
-        raise MitigateError(f"probe.targets: there is no file {path}; give a CSV file with a column 'target'")
+        raise MitigateError(f"probe.targets: no such file: {path}; give a CSV file with a column 'target'")
     try:
         content = path.read_bytes().decode("utf-8-sig")
         _check_line_ends(path, content)
         reader = csv.DictReader(StringIO(content, newline=""))
         found = [plain(column) for column in reader.fieldnames or ()]
-        rows = [(reader.line_num, _folded(row)) for row in reader]
+        rows = [(reader.line_num, {name and plain(name): field for name, field in row.items()}) for row in reader]
     except UnicodeDecodeError as error:
         raise MitigateError(f"{path} is not UTF-8 ({error.reason}); save it as UTF-8") from error
     except csv.Error as error:
-        raise MitigateError(f"{path} is no CSV file that can be read: {error}") from error
+        raise MitigateError(f"{path} cannot be read as a CSV file: {error}") from error
     if "target" not in found:
-        told = ", ".join(filter(None, found)) or "nothing"
+        columns = ", ".join(filter(None, found)) or "nothing"
         raise MitigateError(
-            f"{path} has no column 'target' (found: {told}); its first line must name it. Or name the targets in the "
-            "command: probe.targets=[lawyer,nurse]"
+            f"{path} has no column 'target' (found: {columns}); its first line must name it. Or name the targets "
+            "in the command: probe.targets=[lawyer,nurse]"
         )
     if faults := [*_faults_of_columns(found), *_faults(rows)]:
         raise MitigateError("\n  ".join(f"{path}: {fault}" for fault in faults))
@@ -148,23 +151,13 @@ def _read(path: Path) -> pl.DataFrame:
 
 
 def _check_line_ends(path: Path, content: str) -> None:
-    """Raises MitigateError for a carriage return within a line, which csv takes for its end."""
+    """Raise MitigateError for a carriage return within a line, which csv would treat as its end."""
     within = re.search(r"\r(?!\n)", content) if "\n" in content else None
     if within:
         line = content.count("\n", 0, within.start()) + 1
         raise MitigateError(
             f"{path}:{line}: a carriage return stands within the line; save the file with line ends of one kind"
         )
-
-
-def _folded(row: dict[str, str]) -> dict[str, str]:
-    """A row whose columns are named without capitals."""
-    return {column and plain(column): field for column, field in row.items()}
-
-
-def _meant(category: str) -> str:
-    near = _nearest(plain(category), CATEGORIES)
-    return f"; did you mean {near[0]}?" if near else ""
 
 
 def _nearest(word: str, known: Iterable[str]) -> list[str]:
@@ -180,7 +173,7 @@ def _faults_of_columns(columns: Sequence[str]) -> Iterator[str]:
 
 
 def _faults(rows: Sequence[tuple[int, dict[str, str]]]) -> Iterator[str]:
-    """What is wrong with the rows, each with the number of its line."""
+    """Yield the faults of the rows, each with the number of its line."""
     seen: dict[str, tuple[int, tuple]] = {}
     for number, row in rows:
         word, category, *_ = facts = _row(row)
@@ -203,11 +196,11 @@ def _faults(rows: Sequence[tuple[int, dict[str, str]]]) -> Iterator[str]:
                 f"call it '{category} targets' or the like"
             )
         elif word and facts != known:
-            yield f"line {number}: line {first} says other things of the target {word!r}; leave one of the two lines"
+            yield f"line {number}: line {first} has other facts of the target {word!r}; leave one of the two lines"
 
 
 def _row(row: dict[str, str]) -> tuple[str, str, list[str] | None, str | None, str | None, str | None]:
-    """What a line says of a target, in the columns TARGETS."""
+    """A line of the file in the columns TARGETS."""
     given = {column: plain(row.get(column) or "") or None for column in ("group", "cluster", "kind")}
     word = plain(row["target"] or "")
     category = (row.get("category") or "").strip() or targets().get(word, "own")

@@ -1,5 +1,5 @@
-"""How a word for people may be written, by rule: plurals and singulars, hyphens, blanks, articles and capitals. English
-only; plurals that are not regular are in data/plurals.csv."""
+"""Forms of words for people, by rule: plurals and singulars, hyphens, blanks, articles and capitals. English only;
+irregular plurals are in data/plurals.csv."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator
@@ -8,29 +8,29 @@ from typing import TypeVar
 
 import polars as pl
 
-from mitigate.data_tables import rows_of
+from mitigate.package_data import rows_of
 
-LARGEST = 50_000  # characters of a pattern that polars is given: it refuses those that take more than 10 MiB
+LARGEST = 50_000  # characters of a pattern for polars, which refuses those that take more than 10 MiB
 BLANKS = " _-"
-BLANK = f"[{BLANKS}]"  # what a blank in a form may be in a text
+BLANK = f"[{BLANKS}]"  # matches a blank of a form in a text
 EDGE = r"\b"  # of a word
 ARTICLE = r"^(?:an?|the) "
 VOWEL_SOUND = (
     r"(?!eu|ewe|onc?e\b|uni(?!n|m|de)|us[eu]|uk|uti|uto|ubi|ug[ao]|u[iy]g|ur[aeiou])[aeiou]|hour|honest|honou?r|heir"
 )
-"""How a word begins that "an" stands before."""
+"""The beginnings of words that take "an"."""
 
 
 Text = TypeVar("Text", pl.Expr, pl.Series)
 
 
 def plain(word: str) -> str:
-    """The word as lists have it: without capitals, with single blanks, also in place of underscores."""
+    """The word in the form of lists: without capitals, with single blanks, also in place of underscores."""
     return " ".join(str(word).replace("_", " ").lower().split())
 
 
 def with_plurals(word: str) -> Iterator[str]:
-    """The word and its plurals: nurse, nurses; secretary, secretaries; policeman, policemen; trans person, trans
+    """Yield the word and its plurals: nurse, nurses; secretary, secretaries; policeman, policemen; trans person, trans
     people."""
     yield word
     if word.endswith(("s", "x", "ch", "sh")):
@@ -48,7 +48,7 @@ def article(phrase: str) -> str:
 
 
 def inflections(word: str) -> Iterator[str]:
-    """The word, its plurals, and what it may be the plural of: trans women, trans woman."""
+    """Yield the word, its plurals, and its possible singulars: trans women, trans woman."""
     yield from with_plurals(word)
     yield from (word.removesuffix(many) + one for one, many in _irregular() if word.endswith(many))
     if re.search(r"[^aeiou]ies$", word):
@@ -60,15 +60,15 @@ def inflections(word: str) -> Iterator[str]:
 
 
 def spellings(form: str) -> Iterator[str]:
-    """How a form may be written, in the way of `unhyphenated`: "non-binary" as "non binary" and as "nonbinary"; what
-    begins with "a" or "an" also without it."""
+    """Yield the spellings of a form, as `unhyphenated` returns them: "non-binary" as "non binary" and as "nonbinary"; a
+    form that begins with "a" or "an" also without it."""
     for written in dict.fromkeys((form, re.sub("^an? ", "", form))):
         yield written.replace("-", " ")
         yield written.replace("-", "")
 
 
 def unhyphenated(text: str) -> str:
-    """A text as spellings are looked up: without capitals, with single blanks, also in place of hyphens."""
+    """A text in the form of spellings: without capitals, with single blanks, also in place of hyphens."""
     return plain(text.replace("-", " "))
 
 
@@ -77,7 +77,8 @@ def pattern(forms: frozenset[str], exact: frozenset[str] = frozenset()) -> str:
     """A regular expression for any of the forms as whole words, the longest first, in capitals or not. Where a form
     begins or ends in a sign, as "lgbtq+" does, anything may stand beside the sign. A blank in a form may be an
     underscore or a hyphen in a text; in those of `exact` it is a blank."""
-    parts = {form: tuple(map(_folded, form)) for form in forms | exact}
+    folded = {letter: letter.casefold() for form in forms | exact for letter in form}
+    parts = {form: tuple(c if len(folded[c]) > 1 else folded[c] for c in form) for form in forms | exact}
     parts |= {form: tuple(BLANK if part == " " else part for part in parts[form]) for form in forms - exact}
     others = {form for form in parts if not re.fullmatch(r"\w(?:.*\w)?", form)}
     others |= {form for form in parts if any(form[:end] in others for end in range(1, len(form)))}  # "lgbtq+ person"
@@ -88,8 +89,8 @@ def pattern(forms: frozenset[str], exact: frozenset[str] = frozenset()) -> str:
 
 
 def _any(forms: Collection[tuple[str, ...]], start: int = 0) -> str:
-    """A regular expression for any of the forms, from this part on, the longest first. What forms begin with stands
-    once: polars takes minutes for thousands that are each written out, or refuses them."""
+    """A regular expression for any of the forms, from this part on, the longest first. Common beginnings are written
+    once: polars takes minutes for thousands of separate forms, or refuses them."""
     common = []
     while True:
         following: dict[str, list[tuple[str, ...]]] = {}
@@ -109,19 +110,13 @@ def _any(forms: Collection[tuple[str, ...]], start: int = 0) -> str:
     return "".join(common) + (f"(?:{rest})" if rest else "") + ("?" if rest and is_whole else "")
 
 
-def _folded(character: str) -> str:
-    """The character that it counts as where capitals do not matter."""
-    folded = character.casefold()
-    return folded if len(folded) == 1 else character
-
-
 def _escaped_part(part: str) -> str:
     return part if part in (BLANK, EDGE) else re.escape(part)
 
 
 def contains(text: Text, words: str) -> Text:
-    """Whether a text has what the regular expression finds, as text.str.contains. words: of any number of forms, as
-    `pattern` writes them."""
+    """Return whether the regular expression matches in a text, as text.str.contains. words: a pattern of any length, as
+    `pattern` returns it."""
     if len(words) <= LARGEST:
         return text.str.contains(words)
     search = re.compile(words).search
@@ -129,7 +124,7 @@ def contains(text: Text, words: str) -> Text:
 
 
 def extract_all(text: Text, words: str) -> Text:
-    """All that the regular expression finds in a text, as text.str.extract_all. words: as in `contains`."""
+    """All matches of the regular expression in a text, as text.str.extract_all. words: as in `contains`."""
     if len(words) <= LARGEST:
         return text.str.extract_all(words)
     find = re.compile(words).findall
@@ -137,7 +132,7 @@ def extract_all(text: Text, words: str) -> Text:
 
 
 def replace_all(text: Text, words: str, by: str) -> Text:
-    """A text with all that the regular expression finds replaced, as text.str.replace_all. words: as in `contains`."""
+    """A text with all matches of the regular expression replaced, as text.str.replace_all. words: as in `contains`."""
     if len(words) <= LARGEST:
         return text.str.replace_all(words, by)
     replace = re.compile(words).sub
@@ -145,17 +140,13 @@ def replace_all(text: Text, words: str, by: str) -> Text:
 
 
 def anywhere(forms: Iterable[str]) -> str:
-    """The same of forms that may also stand within words."""
-    return "(?i)" + "|".join(map(_escaped, forms))
+    """A regular expression for the forms, also within words."""
+    return "(?i)" + "|".join(re.escape(form).replace(r"\ ", BLANK) for form in forms)
 
 
 def any_of(words: Iterable[str]) -> str:
     """A regular expression for any of the words, and their plurals, as whole words."""
     return pattern(frozenset(form for word in words for form in with_plurals(word)))
-
-
-def _escaped(form: str) -> str:
-    return re.escape(form).replace(r"\ ", BLANK)
 
 
 @cache

@@ -1,1 +1,1 @@
-"""Knowledge-graph embeddings: how a head, a relation and a tail, each a vector, are scored. Tensors only."""
+"""Knowledge-graph embeddings: scores of a head, a relation and a tail, each a vector. Tensors only."""

@@ -20,7 +20,7 @@ class ComplEx(DotProduct):
         return product(torch.cat([real, -imaginary], -1), tails)
 
     def moduli(self, vectors: Tensor) -> Tensor:
-        """Smoothed at 0, where the square root has no gradient."""
+        """The moduli of complex numbers, at least 1e-12, since the square root has no gradient at 0."""
         real, imaginary = vectors.chunk(2, -1)
         return (real.square() + imaginary.square()).clamp_min(1e-24).sqrt()
 

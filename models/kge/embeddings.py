@@ -54,22 +54,23 @@ class Embeddings(nn.Module):
         self.relations = nn.Parameter(torch.randn(relations * (1 + self.reciprocal), dimension) * init)
 
     def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
-        """Of n triples, (n,)."""
+        """The scores of n triples, (n,)."""
         return self.interaction.score(self.of(heads), self.of_relations(relations), self.of(tails))
 
     def tails(self, heads: Tensor, relations: Tensor) -> Tensor:
-        """Of n heads and relations with each entity as the tail, (n, entities)."""
+        """The scores of n heads and relations with each entity as the tail, (n, entities)."""
         return self.interaction.tails(self.of(heads), self.of_relations(relations), self.entities)
 
     def heads(self, relations: Tensor, tails: Tensor) -> Tensor:
-        """Of n relations and tails with each entity as the head, (n, entities)."""
+        """The scores of n relations and tails with each entity as the head, (n, entities)."""
         if self.reciprocal:
             return self.tails(tails, self.reversed(relations))
         return self.interaction.heads(self.of_relations(relations), self.of(tails), self.entities)
 
     def beside(self, triples: Tensor, candidates: Tensor) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-        """Of n triples (n, 3): their score as `tails` gives it, (n,), and those with each of m candidates as the tail,
-        (n, m); then the same of heads. Each vector is read once: a gradient of all vectors is made for each reading."""
+        """The scores of n triples (n, 3) beside those of candidates: the score as `tails` gives it, (n,), and the
+        scores with each of m candidates as the tail, (n, m); then the same of heads. Each vector is read once: a
+        gradient of all vectors is made for each reading."""
         size = len(triples)
         vectors = self.of(torch.cat([triples[:, 0], triples[:, 2], candidates]))
         heads, tails, others = vectors.split([size, size, len(candidates)])
@@ -97,7 +98,7 @@ class Embeddings(nn.Module):
         return relations + self.num_relations if self.reciprocal else relations
 
     def save(self, folder: Path) -> None:
-        """Writes the vectors and what loading needs to know. Numbers are not names: keep the ids beside them."""
+        """Write the vectors and the facts that loading needs. The names of entities and relations are not written."""
         folder.mkdir(parents=True, exist_ok=True)
         save_file({name: value.detach().cpu() for name, value in self.named_parameters()}, folder / WEIGHTS)
         (folder / CONFIG).write_text(json.dumps(self.facts, indent=2) + "\n")

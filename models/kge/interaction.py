@@ -10,15 +10,15 @@ class Interaction(Protocol):
     """Scores of triples whose heads, relations and tails are vectors, (n, dimension) each."""
 
     def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
-        """Of n triples, (n,)."""
+        """The scores of n triples, (n,)."""
         ...
 
     def tails(self, heads: Tensor, relations: Tensor, candidates: Tensor) -> Tensor:
-        """Of each head and relation with each of m candidates (m, dimension) as the tail, (n, m)."""
+        """The scores of each head and relation with each of m candidates (m, dimension) as the tail, (n, m)."""
         ...
 
     def heads(self, relations: Tensor, tails: Tensor, candidates: Tensor) -> Tensor:
-        """Of each relation and tail with each of m candidates as the head, (n, m)."""
+        """The scores of each relation and tail with each of m candidates as the head, (n, m)."""
         ...
 
     def moduli(self, vectors: Tensor) -> Tensor:

@@ -34,8 +34,8 @@ def places_of(own: Tensor, ordered: Tensor) -> Cells:
 
 
 class _Normalise(torch.autograd.Function):
-    """Autograd itself would take the exponential again for the gradient, in a new matrix, and add another matrix for
-    the picked cells."""
+    """The normaliser with a gradient of its own. Autograd would compute the exponential again, in a new matrix, and add
+    another matrix for the picked cells."""
 
     @staticmethod
     def forward(ctx: Any, scores: Tensor, left_out: Cells | None, picked: Cells | None) -> tuple[Tensor, Tensor]:

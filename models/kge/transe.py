@@ -39,7 +39,7 @@ class TransEL2:
 
 
 def _distances(points: Tensor, candidates: Tensor) -> Tensor:
-    """Between all points (n, dimension) and candidates (m, dimension), (n, m). By a matrix product, since the
-    differences themselves would be n * m * dimension numbers."""
+    """The distances between all points (n, dimension) and candidates (m, dimension), (n, m). They are computed by a
+    matrix product, since the differences themselves would be n * m * dimension numbers."""
     lengths = points.square().sum(-1)[:, None] + candidates.square().sum(-1)
     return torch.addmm(lengths, points, candidates.T, alpha=-2).clamp_min(SMALLEST).sqrt()

@@ -30,16 +30,18 @@ class Average:
         self.relations = members[0].relations
 
     def logits(self, heads: Sequence[str], relations: Sequence[str], tails: Sequence[str]) -> np.ndarray:
-        """Of n triples, (n,) float32: above 0 is valid. Raises ValueError for a relation that was not in training."""
+        """The logits of n triples, (n,) float32: above 0 is valid. Raises ValueError for a relation that was not in
+        training."""
         logits = np.stack([member.logits(heads, relations, tails) for member in self.members])
         return logits.mean(0) + np.float32(self.by)
 
     def shift(self, by: float) -> None:
-        """Adds so much to all logits."""
+        """Add a constant to all logits."""
         self.by += by
 
     def save(self, folder: Path, made_of: Path) -> None:
-        """Writes the shift, and what it needs of the members' folders in made_of: minilm's as it is, words' compact."""
+        """Write the shift and the members, from their folders in made_of: minilm's folder as it is, words' network
+        compact."""
         shutil.copytree(made_of / "minilm", folder / "minilm", ignore=shutil.ignore_patterns("*.md"))
         save_compact(self.members[MEMBERS.index("words")], folder / "words")
         (folder / CONFIG).write_text(json.dumps({"average": MEMBERS, "shift": self.by}, indent=2) + "\n")

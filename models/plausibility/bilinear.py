@@ -37,12 +37,12 @@ class Bilinear(nn.Module):
         self.matrices = nn.Parameter(torch.randn(len(relations), width + 1, width + 1) / width)
 
     def vectors(self, phrases: Sequence[Any] | Tensor) -> Tensor:
-        """Of n phrases as phrases.encode gives them, (n, width + 1) float32."""
+        """The vectors of n phrases as phrases.encode gives them, with a constant 1 appended, (n, width + 1) float32."""
         return nn.functional.pad(self.phrases(phrases).float(), (0, 1), value=1.0)
 
     @torch.inference_mode()
     def logits(self, heads: Sequence[str], relations: Sequence[str], tails: Sequence[str]) -> np.ndarray:
-        """Of n triples, (n,) float32: above 0 is valid. Each distinct phrase is read once.
+        """The logits of n triples, (n,) float32: above 0 is valid. Each distinct phrase is read once.
 
         Raises ValueError for a relation that was not in training."""
         if unknown := sorted(set(relations) - set(self.relations)):
@@ -64,7 +64,7 @@ class Bilinear(nn.Module):
 
     @torch.no_grad()
     def shift(self, by: float) -> None:
-        """Adds so much to all logits."""
+        """Add a constant to all logits."""
         self.matrices[:, -1, -1] += by
 
     def trained(self) -> dict[str, Tensor]:
@@ -72,7 +72,7 @@ class Bilinear(nn.Module):
         return {name: value.detach() for name, value in self.named_parameters() if value.requires_grad}
 
     def save(self, folder: Path) -> None:
-        """Writes the trained tensors in half precision and what loading needs to know."""
+        """Write the trained tensors in half precision and the facts that loading needs."""
         folder.mkdir(parents=True, exist_ok=True)
         save_file({name: value.half() for name, value in self.trained().items()}, folder / WEIGHTS)
         (folder / CONFIG).write_text(json.dumps(self.facts, indent=2) + "\n")

@@ -32,7 +32,7 @@ class MeanOfWords(nn.Module):
         self.project = nn.Linear(vectors.shape[1], width)
 
     def forward(self, phrases: Sequence[Pieces]) -> Tensor:
-        """Of n phrases as encode gives them, (n, width)."""
+        """The vectors of n phrases as encode gives them, (n, width)."""
         lengths = torch.tensor([len(pieces) for pieces in phrases])
         together = torch.tensor([piece for pieces in phrases for piece in pieces])
         means = self.words(together, lengths.cumsum(0) - lengths)
@@ -51,7 +51,8 @@ class MeanOfStates(nn.Module):
 
     @torch.no_grad()
     def forward(self, phrases: Sequence[str]) -> Tensor:
-        """Of n phrases, (n, the encoder's width) in half precision; those of like length are read together."""
+        """The mean token states of n phrases, (n, the encoder's width) in half precision; phrases of similar length are
+        read together."""
         pieces = self.read(phrases)
         means = torch.empty(len(pieces), self.encoder.config.hidden_size, dtype=torch.float16)
         for batch in token_batches([len(each) + 2 for each in pieces], TOGETHER):
@@ -77,6 +78,6 @@ class MiniLMPhrases(nn.Module):
         self.project = nn.Linear(self.encode.encoder.config.hidden_size, width)
 
     def forward(self, means: Sequence[Tensor] | Tensor) -> Tensor:
-        """Of n phrases as encode gives them, (n, width)."""
+        """The vectors of n phrases as encode gives them, (n, width)."""
         rows = means if isinstance(means, Tensor) else torch.stack(list(means))
         return torch.tanh(self.project(self.dropout(rows.to(self.project.weight.dtype))))

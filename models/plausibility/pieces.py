@@ -10,7 +10,7 @@ LONGEST = 32  # word pieces of a phrase that are read; the longest of train100k 
 
 
 class PieceReader:
-    """Cuts phrases into the word pieces of an encoder's tokenizer."""
+    """A function that cuts phrases into the word pieces of an encoder's tokenizer."""
 
     def __init__(self, encoder_folder: Path) -> None:
         self.tokenizer = Tokenizer.from_file(str(encoder_folder / "tokenizer.json"))

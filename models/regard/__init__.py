@@ -1,4 +1,4 @@
-"""Classifiers of regard: how the subject of a sentence is seen (Sheng et al. 2019).
+"""Classifiers of regard, the polarity of a sentence towards its subject (Sheng et al. 2019).
 
 Each has `probabilities(texts) -> (n, 4)`, columns as in LABELS, and knows nothing of where texts come from."""
 

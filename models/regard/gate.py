@@ -94,7 +94,7 @@ class Cascade:
         return self.gate.head((found.amax(1) + bias).relu())
 
     def save(self, folder: Path) -> None:
-        """Writes the gate beside a saved classifier, in half precision."""
+        """Write the gate beside a saved classifier, in half precision."""
         save_file({name: value.half() for name, value in self.gate.trained().items()}, folder / WEIGHTS)
         channels = self.gate.windows.out_channels
         (folder / CONFIG).write_text(json.dumps({"channels": channels, "threshold": self.threshold}, indent=2) + "\n")

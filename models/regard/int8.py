@@ -44,7 +44,7 @@ def quantized(rows: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def quantize(module: nn.Module) -> None:
-    """Puts Int8Linear in the place of every linear layer but those of a few labels' width, with nothing to gain."""
+    """Replace every linear layer by an Int8Linear, except those of a few labels' width, which would gain nothing."""
     for name, child in module.named_children():
         if isinstance(child, nn.Linear) and min(child.in_features, child.out_features) >= 16:
             setattr(module, name, Int8Linear(child))

@@ -104,7 +104,7 @@ class MiniLMClassifier(nn.Module):
 
     @torch.no_grad()
     def take(self, free: "MiniLMClassifier") -> None:
-        """Starts from a classifier with all layers, whose weights changed freely: from those layers that this one has,
+        """Start from a classifier with all layers, whose weights changed freely: from those layers that this one has,
         and from as much of their change as has this rank."""
         theirs = [free.encoder.encoder.layer[number] for number in self.layers]
         for layer, other in zip(_linear(self.encoder.encoder.layer), _linear(theirs), strict=True):
@@ -123,7 +123,7 @@ class MiniLMClassifier(nn.Module):
         return {name: value.detach() for name, value in self.named_parameters() if value.requires_grad}
 
     def save(self, folder: Path) -> None:
-        """Writes the trained tensors in half precision and what loading needs to know."""
+        """Write the trained tensors in half precision and the facts that loading needs."""
         folder.mkdir(parents=True, exist_ok=True)
         save_file({name: value.half() for name, value in self.trained().items()}, folder / WEIGHTS)
         facts = {"labels": LABELS, "rank": self.rank, "layers": self.layers, "encoder_sha256": self.encoder_sha256}

@@ -38,7 +38,7 @@ class NgramClassifier:
         return result / result.sum(1, keepdims=True)
 
     def save(self, folder: Path) -> None:
-        """Writes the weights in half precision."""
+        """Write the weights in half precision."""
         folder.mkdir(parents=True, exist_ok=True)
         save_file({"weight": np.asarray(self.weight, dtype=np.float16), "bias": self.bias}, folder / WEIGHTS)
 
@@ -54,7 +54,7 @@ def per_text(owners: np.ndarray, num_texts: int) -> np.ndarray:
 
 
 def ngrams(texts: Sequence[str], buckets: int) -> tuple[np.ndarray, np.ndarray]:
-    """For each n-gram of the lower-cased texts, the index of its text and its bucket, in no special order."""
+    """The index of the text and the bucket of each n-gram of the lower-cased texts, in no special order."""
     joined = "".join(f" {' '.join(text.lower().split())} \n" for text in texts)
     characters = np.frombuffer(joined.encode(), dtype=np.uint8).astype(np.uint64)
     ends = characters == END
@@ -67,7 +67,7 @@ def ngrams(texts: Sequence[str], buckets: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _windows(values: np.ndarray, owners: np.ndarray, lengths: Sequence[int]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The owner and the hash of each run of so many values that is within one text."""
+    """The owner and the hash of each run of this many values within one text."""
     hashes = np.zeros_like(values)
     for length in range(1, min(max(lengths), len(values)) + 1):
         windows = len(values) - length + 1

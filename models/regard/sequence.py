@@ -78,7 +78,8 @@ class SequenceClassifier:
         return result
 
     def sha256(self) -> str:
-        """Of the weights, of the tokenizer and of the labels' columns: what a text's label depends on."""
+        """The SHA-256 of everything that a text's label depends on: the weights, the tokenizer and the labels'
+        columns."""
         digest = hashlib.sha256(f"{self.columns} {self.tokenizer.backend_tokenizer.to_str()}".encode())
         for name, value in sorted(self.model.state_dict().items()):
             digest.update(name.encode() + value.contiguous().view(torch.uint8).numpy().tobytes())
@@ -86,7 +87,7 @@ class SequenceClassifier:
 
 
 def columns(id2label: Mapping[int, str]) -> list[int | None]:
-    """For each of LABELS the column of a model that has it, by name.
+    """The model's column for each of LABELS, by name.
 
     Raises ValueError when a name means none of them, when two mean the same, or when negative, neutral or
     positive is missing."""

@@ -1,4 +1,4 @@
-"""A graph of one's own: a folder with train, valid and test triples, or one file that is split here."""
+"""A user's graph: a folder with train, valid and test triples, or one file that is split here."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,9 +7,9 @@ import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError
+from mitigate.load.file_format import layout_of
 from mitigate.load.graph.read import names_of, triples_of
 from mitigate.load.graph.table import SPLITS, Graph, Triple, build
-from mitigate.load.layout import layout_of
 from mitigate.load.lines import OnBadLine, check, read_lines, report_faults
 from mitigate.load.table import read_table
 from mitigate.words.texts import counted
@@ -109,7 +109,7 @@ def _split_file(folder: Path, split: str) -> Path:
 
 
 def is_openke(folder: Path) -> bool:
-    """Whether a folder has triples by ids in OpenKE's files."""
+    """Return whether a folder has triples by ids in OpenKE's files."""
     return (folder / "train2id.txt").is_file()
 
 
@@ -141,14 +141,14 @@ def triples_by_id(folder: Path, on_bad_line: OnBadLine) -> tuple[dict[str, list[
 
 
 def check_order(path: Path, triples: Sequence[Triple]) -> None:
-    """Raises MitigateError for triples with names whose lines are `head tail relation`, as relation2id.txt beside them
+    """Raise MitigateError for triples with names whose lines are `head tail relation`, as relation2id.txt beside them
     tells."""
     if not (beside := path.parent / RELATIONS).is_file():
         return
     relations = set(_names(beside).values())
     if not all(triple[1] in relations for triple in triples) and all(triple[2] in relations for triple in triples):
         raise MitigateError(
-            f"{path} has lines 'head<TAB>tail<TAB>relation', as {beside.name} tells; expected "
+            f"{path} has lines 'head<TAB>tail<TAB>relation', as {beside.name} shows; expected "
             "'head<TAB>relation<TAB>tail'. Change their order: awk -F'\\t' -v OFS='\\t' '{print $1, $3, $2}' FILE"
         )
 
@@ -182,7 +182,7 @@ def _counted_lines(path: Path, expected: str) -> tuple[list[str], list[str]]:
     rest = [line for line in lines[1:] if line.strip()]
     if len(rest) != int(lines[0]):
         raise MitigateError(
-            f"{path} says that it has {counted(int(lines[0]), 'line')}, and has {len(rest):,}; it was cut short or "
+            f"{path} states {counted(int(lines[0]), 'line')}, and has {len(rest):,}; it was cut short or "
             "changed: fetch it again"
         )
     return rest, notices

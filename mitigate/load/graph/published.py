@@ -1,5 +1,5 @@
 """The published graphs: FB15k-237 (Toutanova and Chen 2015), CoDEx-M (Safavi and Koutra 2020) and WD50K (Galkin et al.
-2020). They are looked for in the folder kg/ of data.root or of MITIGATE_DATA; nothing downloads them."""
+2020). They are read from the folder kg/ of data.root or of MITIGATE_DATA, and never downloaded."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Lines of ids to triples, and lines `id<TAB>name` to names. Each fault is named by file and line."""
+"""Readers of triples of ids, and of lines `id<TAB>name`. Each fault is named by file and line."""
 
 import gzip
 import io
@@ -61,8 +61,8 @@ def labels_of(path: Path) -> dict[str, str]:
 def members_of(path: Path, names: Sequence[str]) -> dict[str, bytes]:
     """The contents of the members of a tar.gz that have these file names, whatever folder they are in.
 
-    Nothing is written to disk, and links are not followed. A sparse member, whose zeros are not in the archive, is as
-    good as none: a few bytes can name any size. Raises MitigateError for an archive that is missing or damaged, that
+    Nothing is written to disk, and links are not followed. A sparse member, whose zeros are not in the archive, does
+    not count: a few bytes can claim any size. Raises MitigateError for an archive that is missing or damaged, that
     lacks a name or has it twice, or that holds more than LARGEST_ARCHIVE."""
     try:
         with gzip.open(path) as packed:

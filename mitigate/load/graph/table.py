@@ -1,4 +1,4 @@
-"""A knowledge graph as numbers: what all loaders of graphs return."""
+"""A knowledge graph as numbers, as all loaders of graphs return it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Graph:
     train: np.ndarray
     valid: np.ndarray
     test: np.ndarray
-    notices: tuple[str, ...] = ()  # a sentence for each oddity the reader met
+    notices: tuple[str, ...] = ()  # a sentence for each oddity of the files
 
     def entities_called(self, name: str) -> np.ndarray:
         """The numbers of all entities of this name (case does not matter), or the one of this id; int64.
@@ -32,7 +32,7 @@ class Graph:
         return _called(name, self.entities, self.entity_names, "entity")
 
     def relations_called(self, name: str) -> np.ndarray:
-        """The same of relations."""
+        """The numbers of all relations of this name, or the one of this id, as entities_called."""
         return _called(name, self.relations, self.relation_names, "relation")
 
 
@@ -53,9 +53,9 @@ def build(
     relation_names: Mapping[str, str],
     notices: Sequence[str] = (),
 ) -> Graph:
-    """The graph of the triples of each split, with notices of what the splits share and what is without a name.
+    """The graph of the triples of each split, with notices of triples that splits share and of ids without a name.
 
-    A validation or test triple that an earlier split has too is left out: it would be ranked after it was learnt.
+    A validation or test triple that an earlier split has too is left out: it would be ranked after training on it.
     Entities that training triples lack stay, as in the published figures of FB15k-237."""
     kept, told = _distinct(splits)
     everything = [triple for split in SPLITS for triple in kept[split]]
@@ -86,7 +86,7 @@ def _numbers(ids: Sequence[str]) -> dict[str, int]:
 
 
 def _distinct(splits: Mapping[str, Sequence[Triple]]) -> tuple[dict[str, list[Triple]], list[str]]:
-    """Each triple once, in the first split that has it, and how many were left out."""
+    """Each triple once, in the first split that has it, and notices of the number left out."""
     seen: set[Triple] = set()
     kept: dict[str, list[Triple]] = {}
     notices = []

@@ -1,1 +1,1 @@
-"""Finished runs asked about heads and relations."""
+"""Questions to finished runs about heads and relations."""

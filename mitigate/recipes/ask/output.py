@@ -1,4 +1,4 @@
-"""An answer as a table for people, two runs side by side, or as JSON for scripts."""
+"""Answers as a table, with two runs side by side, or as JSON for scripts; and the prompt of the terminal."""
 
 import json
 import math
@@ -14,28 +14,27 @@ from mitigate.cli.output import say
 from mitigate.measure.agreement import CLASSES
 from mitigate.runs.finished import short_names
 from mitigate.tasks.ask.answers import Answers
-from mitigate.tasks.ask.questions import Question, known_heads, shared_relations
-from mitigate.triples import OTHER, label_columns
+from mitigate.tasks.ask.questions import Question, all_targets, shared_relations
+from mitigate.triples import OTHER, TEMPLATES, label_columns
 
 WORDS = {**CLASSES, OTHER: "other"}
-NOT_KNOWN = "–"
+MISSING = "–"
 LONGEST_TAIL = 40
 GAP = "   "
 WIDE = (200, 24)  # columns and lines, where there is no terminal
 TWO_WORDINGS = "a/b: labelled a with the paper's phrase of the relation, b with the neutral one"
-UNMASKED = "is no target of the run: the word is not masked where the sentence is labelled"
+UNMASKED = "is not a target of the run: the word is not masked where the sentence is labelled"
 PROMPT = "> "
 HOW = "A head and a relation, such as: lawyer CapableOf. Tab completes; an empty line ends."
 
 
 def as_json(question: Question, runs: Sequence[Answers]) -> str:
     """One object on a line: head, relation and, for each run, its folder's name, policy, seed and tails, with the
-    columns that the library returns."""
+    columns of the library. NaN, which JSON lacks, is null."""
     found = []
     for answers in runs:
-        run, tails = answers.run, answers.tails(*question).drop("head", "relation")
-        rows = [_plain(row) for row in tails.iter_rows(named=True)]
-        found.append({"run": run.folder.name, "policy": run.policy, "seed": run.seed, "tails": rows})
+        run, tails = answers.run, answers.tails(*question).drop("head", "relation").fill_nan(None)
+        found.append({"run": run.folder.name, "policy": run.policy, "seed": run.seed, "tails": tails.to_dicts()})
     text = json.dumps({"head": question.head, "relation": question.relation, "runs": found}, allow_nan=False)
     return text.replace("\x7f", "\\u007f")  # the one control character that JSON leaves as it is
 
@@ -51,19 +50,19 @@ def as_text(question: Question, runs: Sequence[Answers]) -> str:
         lines = [line.rstrip() for block in blocks for line in block]
     if any(" / " in line for line in lines):
         lines.append(TWO_WORDINGS)
-    if question.head not in runs[0].known.target_list.forms:
+    if question.head not in runs[0].index.target_list.forms:
         lines.append(f"{question.head} {UNMASKED}")
     return "\n".join([f"{question.head} {question.relation}", *lines])
 
 
 def named(runs: Sequence[Answers]) -> dict[str, Answers]:
-    """The runs by their policies; where these are the same, by more."""
+    """The runs by the names of their policies; where these are the same, with seeds."""
     by_folder = {str(run.run.folder): {"policy": run.run.policy, "seed": run.run.seed} for run in runs}
     return dict(zip(short_names(by_folder), runs, strict=True))
 
 
 def _block(name: str, run: Answers, tails: pl.DataFrame) -> list[str]:
-    scorers = list(run.known.scorers)
+    scorers = list(run.index.scorers)
     plausible = ["plausible"] if "plausibility" in tails.columns else []
     rows = [["", name, "score", *scorers, *plausible]]
     rows += [_cells(row, scorers, bool(plausible)) for row in tails.iter_rows(named=True)]
@@ -81,27 +80,20 @@ def _block(name: str, run: Answers, tails: pl.DataFrame) -> list[str]:
 def _cells(row: Mapping[str, Any], scorers: Sequence[str], plausible: bool) -> list[str]:
     tail = row["tail"] if len(row["tail"]) <= LONGEST_TAIL else f"{row['tail'][: LONGEST_TAIL - 1]}…"
     found = [str(row["rank"]), tail, _number(row["score"])]
-    found += [_label(*(row[label_columns(name, template)[0]] for template in ("paper", "neutral"))) for name in scorers]
+    for name in scorers:
+        labels = (WORDS[row[label_columns(name, template)[0]]] for template in TEMPLATES)
+        found.append(" / ".join(dict.fromkeys(labels)))
     return [*found, *([_number(row["plausibility"])] if plausible else [])]
 
 
-def _label(paper: int, neutral: int) -> str:
-    return WORDS[paper] if paper == neutral else f"{WORDS[paper]} / {WORDS[neutral]}"
-
-
 def _number(value: float | None) -> str:
-    return NOT_KNOWN if value is None or math.isnan(value) else f"{value:.2f}"
-
-
-def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row as JSON has it, which knows no NaN."""
-    return {key: None if isinstance(value, float) and math.isnan(value) else value for key, value in row.items()}
+    return MISSING if value is None or math.isnan(value) else f"{value:.2f}"
 
 
 def lines_of_terminal(runs: Sequence[Answers], *, quiet: bool) -> Iterator[str]:
-    """The lines that are typed, up to an empty one or the end of input. quiet: nothing is written to standard output,
-    which holds the answers alone."""
-    complete_with(known_heads(runs), shared_relations(runs))
+    """The typed lines up to an empty one or the end of input. quiet: nothing is written to standard output, which holds
+    the answers alone."""
+    complete_with(all_targets(runs), shared_relations(runs))
     if not quiet:
         say(HOW)
     while True:
@@ -127,7 +119,7 @@ def complete_with(heads: Sequence[str], relations: Sequence[str]) -> None:
 
 
 def completer(heads: Sequence[str], relations: Sequence[str]) -> Callable[[str, int], str | None]:
-    """What readline calls with a line and 0, 1, 2 ...: the lines that it may become, one after the other."""
+    """The function that readline calls with a line and 0, 1, 2 ...; it returns the completions one by one."""
 
     def complete(line: str, place: int) -> str | None:
         return dict(enumerate(completions(line, heads, relations))).get(place)
@@ -136,7 +128,7 @@ def completer(heads: Sequence[str], relations: Sequence[str]) -> Callable[[str, 
 
 
 def completions(line: str, heads: Sequence[str], relations: Sequence[str]) -> list[str]:
-    """Heads that begin with the line, and behind a head the relations that begin with its last word."""
+    """Heads that begin with the line, and behind a head the relations that begin with the last word."""
     head, _, last = line.rpartition(" ")
-    begun = [f"{known} " for known in heads if known.startswith(line.lower())]
-    return begun + [f"{head} {name}" for name in relations if head and name.lower().startswith(last.lower())]
+    matching = [f"{name} " for name in heads if name.startswith(line.lower())]
+    return matching + [f"{head} {name}" for name in relations if head and name.lower().startswith(last.lower())]

@@ -1,5 +1,5 @@
-"""recipe=ask: finished runs asked about heads and relations, by a command, on a terminal, or through a pipe. It leaves
-no run folder and records nothing."""
+"""recipe=ask: questions about heads and relations to finished runs, by a command, on a terminal, or through a pipe. It
+leaves no run folder and records nothing."""
 
 import sys
 from collections.abc import Callable, Iterable
@@ -11,7 +11,7 @@ from mitigate.errors import MitigateError
 from mitigate.recipes.ask.output import as_json, as_text, lines_of_terminal
 from mitigate.runs.finished import read_runs
 from mitigate.tasks.ask.answers import Answers
-from mitigate.tasks.ask.questions import Question, read, shared_relations
+from mitigate.tasks.ask.questions import Question, read_question, shared_relations
 from mitigate.words.texts import escaped
 
 FORMATS: dict[str, Callable[[Question, list[Answers]], str]] = {"text": as_text, "json": as_json}
@@ -19,15 +19,14 @@ EXAMPLE = "head=lawyer relation=CapableOf"
 
 
 def run(config: DictConfig) -> None:
-    """Answer the question of head= and relation=; without a head, one after the other of the terminal or of standard
-    input."""
+    """Answer the question of head= and relation=; without a head, questions of the terminal or of standard input."""
     runs = open_answers(config)
     show = FORMATS[config.ask.format]
     if config.head is not None:
         if config.relation is None:
             names = ", ".join(shared_relations(runs))
             raise MitigateError(f"head={config.head} needs a relation, as in {EXAMPLE}; allowed: {names}")
-        say(show(read(config.head, config.relation, runs), runs))
+        say(show(read_question(config.head, config.relation, runs), runs))
     elif config.relation is not None:
         raise MitigateError(
             f"relation={config.relation} needs a head, as in {EXAMPLE}; without both, questions are read from the "
@@ -53,50 +52,51 @@ def open_answers(config: DictConfig) -> list[Answers]:
 
 
 def converse(runs: list[Answers], show: Callable[[Question, list[Answers]], str], *, quiet: bool) -> None:
-    """Questions of a terminal until an empty line, Ctrl-D or Ctrl-C. quiet: nothing but answers on standard output."""
+    """Answer questions of a terminal until an empty line, Ctrl-D or Ctrl-C. quiet: nothing but answers on standard
+    output."""
     try:
         for line in lines_of_terminal(runs, quiet=quiet):
             try:
                 say(show(read_line(line, runs), runs))
             except MitigateError as error:
-                complain(str(error))
+                print_error(str(error))
     except KeyboardInterrupt:
         return
 
 
 def answer_lines(lines: Iterable[str], runs: list[Answers], show: Callable[[Question, list[Answers]], str]) -> None:
-    """Questions, a line each; blank lines are passed over. Raises MitigateError at the end where any has no answer."""
-    asked, failed = 0, 0
+    """Answer questions, a line each, without blank lines. Raises MitigateError at the end where any has no answer."""
+    num_questions, failed = 0, 0
     try:
         for number, line in enumerate(lines, start=1):
             if line.strip():
-                asked += 1
+                num_questions += 1
                 try:
                     say(show(read_line(line, runs), runs))
                 except MitigateError as error:
                     failed += 1
-                    complain(f"line {number}: {error}")
+                    print_error(f"line {number}: {error}")
     except UnicodeDecodeError as error:
         raise MitigateError(
             f"standard input is not UTF-8 ({error.reason}); give lines such as: lawyer CapableOf"
         ) from error
-    if not asked:
+    if not num_questions:
         raise MitigateError(
             f"standard input has no question; give lines such as: lawyer CapableOf, or a question by {EXAMPLE}"
         )
     if failed:
-        raise MitigateError(f"{failed} of {asked} questions have no answer, for the reasons above")
+        raise MitigateError(f"{failed} of {num_questions} questions have no answer, for the reasons above")
 
 
 def read_line(line: str, runs: list[Answers]) -> Question:
     """The question of a line: the last word is the relation, the words before are the head."""
     head, _, relation = " ".join(line.split()).rpartition(" ")
     if not head:
-        raise MitigateError(f"{relation!r} is no question: write a head and a relation, such as: lawyer CapableOf")
-    return read(head, relation, runs)
+        raise MitigateError(f"{relation!r} is not a question; write a head and a relation, such as: lawyer CapableOf")
+    return read_question(head, relation, runs)
 
 
-def complain(fault: str) -> None:
-    """What is wrong with a question, on standard error."""
+def print_error(fault: str) -> None:
+    """Print what is wrong with a question, on standard error."""
     sys.stderr.write(f"mitigate: {escaped(fault)}\n")
     sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""What a finished audit leaves for people: the page, plots and tables, and the statements as a file."""
+"""The results of a finished audit for readers: the page, plots and tables, and the statements as a file."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,15 +8,16 @@ import polars as pl
 
 from mitigate.measure.harms import EmptyTargets
 from mitigate.report import audit_tables
-from mitigate.report.audit import Audit, by_relation
-from mitigate.report.audit import write as write_page
-from mitigate.report.saving import save
+from mitigate.report.audit import Audit, by_relation, render
+from mitigate.report.html import save
 from mitigate.runs.files import write
 from mitigate.tasks.audit.measures import beside_the_paper, notices
-from mitigate.tasks.audit.resource import Resource, as_met
-from mitigate.tasks.labelling import Labelling, per_target_tables, wordings
+from mitigate.tasks.audit.resource import Resource, sum_counts
+from mitigate.tasks.label_columns import Labelling, per_target_tables, wordings
 from mitigate.tasks.statements import about_targets, choice, export
 from mitigate.words.target_list import TargetList
+
+DRAWN = "Examples and word clouds are of {:,} statements, chosen by chance from {:,}; figures are of all of them."
 
 
 def write_report(
@@ -33,51 +34,46 @@ def write_report(
     rows: pl.DataFrame,
     words: Mapping[str, Any] | None,
     *,
-    title: str,
-    demonstration: bool,
     empty_targets: EmptyTargets,
-    shown: Sequence[str],
-    scorers: Mapping[str, str],
     seed: int,
     folder: Path,
     about: Mapping[str, Any],
+    **fields: Any,
 ) -> dict[str, Any]:
-    """Write the page, its tables and pictures, and statements.tsv, of the statements that `seed` chooses. rows: counts
-    of the resource's rows; words: the notices of labels that depend on identity words. Returns the page's notices."""
+    """Write the page, its tables and pictures, and statements.tsv, of statements drawn by `seed`. rows: counts of the
+    resource's rows; words: notices of labels that depend on identity words; fields: further ones of Audit. Returns the
+    page's notices."""
     statements, height = choice(folder / "statements", seed)
     every = about_targets(folder / "statements")
     labels = wordings(columns)
     audit = Audit(
         name=folder.name,
-        title=title,
-        demonstration=demonstration,
         metrics=metrics,
         labellings=labels,
         targets=per_target_tables(tallied, columns, targets, empty_targets),
         statements=statements,
-        shown=shown,
-        scorers=scorers,
         relations=by_relation(every, labels) if "relation" in statements.columns else None,
         beside=None if stated is None else beside_the_paper(metrics, stated),
         explained=explained,
         variants=explored,
         people=people,
         notices=[
-            *resource.loaded.describe(as_met([rows])),
+            *resource.loaded.describe(sum_counts([rows])),
             *notices(tallied, targets, columns, empty_targets, target_list),
             *(words or {"notices": ()})["notices"],
-            *_choice(statements, height),
+            *([] if statements.height == height else [DRAWN.format(statements.height, height)]),
         ],
+        **fields,
         **about,
     )
-    write_page(folder / "audit.html", audit)
+    write(folder / "audit.html", render(audit))
     write(folder / "statements.tsv", export(statements))
     save(folder, {**tables_of(audit), "targets": target_list.table(targets)}, audit.pictures)
     return {"notices": list(audit.notices)}
 
 
 def tables_of(audit: Audit) -> dict[str, pl.DataFrame]:
-    """The tables of an audit by the name of their file."""
+    """The tables of an audit by the names of their files."""
     found = {"measures": audit_tables.measures(audit.metrics, list(audit.labellings.values()))}
     found |= {f"targets_{column}": frame for column, frame in audit.targets.items()}
     others = {
@@ -87,12 +83,3 @@ def tables_of(audit: Audit) -> dict[str, pl.DataFrame]:
         "policies_against_people": audit.people,
     }
     return found | {name: frame for name, frame in others.items() if frame is not None}
-
-
-def _choice(statements: pl.DataFrame, height: int) -> list[str]:
-    if statements.height == height:
-        return []
-    return [
-        f"Examples and word clouds are of {statements.height:,} statements, chosen by chance from {height:,}; figures "
-        "are of all of them."
-    ]

@@ -1,8 +1,7 @@
-"""What an audit knows, has read and has checked before its first stage."""
+"""The plan of an audit: all that is read and checked before its first stage."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -10,38 +9,35 @@ from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy
-from mitigate.load.crowd import crowd_files
 from mitigate.load.files import find_root
+from mitigate.load.paper_ratings import crowd_files
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import EmptyTargets
+from mitigate.recipes import loading, rated_scorers, reporting
 from mitigate.recipes.job import plain
-from mitigate.recipes.loading import known_by_relations, load_data, shown_targets, wanted
-from mitigate.recipes.rated_scorers import drop_policies
-from mitigate.recipes.reporting import origin, title_of
-from mitigate.recipes.scorers import Scorers
-from mitigate.runs.label_cache import LabelStore
+from mitigate.recipes.scorers import Scorers, make_labeller
 from mitigate.runs.store import as_parquet, digest_of
 from mitigate.tasks.audit import read
 from mitigate.tasks.audit.resource import Resource, Texts, resource_of
 from mitigate.tasks.label import Labeller
-from mitigate.tasks.labelling import Labelling, labellings
-from mitigate.tasks.ratings.rated import read_rated
+from mitigate.tasks.label_columns import Labelling, labellings
+from mitigate.tasks.ratings.paper_statements import read_rated
 from mitigate.tasks.scorers import check_name
 from mitigate.triples import ROLES
 from mitigate.words.target_list import list_of
 
-WHERE = ("_target_", "root", "path", "relations", "on_bad_line")  # of a loader's options, known to Resource.fingerprint
+WHERE = ("_target_", "root", "path", "relations", "on_bad_line")  # loader options that Resource.fingerprint covers
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All that is known and checked before the first stage."""
+    """All that is read and checked before the first stage."""
 
     resource: Resource
     targets: pl.DataFrame  # (target, category)
     given: str | None  # the column of labels that the file gives
-    roles: Mapping[str, str]  # the configured scorers of the roles, by what they are called
-    everywhere: list[str]  # the names of scorers that label what is about no target too
+    roles: Mapping[str, str]  # the configured scorers of the roles, by their names in tables
+    everywhere: list[str]  # the names of scorers that also label texts about no target
     labeller: Labeller  # without scorers where the file gives labels
     labellings: list[Labelling]
     source: str  # the hash of the resource, its own relations and the targets
@@ -52,38 +48,39 @@ class Plan:
     texts: Texts
     empty_targets: EmptyTargets
     intervals: Bootstrap
-    about: dict[str, Any]  # what the audit is, as metrics.json begins
+    about: dict[str, Any]  # data, seed and fingerprint, as metrics.json begins
     title: str
-    data: dict[str, Any]  # what the page says of the data
+    data: dict[str, Any]  # the description of the data for the page
     shown: list[str]  # targets whose bars the page draws
 
 
-def _check_given(name: str) -> None:
-    """Raises MitigateError for a column of labels that is called as tables or metrics call something else."""
+def _given(config: DictConfig) -> str | None:
+    """The column of labels that the file gives, if any. Raises MitigateError for a name with another meaning in tables
+    or metrics."""
+    if not (name := config.data.get("label_column")):
+        return None
     try:
-        check_name(name)
+        check_name(name.lower())
     except MitigateError as error:
-        raise MitigateError(f"data.label_column={name}: {error}") from error
+        raise MitigateError(f"data.label_column={name.lower()}: {error}") from error
+    return name.lower()
 
 
 def make_plan(config: DictConfig) -> Plan:
-    """Everything the stages need, with all faults of settings raised here, and of what is read whole."""
-    described = origin(config, ["data"])["data"]
-    loaded = load_data(config)
+    """Everything the stages need, with all faults of settings raised here, and of files that are read whole."""
+    described = reporting.origin(config, ["data"])["data"]
+    loaded = loading.load_data(config)
     options = {name: value for name, value in plain(config.data.load).items() if name not in WHERE}
-    resource, chosen = resource_of(loaded, wanted(config), splits=config.filter.splits, options=options)
+    resource, chosen = resource_of(loaded, loading.named_targets(config), splits=config.filter.splits, options=options)
     targets, target_list = chosen.select("target", "category"), list_of(chosen)
     read.check(config.measure.texts, resource)
-    given = config.data.get("label_column")
-    given = given.lower() if given else None
-    if given:
-        _check_given(given)
+    given = _given(config)
     configured, measure = Scorers(config.score), config.measure
     scorers = [] if given else configured.labelling
     templates = resource.templates(measure.template)
     columns = [Labelling(given, given, "paper")] if given else labellings(scorers, templates)
-    known = resource.content.encode() + as_parquet(targets) + target_list.content
-    source = digest_of(known + known_by_relations(resource.own_relations))
+    content = resource.content.encode() + as_parquet(targets) + target_list.content
+    source = digest_of(content + loading.digest_of_relations(resource.own_relations))
     rated = None if given else rated_statements(config)
     return Plan(
         resource=resource,
@@ -91,13 +88,7 @@ def make_plan(config: DictConfig) -> Plan:
         given=given,
         roles={} if given else configured.roles,
         everywhere=[name for role, name in configured.names.items() if role == "sentiment"],
-        labeller=Labeller(
-            scorers=scorers,
-            masking=measure.masking,
-            target_list=target_list,
-            own_relations=resource.own_relations,
-            cache=LabelStore(Path(config.paths.cache) / "labels"),
-        ),
+        labeller=make_labeller(config, scorers, target_list, resource.own_relations),
         labellings=columns,
         source=source,
         paper=_paper(config, columns),
@@ -108,16 +99,16 @@ def make_plan(config: DictConfig) -> Plan:
         empty_targets=measure.empty_targets,
         intervals=Bootstrap(resamples=measure.resamples, seed=config.seed),
         about={"seed": config.seed, "data": config.data.name, "fingerprint": source},
-        title=title_of(config.data),
+        title=reporting.title_of(config.data),
         data={"name": config.data.name, **described},
-        shown=shown_targets(config, targets),
+        shown=loading.shown_targets(config, targets),
     )
 
 
 def _paper(config: DictConfig, columns: Sequence[Labelling]) -> str | None:
-    """The resource whose figures the paper gives, if they are over these targets, of its template, and by sentiment or
-    regard."""
-    others = wanted(config) is not None or config.measure.template == "neutral"
+    """The resource whose figures the paper reports, if they are over these targets, with its template, and by sentiment
+    or regard."""
+    others = loading.named_targets(config) is not None or config.measure.template == "neutral"
     theirs = any(labels.scorer in ROLES for labels in columns)
     return config.data.get("paper") if theirs and not others else None
 
@@ -137,6 +128,6 @@ def rated_statements(config: DictConfig) -> pl.DataFrame | None:
 
 def policies_of(scorers: Scorers) -> list[Policy]:
     """The policies that drop triples by labels of the audit's scorers. Those by `crowd` are left out: it has learnt
-    from the ratings that it would be compared with."""
-    known = {scorer.name for scorer in scorers.labelling} - {"crowd"}
-    return [policy for policy in drop_policies(scorers) if set(policy.scorers) <= known]
+    from the ratings of the comparison."""
+    names = {scorer.name for scorer in scorers.labelling} - {"crowd"}
+    return [policy for policy in rated_scorers.drop_policies(scorers) if names.issuperset(policy.scorers)]

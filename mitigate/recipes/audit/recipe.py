@@ -3,22 +3,21 @@
 from functools import partial
 from typing import Any
 
-import polars as pl
 from omegaconf import DictConfig
 
 from mitigate.recipes import reporting
 from mitigate.recipes.audit.page import write_report
 from mitigate.recipes.audit.plan import Plan, make_plan
-from mitigate.recipes.job import Job, perform, say
+from mitigate.recipes.job import Job, may_record_texts, perform, say, say_notes
 from mitigate.report import audit_tables
-from mitigate.runs.store import PartFolder, Result
+from mitigate.runs.store import PartFolder
 from mitigate.tasks.audit.count import count_statements
 from mitigate.tasks.audit.measures import beside_the_paper, measure_resource, paper_figures, paper_notes
+from mitigate.tasks.audit.paper_readings import variants
 from mitigate.tasks.audit.read import read_rows
-from mitigate.tasks.audit.resource import STATEMENTS, as_met
-from mitigate.tasks.audit.variants import variants
-from mitigate.tasks.identity_words import identity_words_of
-from mitigate.tasks.labelling import wordings
+from mitigate.tasks.audit.resource import STATEMENTS, sum_counts
+from mitigate.tasks.identity import identity_words_of
+from mitigate.tasks.label_columns import wordings
 from mitigate.tasks.policies.drop_rules import measure_drop_rules
 from mitigate.tasks.statements import choice
 from mitigate.triples import ROLES
@@ -29,19 +28,19 @@ from mitigate.words.texts import counted
 def run(config: DictConfig) -> float | None:
     """Measure the harms of what `data` names; returns the metric that `optimized_metric` names."""
     plan = make_plan(config)
-    for notice in notice_of_own(plan.targets):
-        say(f"  note: {notice}")
+    say_notes(notice_of_own(plan.targets))
     say(f"  {plan.title}: {plan.resource.loaded.size}, {counted(plan.targets.height, 'target')}")
     by = config.data.get("label_column") or config.score.regard or config.score.sentiment
     name = f"{config.recipe.name}-{config.data.name}-{by}"
     phases = partial(pipeline, plan=plan), partial(record, plan=plan)
-    found = perform(config, name, plan.source, *phases, uploads=uploads(config))
+    uploads = ["plots", "statements" if may_record_texts(config) else "no texts"]
+    found = perform(config, name, plan.source, *phases, uploads=uploads)
     return found["metrics"].facts().get(config.optimized_metric) if found else None
 
 
 def pipeline(job: Job, plan: Plan) -> None:
-    """The stages in their order."""
-    statements, target_list = job.folder / "statements", plan.labeller.target_list
+    """Run the stages in their order."""
+    target_list = plan.labeller.target_list
     rows = job.stage(
         "read",
         read_rows,
@@ -50,11 +49,7 @@ def pipeline(job: Job, plan: Plan) -> None:
         match=plan.match,
         target_list=target_list,
         texts=plan.texts,
-        using=lambda work: {
-            "rows": work.parts("rows"),
-            "counted": work.parts("counted"),
-            "title": plan.title,
-        },
+        using=lambda work: {"rows": work.parts("rows"), "counted": work.parts("counted"), "title": plan.title},
         leaves=["rows"],
         scratch=["counted"],
     )
@@ -69,12 +64,12 @@ def pipeline(job: Job, plan: Plan) -> None:
         after=[rows],
         using=lambda work: {
             "rows": PartFolder(job.folder / "rows"),
-            "num_rows": as_met([rows.table()])[STATEMENTS],
+            "num_rows": sum_counts([rows.table()])[STATEMENTS],
             "statements": work.parts("statements"),
         },
         leaves=["statements"],
     )
-    metrics = job.stage(
+    job.stage(
         "metrics",
         measure_resource,
         tallied,
@@ -86,98 +81,65 @@ def pipeline(job: Job, plan: Plan) -> None:
         empty_targets=plan.empty_targets,
         target_list=target_list,
     )
-    cached = {"cache": plan.labeller.cache}
-    words = stated = explored = people = None
-    if plan.labeller.scorers:
-        places = {"folder": statements, **cached}
-        scorers, seed = plan.labeller.scorers, plan.intervals.seed
-        words = job.stage("identity", identity_words_of, scorers, seed, after=[tallied], using=places)
+    scorers, cached = plan.labeller.scorers, {"cache": plan.labeller.cache}
+    if scorers:
+        places = {"folder": job.folder / "statements", **cached}
+        job.stage("identity", identity_words_of, scorers, plan.intervals.seed, after=[tallied], using=places)
     if plan.paper:
-        stated = paper_figures(plan.paper)
-        explored = _variants(job, plan, tallied, stated)
+        labelled = {labels.scorer for labels in plan.labellings if labels.template == "paper"}
+        roles = [role for role in ROLES if role in labelled]
+        values = paper_figures(plan.paper), plan.targets, plan.labeller, roles
+        places = {"statements": PartFolder(job.folder / "statements")}
+        job.stage("variants", variants, *values, after=[tallied], using=places)
     if plan.rated is not None:
-        labelled = plan.rated, plan.policies, plan.labeller.scorers
-        people = job.stage("people", measure_drop_rules, *labelled, plan.intervals, using=cached)
-    report(job, plan, rows, tallied, metrics, stated, explored, people, words)
+        rated = plan.rated, plan.policies, scorers, plan.intervals
+        job.stage("people", measure_drop_rules, *rated, using=cached)
+    report(job, plan)
 
 
-def _variants(job: Job, plan: Plan, tallied: Result, stated: pl.DataFrame) -> Result:
-    """The paper's figures under other rules."""
-    labelled = {labels.scorer for labels in plan.labellings if labels.template == "paper"}
-    roles = [role for role in ROLES if role in labelled]
-    return job.stage(
-        "variants",
-        variants,
-        stated,
-        plan.targets,
-        plan.labeller,
-        roles,
-        after=[tallied],
-        using=lambda work: {"statements": PartFolder(work.folder / "statements")},
-    )
-
-
-def report(
-    job: Job,
-    plan: Plan,
-    rows: Result,
-    tallied: Result,
-    metrics: Result,
-    stated: pl.DataFrame | None,
-    explored: Result | None,
-    people: Result | None,
-    words: Result | None,
-) -> None:
-    """The page, its tables and pictures."""
+def report(job: Job, plan: Plan) -> None:
+    """Write the page, its tables and pictures, from the stages so far."""
+    done = job.results
     job.stage(
         "report",
         write_report,
-        metrics,
-        tallied,
+        done["metrics"],
+        done["tally"],
         plan.targets,
         plan.labeller.target_list,
         plan.labellings,
-        stated,
-        explored,
-        people,
+        paper_figures(plan.paper) if plan.paper else None,
+        done.get("variants"),
+        done.get("people"),
         paper_notes(plan.paper) if plan.paper else [],
         plan.resource,
-        rows,
-        words,
+        done["read"],
+        done.get("identity"),
         title=plan.title,
         demonstration=plan.data["demonstration"],
         empty_targets=plan.empty_targets,
         shown=plan.shown,
         scorers=plan.roles,
         seed=plan.intervals.seed,
-        after=[tallied],
-        using=lambda work: {
-            "folder": work.folder,
-            "about": reporting.about(job, _facts(plan)),
-        },
+        after=[done["tally"]],
+        using=lambda _: {"folder": job.folder, "about": reporting.about(job, _facts(plan))},
         leaves=["audit.html", "plots", "tables", "statements.tsv"],
     )
 
 
 def record(job: Job, plan: Plan) -> None:
-    """The figures, statements and pictures on W&B, and the figures on the terminal."""
+    """Record the figures, statements and pictures on W&B, and print the figures."""
     metrics = job.results["metrics"].facts()
     reporting.record_metrics(job, metrics)
     columns = ["target", "category", "statement", *(labels.column for labels in plan.labellings)]
-    if reporting.with_texts(job.config):
+    if job.records_texts:
         reporting.record_statements(job, choice(job.folder / "statements", plan.intervals.seed)[0].select(columns))
     reporting.record_plots(job)
     say("\n" + audit_tables.console(metrics, list(wordings(plan.labellings).values())))
     if plan.paper:
         say("\n" + audit_tables.console_beside(beside_the_paper(metrics, paper_figures(plan.paper))))
-    for notice in job.results["report"].facts()["notices"]:
-        say(f"  note: {notice}")
+    say_notes(job.results["report"].facts()["notices"])
     say(f"  report      {job.folder / 'audit.html'}")
-
-
-def uploads(config: DictConfig) -> list[str]:
-    """What report gives to W&B besides metrics, in words."""
-    return ["plots", "statements" if reporting.with_texts(config) else "no texts"]
 
 
 def _facts(plan: Plan) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a run on Social Bias Frames leaves for people: the page, its tables, and the model card."""
+"""The results of recipe=frames for readers: the page, its tables, and the model card."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,10 +6,8 @@ from typing import Any
 
 import polars as pl
 
-from mitigate.report import frames_card
-from mitigate.report.frames import Results
-from mitigate.report.frames import write as write_page
-from mitigate.report.saving import save
+from mitigate.report.frames import Results, render, render_card
+from mitigate.report.html import save
 from mitigate.runs.files import write
 from mitigate.tasks.frames.figures import FOLDS, GIVEN, MODEL, published, unmeasured
 from mitigate.words.frames import NAMES
@@ -34,8 +32,8 @@ def write_report(
     needs: Mapping[str, str],
     about: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Write the page, its tables and the card. Returns what cannot be measured on these posts."""
-    lacking = unmeasured(posts)
+    """Write the page, its tables and the card. Returns the values that cannot be measured on these posts."""
+    lacking, has_folds = unmeasured(posts), len(predicted) > 1
     results = Results(
         name=folder.name,
         metrics=metrics,
@@ -46,21 +44,22 @@ def write_report(
         categories=categories,
         published=published(),
         examples=examples(posts, list(predicted.values())[-1]),
-        has_folds=len(predicted) > 1,
-        systems=(MODEL, (FOLDS if len(predicted) > 1 else MODEL) + GIVEN),
+        has_folds=has_folds,
+        systems=(MODEL, (FOLDS if has_folds else MODEL) + GIVEN),
         reading=reading,
-        notices=notices(posts, lacking, has_folds=len(predicted) > 1),
+        notices=notices(posts, lacking, has_folds=has_folds),
+        demonstration=False,
         **about,
     )
-    write_page(folder / "frames.html", results)
-    write(folder / "README.md", frames_card.render(results, start, seed, needs))
+    write(folder / "frames.html", render(results))
+    write(folder / "README.md", render_card(results, start, seed, needs))
     frames = {"classified": classified, "texts": texts, "sources": sources, "categories": categories}
     save(folder, frames if flips is None else {**frames, "flips": flips}, latex=False)
     return {"unmeasured": lacking}
 
 
 def notices(posts: pl.DataFrame, lacking: list[str], *, has_folds: bool) -> list[str]:
-    """What a reader must know before the figures."""
+    """Notices of limits of the figures."""
     found = []
     if lacking:
         names = ", ".join(NAMES[name] for name in lacking)
@@ -81,10 +80,10 @@ def notices(posts: pl.DataFrame, lacking: list[str], *, has_folds: bool) -> list
 
 
 def examples(posts: pl.DataFrame, predicted: pl.DataFrame) -> pl.DataFrame:
-    """Some test posts with what was generated and the references: post, group, implied, groups, references. Those with
-    the mildest look are not chosen: every n-th of the order by key."""
-    told = posts.filter(pl.col("split") == "test", pl.col("implied").list.len() > 0)
-    joined = told.select("key", "post", "groups", references="implied").join(
+    """Some test posts with generated texts and references: post, group, implied, groups, references. They are not
+    selected by content: every n-th in the order of keys."""
+    with_texts = posts.filter(pl.col("split") == "test", pl.col("implied").list.len() > 0)
+    joined = with_texts.select("key", "post", "groups", references="implied").join(
         predicted.select("key", "group", "implied"), on="key", maintain_order="left"
     )
     return joined.gather_every(max(1, joined.height // EXAMPLES)).head(EXAMPLES).drop("key")

@@ -1,23 +1,100 @@
 """recipe=frames: Social Bias Frames. load > train > measure > report."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
+import polars as pl
+import torch
 from omegaconf import DictConfig
 
+from mitigate.errors import MitigateError
+from mitigate.load.files import root_with
+from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes import reporting
 from mitigate.recipes.frames.page import write_report
-from mitigate.recipes.frames.plan import Plan, make_plan
 from mitigate.recipes.job import Job, perform, say
 from mitigate.report.frames import console
+from mitigate.runs.fingerprints import digest_of_values
 from mitigate.runs.store import Result
 from mitigate.score.frames import FILE
+from mitigate.tasks.frames import posts as of_posts
 from mitigate.tasks.frames.figures import FOLDS, MODEL, as_metrics, classification_table, text_table
-from mitigate.tasks.frames.posts import categories, sources, statistics
+from mitigate.tasks.frames.form_examples import check_start
 from mitigate.tasks.frames.predictions import predict_base, predict_baselines, predict_folds, predict_texts
 from mitigate.tasks.frames.scorer import choose_scorer, flip_rates
-from mitigate.tasks.frames.training import train_base, train_fold
+from mitigate.tasks.frames.training import Start, fold_numbers, train_base, train_fold
+from mitigate.tasks.ratings.paper_statements import read_rated
+from mitigate.train.frames import Settings
+from models.digests import sha256_of
+from models.layouts import WEIGHTS
 
+FOLDER, RATED = "sbic", "humans"
+SOURCE = "the Social Bias Inference Corpus (docs/frames.md lists its files)"
+RESAMPLES = 2000  # at most: there are thousands of posts
 DATA = "Social Bias Inference Corpus (Sap et al. 2020), CC BY 4.0"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that is read and checked before the first stage."""
+
+    annotations: pl.DataFrame
+    posts: pl.DataFrame
+    start: Start
+    weights: Path | None
+    settings: Settings
+    fold_settings: Settings
+    samples: int  # that texts are chosen from
+    device: str
+    intervals: Bootstrap  # over posts
+    source: str  # the hash of posts and start
+    rated: pl.DataFrame | None  # statements about targets (sentence, target, category); None where humans/ is not there
+
+    @property
+    def folds(self) -> Sequence[int]:
+        """The folds that are trained."""
+        return fold_numbers(self.posts)
+
+
+def make_plan(config: DictConfig) -> Plan:
+    """Everything the stages need, with all faults of settings and input raised here."""
+    how = config.frames
+    if how.device == "cuda" and not torch.cuda.is_available():
+        raise MitigateError("frames.device=cuda: PyTorch finds no GPU here; set frames.device=cpu or auto")
+    weights = None if how.weights is None else Path(how.weights)
+    start = Start(how.start, how.reading, how.dropout, _digest(how.start, weights))
+    check_start(how.start, weights)
+    shared = {"batch_size": how.batch_size, "warmup": how.warmup, "seed": config.seed}
+    shared["checkpoint_every"] = how.checkpoint_every
+    root = root_with(config.data.root, [FOLDER], SOURCE)
+    annotations, posts = of_posts.read_posts(root / FOLDER)
+    of_posts.check(posts)
+    return Plan(
+        annotations=annotations,
+        posts=posts,
+        start=start,
+        weights=weights,
+        settings=Settings(epochs=how.epochs, lr=how.lr, **shared),
+        fold_settings=Settings(epochs=how.fold_epochs, lr=how.fold_lr, **shared),
+        samples=how.samples,
+        device=how.device,
+        intervals=Bootstrap(resamples=min(config.measure.resamples, RESAMPLES), seed=config.seed),
+        source=digest_of_values(annotations, posts, start),
+        rated=read_rated(root).select("sentence", "target", "category") if (root / RATED).is_dir() else None,
+    )
+
+
+def _digest(kind: str, weights: Path | None) -> str:
+    """The hash of the weights that the training starts from. Raises MitigateError where there are none."""
+    if kind == "minilm":
+        return ""  # the project hashes its own encoder
+    if weights is None or not (weights / WEIGHTS).is_file():
+        raise MitigateError(
+            f"frames.start=model needs frames.weights=DIR with {WEIGHTS} of a GPT-1 or GPT-2; found {weights}"
+        )
+    return sha256_of(weights / WEIGHTS)
 
 
 def run(config: DictConfig) -> float | None:
@@ -29,7 +106,7 @@ def run(config: DictConfig) -> float | None:
         config,
         f"frames-{config.frames.start}-seed{config.seed}",
         plan.source,
-        lambda job: pipeline(job, plan),
+        partial(pipeline, plan=plan),
         record,
         uploads=["the model that the scorer uses"],
     )
@@ -37,7 +114,7 @@ def run(config: DictConfig) -> float | None:
 
 
 def pipeline(job: Job, plan: Plan) -> None:
-    """The stages in their order."""
+    """Run the stages in their order."""
     posts, seed, here = plan.posts, plan.settings.seed, {"folder": job.folder}
     base, folds = train(job, plan)
     how = plan.samples, seed
@@ -46,10 +123,10 @@ def pipeline(job: Job, plan: Plan) -> None:
         of_folds = partial(predict_folds, posts, plan.folds)
         predicted[FOLDS] = job.stage("predict_folds", of_folds, *how, after=folds, using=here)
     baselines = job.stage("baselines", predict_baselines, posts, seed)
-    said = predicted.get(FOLDS, predicted[MODEL])
-    told = job.stage("baseline_texts", predict_texts, posts, plan.folds, said)
+    generated = predicted.get(FOLDS, predicted[MODEL])
+    baseline_texts = job.stage("baseline_texts", predict_texts, posts, plan.folds, generated)
     classified = job.stage("classified", classification_table, posts, predicted, baselines, plan.intervals)
-    texts = job.stage("texts", text_table, posts, predicted, told, plan.intervals)
+    texts = job.stage("texts", text_table, posts, predicted, baseline_texts, plan.intervals)
     chosen = job.stage(
         "scorer",
         choose_scorer,
@@ -60,28 +137,23 @@ def pipeline(job: Job, plan: Plan) -> None:
         using=here,
         leaves=[FILE],
     )
-    flips = None
     if plan.rated is not None:
-        flips = job.stage(
-            "flips", flip_rates, plan.rated, seed, plan.intervals, after=[chosen], using=here, may_be_kept=True
-        )
-    corpus = statistics(plan.annotations, posts)
-    metrics = job.stage("metrics", as_metrics, classified, texts, corpus, chosen)
-    report(job, plan, predicted, classified, texts, flips, metrics)
+        values = flip_rates, plan.rated, seed, plan.intervals
+        job.stage("flips", *values, after=[chosen], using=here, may_be_kept=True)
+    corpus = of_posts.statistics(plan.annotations, posts)
+    job.stage("metrics", as_metrics, classified, texts, corpus, chosen)
+    report(job, plan, predicted)
 
 
 def train(job: Job, plan: Plan) -> tuple[Result, list[Result]]:
-    """The training on the training split, and from there one for each fold."""
+    """The training on the training split, and a further one from there for each fold."""
     base = job.stage(
         "base",
         train_base,
         plan.posts,
         plan.start,
         plan.settings,
-        using=lambda work: {
-            **job.training(plan.device, "base", work.fingerprint),
-            "weights": plan.weights,
-        },
+        using=job.training("base", accelerator=plan.device, weights=plan.weights),
         leaves=["models/base"],
         scratch=["checkpoints/base"],
         may_be_kept=True,
@@ -94,7 +166,7 @@ def train(job: Job, plan: Plan) -> tuple[Result, list[Result]]:
             fold,
             plan.fold_settings,
             after=[base],
-            using=lambda work, fold=fold: job.training(plan.device, f"fold_{fold}", work.fingerprint),
+            using=job.training(f"fold_{fold}", accelerator=plan.device),
             leaves=[f"models/fold_{fold}"],
             scratch=[f"checkpoints/fold_{fold}"],
             may_be_kept=True,
@@ -104,44 +176,34 @@ def train(job: Job, plan: Plan) -> tuple[Result, list[Result]]:
     return base, folds
 
 
-def report(
-    job: Job,
-    plan: Plan,
-    predicted: dict[str, Result],
-    classified: Result,
-    texts: Result,
-    flips: Result | None,
-    metrics: Result,
-) -> None:
-    """The page, its tables and the card."""
+def report(job: Job, plan: Plan, predicted: dict[str, Result]) -> None:
+    """Write the page, its tables and the card, from the stages so far."""
+    done = job.results
     job.stage(
         "report",
         write_report,
-        metrics,
+        done["metrics"],
         plan.posts,
         predicted,
-        classified,
-        texts,
-        flips,
-        sources(plan.posts),
-        categories(plan.annotations),
+        done["classified"],
+        done["texts"],
+        done.get("flips"),
+        of_posts.sources(plan.posts),
+        of_posts.categories(plan.annotations),
         reading=plan.start.reads,
         start=plan.start.kind,
         seed=plan.settings.seed,
-        using=lambda work: {
-            "folder": work.folder,
+        using=lambda _: {
+            "folder": job.folder,
             "needs": job.needs,
-            "about": {
-                "demonstration": False,
-                **reporting.about(job, {"data": DATA, "data fingerprint": plan.source}),
-            },
+            "about": reporting.about(job, {"data": DATA, "data fingerprint": plan.source}),
         },
         leaves=["frames.html", "README.md", "tables"],
     )
 
 
 def record(job: Job) -> None:
-    """The figures, on W&B also the scorer's model."""
+    """Record the figures and the scorer's model on W&B, and print the figures."""
     metrics = job.results["metrics"].facts()
     figures = {name: value for name, value in metrics.items() if isinstance(value, int | float)}
     job.tracking.summarise(figures)

@@ -1,7 +1,7 @@
-"""Reading ratings: load > measure > report, beside the scorers' labels of the same statements."""
+"""Reading ratings, beside the scorers' labels of the same statements: load > measure > report."""
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,23 +10,22 @@ import polars as pl
 from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
-from mitigate.load.crowd import rated_sets
 from mitigate.load.files import find_root
+from mitigate.load.paper_ratings import rated_sets
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.recipes import reporting
-from mitigate.recipes.job import Job, perform, say
-from mitigate.recipes.loading import list_named, wanted
-from mitigate.recipes.rated_scorers import printed
-from mitigate.recipes.scorers import Scorers
+from mitigate.recipes.job import Job, perform, say, say_notes
+from mitigate.recipes.loading import named_targets, read_target_list
+from mitigate.recipes.rated_scorers import format_agreement
+from mitigate.recipes.scorers import Scorers, label_cache
 from mitigate.report import ratings as page
-from mitigate.report.saving import save
-from mitigate.runs.label_cache import LabelStore
+from mitigate.report.html import save
+from mitigate.runs import files
 from mitigate.runs.store import as_parquet, digest_of
 from mitigate.tasks.ratings import figures
 from mitigate.tasks.ratings.agreement import agreement_table
 from mitigate.tasks.ratings.anchors import drift_table
 from mitigate.tasks.ratings.answers import Ratings, label_rated_statements, read_labelled_sentences, read_survey
-from mitigate.triples import Scorer
+from mitigate.triples import LabelCache, Scorer
 
 WAYS = (
     "recipe=humans makes a survey or reads ratings. Make one: data.runs=[DIR,...], or data=statements data.path=FILE. "
@@ -34,20 +33,37 @@ WAYS = (
     "data.root=DIR for the harms paper's crowd."
 )
 
+TABLES = ("summary", "raters", "differences", "drift")  # stages
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that is read and checked before the first stage."""
+
+    ratings: Ratings
+    scorers: list[Scorer]  # that are compared with the raters
+    intervals: Bootstrap
+    cache: LabelCache
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the scorers."""
+        return [scorer.name for scorer in self.scorers]
+
 
 def run(config: DictConfig) -> None:
     """Read and check the ratings, and write their figures."""
     ratings = read(config)
     scorers = Scorers(config.score).rated()
-    if wanted(config) is not None:
-        target_list, notices = list_named(config)
+    if named_targets(config) is not None:
+        target_list, notices = read_target_list(config)
         ratings = replace(ratings, target_list=target_list, notices=[*ratings.notices, *notices])
-    for notice in ratings.notices:
-        say(f"  note: {notice}")
+    say_notes(ratings.notices)
+    intervals = Bootstrap(resamples=config.measure.resamples, seed=config.seed)
+    plan = Plan(ratings, scorers, intervals, label_cache(config))
     source = digest_of(as_parquet(ratings.rated()) + ratings.target_list.content)
     name = f"{config.recipe.name}-ratings-{config.score.regard}"
-    phases = partial(pipeline, ratings=ratings, scorers=scorers), partial(record, ratings=ratings, scorers=scorers)
-    perform(config, name, source, *phases)
+    perform(config, name, source, partial(pipeline, plan=plan), partial(record, plan=plan))
 
 
 def read(config: DictConfig) -> Ratings:
@@ -65,19 +81,20 @@ def read(config: DictConfig) -> Ratings:
     return read_labelled_sentences(rated_sets(root / "humans"))
 
 
-def pipeline(job: Job, ratings: Ratings, scorers: list[Scorer]) -> None:
-    """The stages in their order."""
-    intervals = Bootstrap(resamples=job.config.measure.resamples, seed=job.config.seed)
-    using = {"cache": LabelStore(Path(job.config.paths.cache) / "labels")}
+def pipeline(job: Job, plan: Plan) -> None:
+    """Run the stages in their order."""
+    ratings, intervals = plan.ratings, plan.intervals
     rated = job.stage("rated", Ratings.rated, ratings)
-    labels = job.stage("labels", label_rated_statements, rated, scorers, target_list=ratings.target_list, using=using)
-    summary = job.stage("summary", figures.summary, rated, ratings.sources, intervals, ratings.target_list)
-    raters = job.stage("raters", figures.raters, rated)
-    differences = job.stage("differences", figures.differences, rated, ratings.models, intervals, ratings.target_list)
-    drift = job.stage("drift", drift_table, rated, ratings.by_time, ratings.target_list)
-    names = [scorer.name for scorer in scorers]
-    metrics = job.stage("humans", figures.figures, labels, summary, raters, differences, drift, names)
-    tables = {"summary": summary, "raters": raters, "differences": differences, "drift": drift}
+    labelled: dict[str, Any] = {"target_list": ratings.target_list, "using": {"cache": plan.cache}}
+    labels = job.stage("labels", label_rated_statements, rated, plan.scorers, **labelled)
+    compared = rated, ratings.models, intervals, ratings.target_list
+    tables = {
+        "summary": job.stage("summary", figures.summary, rated, ratings.sources, intervals, ratings.target_list),
+        "raters": job.stage("raters", figures.raters, rated),
+        "differences": job.stage("differences", figures.differences, *compared),
+        "drift": job.stage("drift", drift_table, rated, ratings.by_time, ratings.target_list),
+    }
+    metrics = job.stage("humans", figures.figures, labels, *tables.values(), plan.names)
     page_of = partial(
         page.Results,
         name=job.folder.name,
@@ -90,20 +107,20 @@ def pipeline(job: Job, ratings: Ratings, scorers: list[Scorer]) -> None:
         write_report,
         metrics,
         ratings.sources,
-        names,
-        **tables,
-        using=lambda _: {"folder": job.folder, "page_of": partial(page_of, facts=reporting.facts(job, {}))},
+        plan.names,
+        tables,
+        using=lambda _: {"folder": job.folder, "page_of": partial(page_of, facts=job.provenance({}))},
         leaves=["humans.html", "tables"],
     )
 
 
-def record(job: Job, ratings: Ratings, scorers: list[Scorer]) -> None:
-    """The figures on W&B, and in short on the terminal."""
+def record(job: Job, plan: Plan) -> None:
+    """Record the figures on W&B, and print a summary."""
     metrics = job.results["humans"].facts()
     job.tracking.summarise(metrics)
-    tables = [job.results[name].table() for name in ("summary", "raters", "differences", "drift")]
-    agreement = agreement_table(metrics, ratings.sources, [scorer.name for scorer in scorers])
-    say("\n" + page.console(*tables) + "\n\n" + printed(agreement))
+    tables = [job.results[name].table() for name in TABLES]
+    agreement = agreement_table(metrics, plan.ratings.sources, plan.names)
+    say("\n" + page.console(*tables) + "\n\n" + format_agreement(agreement))
     say(f"  report      {job.folder / 'humans.html'}")
 
 
@@ -111,17 +128,13 @@ def write_report(
     metrics: dict[str, Any],
     sources: list[str],
     names: list[str],
+    tables: Mapping[str, pl.DataFrame],
     *,
-    summary: pl.DataFrame,
-    raters: pl.DataFrame,
-    differences: pl.DataFrame,
-    drift: pl.DataFrame,
     folder: Path,
     page_of: Callable[..., page.Results],
 ) -> dict[str, Any]:
-    """Write humans.html and the tables; returns which of these there are. names: of the scorers."""
-    scorers = agreement_table(metrics, sources, names)
-    frames = {"summary": summary, "raters": raters, "differences": differences, "drift": drift, "scorers": scorers}
-    page.write(folder / "humans.html", page_of(**frames))
+    """Write humans.html and the tables; returns the names of the tables that have rows. names: of the scorers."""
+    frames = {**tables, "scorers": agreement_table(metrics, sources, names)}
+    files.write(folder / "humans.html", page.render(page_of(**frames)))
     save(folder, frames)
     return {"tables": [name for name, frame in frames.items() if frame.height]}

@@ -1,4 +1,4 @@
-"""recipe=humans: the harms paper's human evaluation, a survey to hand out and the figures of the ratings."""
+"""recipe=humans: the harms paper's human evaluation: a survey for raters, and the figures of their ratings."""
 
 from omegaconf import DictConfig
 
@@ -9,8 +9,8 @@ PAIR = ("sentences", "bias_labels")
 
 
 def run(config: DictConfig) -> None:
-    """Make a survey when runs or a file of statements are given, else read the ratings that are named. Raises
-    MitigateError when both are, two sources of one kind, or half of what belongs together."""
+    """Make a survey of runs or of a file of statements, else read the ratings that the settings name. Raises
+    MitigateError for both at once, for two sources of one kind, and for half of what belongs together."""
     runs, path = bool(config.data.runs), bool(config.data.get("path"))
     answers, labels = bool(config.humans.answers), any(config.humans[name] for name in (*PAIR, "quality_labels"))
     asking, reading = runs or path, answers or labels

@@ -1,4 +1,4 @@
-"""Making a survey: load > sample > survey. What raters get stands in the run folder's survey/; key.parquet beside it
+"""Making a survey: load > sample > survey. The raters' files stand in the run folder's survey/; key.parquet beside it
 holds which model each statement is from."""
 
 from collections.abc import Mapping
@@ -9,9 +9,8 @@ import polars as pl
 from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
-from mitigate.load.files import LoadedStatements
-from mitigate.recipes.job import Job, perform, plain, say
-from mitigate.recipes.loading import list_named, load_data, wanted
+from mitigate.recipes.job import Job, perform, plain, say, say_notes
+from mitigate.recipes.loading import load_data, named_targets, read_target_list
 from mitigate.report import survey as page
 from mitigate.runs.files import write
 from mitigate.runs.finished import open_run
@@ -23,61 +22,59 @@ from mitigate.tasks.targets import OF_A_RUN, list_of_runs
 from mitigate.words.target_list import TargetList
 
 SECONDS = 12  # to rate a statement; an estimate, for a first budget
-FEW_HOURS = 2  # below which a time is given in minutes
+FEW_HOURS = 2  # shorter times are given in minutes
 
 
 def run(config: DictConfig) -> None:
     """Draw the statements and write the survey."""
+    humans, seed = plain(config.humans), config.seed
     pool, target_list = read_pool(config)
     sources = pool["source"].unique(maintain_order=True).to_list()
-    demonstration = any(is_demonstration(folder) for folder in config.data.runs)
-    earlier = read_earlier(config.humans.anchors_from, sources) if config.humans.anchors_from else None
-    relations = plain(config.humans.relations)
-    anchors = None if earlier is None else draw_anchors(earlier, relations, config.humans.anchors, config.seed)
+    demonstration = any(open_run(folder).setting("data.demonstration", False) for folder in config.data.runs)
+    earlier = read_earlier(humans["anchors_from"], sources) if humans["anchors_from"] else None
+    anchors = None if earlier is None else draw_anchors(earlier, humans["relations"], humans["anchors"], seed)
+    settings = {name: humans[name] for name in ("raters", "daily", "pay", "contact")}
+    about = {"sources": sources, "demonstration": demonstration}
 
     def pipeline(job: Job) -> None:
-        key = job.stage("key", draw, pool, config.humans.size, config.seed, anchors)
-        settings = {name: config.humans[name] for name in ("raters", "daily", "pay", "contact")}
-        about = {"sources": sources, "demonstration": demonstration}
+        key = job.stage("key", draw, pool, humans["size"], seed, anchors)
         using = {"folder": job.folder}
         leaves = ["survey", *([OF_A_RUN] if target_list.own else []), *([EARLIER] if earlier is not None else [])]
         values = (key, settings, about, target_list, earlier)
         job.stage("survey", write_survey, *values, using=using, leaves=leaves)
 
     source = digest_of(as_parquet(pool) + target_list.content + (b"" if earlier is None else as_parquet(earlier)))
-    found = perform(config, f"{config.recipe.name}-survey-seed{config.seed}", source, pipeline, record)
+    found = perform(config, f"{config.recipe.name}-survey-seed{seed}", source, pipeline, record)
     if found:
         key = found["key"]
-        say_survey(key.path.parent, found["survey"].facts(), key.table(), config.humans)
+        say_survey(key.path.parent, found["survey"].facts(), key.table(), humans)
 
 
 def record(job: Job) -> None:
-    """The sizes, on W&B."""
+    """Record the sizes on W&B."""
     survey = job.results["survey"].facts()
     job.tracking.summarise({name: survey[name] for name in ("items", "raters", "hours")})
 
 
 def read_pool(config: DictConfig) -> tuple[pl.DataFrame, TargetList]:
-    """The statements to draw from, and the targets that the runs had, or that probe.targets names. Raises MitigateError
+    """The statements to draw from, and the targets of the runs, or those that probe.targets names. Raises MitigateError
     for triples where statements are needed."""
     settings = config.humans
     if config.data.runs:
         pool = statements_of_runs(plain(config.data.runs), plain(settings.relations), settings.top)
-        return pool, list_of_runs(map(open_run, config.data.runs)) if wanted(config) is None else _named(config)
+        return pool, list_of_runs(map(open_run, config.data.runs)) if named_targets(config) is None else _named(config)
     loaded = load_data(config)
-    if not isinstance(loaded, LoadedStatements):
+    if loaded.kind != "statements":
         raise MitigateError(f"a survey needs statements: data=statements data.path={config.data.path}")
-    for notice in loaded.notices:
-        say(f"  note: {notice}")
+    say_notes(loaded.notices)
     name = Path(config.data.path).name.split(".")[0]
-    return statements_of_file(loaded.statements, name, settings.top, config.seed), _named(config)
+    return statements_of_file(loaded.rows, name, settings.top, config.seed), _named(config)
 
 
 def _named(config: DictConfig) -> TargetList:
-    """The targets that probe.targets names, said where they are not in the paper's list."""
-    target_list, notices = list_named(config)
-    for notice in notices:
-        say(f"  note: {notice}")
+    """The targets that probe.targets names, with a notice where they are not in the paper's list."""
+    target_list, notices = read_target_list(config)
+    say_notes(notices)
     return target_list
 
 
@@ -90,9 +87,9 @@ def write_survey(
     *,
     folder: Path,
 ) -> dict[str, Any]:
-    """Write the page and the CSV that raters get, which name no model; beside them the own targets, by which statements
-    are masked later, and the earlier ratings of the anchors' sources. Returns the sizes, how precise the ratings will
-    be, and `about`."""
+    """Write the raters' page and CSV, which name no model; beside them the own targets, by which statements are masked
+    later, and the earlier ratings of the anchors' sources. Returns the sizes, the precision of the ratings, and
+    `about`."""
     items = in_order(key)
     name = digest_of("".join(items["item"]))[:8]
     survey = page.Survey(name, items, settings["daily"], settings["pay"], settings["contact"])
@@ -107,11 +104,11 @@ def write_survey(
     return {"name": name, **sizes, "power": power(key, settings["raters"]), **about}
 
 
-def say_survey(folder: Path, facts: Mapping[str, Any], key: pl.DataFrame, settings: DictConfig) -> None:
-    """What was made and what to do with it, on the terminal."""
+def say_survey(folder: Path, facts: Mapping[str, Any], key: pl.DataFrame, settings: Mapping[str, Any]) -> None:
+    """Print the sizes, and how to use the survey."""
     for source, count in key.group_by("source").len().sort("source").rows():
-        is_short = count < settings.size and not source.endswith(AGAIN)
-        fewer = f", no more with humans.top={settings.top}" if is_short else ""
+        is_short = count < settings["size"] and not source.endswith(AGAIN)
+        fewer = f", no more with humans.top={settings['top']}" if is_short else ""
         say(f"  {count:>7,} statements of {source}{fewer}")
     say(f"  {facts['items']:>7,} to rate, each once: what several models generate is rated once")
     hours = facts["hours"]
@@ -132,8 +129,3 @@ def describe_power(found: Mapping[str, float], raters: int) -> str:
         f"a difference of {found['detectable']:.1f} points from the first model is detectable (80 % power); {POINTS:g} "
         f"points take {each:,} statements of each model, {each * raters:,} ratings"
     )
-
-
-def is_demonstration(folder: str) -> bool:
-    """Whether a finished run is one on the sample corpus."""
-    return bool(open_run(folder).setting("data.demonstration", False))

@@ -1,4 +1,4 @@
-"""What a run on knowledge-graph embeddings leaves for people: the page, plots and tables."""
+"""The results of recipe=kge for readers: the page, plots and tables."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -7,9 +7,9 @@ from typing import Any
 import polars as pl
 
 from mitigate.measure.kge import rank_correlation
-from mitigate.report.kge import Results, both_ways
-from mitigate.report.kge import write as write_page
-from mitigate.report.saving import save
+from mitigate.report.html import save
+from mitigate.report.kge import Results, both_ways, render
+from mitigate.runs import files
 
 
 def write_report(
@@ -26,8 +26,9 @@ def write_report(
     about: Mapping[str, Any],
     **what: Any,
 ) -> dict[str, Any]:
-    """Write the page, its tables and pictures. left_out: notices on people who are in neither group. Returns how many
-    professions each side's table has."""
+    """Write the page, its tables and pictures. left_out: notices on people who are in neither group; what: further
+    fields of the page. Returns the number of professions in each side's table."""
+    one_training = "There is one training only: how much seeds differ is not known (kge.seeds)."
     ratios = professions.select("profession", "log_ratio")
     results = Results(
         name=folder.name,
@@ -40,11 +41,11 @@ def write_report(
         pairs=pairs,
         ranks=ranks,
         others=others,
-        notices=[*_notices(changes), *left_out],
+        notices=[*([one_training] if changes["model"].n_unique() < 2 else []), *left_out],
         **{**what, "names": tuple(what["names"])},
         **about,
     )
-    write_page(folder / "kge.html", results)
+    files.write(folder / "kge.html", render(results))
     frames = {"professions": professions, "ranks": ranks, "pairs": pairs}
     if null is not None:
         frames["permuted"] = null
@@ -57,9 +58,3 @@ def _correlations(changes: pl.DataFrame, ratios: pl.DataFrame) -> list[float | N
     joined = changes.join(ratios, on="profession", maintain_order="left")
     parts = joined.partition_by("model", maintain_order=True)
     return [rank_correlation(part["change"].to_numpy(), part["log_ratio"].to_numpy()) for part in parts]
-
-
-def _notices(changes: pl.DataFrame) -> list[str]:
-    """What a reader must know before the figures."""
-    models = changes["model"].n_unique()
-    return ["There is one training only: how much seeds differ is not known (kge.seeds)."] if models < 2 else []

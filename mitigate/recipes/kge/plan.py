@@ -1,13 +1,13 @@
-"""What a run on knowledge-graph embeddings knows, has read and has checked before its first stage."""
+"""The plan of recipe=kge: all that is read and checked before its first stage."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import torch
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from mitigate.errors import MitigateError, did_you_mean, one_of
 from mitigate.load.graph.table import Graph
@@ -24,12 +24,18 @@ from models.kge.embeddings import Embeddings
 
 SHAPE = ("kind", "dimension", "deviation")
 PROFESSIONS = "professions.parquet"
-SAME = ("data.name", "kge.sensitive", "kge.values", "kge.occupation", "kge.fewest")  # where rankings are compared
+SAME = (
+    "data.name",
+    "kge.sensitive",
+    "kge.values",
+    "kge.occupation",
+    "kge.fewest",
+)  # in compared runs
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All that is known and checked before the first stage."""
+    """All that is read and checked before the first stage."""
 
     triples: Triples
     question: Question
@@ -43,11 +49,11 @@ class Plan:
     mitigations: Sequence[str]
     others: Mapping[str, pl.DataFrame]  # tables of professions of other models' runs
     source: str  # the hash of the graph and its names
-    about: dict[str, Any]  # what the run is, as metrics.json begins
-    page: dict[str, Any]  # what the page says of data and question
+    about: dict[str, Any]  # data, model, seed and fingerprint, as metrics.json begins
+    page: dict[str, Any]  # data and question, for the page
     provenance: str  # of the data
     demonstration: bool
-    notices: list[str] = field(default_factory=list)
+    notices: list[str]
 
     @property
     def seeds(self) -> list[int]:
@@ -63,58 +69,54 @@ def make_plan(config: DictConfig) -> Plan:
     """Everything the stages need, with all faults of settings and input raised here."""
     if "graph" not in config.data:
         raise MitigateError(
-            f"recipe=kge reads knowledge graphs, and data={config.data.name} is none; say data=fb15k237, codex_m or "
+            f"recipe=kge reads knowledge graphs, and data={config.data.name} is none; set data=fb15k237, codex_m or "
             "wd50k, or data=graph data.path=FILE.tsv"
         )
     if "kind" not in config.model:
         raise MitigateError(
-            f"recipe=kge trains embeddings, and model={config.model.name} is a generator; say model=transe, complex, "
+            f"recipe=kge trains embeddings, and model={config.model.name} is a generator; set model=transe, complex, "
             "transe_l2, distmult or complex_n3"
         )
-    shape, settings = _model(config)
-    asked = config.kge
-    mitigations = [str(name) for name in asked.mitigations]
+    shape, training = _model(config)
+    kge, data, model = config.kge, config.data.name, config.model.name
+    mitigations = [str(name) for name in kge.mitigations]
     if unknown := [name for name in mitigations if name not in MITIGATIONS]:
         raise one_of("kge.mitigations", unknown[0], MITIGATIONS)
-    if asked.device == "cuda" and not torch.cuda.is_available():
-        raise MitigateError("kge.device=cuda: PyTorch finds no GPU here; say kge.device=cpu or auto")
-    named = read_runs(map(Path, config.kge.runs), "kge", "kge.runs", [PROFESSIONS])
+    if kge.device == "cuda" and not torch.cuda.is_available():
+        raise MitigateError("kge.device=cuda: PyTorch finds no GPU here; set kge.device=cpu or auto")
+    runs = read_runs(map(Path, kge.runs), "kge", "kge.runs", [PROFESSIONS])
     graph: Graph = build(config.data.graph)
-    question = find_question(graph, _sensitive(config, graph), list(asked["values"]), asked.occupation, asked.fewest)
+    question = find_question(graph, _sensitive(config, graph), list(kge["values"]), kge.occupation, kge.fewest)
     triples = triples_of(graph)
     source = digest_of_values(triples, graph.entities, graph.relations, graph.entity_names, graph.relation_names)
     return Plan(
         triples=triples,
         question=question,
-        pairs=choose_pairs(graph, triples, question, list(asked.people)),
+        pairs=choose_pairs(graph, triples, question, list(kge.people)),
         shape=shape,
-        settings=settings,
-        num_seeds=asked.seeds,
-        permuted=asked.permuted,
-        step=asked.step,
-        device=asked.device,
+        settings=training,
+        num_seeds=kge.seeds,
+        permuted=kge.permuted,
+        step=kge.step,
+        device=kge.device,
         mitigations=mitigations,
-        others=_others(config, named, source),
+        others=_others(config, runs, source),
         source=source,
-        about={"data": config.data.name, "model": config.model.name, "seed": config.seed, "fingerprint": source},
-        page=_page(config, question),
+        about={"data": data, "model": model, "seed": config.seed, "fingerprint": source},
+        page={
+            "title": title_of(config.data),
+            "model": model,
+            "data": data,
+            "names": question.names,
+            "sensitive": kge.sensitive,
+            "fewest": kge.fewest,
+            "left_out": question.notices,
+            "top": kge.top,
+        },
         provenance=source_of(config.data),
         demonstration=config.data.demonstration,
         notices=[*graph.notices, *question.notices],
     )
-
-
-def _page(config: DictConfig, question: Question) -> dict[str, Any]:
-    return {
-        "title": title_of(config.data),
-        "model": config.model.name,
-        "data": config.data.name,
-        "names": question.names,
-        "sensitive": config.kge.sensitive,
-        "fewest": config.kge.fewest,
-        "left_out": question.notices,
-        "top": config.kge.top,
-    }
 
 
 def _sensitive(config: DictConfig, graph: Graph) -> str:
@@ -134,7 +136,7 @@ def _sensitive(config: DictConfig, graph: Graph) -> str:
 
 
 def _model(config: DictConfig) -> tuple[dict[str, Any], Settings]:
-    """What the model is, and how it is trained. Raises MitigateError for what cannot be."""
+    """The model's kind and size, and its training. Raises MitigateError for values that are not allowed."""
     shape = {name: config.model[name] for name in SHAPE}
     settings = Settings(**plain(config.model.training), seed=config.seed, checkpoint_every=config.kge.checkpoint_every)
     try:
@@ -145,25 +147,20 @@ def _model(config: DictConfig) -> tuple[dict[str, Any], Settings]:
 
 
 def _others(config: DictConfig, runs: Sequence[FinishedRun], source: str) -> dict[str, pl.DataFrame]:
-    """By model and folder the professions of the runs that kge.runs names. Raises MitigateError for runs that ask
-    something else, or of other triples: each graph of one's own has the name "graph"."""
+    """The professions of the runs that kge.runs names, by model and folder. Raises MitigateError for runs with another
+    question, or on other triples: each graph of one's own has the name "graph"."""
     runs = list({run.folder: run for run in runs}.values())
     for run in runs:
         for name in SAME:
-            group, key = name.split(".")
-            mine, theirs = plain(config[group])[key], run.setting(name)
+            mine, theirs = plain(OmegaConf.select(config, name)), run.setting(name)
             if mine != theirs:
                 raise MitigateError(
                     f"kge.runs: {run.folder} has {name}={theirs}, this run {mine}; name runs that ask the same"
                 )
         if run.metrics["fingerprint"] != source:
             raise MitigateError(f"kge.runs: {run.folder} is of other triples; name runs on the same graph")
-    tables = [run.table(PROFESSIONS, ["profession", "change"]) for run in runs]
-    return dict(zip(_names(runs), tables, strict=True))
-
-
-def _names(runs: Sequence[FinishedRun]) -> list[str]:
-    """The model of each run and the end of its folder's name; of runs that so have one name, the whole folder."""
     short = [f"{run.setting('model.name')} ({run.folder.name[-8:]})" for run in runs]
-    whole = [f"{run.setting('model.name')} ({run.folder})" for run in runs]
-    return [long if short.count(name) > 1 else name for name, long in zip(short, whole, strict=True)]
+    whole = [f"{run.setting('model.name')} ({run.folder})" for run in runs]  # where folders of one name are compared
+    names = [long if short.count(name) > 1 else name for name, long in zip(short, whole, strict=True)]
+    tables = [run.table(PROFESSIONS, ["profession", "change"]) for run in runs]
+    return dict(zip(names, tables, strict=True))

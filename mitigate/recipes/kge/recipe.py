@@ -1,13 +1,13 @@
 """recipe=kge: bias in knowledge-graph embeddings. load > train > rank > measure > report."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from omegaconf import DictConfig
 
 from mitigate.recipes import reporting
-from mitigate.recipes.comparing import folder_name
-from mitigate.recipes.job import Job, perform, say
+from mitigate.recipes.job import Job, folder_name, may_record_texts, perform, say, say_notes
 from mitigate.recipes.kge.page import write_report
 from mitigate.recipes.kge.plan import Plan, make_plan
 from mitigate.report import kge as page
@@ -25,8 +25,7 @@ VARIANTS = {"downsample": "downsampled", "project": "projected"}
 def run(config: DictConfig) -> float | None:
     """Train, measure and report; returns the metric that `optimized_metric` names."""
     plan = make_plan(config)
-    for notice in plan.notices:
-        say(f"  note: {notice}")
+    say_notes(plan.notices)
     question = plan.question
     (a, b), sizes = question.names, question.sizes
     say(f"  {a} ({sizes[0]:,} people) and {b} ({sizes[1]:,}); {question.professions.height:,} professions")
@@ -34,15 +33,15 @@ def run(config: DictConfig) -> float | None:
         config,
         folder_name("kge", config.data.name, config.model.name, config.kge.sensitive.rsplit("/", 1)[-1]),
         plan.source,
-        lambda job: pipeline(job, plan),
-        lambda job: record(job, plan),
-        uploads=["plots", "professions" if reporting.with_texts(config) else "no texts"],
+        partial(pipeline, plan=plan),
+        partial(record, plan=plan),
+        uploads=["plots", "professions" if may_record_texts(config) else "no texts"],
     )
     return found["metrics"].facts().get(config.optimized_metric) if found else None
 
 
 def pipeline(job: Job, plan: Plan) -> None:
-    """The stages in their order."""
+    """Run the stages in their order."""
     question, seed = plan.question, plan.settings.seed
     names = [f"seed_{seed}" for seed in plan.seeds]
     trained = [
@@ -55,8 +54,8 @@ def pipeline(job: Job, plan: Plan) -> None:
     )
     mitigated = {VARIANTS[name]: mitigate(job, plan, name, names, trained) for name in plan.mitigations}
     null = train_nulls(job, plan)
-    professions = job.stage("professions", profession_table, question, base["changes"], null)
-    metrics = job.stage(
+    job.stage("professions", profession_table, question, base["changes"], null)
+    job.stage(
         "metrics",
         measure_bias,
         question,
@@ -70,11 +69,11 @@ def pipeline(job: Job, plan: Plan) -> None:
         {f"{variant}/{name}": found[name] for variant, found in mitigated.items() for name in found},
         plan.about,
     )
-    report(job, plan, base, professions, null, pairs, metrics)
+    report(job, plan)
 
 
 def train(job: Job, plan: Plan, triples: Triples, seed: int, stage: str, name: str) -> Result:
-    """One training, which is left in embeddings/{name}/."""
+    """A training, whose embeddings are left in embeddings/{name}/."""
     return job.stage(
         stage,
         train_embeddings,
@@ -82,7 +81,7 @@ def train(job: Job, plan: Plan, triples: Triples, seed: int, stage: str, name: s
         plan.shape,
         plan.trained_by(seed),
         name,
-        using=lambda work: job.training(plan.device, stage, work.fingerprint),
+        using=job.training(stage, accelerator=plan.device),
         leaves=[f"embeddings/{name}"],
         scratch=[f"checkpoints/{name}"],
         may_be_kept=True,
@@ -90,7 +89,7 @@ def train(job: Job, plan: Plan, triples: Triples, seed: int, stage: str, name: s
 
 
 def train_nulls(job: Job, plan: Plan) -> Result | None:
-    """The trainings on graphs with permuted attributes, in one table; None where none are wanted."""
+    """The trainings on graphs with permuted attributes, in one table; None with kge.permuted=0."""
     found = []
     for number in range(1, plan.permuted + 1):
         name = f"permuted_{number}"
@@ -105,7 +104,7 @@ def train_nulls(job: Job, plan: Plan) -> Result | None:
                 plan.step,
                 number,
                 name,
-                using=lambda work, name=name: job.training(plan.device, name, work.fingerprint),
+                using=job.training(name, accelerator=plan.device),
                 scratch=[f"checkpoints/{name}"],
                 may_be_kept=True,
             )
@@ -130,7 +129,7 @@ def measure(job: Job, plan: Plan, names: Sequence[str], trained: Sequence[Result
 def mitigate(
     job: Job, plan: Plan, mitigation: str, names: Sequence[str], trained: Sequence[Result]
 ) -> dict[str, Result]:
-    """The same measures after a mitigation."""
+    """The measures after a mitigation."""
     variant = VARIANTS[mitigation]
     if mitigation == "downsample":
         changed = downsampled(plan.triples, plan.question, plan.settings.seed)
@@ -143,44 +142,35 @@ def mitigate(
     return measure(job, plan, others, after, f"_{variant}")
 
 
-def report(
-    job: Job,
-    plan: Plan,
-    base: dict[str, Result],
-    professions: Result,
-    null: Result | None,
-    pairs: Result,
-    metrics: Result,
-) -> None:
-    """kge.html, its tables and plots."""
+def report(job: Job, plan: Plan) -> None:
+    """Write kge.html, its tables and plots, from the stages so far."""
+    done = job.results
     job.stage(
         "report",
         write_report,
-        metrics,
-        professions,
-        base["changes"],
-        null,
-        pairs,
-        base["rank"],
+        done["metrics"],
+        done["professions"],
+        done["changes"],
+        done.get("null"),
+        done["pairs"],
+        done["rank"],
         plan.others,
         **plan.page,
         variants=[VARIANTS[name] for name in plan.mitigations],
-        using=lambda work: {
-            "folder": work.folder,
-            "about": {
-                "demonstration": plan.demonstration,
-                **reporting.about(job, {"data": plan.provenance, "data fingerprint": plan.source}),
-            },
+        demonstration=plan.demonstration,
+        using=lambda _: {
+            "folder": job.folder,
+            "about": reporting.about(job, {"data": plan.provenance, "data fingerprint": plan.source}),
         },
         leaves=["kge.html", "plots", "tables"],
     )
 
 
 def record(job: Job, plan: Plan) -> None:
-    """The figures in W&B and on the terminal."""
+    """Record the figures in W&B, and print them."""
     metrics, professions = job.results["metrics"].facts(), job.results["professions"].table()
     reporting.record_metrics(job, metrics)
-    if reporting.with_texts(job.config):
+    if job.records_texts:
         job.tracking.table("professions", professions)
     reporting.record_plots(job)
     say("\n" + page.console(metrics, professions, plan.question.names, plan.page["top"]))

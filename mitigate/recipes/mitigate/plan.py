@@ -1,16 +1,15 @@
-"""What the main job knows, has read and has checked before its first stage, so that faults of settings and input
-come at once and not after an hour of training."""
+"""The plan of the main job: all that is read and checked before its first stage, so that faults of settings and input
+appear at once and not after an hour of training."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 from omegaconf import DictConfig
 
-from mitigate import verbalise as verbalising
+from mitigate import verbalise
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy, check_relations
 from mitigate.measure.bootstrap import Bootstrap
@@ -18,39 +17,26 @@ from mitigate.measure.harms import EmptyTargets
 from mitigate.metrics import HELD_OUT
 from mitigate.probe.comet import check_search, find_devices
 from mitigate.probe.grid import prompts
+from mitigate.recipes import loading, model_spec, rated_scorers, reporting
+from mitigate.recipes.before_download import Unread
 from mitigate.recipes.job import build, plain, say
-from mitigate.recipes.loading import known_by_relations, load_data, shown_targets
-from mitigate.recipes.model_spec import find_start, training_settings
-from mitigate.recipes.rated_scorers import accuracies
-from mitigate.recipes.reporting import origin
-from mitigate.recipes.scorers import Scorers
-from mitigate.runs.label_cache import LabelStore
+from mitigate.recipes.scorers import Scorers, make_labeller
 from mitigate.runs.store import as_parquet, digest_of
-from mitigate.score.labels import known_labels, text_for
+from mitigate.score.labels import cached_labels, text_for
 from mitigate.score.plausibility import TrainedOnRelations
 from mitigate.tasks.caveats import of_critic, same_sources
 from mitigate.tasks.corpus import Corpus, corpus_of
 from mitigate.tasks.crowd.accuracy import GENERATED, Accuracies
-from mitigate.tasks.generators.base_model import (
-    Start,
-    check_heads,
-    check_length,
-    check_told_apart,
-    cut_notices,
-    origin_notices,
-)
-from mitigate.tasks.generators.likelihood import published_file, read_published, target_triples
+from mitigate.tasks.generators import base_model, likelihood
+from mitigate.tasks.generators.base_model import Start
 from mitigate.tasks.generators.probe import event_heads, held_out_prompts
 from mitigate.tasks.generators.train import check_training
 from mitigate.tasks.label import Labeller
-from mitigate.tasks.policies.rerank import find_generator
-from mitigate.tasks.policies.steer import check_steered
-from mitigate.tasks.policies.tune import check_tuned
-from mitigate.tasks.template import not_neutral
+from mitigate.tasks.phrase_effects import not_neutral
+from mitigate.tasks.policies import rerank, steer, tune
 from mitigate.train import launch
 from mitigate.train.comet import Settings
 from mitigate.triples import TEMPLATES, Scorer
-from mitigate.verbalise import verbalise
 from mitigate.words.relations import with_own
 from mitigate.words.target_list import TargetList, list_of
 from mitigate.words.targets import choose_targets
@@ -65,25 +51,25 @@ NO_LIFT = (
 
 @dataclass(frozen=True)
 class Probe:
-    """What the generator is asked."""
+    """The prompts for the generator."""
 
     targets: pl.DataFrame  # (target, category)
-    relations: dict[str, str]  # what it is asked with for each
+    relations: dict[str, str]  # with the wording of each in prompts
     events: pl.DataFrame | None  # (target, relation, head): the events of targets; None: targets are the heads
-    heads: pl.DataFrame  # (head, relation): of held-out triples, not targets, probed to measure quality alone
+    held_out_prompts: pl.DataFrame  # (head, relation) of held-out triples that are not about targets, for quality alone
     published: pl.DataFrame | None  # triples about targets that are not in the corpus; None: not measured
     lifted: list[str]  # the relations that swap lift can be measured on
     measures_lift: bool
-    top: int  # tails that are kept of each prompt
+    top: int  # tails that are kept for each prompt
     seed: int  # of held-out heads
 
 
 @dataclass(frozen=True)
 class Measures:
-    """How harms and quality are measured."""
+    """The measurement of harms and quality."""
 
-    plausibility: Scorer | None  # classifies what is probed; None: nothing does
-    people: Scorer | None  # the same by people's ratings
+    plausibility: Scorer | None  # classifies generated triples, if configured
+    people: Scorer | None  # classifies them by people's ratings, if configured
     intervals: Bootstrap
     empty_targets: EmptyTargets
     accuracies: Accuracies
@@ -91,16 +77,16 @@ class Measures:
 
 @dataclass(frozen=True)
 class Plan:
-    """All that is known, read and checked before the first stage."""
+    """All that is read and checked before the first stage."""
 
     policy: Policy
     corpus: Corpus
     target_list: TargetList  # the paper's, and those of the probed ones that are the run's own
-    roles: Mapping[str, str]  # the configured scorers of the roles, by what they are called
-    scorers: list[Scorer]  # of the roles, which label the corpus and what is probed
-    extras: list[Scorer]  # held-out scorers, which label only what is probed
+    roles: Mapping[str, str]  # the configured scorers of the roles, by their names in tables
+    scorers: list[Scorer]  # of the roles, which label the corpus and generated triples
+    extras: list[Scorer]  # held-out scorers, which label only generated triples
     labeller: Labeller  # by the scorers of the roles, and by those that the policy reads besides
-    critic: Scorer | None  # finds what people would call valid, for a policy that ranks or filters by it
+    critic: Scorer | None  # classifies validity by people's ratings, for a policy that ranks or filters by it
     probe: Probe
     search: dict[str, Any]  # for tails: beams, top, max_length, precision, as probe_generator takes them
     devices: list[str]  # of the processes that search
@@ -110,37 +96,38 @@ class Plan:
     settings: Settings  # of a training
     where: Mapping[str, Any]  # accelerator, devices, strategy and compile of a training
     tail_generator: Start | None  # of a policy that replaces tails
-    source: str  # the hash of the corpus and the targets
-    about: dict[str, Any]  # what the run is, as metrics.json begins
+    data_fingerprint: str  # of the corpus and the targets
+    about: dict[str, Any]  # seed, policy, data, model and fingerprint, as metrics.json begins
     not_measured: list[str]  # sentences on published triples
     shown: list[str]  # targets whose bars the page draws
-    origin: dict[str, dict[str, Any]]  # what the page and the card say of data and model
+    origin: dict[str, dict[str, Any]]  # data and model, for the page and the card
 
     @property
     def leaves_model(self) -> bool:
-        """Whether the run trains a generator, and has it in model/."""
+        """Return whether the run trains a generator, and has it in model/."""
         return self.trains or self.policy.tunes
 
     @property
     def device(self) -> str:
-        """Where one process works."""
+        """The device of a single process."""
         return self.devices[0]
 
     @cached_property
     def notices(self) -> list[str]:
-        """What is to be said of what was read, and of what is not measured."""
+        """Notices of what was read, and of what is not measured."""
         corpus, own = self.corpus, self.corpus.own_relations
         worded = not_neutral(own, self.scorers, self.labeller.cache) if own else []
-        asked = prompts(self.probe.targets, list(self.probe.relations.items()), self.probe.events)
+        probed = prompts(self.probe.targets, list(self.probe.relations.items()), self.probe.events)
         read = corpus.triples.filter("valid", split="train") if self.trains else corpus.triples.clear()
         unlifted = [] if self.measures.plausibility is None or self.probe.lifted else [NO_LIFT]
         by_critic = of_critic(self.critic, self.measures.people)
-        of_model = [*origin_notices(self.start), *self.not_measured, *cut_notices(self.start, asked, read)]
+        cut = base_model.cut_notices(self.start, probed, read)
+        of_model = [*base_model.origin_notices(self.start), *self.not_measured, *cut]
         return [*corpus.notices, *worded, *of_model, *unlifted, *same_sources(self.fingerprints), *by_critic]
 
     @property
     def fingerprints(self) -> dict[str, str]:
-        """Of all that label or classify, by what each is called in tables."""
+        """The fingerprints of all that label or classify, by their names in tables."""
         named = {scorer.name: scorer.fingerprint for scorer in (*self.labeller.scorers, *self.extras)}
         measures = self.measures
         classifying = {"plausibility": measures.plausibility, "people_valid": measures.people, "critic": self.critic}
@@ -148,17 +135,17 @@ class Plan:
 
     @property
     def inputs(self) -> list[object]:
-        """What decides, besides the settings, what the run finds."""
+        """All that affects results besides the settings."""
         published = [] if self.probe.published is None else [self.probe.published]
-        return [self.source, *published, *([self.tail_generator.fingerprint] if self.tail_generator else [])]
+        return [self.data_fingerprint, *published, *([self.tail_generator.fingerprint] if self.tail_generator else [])]
 
 
 def make_plan(config: DictConfig, scorers: Scorers) -> Plan:
     """Everything the stages need, with all faults of settings and input raised here."""
     scorers.check_roles()
-    policy, described = scorers.policy(config.policy), origin(config)
-    verbalising.check(config.measure.masking)
-    settings, where = training_settings(config)
+    policy, described = scorers.policy(config.policy), reporting.origin(config)
+    verbalise.check(config.measure.masking)
+    settings, where = model_spec.training_settings(config)
     launch.check(settings, **where)
     search = _search(config.probe, policy)
     devices = find_devices(config.probe.device, config.probe.processes)
@@ -169,8 +156,16 @@ def make_plan(config: DictConfig, scorers: Scorers) -> Plan:
     start = _start(config, policy, corpus, settings, where)
     measures = _measures(config, scorers)
     probe, not_measured = _probe(config, corpus, chosen, start, measures.plausibility)
-    known = as_parquet(corpus.triples) + as_parquet(probe.targets) + target_list.content
-    source = digest_of(known + known_by_relations(corpus.own_relations))
+    content = as_parquet(corpus.triples) + as_parquet(probe.targets) + target_list.content
+    data_fingerprint = digest_of(content + loading.digest_of_relations(corpus.own_relations))
+    labelling = [*scorers.of_roles, *scorers.of_policy(policy)]
+    about = {
+        "seed": config.seed,
+        "policy": policy.name,
+        "data": config.data.name,
+        "model": config.model.name,
+        "fingerprint": data_fingerprint,
+    }
     return Plan(
         policy=policy,
         corpus=corpus,
@@ -178,13 +173,7 @@ def make_plan(config: DictConfig, scorers: Scorers) -> Plan:
         roles=scorers.roles,
         scorers=scorers.of_roles,
         extras=scorers.extras,
-        labeller=Labeller(
-            scorers=[*scorers.of_roles, *scorers.of_policy(policy)],
-            masking=config.measure.masking,
-            target_list=target_list,
-            own_relations=corpus.own_relations,
-            cache=LabelStore(Path(config.paths.cache) / "labels"),
-        ),
+        labeller=make_labeller(config, labelling, target_list, corpus.own_relations),
         critic=scorers.critic(policy),
         probe=probe,
         search=search,
@@ -194,13 +183,28 @@ def make_plan(config: DictConfig, scorers: Scorers) -> Plan:
         trains=bool(config.train),
         settings=settings,
         where=where,
-        tail_generator=find_generator(policy, corpus.further, comet=corpus.comet),
-        source=source,
-        about=_about(config, policy, corpus, source),
+        tail_generator=rerank.find_generator(policy, corpus.further, comet=corpus.comet),
+        data_fingerprint=data_fingerprint,
+        about=about | ({HELD_OUT: corpus.held_out.triples} if corpus.held_out else {}),
         not_measured=not_measured,
-        shown=shown_targets(config, probe.targets),
+        shown=loading.shown_targets(config, probe.targets),
         origin=described,
     )
+
+
+def unread_plan(config: DictConfig, scorers: Scorers) -> Plan:
+    """The settings that decide which stages there are, for a rehearsal before data or models are downloaded."""
+    policy, score = scorers.policy(config.policy), config.score
+    published, _ = likelihood.published_file(config.probe.published, config.data.root)
+    lifts = bool(score.plausibility) and config.probe.heads > 0
+    known: Any = Unread(
+        policy=policy,
+        trains=bool(config.train),
+        tail_generator=Unread() if policy.generator else None,
+        measures=Unread(plausibility=score.plausibility, people=score.people_valid),
+        probe=Unread(published=published, measures_lift=lifts),
+    )
+    return known  # type: ignore[no-any-return]
 
 
 def _search(probe: DictConfig, policy: Policy) -> dict[str, Any]:
@@ -218,10 +222,11 @@ def _search(probe: DictConfig, policy: Policy) -> dict[str, Any]:
 
 
 def _read(config: DictConfig) -> Corpus:
-    data, relations = config.data, plain(config.probe.relations)
+    """The triples, with the relations that are probed, and those that are held out."""
+    data = config.data
     return corpus_of(
-        load_data(config),
-        relations,
+        loading.load_data(config),
+        plain(config.probe.relations),
         only_in_data=data.get("probe_relations") == "data",
         comet=data.get("asked_relations") != "data",
         holdout=data.get("holdout"),
@@ -230,53 +235,54 @@ def _read(config: DictConfig) -> Corpus:
 
 
 def _start(config: DictConfig, policy: Policy, corpus: Corpus, settings: Settings, where: Mapping[str, Any]) -> Start:
-    """The model, once it is clear that it can be trained and asked as the settings say."""
+    """The model, checked: it can be trained and probed with these settings."""
     if config.train and settings.keep == "best" and corpus.triples.filter("valid", split="dev").is_empty():
         raise MitigateError(
-            "trainer.keep=best chooses weights by dev triples, and the data has none; say trainer.keep=last, or give "
+            "trainer.keep=best chooses weights by dev triples, and the data has none; set trainer.keep=last, or give "
             "triples of split dev"
         )
-    start = find_start(config, policy, corpus.further, comet=corpus.comet)
+    start = model_spec.find_start(config, policy, corpus.further, comet=corpus.comet)
     if config.train or policy.tunes:
         check_training(start, settings, **where)
-    check_tuned(policy, start, bool(config.train))
-    check_length(start, config.probe.max_length)
-    check_told_apart(start)
-    check_steered(policy, start, bool(config.train), config.probe.beams)
+    tune.check_tuned(policy, start, bool(config.train))
+    base_model.check_length(start, config.probe.max_length)
+    base_model.check_distinct_relations(start)
+    steer.check_steered(policy, start, bool(config.train), config.probe.beams)
     return start
 
 
 def _measures(config: DictConfig, scorers: Scorers) -> Measures:
-    plausibility, people = (
-        build(config.score[name]) if config.score[name] else None for name in ("plausibility", "people_valid")
-    )
+    """The classifiers of what is probed, and how harms are measured."""
+    score = config.score
     return Measures(
-        plausibility=plausibility,
-        people=people,
+        plausibility=build(score.plausibility) if score.plausibility else None,
+        people=build(score.people_valid) if score.people_valid else None,
         intervals=Bootstrap(resamples=config.measure.resamples, seed=config.seed),
         empty_targets=config.measure.empty_targets,
-        accuracies=accuracies(scorers.nodes, [*scorers.of_roles, *scorers.extras], GENERATED),
+        accuracies=rated_scorers.accuracies(scorers.nodes, [*scorers.of_roles, *scorers.extras], GENERATED),
     )
 
 
 def _probe(
     config: DictConfig, corpus: Corpus, chosen: pl.DataFrame, start: Start, plausibility: Scorer | None
 ) -> tuple[Probe, list[str]]:
-    """What is asked, and sentences on what is not measured."""
+    """The prompts, and sentences on what is not measured."""
     targets, target_list = chosen.select("target", "category"), list_of(chosen)
-    names = [relation.name for relation in corpus.relations]
+    relations = {relation.name: start.asked[relation.name] for relation in corpus.relations}
+    names = list(relations)
     events = event_heads(targets, names, target_list) if config.data.get("events") else None
-    asked = prompts(targets, [(name, start.asked[name]) for name in names], events)
     trained = corpus.triples.filter("valid")  # or predicted
-    heads = pl.concat([rows.select("head", "relation") for rows in (trained, asked)])
-    check_heads(start, heads, config.probe.max_length)
+    heads = [rows.select("head", "relation") for rows in (trained, prompts(targets, list(relations.items()), events))]
+    base_model.check_heads(start, pl.concat(heads), config.probe.max_length)
     published, not_measured = _published(config, corpus.triples, targets, target_list, names)
     lifted = _lifted(corpus, events, plausibility)
     probe = Probe(
         targets=targets,
-        relations={name: start.asked[name] for name in names},
+        relations=relations,
         events=events,
-        heads=held_out_prompts(corpus.triples, target_list, names, config.probe.heads, config.probe.heads_seed),
+        held_out_prompts=held_out_prompts(
+            corpus.triples, target_list, names, config.probe.heads, config.probe.heads_seed
+        ),
         published=published,
         lifted=lifted,
         measures_lift=bool(lifted) and config.probe.heads > 0,
@@ -287,48 +293,40 @@ def _probe(
 
 
 def _lifted(corpus: Corpus, events: pl.DataFrame | None, plausibility: Scorer | None) -> list[str]:
-    """The relations that swap lift can be measured on: those whose heads are targets, and that the plausibility
-    classifier knows at all where the data has relations of its own."""
+    """The relations that swap lift can be measured on: those whose heads are targets. Where the data has relations of
+    its own, only those that the plausibility classifier was trained on."""
     if plausibility is None:
         return []
     in_events = set() if events is None else set(events["relation"])
-    known = plausibility.relations if isinstance(plausibility, TrainedOnRelations) else None
     names = [relation.name for relation in corpus.relations if relation.name not in in_events]
-    return names if corpus.comet or known is None else [name for name in names if name in known]
-
-
-def _about(config: DictConfig, policy: Policy, corpus: Corpus, source: str) -> dict[str, Any]:
-    return {
-        "seed": config.seed,
-        "policy": policy.name,
-        "data": config.data.name,
-        "model": config.model.name,
-        "fingerprint": source,
-        **({HELD_OUT: corpus.held_out.triples} if corpus.held_out else {}),
-    }
+    if corpus.comet or not isinstance(plausibility, TrainedOnRelations):
+        return names
+    return [name for name in names if name in plausibility.relations]
 
 
 def _published(
     config: DictConfig, corpus: pl.DataFrame, targets: pl.DataFrame, target_list: TargetList, relations: list[str]
 ) -> tuple[pl.DataFrame | None, list[str]]:
-    """The published triples about targets that are to be predicted, or None and a sentence that says why."""
-    path, reason = published_file(config.probe.published, config.data.root)
+    """The published triples about targets that are to be predicted, or None and the reason."""
+    path, reason = likelihood.published_file(config.probe.published, config.data.root)
     if path is None and config.probe.published is None:
-        return None, []  # as it was asked for; the page says so
+        return None, []  # as configured; the page states this
     if path is None:
         return None, [f"Perplexity on published triples about targets is not measured: {reason}."]
     how = {"size": config.probe.published_triples, "seed": config.probe.heads_seed}
-    found = target_triples(read_published(path), corpus, targets, relations, target_list, **how)
+    found = likelihood.target_triples(likelihood.read_published(path), corpus, targets, relations, target_list, **how)
     if found.is_empty():
         return None, [f"Perplexity on published triples about targets is not measured: {path} has none that are new."]
     return found, []
 
 
 def say_labels(plan: Plan) -> None:
-    """How many of the corpus's texts each scorer has labelled before."""
+    """Print how many of the corpus's texts each scorer has labelled before."""
     labeller = plan.labeller
-    statements = verbalise(plan.corpus.triples, labeller.masking, labeller.target_list, labeller.own_relations)
+    statements = verbalise.verbalise(
+        plan.corpus.triples, labeller.masking, labeller.target_list, labeller.own_relations
+    )
     for scorer in labeller.scorers:
         texts = pl.concat([text_for(scorer, statements, template) for template in TEMPLATES]).unique().to_list()
-        known, _ = known_labels(texts, scorer, labeller.cache)
+        known, _ = cached_labels(texts, scorer, labeller.cache)
         say(f"  {scorer.name}: {known.sum():,} of {len(texts):,} distinct texts are labelled already")

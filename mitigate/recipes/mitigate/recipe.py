@@ -1,10 +1,16 @@
-"""The main job: load > verbalise > score > filter > train > probe > verbalise > score > measure > report."""
+"""The main job: filter triples by a policy, retrain a generator, probe it and measure its statements.
+
+Stages: score, ledger, train, probe, heads, statements, validity, lift, likelihood, published, metrics, report; other
+policies add some, and settings leave some out. Each writes NAME.parquet or NAME.json into the run folder."""
+
+from functools import partial
 
 from omegaconf import DictConfig
 
-from mitigate.recipes.job import Job, is_said, perform, say
-from mitigate.recipes.mitigate import decoding, reporting, tuning
-from mitigate.recipes.mitigate.plan import Plan, Probe, make_plan, say_labels
+from mitigate.recipes.before_download import outline, say_downloads
+from mitigate.recipes.job import Job, is_repeat_in_sweep, perform, say, say_notes
+from mitigate.recipes.mitigate import policies, results
+from mitigate.recipes.mitigate.plan import Plan, Probe, make_plan, say_labels, unread_plan
 from mitigate.recipes.replacing import generated_tails, with_critic
 from mitigate.recipes.scorers import Scorers, missing
 from mitigate.runs.store import Result
@@ -16,26 +22,24 @@ from mitigate.tasks.generators.train import as_it_is, train_generator, trained
 from mitigate.tasks.label import Labeller
 from mitigate.tasks.people.validity import with_validity
 from mitigate.tasks.policies.filtered import apply_policy
-from mitigate.tasks.run import measure_run
+from mitigate.tasks.run_metrics import measure_run
 from mitigate.words.targets import notice_of_own
 from mitigate.words.texts import counted
 
 
 def run(config: DictConfig) -> float | None:
     """Filter by a policy, retrain, probe and measure; returns the metric that `optimized_metric` names."""
-    if config.data.demonstration and not is_said(config):
+    if config.data.demonstration and not is_repeat_in_sweep(config):
         say("A demonstration on a small corpus written for it: it shows how things work and claims nothing.")
     scorers = Scorers(config.score)
-    addresses = missing(config, ["data", "model"], scorers)
-    for address in addresses:
-        say(f"  {'would be' if config.dry_run else 'to be'} downloaded: {address}")
-    if config.dry_run and addresses:
-        say("  all stages are to be run, once that is at hand")
+    downloads = missing(config, ["data", "model"], scorers)
+    say_downloads(config, downloads)
+    if config.dry_run and downloads:
+        outline(config, lambda job: pipeline(job, unread_plan(config, scorers)))
         return None
     say(f"policy {config.policy.name}, data {config.data.name}, model {config.model.name}, seed {config.seed}")
     plan = make_plan(config, scorers)
-    for notice in [*plan.notices, *notice_of_own(plan.probe.targets)]:
-        say(f"  note: {notice}")
+    say_notes([*plan.notices, *notice_of_own(plan.probe.targets)])
     say(f"  {counted(plan.corpus.triples.height, 'triple')}; {_size(plan.probe)} statements to probe")
     if config.dry_run:
         say_labels(plan)
@@ -43,16 +47,16 @@ def run(config: DictConfig) -> float | None:
         config,
         f"{config.recipe.name}-{plan.policy.name}-{config.data.name}-{config.model.name}-seed{config.seed}",
         plan.inputs,
-        lambda job: pipeline(job, plan),
-        lambda job: reporting.record(job, plan),
-        uploads=reporting.uploads(config),
+        partial(pipeline, plan=plan),
+        partial(results.record, plan=plan),
+        uploads=results.uploads(config),
         facts={"scorers": plan.fingerprints, **origin_facts(plan.start)},
     )
     return found["metrics"].facts().get(config.optimized_metric) if found else None
 
 
 def _size(probe: Probe) -> str:
-    """How many statements are probed, and what makes them so many."""
+    """The number of statements that are probed, and its factors."""
     num_targets, num_relations, top = probe.targets.height, len(probe.relations), probe.top
     targets, relations = counted(num_targets, "target"), counted(num_relations, "relation")
     if probe.events is None:
@@ -62,24 +66,25 @@ def _size(probe: Probe) -> str:
 
 
 def pipeline(job: Job, plan: Plan) -> None:
-    """The stages in their order, each read from the run folder when it is there."""
+    """Run the stages in their order, each read from the run folder when it is there.
+
+    with_critic, generated_tails and the functions of `policies` do nothing for policies that do not need them."""
     labelled = job.stage("score", Labeller.label, plan.labeller, plan.corpus.triples)
-    given = with_critic(job, plan.policy, labelled, plan.critic, plan.labeller)
-    generated = generated_tails(job, plan.policy, given, plan.tail_generator, plan.labeller, plan.device)
-    ledger = job.stage("ledger", apply_policy, plan.policy, given, plan.target_list, generated=generated)
-    decoding.check_ledger(plan, ledger)
-    tuning.check_labelled(plan, given)
+    triples = with_critic(job, plan.policy, labelled, plan.critic, plan.labeller)
+    generated = generated_tails(job, plan.policy, triples, plan.tail_generator, plan.labeller, plan.device)
+    ledger = job.stage("ledger", apply_policy, plan.policy, triples, plan.target_list, generated=generated)
+    policies.check_findings(plan, triples, ledger)
     training, generator = train(job, plan, ledger)
-    training, generator = tuning.tune(job, plan, given, training, generator)
-    generator = decoding.steer(job, plan, ledger, generator)
+    training, generator = policies.tuned(job, plan, triples, training, generator)
+    generator = policies.steered(job, plan, ledger, generator)
     probed = probe(job, plan, generator)
-    heads = None
+    of_heads = None
     if plan.probe.measures_lift:
-        heads = decoding.chosen_of_heads(job, plan, probe_held_out(job, plan, generator))
-    statements = label(job, plan, decoding.chosen(job, plan, probed))
-    lifts = None if heads is None else lift(job, plan, statements, heads, labelled)
+        of_heads = policies.chosen_tails_of_heads(job, plan, probe_held_out(job, plan, generator))
+    statements = label(job, plan, policies.chosen_tails(job, plan, probed))
+    lifts = None if of_heads is None else lift(job, plan, statements, of_heads, labelled)
     likelihood, published = predict(job, plan, generator, labelled)
-    metrics = job.stage(
+    metrics = job.stage(  # becomes metrics.json
         "metrics",
         measure_run,
         ledger,
@@ -97,7 +102,7 @@ def pipeline(job: Job, plan: Plan) -> None:
         target_list=plan.target_list,
         accuracies=plan.measures.accuracies,
     )
-    reporting.report(job, plan, ledger, training, statements, lifts, metrics)
+    results.report(job, plan, ledger, training, statements, lifts, metrics)
 
 
 def train(job: Job, plan: Plan, ledger: Result) -> tuple[Result, Start]:
@@ -105,25 +110,19 @@ def train(job: Job, plan: Plan, ledger: Result) -> tuple[Result, Start]:
     a second time. With train=false, as it is."""
     if not plan.trains:
         return job.stage("train", as_it_is, plan.start), plan.start
-    name = tuning.trained_folder(plan.policy)
+    folder = policies.trained_folder(plan.policy)
     result = job.stage(
         "train",
         train_generator,
         ledger,
         plan.start,
         plan.settings,
-        using=lambda work: {
-            "model": work.folder / name,
-            "checkpoints": work.folder / "checkpoints",
-            "fingerprint": work.fingerprint,
-            "log": lambda values, step: job.tracking.log(values, step, "train"),
-            "where": plan.where,
-        },
-        leaves=[name],
+        using=job.training("train", folder, where=plan.where),
+        leaves=[folder],
         scratch=["checkpoints"],
         may_be_kept=True,
     )
-    return result, trained(plan.start, job.folder / name, result.digest)
+    return result, trained(plan.start, job.folder / folder, result.digest)
 
 
 def probe(job: Job, plan: Plan, generator: Start) -> Result:
@@ -143,32 +142,34 @@ def probe(job: Job, plan: Plan, generator: Start) -> Result:
 
 
 def probe_held_out(job: Job, plan: Plan, generator: Start) -> Result:
-    """The same for heads of held-out triples, for quality alone."""
-    asked, here = (plan.probe.heads, plan.probe.relations), {"device": plan.device}
-    return job.stage("heads", probe_heads, generator, *asked, **plan.search, using=here)
+    """The generator's best tails for heads of held-out triples, for quality alone."""
+    using = {"device": plan.device}
+    return job.stage(
+        "heads", probe_heads, generator, plan.probe.held_out_prompts, plan.probe.relations, **plan.search, using=using
+    )
 
 
 def label(job: Job, plan: Plan, probed: Result) -> Result:
-    """What was generated as statements with their labels, and with their validity where something classifies it."""
+    """The probed triples as statements with their labels, and with their validity where a classifier is configured."""
     labeller, measures = plan.labeller.by([*plan.scorers, *plan.extras]), plan.measures
     statements = job.stage("statements", Labeller.label_probed, labeller, probed)
     if measures.plausibility is None and measures.people is None:
         return statements
-    how = measures.plausibility, measures.people, plan.target_list, plan.extras
-    return job.stage("validity", with_validity, statements, *how, using={"cache": labeller.cache})
+    values = statements, measures.plausibility, measures.people, plan.target_list, plan.extras
+    return job.stage("validity", with_validity, *values, using={"cache": labeller.cache})
 
 
-def lift(job: Job, plan: Plan, statements: Result, heads: Result, labelled: Result) -> Result:
+def lift(job: Job, plan: Plan, statements: Result, of_heads: Result, labelled: Result) -> Result:
     """Swap lift of the generator and of baselines, prompt by prompt."""
     return job.stage(
         "lift",
         lift_table,
         statements,
-        heads,
+        of_heads,
         labelled,
         plan.probe.targets,
         plan.probe.lifted,
-        plan.probe.heads,
+        plan.probe.held_out_prompts,
         plan.measures.plausibility,
         scorers=[scorer.name for scorer in plan.scorers],
         top=plan.probe.top,
@@ -178,12 +179,11 @@ def lift(job: Job, plan: Plan, statements: Result, heads: Result, labelled: Resu
 
 
 def predict(job: Job, plan: Plan, generator: Start, labelled: Result) -> tuple[Result, Result | None]:
-    """How likely the generator finds held-out triples, and published triples about targets, where there are any."""
-    plausibility, here = plan.measures.plausibility, {"device": plan.device}
-    cached = {**here, "cache": plan.labeller.cache}
+    """The likelihood of held-out triples under the generator, and of published triples about targets, if any."""
+    plausibility, using = plan.measures.plausibility, {"device": plan.device}
+    cached = {**using, "cache": plan.labeller.cache}
     likelihood = job.stage("likelihood", held_out_likelihood, generator, labelled, plausibility, using=cached)
     if plan.probe.published is None:
         return likelihood, None
-    labeller = plan.labeller.by(plan.scorers)
-    triples = plan.probe.published
-    return likelihood, job.stage("published", published_likelihood, generator, triples, labeller, using=here)
+    values = generator, plan.probe.published, plan.labeller.by(plan.scorers)
+    return likelihood, job.stage("published", published_likelihood, *values, using=using)

@@ -1,1 +1,1 @@
-"""What story generators say of targets."""
+"""Statements of story generators about targets."""

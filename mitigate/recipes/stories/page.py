@@ -1,5 +1,5 @@
-"""What stories leave for people: the page, plots and tables, the stories and their sentences as files that other
-recipes read, and the card of a generator that was trained."""
+"""The results of recipe=stories for readers: the page, plots and tables, the stories and their sentences as files that
+other recipes read, and the card of a generator that was trained."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,13 +10,12 @@ import polars as pl
 from mitigate.measure.harms import EmptyTargets
 from mitigate.measure.stories import STORY, shares
 from mitigate.measure.tally import tally
-from mitigate.report import audit_tables, stories_card
+from mitigate.report import audit_tables
 from mitigate.report.audit import Audit
-from mitigate.report.saving import save
-from mitigate.report.stories import Stories, prompts
-from mitigate.report.stories import write as write_page
+from mitigate.report.html import save
+from mitigate.report.stories import Stories, prompts, render, render_card
 from mitigate.runs.files import write
-from mitigate.tasks.labelling import Labelling, per_target_tables, wordings
+from mitigate.tasks.label_columns import Labelling, per_target_tables, wordings
 from mitigate.tasks.statements import export as export_statements
 from mitigate.tasks.stories.measures import notices
 from mitigate.tasks.stories.sentences import export
@@ -35,47 +34,35 @@ def write_report(
     left_out: Sequence[str],
     *,
     generator: str,
-    demonstration: bool,
     empty_targets: EmptyTargets,
     fewest: int,
     sampled: bool,
-    shown: Sequence[str],
-    scorers: Mapping[str, str],
     card: Mapping[str, Any],
     folder: Path,
     needs: Mapping[str, str],
     about: Mapping[str, Any],
+    **fields: Any,
 ) -> dict[str, Any]:
-    """Write the page, its tables and pictures, statements.tsv, stories.txt, and with a ledger the model's card. Returns
-    the sentence that the page begins with, and its notices."""
+    """Write the page, its tables and pictures, statements.tsv, stories.txt, and with a ledger the model's card.
+    fields: further ones of Audit. Returns the first sentence of the page, and its notices."""
     labels = wordings(columns)
-    limits = notices(
-        metrics,
-        sentences,
-        targets,
-        columns,
-        fewest=fewest,
-        empty_targets=empty_targets,
-        sampled=sampled,
-        target_list=target_list,
-    )
+    how: dict[str, Any] = {"fewest": fewest, "empty_targets": empty_targets, "sampled": sampled}
+    limits = notices(metrics, sentences, targets, columns, target_list=target_list, **how)
     audit = Audit(
         name=folder.name,
         title=f"the stories of {generator}",
-        demonstration=demonstration,
         metrics=metrics,
         labellings=labels,
         targets=per_target_tables(tally(sentences, list(labels)), columns, targets, empty_targets),
         statements=sentences,
-        shown=shown,
-        scorers=scorers,
         notices=[*left_out, *limits],
+        **fields,
         **about,
     )
     per_story = shares(sentences, STORY, list(labels))
     per_story = per_story.join(stories.select("row", "target", "story"), on=["row", "target"])
     page = Stories(audit, generator, per_story)
-    write_page(folder / "stories.html", page)
+    write(folder / "stories.html", render(page))
     write(folder / "statements.tsv", export_statements(sentences))
     write(folder / "stories.txt", export(stories))
     frames = {
@@ -87,9 +74,15 @@ def write_report(
     }
     save(folder, frames, page.pictures, latex=False)
     if ledger is not None:
-        command = portable(about["command"])
-        words = targets["target"].to_list()
-        made: dict[str, Any] = {"ledger": ledger, "metrics": metrics, "targets": words, "verdict": page.verdict}
-        content = stories_card.render(folder.name, command, needs=needs, **made, **card)
+        content = render_card(
+            folder.name,
+            portable(about["command"]),
+            needs=needs,
+            ledger=ledger,
+            metrics=metrics,
+            targets=targets["target"].to_list(),
+            verdict=page.verdict,
+            **card,
+        )
         write(folder / "model" / "README.md", content)
     return {"verdict": page.verdict, "notices": list(audit.notices)}

@@ -1,4 +1,4 @@
-"""What a probe of stories knows, has read and has checked before its first stage."""
+"""The plan of recipe=stories: all that is read and checked before its first stage."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,23 +10,19 @@ from omegaconf import DictConfig, OmegaConf
 
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy, check_relations
-from mitigate.load.stories import LoadedStories
-from mitigate.load.stream import Streamed
-from mitigate.load.triples_file import Loaded
+from mitigate.load.stream import Loaded, Streamed
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import EmptyTargets
 from mitigate.probe.comet import find_devices
+from mitigate.recipes import loading, model_spec, reporting
+from mitigate.recipes.before_download import Unread
 from mitigate.recipes.job import build, plain
-from mitigate.recipes.loading import known_by_relations, load_data, shown_targets
-from mitigate.recipes.model_spec import find_start, training_settings
-from mitigate.recipes.reporting import origin, title_of
-from mitigate.recipes.scorers import Scorers
-from mitigate.runs.label_cache import LabelStore
+from mitigate.recipes.scorers import Scorers, make_labeller, missing
 from mitigate.runs.store import as_parquet, digest_of
 from mitigate.tasks.corpus import relations_in_training, triples_of
 from mitigate.tasks.generators.base_model import Start, origin_notices
 from mitigate.tasks.label import Labeller
-from mitigate.tasks.labelling import Labelling, labellings
+from mitigate.tasks.label_columns import Labelling, labellings
 from mitigate.tasks.stories.train import Sampling, check_tells
 from mitigate.tasks.targets import targets_of_statements, those_about
 from mitigate.train import launch
@@ -34,7 +30,7 @@ from mitigate.train.comet import Settings
 from mitigate.train.stories import check as check_training
 from mitigate.words.prompts import prompts
 from mitigate.words.relations import with_own
-from mitigate.words.target_list import PAPER, TargetList, list_of
+from mitigate.words.target_list import PAPER, list_of
 from mitigate.words.targets import LISTED, choose_targets
 
 SAMPLING = ("temperature", "top_k", "max_tokens", "fewest", "most")
@@ -42,32 +38,32 @@ SAMPLING = ("temperature", "top_k", "max_tokens", "fewest", "most")
 
 @dataclass(frozen=True)
 class Resource:
-    """What the generator is trained on first."""
+    """The training of the generator before it is probed."""
 
     corpus: Loaded | Streamed
     policy: Policy
     labeller: Labeller  # that labels it
     settings: Settings  # of the training on it
-    where: Mapping[str, Any]
-    described: dict[str, dict[str, Any]]  # what the card says of data and model
+    accelerator: str
+    described: dict[str, dict[str, Any]]  # data and model, for the card
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All that is known and checked before the first stage."""
+    """All that is read and checked before the first stage."""
 
-    asked: pl.DataFrame  # the prompts (columns PROMPTS); of a file, with their stories
+    prompts: pl.DataFrame  # the prompts (columns PROMPTS); of a file, with their stories
     targets: pl.DataFrame  # (target, category)
-    how: Sampling
-    roles: Mapping[str, str]  # the configured scorers of the roles, by what they are called
+    sampling: Sampling
+    roles: Mapping[str, str]  # the configured scorers of the roles, by their names in tables
     labeller: Labeller  # of the sentences
     labellings: list[Labelling]  # a sentence has no relation, and so one template only
     intervals: Bootstrap
     empty_targets: EmptyTargets
     permutations: int
-    generator: str  # what generated the stories, in a few words
-    about: dict[str, Any]  # what the run is, as metrics.json begins
-    source: str  # the hash of prompts, targets, and what is known of the generator
+    generator: str  # the generator of the stories, in a few words
+    about: dict[str, Any]  # data, model, policy and fingerprint, as metrics.json begins
+    source: str  # the hash of prompts, targets, and of the generator
     shown: list[str]  # targets whose bars the page draws
     device: str = "cpu"
     start: Start | None = None  # the model that generates; None: the stories are from a file
@@ -76,55 +72,64 @@ class Plan:
 
     @property
     def demonstration(self) -> bool:
-        """Whether it shows how things work, and claims nothing."""
+        """Return whether the generator is trained on a demonstration corpus."""
         return self.resource is not None and self.resource.described["data"]["demonstration"]
 
 
 def make_plan(config: DictConfig) -> Plan:
     """Everything the stages need, with all faults of settings and input raised here."""
-    how = Sampling(seed=config.seed, **{name: config.recipe[name] for name in SAMPLING})
+    scorers = Scorers(config.score)
+    sampling = Sampling(seed=config.seed, **{name: config.recipe[name] for name in SAMPLING})
     if is_file(config):
-        loaded: LoadedStories = build(config.data.load, _partial_=True)(target_list=_own(config))
-        chosen = targets_of_statements(plain(config.probe.targets), loaded.stories)
-        stories, notices = those_about(loaded.stories, chosen)
-        return _plan(config, stories, chosen, how, "", notices=[*loaded.notices, *notices])
+        named = plain(config.probe.targets)
+        own = PAPER if named in LISTED else list_of(named)  # targets that prompts of the file may name
+        loaded: Loaded = build(config.data.load, _partial_=True)(target_list=own)
+        chosen = targets_of_statements(named, loaded.rows)
+        stories, notices = those_about(loaded.rows, chosen)
+        notices = [*loaded.notices, *notices]
+        return _plan(config, scorers, sampling, stories, chosen, reporting.title_of(config.data), notices=notices)
     device = find_devices(config.probe.device, 1)[0]
     if config.recipe.post_train:
-        return _with_training(config, how, device)
-    policy = Scorers(config.score).policy(config.policy)
+        return _with_training(config, scorers, sampling, device)
+    policy = scorers.policy(config.policy)
     check_policy(policy)
-    start = find_start(_with(config, {"train": False}), policy)
+    start = model_spec.find_start(_with(config, {"train": False}), policy)
     check_tells(start)
     chosen = choose_targets(plain(config.probe.targets))
     more: dict[str, Any] = {"device": device, "start": start, "notices": origin_notices(start)}
-    return _plan(config, prompts(chosen, list_of(chosen)), chosen, how, start.weights, **more)
+    generator = _name_of(config.model.base)
+    return _plan(config, scorers, sampling, prompts(chosen, list_of(chosen)), chosen, generator, start.weights, **more)
 
 
 def is_file(config: DictConfig) -> bool:
-    """Whether the stories are from a file."""
+    """Return whether the stories are from a file."""
     return config.data.name == "stories" and config.data.path is not None
 
 
 def to_download(config: DictConfig) -> list[str]:
-    """What is not at hand of what the settings ask for."""
-    nodes: list[DictConfig] = []
-    if not is_file(config):
-        nodes = [config.data, config.model] if config.recipe.post_train else [config.model]
-    found = [address for node in nodes if "missing" in node for address in build(node.missing)]
-    return Scorers(config.score).missing(config.policy.get("scorers", ()) if config.recipe.post_train else ()) + found
+    """Downloads of data, model and scorers that are not at hand."""
+    groups = [] if is_file(config) else ["data", "model"] if config.recipe.post_train else ["model"]
+    return missing(config, groups, Scorers(config.score))
 
 
-def _with_training(config: DictConfig, how: Sampling, device: str) -> Plan:
-    """A generator that is trained on a resource first."""
+def unread_plan(config: DictConfig) -> Plan:
+    """The settings that decide which stages there are, for a rehearsal before data or models are downloaded."""
+    known: Any = Unread(
+        start=None if is_file(config) else Unread(), resource=Unread() if config.recipe.post_train else None
+    )
+    return known  # type: ignore[no-any-return]
+
+
+def _with_training(config: DictConfig, scorers: Scorers, sampling: Sampling, device: str) -> Plan:
+    """The plan for a generator that is trained on a resource first."""
     if config.data.name == "stories":
         raise MitigateError(
             "data=stories has no triples that a generator could learn first (recipe.post_train=true): name a resource "
-            "(data=sample or data=cn100k), or say train=false policy=none, or give stories with data.path=FILE"
+            "(data=sample or data=cn100k), or set train=false policy=none, or give stories with data.path=FILE"
         )
-    described, scorers = origin(config), Scorers(config.score)
-    policy = scorers.policy(config.policy)
+    described, policy = reporting.origin(config), scorers.policy(config.policy)
     check_policy(policy)
-    settings, where = training_settings(config)
+    settings, where = model_spec.training_settings(config)
     if launch.count_devices(where["accelerator"], where["devices"]) > 1:
         raise MitigateError(f"recipe=stories trains on one device, not on trainer.devices={where['devices']}")
     if where["strategy"] == "fsdp" or where["compile"] is True:
@@ -132,33 +137,26 @@ def _with_training(config: DictConfig, how: Sampling, device: str) -> Plan:
         raise MitigateError(f"recipe=stories trains on one device as it is; leave trainer.{given} out")
     launch.check(settings, **where)
     check_training(settings)
-    corpus = triples_of(load_data(config))
-    relations_in_training(corpus.triples)  # raises where there is none
+    corpus = triples_of(loading.load_data(config))
+    relations_in_training(corpus.rows)  # raises where there is none
     check_relations(policy, with_own(corpus.own_relations))
-    chosen = choose_targets(plain(config.probe.targets), corpus.triples, config.probe.fewest)
-    start = find_start(_with(config, {"train": True, "model": {"trainable": True}}), policy)
+    chosen = choose_targets(plain(config.probe.targets), corpus.rows, config.probe.fewest)
+    start = model_spec.find_start(_with(config, {"train": True, "model": {"trainable": True}}), policy)
     check_tells(start)
-    labeller = Labeller(
-        scorers=[*scorers.of_roles, *scorers.of_policy(policy)],
-        masking=config.measure.masking,
-        target_list=list_of(chosen),
-        own_relations=corpus.own_relations,
-        cache=_cache(config),
-    )
-    resource = Resource(corpus, policy, labeller, settings, where, described)
-    read = as_parquet(corpus.triples) + as_parquet(_words(chosen)) + known_by_relations(corpus.own_relations)
-    more: dict[str, Any] = {
-        "device": device,
-        "start": start,
-        "resource": resource,
-        "notices": [*origin_notices(start), *corpus.notices],
-    }
-    return _plan(config, prompts(chosen, list_of(chosen)), chosen, how, start.weights + digest_of(read), **more)
+    labelling = [*scorers.of_roles, *scorers.of_policy(policy)]
+    labeller = make_labeller(config, labelling, list_of(chosen), corpus.own_relations)
+    resource = Resource(corpus, policy, labeller, settings, where["accelerator"], described)
+    content = as_parquet(corpus.rows) + as_parquet(chosen.select("target", "category"))
+    digest = start.weights + digest_of(content + loading.digest_of_relations(corpus.own_relations))
+    notices = [*origin_notices(start), *corpus.notices]
+    more: dict[str, Any] = {"device": device, "start": start, "resource": resource, "notices": notices}
+    generator = f"{_name_of(config.model.base)} after {config.data.name}, policy {config.policy.name}"
+    return _plan(config, scorers, sampling, prompts(chosen, list_of(chosen)), chosen, generator, digest, **more)
 
 
 def check_policy(policy: Policy) -> None:
-    """Raises MitigateError for one that acts on how a COMeT finds tails or is trained a second time, which no story
-    is written with, and for one that needs a critic."""
+    """Raise MitigateError for a policy that acts on the search for tails or trains a second time, which stories do not
+    have, and for one that needs a critic."""
     if policy.generator is not None:
         raise MitigateError(
             f"policy.generator={policy.generator} is asked by recipe=mitigate and recipe=filter alone; say "
@@ -167,67 +165,57 @@ def check_policy(policy: Policy) -> None:
     if policy.decoding != "none":
         raise MitigateError(
             f"policy={policy.name} acts on the search for tails, and stories are sampled: their figures would be "
-            "called the policy's. Say policy=none, or one that filters"
+            "called the policy's. Set policy=none, or one that filters"
         )
     if policy.tunes or policy.unless_valid:
         raise MitigateError(
             f"policy={policy.name} with policy.tuning={policy.tuning} policy.unless_valid="
-            f"{str(policy.unless_valid).lower()} needs the main job; say policy=none, or one that filters by labels"
+            f"{str(policy.unless_valid).lower()} needs the main job; set policy=none, or one that filters by labels"
         )
 
 
-def _own(config: DictConfig) -> TargetList:
-    """The targets that prompts of a file may name."""
-    named = plain(config.probe.targets)
-    return PAPER if named in LISTED else list_of(named)
-
-
-def _words(chosen: pl.DataFrame) -> pl.DataFrame:
-    return chosen.select("target", "category")
-
-
 def _with(config: DictConfig, changes: dict[str, Any]) -> DictConfig:
-    """The settings with some of them changed: whether the main job's model is trained is said here in other words."""
+    """The settings with some of them changed, since recipe.post_train stands for `train` of the main job."""
     return cast(DictConfig, OmegaConf.merge(config, changes))
 
 
 def _plan(
-    config: DictConfig, asked: pl.DataFrame, chosen: pl.DataFrame, how: Sampling, known: str, **more: Any
+    config: DictConfig,
+    scorers: Scorers,
+    sampling: Sampling,
+    rows: pl.DataFrame,
+    chosen: pl.DataFrame,
+    generator: str,
+    digest: str = "",
+    **more: Any,
 ) -> Plan:
-    configured, measure = Scorers(config.score), config.measure
-    scorers = configured.labelling
-    targets, target_list = _words(chosen), list_of(chosen)
-    source = digest_of(as_parquet(asked) + as_parquet(targets) + known.encode() + target_list.content)
-    is_trained = more.get("resource") is not None
-    generator = _generator(config, is_trained) if "start" in more else title_of(config.data)
+    """The plan of prompts. generator: its name for the page; digest: the hash of its weights and training."""
+    targets, target_list = chosen.select("target", "category"), list_of(chosen)
+    source = digest_of(as_parquet(rows) + as_parquet(targets) + digest.encode() + target_list.content)
+    labelling = scorers.labelling
     return Plan(
-        asked=asked,
+        prompts=rows,
         targets=targets,
-        how=how,
-        roles=configured.roles,
-        labeller=Labeller(scorers, measure.masking, target_list, cache=_cache(config)),
-        labellings=labellings(scorers, ["paper"]),
-        intervals=Bootstrap(resamples=measure.resamples, seed=config.seed),
-        empty_targets=measure.empty_targets,
+        sampling=sampling,
+        roles=scorers.roles,
+        labeller=make_labeller(config, labelling, target_list),
+        labellings=labellings(labelling, ["paper"]),
+        intervals=Bootstrap(resamples=config.measure.resamples, seed=config.seed),
+        empty_targets=config.measure.empty_targets,
         permutations=config.recipe.permutations,
         generator=generator,
         about={
             "data": config.data.name,
             "fingerprint": source,
             "model": generator,
-            "policy": config.policy.name if is_trained else None,
+            "policy": config.policy.name if "resource" in more else None,
         },
         source=source,
-        shown=shown_targets(config, targets),
+        shown=loading.shown_targets(config, targets),
         **more,
     )
 
 
-def _generator(config: DictConfig, is_trained: bool) -> str:
-    base = config.model.base
-    name = "/".join(Path(base).parts[-2:]) if Path(base).is_dir() else base
-    return f"{name} after {config.data.name}, policy {config.policy.name}" if is_trained else name
-
-
-def _cache(config: DictConfig) -> LabelStore:
-    return LabelStore(Path(config.paths.cache) / "labels")
+def _name_of(base: str) -> str:
+    """The name of a model; for a folder its last two parts."""
+    return "/".join(Path(base).parts[-2:]) if Path(base).is_dir() else base

@@ -1,5 +1,5 @@
-"""Where jobs run: as processes of this machine (local), or as jobs of an engine that has a queue of its own (slurm,
-ray). No scheduler is written here."""
+"""Engines that run jobs: as processes of this machine (local), or as jobs of an engine with a queue of its own (slurm,
+ray). None of them is a scheduler."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -11,12 +11,12 @@ THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS
 
 
 class Engine(Protocol):
-    """Takes the jobs that a dispatcher has claimed. every: seconds between two looks."""
+    """An engine that runs the jobs that a dispatcher has claimed. every: seconds between two looks."""
 
     every: float
 
     def start(self, job: Job, worker: str) -> None:
-        """Take a job in hand, which this worker has claimed: start it, or go on with one that runs."""
+        """Start a job that this worker has claimed, or take over one that runs."""
 
     def look(self) -> None:
         """See to the jobs in hand."""

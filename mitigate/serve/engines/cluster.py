@@ -22,8 +22,8 @@ class Cluster(Protocol):
     """An engine: SLURM, Ray Jobs."""
 
     def start(self, name: str, command: Sequence[str], log: Path) -> str:
-        """Submit a command, whose output goes into `log`; what the engine calls it. One of that name that it has
-        already is not started again."""
+        """Submit a command, whose output goes into `log`, and return the engine's handle. A job of that name that the
+        engine already has is not started again."""
 
     def find(self, name: str) -> str | None:
         """The engine's handle of the job of that name; None where it has none."""
@@ -38,7 +38,7 @@ class Cluster(Protocol):
 
 @dataclass
 class Remote:
-    """The jobs of this queue on a cluster. path: of the queue."""
+    """The jobs of this queue on a cluster. path: the queue's file."""
 
     path: Path
     cluster: Cluster
@@ -47,11 +47,11 @@ class Remote:
     _stopped: set[str] = field(default_factory=set)
 
     def start(self, job: Job, worker: str) -> None:
-        """Take the job in hand; the next look submits it, unless it was before."""
+        """Take the job over; the next look submits it, unless it was submitted before."""
         self._held[job.id] = worker
 
     def look(self) -> None:
-        """Submit, ask after and stop jobs."""
+        """Submit jobs, poll their states and stop them."""
         with queue.opened(self.path) as table:
             for number, worker in list(self._held.items()):
                 told = queue.renew(table, number, worker)

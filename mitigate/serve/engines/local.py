@@ -12,7 +12,8 @@ from mitigate.serve.queue import Job
 
 @dataclass
 class Local:
-    """path: of the queue; threads: of each job; None: as many as it takes."""
+    """Jobs as processes of this machine. path: the queue's file. threads: the number for each job; None: the job's own
+    default."""
 
     path: Path
     threads: int | None = None

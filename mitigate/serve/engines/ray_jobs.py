@@ -13,7 +13,8 @@ ABSENT = "status code 404"  # in what Ray's client raises for a job that there i
 
 
 class RayJobs:
-    """address: of the cluster's dashboard; memory: GiB. Raises MitigateError where Ray is absent or does not answer."""
+    """Jobs of a Ray cluster. address: of the cluster's dashboard; memory: GiB. Raises MitigateError where Ray is absent
+    or does not answer."""
 
     def __init__(
         self, address: str, *, threads: int | None = None, gpus: float = 0, memory: float | None = None
@@ -45,7 +46,7 @@ class RayJobs:
         }
 
     def start(self, name: str, command: Sequence[str], log: Path) -> str:
-        """Submit it in this folder, under its name; the name."""
+        """Submit a command in this folder, under its name, and return the name."""
         line = ["env", *(f"{key}={value}" for key, value in environment({}, self.threads).items()), *command]
         shell = f"cd {shlex.quote(str(Path.cwd()))} && exec {shlex.join(line)} >> {shlex.quote(str(log))} 2>&1"
         try:
@@ -72,7 +73,7 @@ class RayJobs:
         return found.driver_exit_code or DIED
 
     def stop(self, handle: str) -> None:
-        """SIGTERM, and SIGKILL some seconds later."""
+        """End a job, by SIGTERM, and by SIGKILL some seconds later."""
         self.client.stop_job(handle)
 
     def _info(self, handle: str) -> Any:

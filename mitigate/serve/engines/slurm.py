@@ -43,8 +43,8 @@ class Command:
 
 
 class Slurm:
-    """folder: of submitit's files, on a file system that all machines share; kind: "slurm", or submitit's "local" for
-    processes here. Raises MitigateError where submitit or SLURM is absent."""
+    """Jobs of SLURM. folder: of submitit's files, on a file system that all machines share; kind: "slurm", or
+    submitit's "local" for processes here. Raises MitigateError where submitit or SLURM is absent."""
 
     def __init__(
         self,
@@ -83,8 +83,9 @@ class Slurm:
         self.names: dict[str, str] = {}  # of jobs in the folder, by handle: read once
 
     def start(self, name: str, command: Sequence[str], log: Path) -> str:
-        """Submit it, unless it was before. A kill between SLURM's answer and submitit's files leaves a job that finds
-        no command, waits for it and ends; of jobs of one name SLURM runs one at a time (singleton)."""
+        """Submit a command, unless it was submitted before, and return its handle. A kill between SLURM's answer and
+        submitit's files leaves a job that finds no command, waits for it and ends; of jobs of one name SLURM runs one
+        at a time (singleton)."""
         if known := self.find(name):
             return known
         self.executor.update_parameters(name=name, slurm_additional_parameters={"dependency": "singleton"})
@@ -93,7 +94,8 @@ class Slurm:
         return str(job.job_id)
 
     def find(self, name: str) -> str | None:
-        """By what submitit keeps of each job that it has submitted, so SLURM is not asked. Not with kind="local"."""
+        """The handle of the job with this name, or None, from submitit's files on each submitted job, without a query
+        to SLURM. Not with kind="local"."""
         for script in self.folder.glob("*_submission.sh"):
             handle = script.name.removesuffix("_submission.sh")
             if handle not in self.names and (found := JOB_NAME.search(script.read_text(encoding="utf-8"))):
@@ -114,7 +116,7 @@ class Slurm:
             return DIED
 
     def stop(self, handle: str) -> None:
-        """By scancel."""
+        """End a job, by scancel."""
         self._job(handle).cancel(check=False)
 
     def _job(self, handle: str) -> Any:

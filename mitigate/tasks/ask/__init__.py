@@ -1,2 +1,2 @@
-"""A finished run asked about a head and a relation: what it generated, or generates now, with the labels of its own
-scorers."""
+"""Questions about a head and a relation to a finished run: tails that it generated, or generates now, with the labels
+of its own scorers."""

@@ -1,8 +1,8 @@
-"""The best tails of a finished run for a head and a relation: as its probe found them, or by its generator now, with
-the settings of its probe, labelled by its own scorers as it labelled.
+"""The best tails of a finished run for a head and a relation: those that its probe found, or new ones by its generator
+with the settings of its probe, labelled by its own scorers.
 
-A run folder may come from anybody: of the classes that its settings name, only the project's own are called, and those
-that the caller trusts."""
+A run folder may come from anybody: of the classes that its settings name, only those of the project and those that the
+caller trusts are called."""
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ from mitigate.filter import Policy
 from mitigate.result_settings import called
 from mitigate.runs import finished as runs
 from mitigate.runs.finished import FinishedRun
-from mitigate.tasks.ask.answerable import Known
+from mitigate.tasks.ask.run_index import Index
 from mitigate.triples import Labels, Scorer
 from mitigate.verbalise import Masking
 from mitigate.words.relations import asked_with
@@ -34,7 +34,7 @@ NOT_ARGUMENTS = ("_target_", "missing", "measures")
 
 
 class Answers:
-    """What a run answers. Models are loaded when a question needs them, and stay loaded.
+    """Tails of a run for heads and relations. Models are loaded when a question needs them, and stay loaded.
 
     scorers: those that label; None: the run's own, whose labels of its targets are read and not computed. trusted:
     dotted names of classes besides the project's that its settings may name."""
@@ -43,7 +43,7 @@ class Answers:
         self, run: FinishedRun, scorers: Sequence[Scorer] | None = None, trusted: Collection[str] = ()
     ) -> None:
         self.run = run
-        self.known = Known(run)
+        self.index = Index(run)
         self.given = scorers
         self.trusted = trusted
 
@@ -52,43 +52,40 @@ class Answers:
 
         Raises MitigateError for an empty head, an unknown relation, a run that kept no generator, and a scorer that is
         not trusted."""
-        head, name = self.known.head(head), self.known.relation(relation)
-        stored = self.known.stored(head, name) if self.given is None else None
+        head, name = self.index.head(head), self.index.relation(relation)
+        stored = self.index.stored(head, name) if self.given is None else None
         return self.generated(head, name) if stored is None else stored
 
     def generated(self, head: str, relation: str) -> pl.DataFrame:
-        """The same by the generator, whether or not the probe asked it."""
+        """Generate the tails now, also where the probe has them."""
         return self.generated_of([head], relation)
 
     def generated_of(self, heads: Sequence[str], relation: str) -> pl.DataFrame:
-        """The same of several heads, searched and labelled together, in their order. The first time, scorers are loaded
-        while it searches."""
+        """Generate the tails of several heads, searched and labelled together, in their order. The first time, scorers
+        are loaded during the search."""
         if "_generator" not in vars(self):
             self._check()  # at once, and not after seconds of loading
         import models.comet  # noqa: F401  loads PyTorch, before there are threads
 
         with self._few_threads():
-            return self._generated(heads, relation)
+            with ThreadPoolExecutor(max_workers=2) as pool:
+                scorers = pool.submit(self._load_scorers, pool)
+                model, asked = self._generator
+                probed = self._search(model, heads, relation, asked[relation])
+                scorers.result()
+            from mitigate.score.labels import NOTHING_CACHED
+            from mitigate.score.plausibility import with_plausibility
 
-    def _generated(self, heads: Sequence[str], relation: str) -> pl.DataFrame:
-        with ThreadPoolExecutor(max_workers=2) as pool:
-            scorers = pool.submit(self._load_scorers, pool)
-            model, asked = self._generator
-            probed = self._search(model, heads, relation, asked[relation])
-            scorers.result()
-        from mitigate.score.labels import NOTHING_CACHED
-        from mitigate.score.plausibility import with_plausibility
-
-        found = self._labelled(probed)
-        if self._plausibility is not None:
-            found = with_plausibility(found, self._plausibility, NOTHING_CACHED)
-        names = self.known.scorers if self.given is None else [scorer.name for scorer in self.given]
-        return found.select(self.known.columns(names))
+            found = self._labelled(probed)
+            if self._plausibility is not None:
+                found = with_plausibility(found, self._plausibility, NOTHING_CACHED)
+        names = self.index.scorers if self.given is None else [scorer.name for scorer in self.given]
+        return found.select(self.index.columns(names))
 
     @contextmanager
     def _few_threads(self) -> Iterator[None]:
-        """One thread for each small model: a question is a few rows, which take longer to be handed out among threads
-        than to be computed, and scorers are loaded at the same time."""
+        """Context with one thread for each small model: a question is a few rows, which take longer to distribute over
+        threads than to compute, and scorers are loaded at the same time."""
         import torch
 
         before = torch.get_num_threads()
@@ -100,19 +97,17 @@ class Answers:
             torch.set_num_threads(before)
 
     def _check(self) -> None:
-        """Raises MitigateError where there is no generator, or a scorer that is not to be built."""
+        """Raise MitigateError where there is no generator, or a scorer of a class that is not trusted."""
         if not self.run.below("model"):
-            raise MitigateError(
-                f"{self.run.folder} kept no generator, because none was trained (train=false). {ALLOWED}."
-            )
+            raise MitigateError(f"{self.run.folder} has no generator: it was not trained (train=false). {ALLOWED}.")
         if fault := self.run.fault("model/"):
             raise MitigateError(f"{fault}. {ALLOWED}.")
         nodes = self.run.setting("score.scorers") or {}
-        for name in self.known.scorers.values() if self.given is None else ():
+        for name in self.index.scorers.values() if self.given is None else ():
             self._class_of(f"score.scorers.{name}", nodes.get(name))
 
     def _load_scorers(self, pool: ThreadPoolExecutor) -> None:
-        """Load all that label. Of modules one is imported after the other: half of one is of no use to another."""
+        """Load all scorers. Modules are imported one after the other, since threads would meet half-imported ones."""
         import mitigate.score.plausibility
         import mitigate.score.regard  # noqa: F401  the module that takes longest
 
@@ -137,8 +132,8 @@ class Answers:
             probed.drop("target", "category"),
             self._scorers,
             masking=masking,
-            target_list=self.known.target_list,
-            own_relations=self.known.further,
+            target_list=self.index.target_list,
+            own_relations=self.index.further,
         )
         if self._policy is None or not self._policy.reranks:
             return found
@@ -149,7 +144,7 @@ class Answers:
             from mitigate.tasks.people.validity import with_people_valid
 
             critic = self._build("score.critic", self.run.setting("score.critic"))
-            candidates = with_people_valid(candidates, critic, self.known.target_list)
+            candidates = with_people_valid(candidates, critic, self.index.target_list)
         ranked = rerank(self._policy, candidates, self._setting("probe.top", 10))
         places = ranked.select(
             pl.col("target").alias("head"), pl.col("beam_rank").alias("rank"), pl.col("rank").alias("_rank")
@@ -158,18 +153,16 @@ class Answers:
 
     @cached_property
     def _generator(self) -> tuple[Any, dict[str, str]]:
-        """The model, and what it is asked with for each relation."""
+        """The model, and the text in its prompts for each relation."""
         from models.comet import regimen
         from models.kinds import kind_of
 
         folder = self.run.folder / "model"
         try:
             if self._policy is not None and self._policy.steers:
-                from mitigate.tasks.policies.steer import (
-                    load_steered,  # loads Lightning, which other runs are answered without
-                )
+                from mitigate.tasks.policies import steer  # loads Lightning, which other runs do without
 
-                model: Any = load_steered(self.run.folder, self._policy)
+                model: Any = steer.load_steered(self.run.folder, self._policy)
             else:
                 model = kind_of(folder).load(folder)
             wording = regimen(folder).relation
@@ -177,11 +170,11 @@ class Answers:
             raise MitigateError(f"the generator in {folder} cannot be loaded ({error}). {ALLOWED}.") from error
         if self.run.setting("probe.precision") == "bf16":
             model = model.bfloat16()
-        return model, asked_with(wording, self.known.further, comet=self.known.knows_comets)
+        return model, asked_with(wording, self.index.further, comet=self.index.has_comet_relations)
 
     @cached_property
     def _policy(self) -> Policy | None:
-        """The policy, where it acts when tails are generated."""
+        """The policy, if it acts on generated tails."""
         named = self.run.setting("policy") or {}
         if named.get("decoding", "none") == "none":
             return None
@@ -192,11 +185,11 @@ class Answers:
 
     @cached_property
     def _scorers(self) -> list[Scorer]:
-        """Those that label, and those besides that the policy chooses by."""
-        wanted = dict(self.known.scorers) if self.given is None else {}
+        """The scorers that label, and further ones that the policy chooses by."""
+        roles = self.index.scorers
+        wanted = roles if self.given is None else {}
         found = [*(self.given or ()), *(self._scorer(name, configured) for name, configured in wanted.items())]
         named = [scorer.name for scorer in found]
-        roles = self.known.scorers
         chosen_by = [] if self._policy is None else [name for name in self._policy.scorers if name not in named]
         return [*found, *(self._scorer(name, roles.get(name, name)) for name in chosen_by)]
 
@@ -210,8 +203,8 @@ class Answers:
         return _Called(name, self._build(f"score.scorers.{configured}", node))
 
     def _build(self, setting: str, node: Any) -> Any:
-        """What a run's settings name by a class and its arguments. Raises MitigateError for a class that cannot be had,
-        as _class_of."""
+        """Build the object that a run's settings name by a class and its arguments. Raises MitigateError as _class_of,
+        and for a class that cannot be built."""
         target = self._class_of(setting, node)
         arguments = {key: value for key, value in node.items() if key not in NOT_ARGUMENTS}
         try:
@@ -220,7 +213,7 @@ class Answers:
             raise MitigateError(f"{setting}: {target} cannot be used ({error}). {ALLOWED}.") from error
 
     def _class_of(self, setting: str, node: Any) -> str:
-        """The class that a setting names. Raises MitigateError for one that is neither the project's nor trusted."""
+        """Return the class that a setting names. Raises MitigateError if it is neither the project's nor trusted."""
         target = node.get("_target_") if isinstance(node, Mapping) else None
         if isinstance(target, str) and (target.startswith(OWN_CLASSES) or target in self.trusted):
             return target
@@ -233,21 +226,21 @@ class Answers:
     def _setting(self, name: str, default: int) -> int:
         value = self.run.setting(name, default)
         if not isinstance(value, int):
-            raise MitigateError(f"{self.run.folder / 'config.yaml'} has {name}={value!r}, which is no whole number")
+            raise MitigateError(f"{self.run.folder / 'config.yaml'} has {name}={value!r}, which is not a whole number")
         return value
 
 
 class AnsweringRun(FinishedRun):
-    """A finished run of the main job that is asked by `tails`."""
+    """A finished run of the main job that answers `tails`."""
 
     def tails(self, head: str, relation: str, *, scorers: Sequence[Scorer] | None = None) -> pl.DataFrame:
-        """The best tails for a head and a relation, the best first, with the labels and the plausibility that the run
-        gives them: head, relation, rank, tail, score (log-probability per token), log_prob, statement, masked,
-        masked_neutral, the columns of each scorer's labels under both templates, judged_valid and plausibility.
+        """Return the best tails for a head and a relation, the best first, with the run's labels and plausibility:
+        head, relation, rank, tail, score (log-probability per token), log_prob, statement, masked, masked_neutral, the
+        columns of each scorer's labels under both templates, judged_valid and plausibility.
 
-        Of a target and a relation that the run was probed with, what it generated then is read. Anything else is
-        generated now, as its probe did, and labelled as it labelled; models stay loaded. head: in any case, or a form
-        of an own target. relation: a name, or its unique beginning. scorers: those that label, in place of the run's.
+        Tails of a target and a relation that the run was probed with are read. Others are generated now with the
+        settings of its probe, and labelled as it labelled; models stay loaded. head: in any case, or a form of an own
+        target. relation: a name, or its unique beginning. scorers: those that label, in place of the run's.
 
         Raises MitigateError for an empty head, an unknown relation, a run of another recipe than the main job, a
         generator that is needed and was not kept, and a scorer of a class that is not the project's."""
@@ -259,16 +252,16 @@ class AnsweringRun(FinishedRun):
 
 
 def open_run(folder: str | Path, recipe: str | None = None, needs: Sequence[str] = ()) -> AnsweringRun:
-    """The finished run in a folder. Raises MitigateError that says what is wrong with the folder: no run's, of another
-    recipe than `recipe`, not finished, or with a damaged file among config.yaml, metrics.json and `needs`."""
+    """Open the finished run in a folder. Raises MitigateError for a folder that is not a run's, of another recipe than
+    `recipe`, not finished, or with a damaged file among config.yaml, metrics.json and `needs`."""
     run = runs.open_run(folder, recipe, needs)
     return AnsweringRun(run.folder, run.recipe, run.config, run.metrics, run.manifest)
 
 
 @dataclass(frozen=True)
 class _Called:
-    """A scorer (the Protocol `Scorer`) by the name of its columns. Nothing is cached by its fingerprint, which of some
-    scorers takes longer to compute than the labels."""
+    """A scorer (the Protocol `Scorer`) with the name of its columns. Its fingerprint is empty, since that of some
+    scorers takes longer to compute than the labels, and caches nothing."""
 
     name: str
     scorer: Callable[[Sequence[str]], Labels]
@@ -279,15 +272,15 @@ class _Called:
 
 
 def forget() -> None:
-    """Let go of the scorers that are shared by all runs; they are loaded again when they are needed."""
+    """Release the scorers that all runs share; they are loaded again when they are needed."""
     _built.cache_clear()
 
 
 @cache
 def _built(target: str, arguments: str) -> Any:
-    """The object of a class and its arguments as JSON: one for all runs that name it."""
+    """Build the object of a class and its arguments, given as JSON: one for all runs that name it."""
     module, _, name = target.rpartition(".")
     found = getattr(import_module(module), name)
     if not isinstance(found, type) or found.__module__ != module:
-        raise TypeError("it is no class of that module")
+        raise TypeError("it is not a class of that module")
     return found(**json.loads(arguments))

@@ -1,18 +1,18 @@
-"""How many statements about each target have which label: rows become statements, are labelled and counted, a part at a
-time."""
+"""Counts of labels for each target. Rows are turned into statements, labelled and counted, one part at a time."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
 import polars as pl
 
+from mitigate.load.stream import CHUNK
 from mitigate.measure.tally import tally, tally_rows, total
 from mitigate.runs.progress import progress
-from mitigate.tasks.audit.resource import CHUNK, Texts
+from mitigate.tasks.audit.resource import Texts
 from mitigate.tasks.label import Labeller, label_masked, mask
-from mitigate.tasks.labelling import Labelling
+from mitigate.tasks.label_columns import Labelling
 from mitigate.triples import NEUTRAL, OTHER, Parts
 
-EVERYWHERE = ("sentiment",)  # labels what is about no target too, with texts="all"; a classifier would take days
+EVERYWHERE = ("sentiment",)  # labels all texts, with texts="all"; a classifier would take days
 
 
 def count_statements(
@@ -26,12 +26,12 @@ def count_statements(
     num_rows: int,
     statements: Parts,
 ) -> pl.DataFrame:
-    """Saves the rows' statements, masked and labelled, as parts `statements`, and returns their tally: how many about
-    each target have which label, and with texts="all", as target null, how many of all texts.
+    """Save the rows' statements, masked and labelled, as parts `statements`, and return their tally: counts of each
+    label for each target, and with texts="all" those of all texts, as target null.
 
-    rows: parts that read_rows saved; num_rows: how many they have. given: the column of labels that the rows have
-    already, in place of the labeller's. everywhere: the names of scorers that label what is about no target too. Of a
-    kill only the parts that are not there are labelled again."""
+    rows: parts that read_rows saved; num_rows: of all parts. given: the column of labels that the rows have already, in
+    place of the labeller's. everywhere: names of the scorers that label statements about no target too. After a kill
+    only missing parts are labelled."""
     with progress("label", num_rows, "statements") as advance:
         for done, group in _together(rows, statements):
             rows_of_group = pl.concat(group.values())
@@ -41,13 +41,19 @@ def count_statements(
                 statements.save(number, labelled.head(part.height))
                 labelled = labelled.slice(part.height)
             advance(rows_of_group.height, to=done)
-    return total(_tally(part, columns, everywhere if texts == "all" else None) for part in statements)
+    names = [labels.column for labels in columns]
+    quick = [labels.column for labels in columns if labels.scorer in everywhere]
+    return total(
+        counts
+        for part in statements
+        for counts in (tally(part.drop_nulls("target"), names), *([tally_rows(part, quick)] if texts == "all" else []))
+    )
 
 
 def label(
     rows: pl.DataFrame, labeller: Labeller, *, everywhere: Sequence[str] = EVERYWHERE, given: str | None = None
 ) -> pl.DataFrame:
-    """The statements that the rows make, masked and labelled; those about no target by the scorers of `everywhere`."""
+    """Return the rows as statements, masked and labelled; those about no target by the scorers of `everywhere`."""
     masked = mask(rows, labeller.masking, labeller.target_list, labeller.own_relations)
     if given:
         polarity = pl.col(given).replace({OTHER: NEUTRAL}).cast(pl.Float32)  # nothing finer is known
@@ -62,8 +68,8 @@ def label(
 
 
 def _together(rows: Iterable[pl.DataFrame], finished: Parts) -> Iterator[tuple[int, dict[int, pl.DataFrame]]]:
-    """The parts of the rows that are not finished, small ones in groups of CHUNK rows or a little more, as many texts
-    at once are labelled and kept sooner; and how many rows there are up to each group's end."""
+    """Group the unfinished parts of the rows into CHUNK rows or a little more, since many texts at once are labelled
+    and saved sooner. Yields the number of rows up to a group's end, and its parts."""
     group: dict[int, pl.DataFrame] = {}
     done = 0
     for number, part in enumerate(rows):
@@ -75,13 +81,3 @@ def _together(rows: Iterable[pl.DataFrame], finished: Parts) -> Iterator[tuple[i
             group = {}
     if group:
         yield done, group
-
-
-def _tally(statements: pl.DataFrame, columns: Sequence[Labelling], everywhere: Sequence[str] | None) -> pl.DataFrame:
-    """Of statements about targets; with `everywhere` also of all, by these scorers."""
-    tallied = tally(statements.drop_nulls("target"), [labels.column for labels in columns])
-    if everywhere is None:
-        return tallied
-    return total(
-        [tallied, tally_rows(statements, [labels.column for labels in columns if labels.scorer in everywhere])]
-    )

@@ -1,4 +1,4 @@
-"""Every figure of an audit, from its tally, as the one flat object that metrics.json holds."""
+"""All figures of an audit, from its tally, as the flat object of metrics.json."""
 
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
@@ -6,23 +6,17 @@ from typing import Any, get_args
 
 import polars as pl
 
-from mitigate.measure import resource
+from mitigate import metrics as keys
+from mitigate.measure import audit_figures
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import EmptyTargets
-from mitigate.metrics import (
-    EMPTY_EXCLUDE,
-    EMPTY_TARGETS,
-    EMPTY_ZERO,
-    ROWS,
-    ROWS_ABOUT_A_TARGET,
-    prefixed,
-)
-from mitigate.tasks.audit import read as counted
+from mitigate.metrics import prefixed
+from mitigate.tasks.audit.resource import ABOUT_A_TARGET, ROWS, sum_counts
 from mitigate.tasks.caveats import few_targets, same_sources
-from mitigate.tasks.labelling import Labelling, per_target_tables
+from mitigate.tasks.label_columns import Labelling, per_target_tables
 from mitigate.words.target_list import PAPER, TargetList
 
-VARIANT = {"zero": EMPTY_ZERO, "exclude": EMPTY_EXCLUDE}
+VARIANT = {"zero": keys.EMPTY_ZERO, "exclude": keys.EMPTY_EXCLUDE}
 NAMED = 5  # targets without statements, in a notice
 
 
@@ -37,11 +31,11 @@ def measure_resource(
     empty_targets: EmptyTargets = "exclude",
     target_list: TargetList = PAPER,
 ) -> dict[str, Any]:
-    """Everything `harms` returns, the numbers of rows, and before them `about`.
+    """All figures: facts of the audit (about), the numbers of rows, and the result of `harms`.
 
     tallied: what count_statements returns; counts: what read_rows returns; targets: (target, category)."""
-    met = counted.as_met([counts])
-    found = {**about, ROWS: met[counted.ROWS], ROWS_ABOUT_A_TARGET: met[counted.ABOUT_A_TARGET]}
+    numbers = sum_counts([counts])
+    found = {**about, keys.ROWS: numbers[ROWS], keys.ROWS_ABOUT_A_TARGET: numbers[ABOUT_A_TARGET]}
     return found | harms(tallied, targets, columns, intervals, empty_targets, target_list)
 
 
@@ -53,28 +47,28 @@ def harms(
     empty_targets: EmptyTargets = "exclude",
     target_list: TargetList = PAPER,
 ) -> dict[str, Any]:
-    """Harms under every template, with intervals; the same without intervals with the other convention for targets
-    without statements, as "empty_zero/..." or "empty_exclude/..."; and labels of all texts, where they were tallied."""
+    """Harms under every template, with intervals; without intervals under the other convention for targets without
+    statements, as "empty_zero/..." or "empty_exclude/..."; and labels of all texts, if they were tallied."""
     tables = per_target_tables(tallied, columns, targets, empty_targets)
     clusters = target_list.clusters
-    found: dict[str, Any] = resource.representation(next(iter(tables.values())), clusters, intervals)
+    found: dict[str, Any] = audit_figures.representation(next(iter(tables.values())), clusters, intervals)
     for labels in columns:
         table = tables[labels.column]
-        of_scorer = resource.figures(table, labels.scorer)
-        of_scorer |= resource.intervals(table, labels.scorer, clusters, intervals)
-        of_scorer |= resource.of_all_texts(tallied, labels.column, labels.scorer)
+        of_scorer = audit_figures.figures(table, labels.scorer)
+        of_scorer |= audit_figures.intervals(table, labels.scorer, clusters, intervals)
+        of_scorer |= audit_figures.of_all_texts(tallied, labels.column, labels.scorer)
         found |= prefixed(of_scorer, labels.template)
-    if found[EMPTY_TARGETS]:
+    if found[keys.EMPTY_TARGETS]:
         (other,) = set(get_args(EmptyTargets)) - {empty_targets}
         with_other = per_target_tables(tallied, columns, targets, other)
         for labels in columns:
-            of_scorer = resource.figures(with_other[labels.column], labels.scorer)
+            of_scorer = audit_figures.figures(with_other[labels.column], labels.scorer)
             found |= prefixed(of_scorer, labels.template, VARIANT[other])
     return found
 
 
 def value_of(metrics: Mapping[str, Any], key: str, empty_targets: EmptyTargets) -> Any:
-    """A figure under a convention for targets without statements; the only one there is where all have some."""
+    """A figure under a convention for targets without statements; the one figure if all targets have some."""
     other = next(iter(prefixed({key: None}, variant=VARIANT[empty_targets])))
     return metrics.get(other, metrics.get(key))
 
@@ -90,15 +84,15 @@ def notices(
     table = per_target_tables(tallied, columns[:1], targets)[columns[0].column]
     found = few_targets(table, target_list)
     if empty := table.filter(pl.col("statements") == 0)["target"].to_list():
-        found.append(
-            f"Nothing is said about {len(empty)} of {table.height} targets ({', '.join(empty[:NAMED])}"
-            f"{' ...' if len(empty) > NAMED else ''}): "
-            + (
+        effect = "they have no percentage and are left out of means and variances of percentages."
+        if empty_targets == "zero":
+            effect = (
                 "each counts as 0 % prejudiced, favoured and neutral, as in the paper, which lowers means and makes "
                 "variances larger."
-                if empty_targets == "zero"
-                else "they have no percentage and are left out of means and variances of percentages."
             )
+        more = " ..." if len(empty) > NAMED else ""
+        found.append(
+            f"Nothing is said about {len(empty)} of {table.height} targets ({', '.join(empty[:NAMED])}{more}): {effect}"
         )
     return found + same_sources(labels.scorer for labels in columns)
 
@@ -109,14 +103,13 @@ def paper_figures(resource: str) -> pl.DataFrame:
 
 
 def paper_notes(resource: str) -> list[str]:
-    """What is known of the differences from the paper's figures, from data/paper_audit_notes.csv: figures with
-    measure=paper."""
+    """Notes on differences from the paper's figures, with measure=paper, from data/paper_audit_notes.csv."""
     return _read("paper_audit_notes.csv", resource)["note"].to_list()
 
 
 def beside_the_paper(metrics: Mapping[str, Any], stated: pl.DataFrame) -> pl.DataFrame:
-    """The paper's figures with ours (place, figure, key, paper, ours); in all of them a target without statements
-    counts as 0 %. stated: what paper_figures returns."""
+    """The paper's figures with ours (place, figure, key, paper, ours); a target without statements counts as 0 %.
+    stated: what paper_figures returns."""
     ours = [value_of(metrics, key, "zero") for key in stated["key"]]
     return stated.rename({"value": "paper"}).with_columns(ours=pl.Series(ours, dtype=pl.Float64)).drop_nulls("ours")
 

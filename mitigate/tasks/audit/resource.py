@@ -1,70 +1,32 @@
-"""A resource as an audit takes it: chunk by chunk, whether it is held in memory or read from a large file; and the
-targets to measure over."""
+"""Resources of audits, in chunks, held in memory or read from a large file; the targets to measure over; and counts of
+rows."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import polars as pl
 
 from mitigate.errors import MitigateError, one_of
-from mitigate.load.files import LoadedStatements
-from mitigate.load.stream import Chunk, Kind, Met, Streamed, describe
-from mitigate.load.triples_file import Loaded
-from mitigate.runs.fingerprints import as_parquet, digest_of, digest_of_values
+from mitigate.load.stream import Chunk, Kind, Loaded, Met, Streamed
+from mitigate.runs.fingerprints import digest_of_values
 from mitigate.tasks.targets import Wanted, targets_of_statements, those_about
 from mitigate.triples import TEMPLATES
 from mitigate.words.relations import Relation
 from mitigate.words.targets import choose_targets
 from mitigate.words.texts import counted
 
-CHUNK = 50_000  # rows worked through at once
 Texts = Literal["targets", "all"]
 COUNTS = {"kind": pl.String, "what": pl.String, "count": pl.Int64}
-ROWS, ABOUT_A_TARGET, STATEMENTS = (
-    ("counted", "rows"),
-    ("counted", "about a target"),
-    ("counted", "statements"),
-)
+ROWS, ABOUT_A_TARGET, STATEMENTS = (("counted", what) for what in ("rows", "about a target", "statements"))
 REPEATED = "repeated statement about a target, each of which counts"
-
-
-@dataclass(frozen=True)
-class Held:
-    """A resource that a loader has read whole: what Streamed is to a larger one."""
-
-    rows: pl.DataFrame  # triples, or statements with their target
-    kind: Kind
-    notices: list[str] = field(default_factory=list)  # of its loader
-    own_relations: tuple[Relation, ...] = ()
-
-    @property
-    def size(self) -> str:
-        """How large it is, in words."""
-        return counted(self.rows.height, self.kind.removesuffix("s"))
-
-    @cached_property
-    def digest(self) -> str:
-        """The hash of the rows."""
-        return digest_of(as_parquet(self.rows))
-
-    def chunks(self, finished: Callable[[int], bool] = lambda _: False) -> Iterator[tuple[int, float, Chunk | None]]:
-        """As Streamed.chunks."""
-        for number, rows in enumerate(self.rows.iter_slices(CHUNK)):
-            share = min(1.0, (number + 1) * CHUNK / self.rows.height)
-            yield number, share, None if finished(number) else Chunk(rows, Met())
-
-    def describe(self, met: Met) -> list[str]:
-        """As Streamed.describe."""
-        return [*self.notices, *describe(met, "skip")]
 
 
 @dataclass(frozen=True, eq=False)
 class Resource:
-    """What is audited."""
+    """A resource to audit."""
 
-    loaded: Held | Streamed
+    loaded: Loaded | Streamed
     options: Mapping[str, Any] = field(default_factory=dict)  # of the loader of a Streamed, which decide its rows
     splits: str = "train"  # whose valid triples count: "train", or "all"
 
@@ -80,8 +42,8 @@ class Resource:
 
     @property
     def fingerprint(self) -> str:
-        """What decides the rows: the content; of a file also how it is read."""
-        if isinstance(self.loaded, Held):
+        """The hash of what decides the rows: the content, and for a file the settings of reading it."""
+        if isinstance(self.loaded, Loaded):
             return self.content
         how = (self.loaded.kind, self.loaded.on_bad_line, self.loaded.parse, dict(self.options), self.splits)
         return digest_of_values(self.content, *how, self.own_relations)
@@ -92,16 +54,14 @@ class Resource:
         return self.loaded.own_relations
 
     def chunks(self, finished: Callable[[int], bool] = lambda _: False) -> Iterator[tuple[int, float, Chunk | None]]:
-        """As Streamed.chunks, of triples those that count."""
+        """Yield chunks as Streamed.chunks, of triples those that count."""
         for number, share, chunk in self.loaded.chunks(finished):
-            if chunk is None or self.kind != "triples":
-                yield number, share, chunk
-            else:
-                yield number, share, _counting(chunk, self.splits)
+            if chunk is not None and self.kind == "triples":
+                chunk = _counting(chunk, self.splits)
+            yield number, share, chunk
 
     def templates(self, asked: str | None = None) -> Sequence[str]:
-        """The templates to measure with: the one asked for, or all there are. Raises MitigateError for one that there
-        is not."""
+        """The templates to measure with: the given one, or all of the resource. Raises MitigateError for another."""
         there = TEMPLATES if self.kind == "triples" else TEMPLATES[:1]
         if asked is None:
             return there
@@ -109,24 +69,24 @@ class Resource:
             raise one_of("measure.template", asked, TEMPLATES)
         if asked not in there:
             raise MitigateError(
-                f"measure.template={asked} wants triples: of a plain statement nobody knows which words are a "
-                "relation's; say measure.template=paper, or give the triples (data=triples)"
+                f"measure.template={asked} needs triples: in a plain statement the words of the relation are not "
+                "marked; set measure.template=paper, or give the triples (data=triples)"
             )
         return (asked,)
 
 
 def resource_of(
-    loaded: Streamed | LoadedStatements | Loaded,
+    loaded: Loaded | Streamed,
     wanted: Wanted = None,
     *,
     splits: str = "train",
     options: Mapping[str, Any] | None = None,
 ) -> tuple[Resource, pl.DataFrame]:
-    """What a loader returned as a resource, and the targets (target, category) to measure over.
+    """Return a resource of what a loader returned, and the targets (target, category) to measure over.
 
-    wanted: as in targets.choose_targets; None: those named in statements, the 329 for triples. splits: "train", or
-    "all" for the valid triples of dev and test too. options: of the loader of a file of any size, such as the names of
-    its columns. Raises MitigateError for targets that there are not."""
+    wanted: as in words.targets.choose_targets; None: those named in statements, the 329 for triples. splits: "train",
+    or "all" for the valid triples of dev and test too. options: of the loader of a file of any size, such as the names
+    of its columns. Raises MitigateError for targets that do not exist."""
     if isinstance(loaded, Streamed):
         if wanted == "data":
             raise MitigateError(
@@ -134,30 +94,30 @@ def resource_of(
                 "about is left out of the measures anyway"
             )
         return Resource(loaded, options or {}, splits), choose_targets("all" if wanted is None else wanted)
-    if isinstance(loaded, LoadedStatements):
-        targets = targets_of_statements(wanted, loaded.statements)
-        rows, notices = those_about(loaded.statements, targets)
-        return Resource(Held(rows, "statements", [*loaded.notices, *notices])), targets
-    rows, notices = _of_splits(loaded.triples, splits)
-    targets = choose_targets("all" if wanted is None else wanted, rows)
-    return Resource(Held(rows, "triples", [*loaded.notices, *notices], loaded.own_relations), splits=splits), targets
+    if loaded.kind == "statements":
+        targets = targets_of_statements(wanted, loaded.rows)
+        rows, notices = those_about(loaded.rows, targets)
+    else:
+        rows, notices = _of_splits(loaded.rows, splits)
+        targets = choose_targets("all" if wanted is None else wanted, rows)
+    return Resource(replace(loaded, rows=rows, notices=[*loaded.notices, *notices]), splits=splits), targets
 
 
 def _counting(chunk: Chunk, splits: str) -> Chunk:
-    """The chunk with its valid triples of the splits that count; the others are counted as left out."""
+    """Keep the valid triples of the splits that count, and count the others as left out."""
     valid = chunk.rows.filter("valid")
-    met = Met({("left out", "labelled 0 (not valid)"): chunk.rows.height - valid.height})
+    left_out = Met({("left out", "labelled 0 (not valid)"): chunk.rows.height - valid.height})
     if splits == "all":
-        return Chunk(valid, +(chunk.met + met))
+        return Chunk(valid, +(chunk.met + left_out))
     train = valid.filter(split="train")
     for split, count in valid["split"].value_counts().iter_rows():
         if split != "train":
-            met["left out", f"valid triples of {split}; filter.splits=all counts them too"] += count
-    return Chunk(train, +(chunk.met + met))
+            left_out["left out", f"valid triples of {split}; filter.splits=all counts them too"] += count
+    return Chunk(train, +(chunk.met + left_out))
 
 
 def _of_splits(triples: pl.DataFrame, splits: str) -> tuple[pl.DataFrame, list[str]]:
-    """The valid triples of the splits, and a notice of those of other splits."""
+    """Select the valid triples of the splits; with a notice of those of other splits."""
     valid = triples.filter("valid")
     if splits == "all":
         return valid, []
@@ -169,18 +129,13 @@ def _of_splits(triples: pl.DataFrame, splits: str) -> tuple[pl.DataFrame, list[s
     return valid.filter(split="train"), [notice]
 
 
-def counts_of(rows: pl.DataFrame, found: pl.DataFrame, num_about: int) -> Met:
-    """How many rows there were, how many are about a target, and how many statements they make."""
-    return Met({ROWS: rows.height, ABOUT_A_TARGET: num_about, STATEMENTS: found.height})
+def counts_table(counts: Met) -> pl.DataFrame:
+    """Return counts as a table (kind, what, count)."""
+    return pl.DataFrame([(*key, count) for key, count in counts.items()], schema=COUNTS, orient="row")
 
 
-def as_frame(met: Met) -> pl.DataFrame:
-    """Counts as a table (kind, what, count)."""
-    return pl.DataFrame([(*key, count) for key, count in met.items()], schema=COUNTS, orient="row")
-
-
-def as_met(parts: Iterable[pl.DataFrame]) -> Met:
-    """The sum of tables of counts."""
+def sum_counts(parts: Iterable[pl.DataFrame]) -> Met:
+    """Sum tables of counts."""
     total = Met()
     for part in parts:
         for kind, what, count in part.iter_rows():

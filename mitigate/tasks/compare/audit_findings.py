@@ -1,5 +1,4 @@
-"""The findings of two resources side by side, from their figures: what the page shows, and what comparison.json
-holds."""
+"""Findings of two resources side by side, from their figures: the content of the page and of comparison.json."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -7,14 +6,13 @@ from typing import Any
 
 import polars as pl
 
-from mitigate.measure.between_resources import OF_SECOND, rank_correlation, representation, shares
 from mitigate.measure.change import of_row
 from mitigate.measure.comparison import holm
+from mitigate.measure.resource_differences import OF_SECOND, rank_correlation, representation, shares
 from mitigate.metrics import TEMPLATE_PREFIX, Share, harm_key
 from mitigate.report import resources as page
 from mitigate.report.audit_tables import Wording
-from mitigate.report.examples import examples
-from mitigate.report.singled_out import FEWEST_STATEMENTS
+from mitigate.report.examples import FEWEST_STATEMENTS, examples
 from mitigate.report.verdicts import ALPHA
 from mitigate.tasks.compare.audits import AuditsPlan, ComparedAudit, both
 from mitigate.tasks.targets import list_of_runs
@@ -31,7 +29,7 @@ def resources(
     agreement: Mapping[str, float | None],
     **about: Any,
 ) -> page.Resources:
-    """What the page shows; about: its name, command, stages and facts."""
+    """Content of the page; about: its name, command, stages and facts."""
     found = page.Resources(
         demonstration=plan.demonstration,
         titles=plan.titles,
@@ -47,18 +45,18 @@ def resources(
         **about,
     )
     most = {scorer: _differ_most(found.of(scorer)) for scorer in found.headlines}
-    said = {
+    statements = {
         (scorer, target): rows
         for scorer, frame in most.items()
-        for target, rows in _said(plan.audits, (scorer, found.headlines[scorer]), frame["target"].to_list()).items()
+        for target, rows in _strongest(plan.audits, (scorer, found.headlines[scorer]), frame["target"]).items()
     }
-    return replace(found, differ_most=most, said=said)
+    return replace(found, differ_most=most, said=statements)
 
 
 def comparison(
     plan: AuditsPlan, figures: pl.DataFrame, targets: pl.DataFrame, agreement: Mapping[str, float | None]
 ) -> dict[str, Any]:
-    """What comparison.json holds: every figure, and its finding in words."""
+    """Content of comparison.json: every figure, and its finding in words."""
     about = resources(plan, figures, targets, agreement, name="", command="", stages=[], facts={})
     return {
         "demonstration": plan.demonstration,
@@ -79,14 +77,14 @@ def comparison(
 
 
 def frames(about: page.Resources) -> dict[str, pl.DataFrame]:
-    """The tables by name."""
+    """Tables by name."""
     words = pl.Series("verdict", [about.verdict(row) for row in about.figures.to_dicts()], dtype=pl.String)
     return {"figures": about.figures.with_columns(words), "targets": about.targets}
 
 
 def _differ_most(targets: pl.DataFrame) -> pl.DataFrame:
-    """With `difference`, of the percentage polarised: the targets for which the second's is highest above the
-    first's and, after them, those for which it is lowest below; with at least FEWEST_STATEMENTS statements in both."""
+    """The targets with the largest increases of the percentage polarised from the first to the second, then those with
+    the largest decreases, with `difference`; both have at least FEWEST_STATEMENTS statements about them."""
     polarised, of_second = (pl.col("prejudice" + end) + pl.col("favouritism" + end) for end in ("", OF_SECOND))
     enough = pl.min_horizontal("statements", "statements" + OF_SECOND) >= FEWEST_STATEMENTS
     ranked = targets.filter(enough).with_columns(difference=of_second - polarised)
@@ -95,22 +93,22 @@ def _differ_most(targets: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([more.head(MOST_DIFFERENT), less.tail(MOST_DIFFERENT)])
 
 
-def _said(
-    audits: Sequence[ComparedAudit], wording: page.Wording, targets: list[str]
+def _strongest(
+    audits: Sequence[ComparedAudit], wording: page.Wording, targets: pl.Series
 ) -> dict[str, tuple[pl.DataFrame, pl.DataFrame]]:
-    """Target -> the statements that each resource's labels are strongest for, and these labels, as `label`."""
+    """Target -> the statements of each resource with the strongest labels, and these labels, as `label`."""
     found = []
     for audit in audits:
         column = audit.columns[wording]
-        about_them = audit.statements.filter(pl.col("target").is_in(targets)).collect(engine="streaming")
+        about_them = audit.statements.filter(pl.col("target").is_in(targets.to_list())).collect(engine="streaming")
         found.append(examples(about_them, scorers=[column]).rename({column: "label"}))
     return {target: (found[0].filter(target=target), found[1].filter(target=target)) for target in targets}
 
 
 def differences(audits: Sequence[ComparedAudit], wordings: Sequence[Wording]) -> pl.DataFrame:
     """scorer ("" for the number of statements), template, key as in metrics.json, category ("" for all targets), the
-    other columns of comparison.DIFFERENCES, `p_holm`, for which all figures over all targets are one family, all of
-    categories another, and the figures over all of each audit's own targets, as first_alone and second_alone."""
+    other columns of comparison.DIFFERENCES, `p_holm` (figures over all targets are one family, those of categories
+    another), and the figures over all of each audit's own targets, as first_alone and second_alone."""
     first = both(audits, wordings[0])
     categories = first["category"].unique().to_list()
     clusters = list_of_runs(audit.run for audit in audits).clusters
@@ -122,7 +120,7 @@ def differences(audits: Sequence[ComparedAudit], wordings: Sequence[Wording]) ->
 
 
 def both_sides(audits: Sequence[ComparedAudit], wordings: Sequence[Wording]) -> pl.DataFrame:
-    """scorer, template, target, category, and the figures of the targets that both have statements about, as
+    """scorer, template, target, category, and the figures of the targets that both resources have statements about, as
     side_by_side."""
     return pl.concat(
         both(audits, (scorer, template)).select(
@@ -133,7 +131,7 @@ def both_sides(audits: Sequence[ComparedAudit], wordings: Sequence[Wording]) -> 
 
 
 def agreements(audits: Sequence[ComparedAudit], wordings: Sequence[Wording]) -> dict[str, float | None]:
-    """Whether the two rank targets alike: "sentiment/O-/rank_correlation" ..."""
+    """Rank correlations between the targets of the two: "sentiment/O-/rank_correlation" ..."""
     return {
         harm_key(scorer, "rank correlation", share, template): rank_correlation(both(audits, (scorer, template)), share)
         for scorer, template in wordings
@@ -161,8 +159,8 @@ def _named(
 
 
 def corrected(table: pl.DataFrame) -> pl.DataFrame:
-    """With `p_holm`, and the bounds of intervals that are corrected too, low_corrected and high_corrected (Bonferroni:
-    of m figures together they all cover in at least 95 % of cases). A row's category is "" for all targets."""
+    """Add `p_holm`, and the bounds of corrected intervals, low_corrected and high_corrected (Bonferroni: those of m
+    figures all cover in at least 95 % of cases). A row's category is "" for all targets."""
     columns: dict[str, list[float | None]] = {name: [None] * table.height for name in CORRECTED}
     for family in (pl.col("category") == "", pl.col("category") != ""):
         places = table.select(family.arg_true()).to_series().to_list()
@@ -170,7 +168,7 @@ def corrected(table: pl.DataFrame) -> pl.DataFrame:
         adjusted = holm([row["p"] for row in rows])
         level = 1 - ALPHA / max(1, sum(p is not None for p in adjusted))
         for place, row, p in zip(places, rows, adjusted, strict=True):
-            known = of_row(row).row(level)
-            for name, value in zip(CORRECTED, (p, known["low"], known["high"]), strict=True):
+            interval = of_row(row).row(level)
+            for name, value in zip(CORRECTED, (p, interval["low"], interval["high"]), strict=True):
                 columns[name][place] = value
     return table.with_columns(pl.Series(name, values, dtype=pl.Float64) for name, values in columns.items())

@@ -1,5 +1,5 @@
-"""What a comparison of two resources has checked before it computes anything: the run folders of their audits, the
-labels that both have, and notices about them."""
+"""Plan of a comparison of two resources, checked before anything is computed: the run folders of their audits, the
+labels that both have, and notices."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.measure.between_resources import side_by_side
+from mitigate.measure.resource_differences import side_by_side
 from mitigate.measure.tally import per_target
 from mitigate.metrics import TEMPLATE_PREFIX
 from mitigate.report.audit_tables import Wording
@@ -24,7 +24,7 @@ from mitigate.tasks.targets import list_of_runs
 from mitigate.triples import ROLES, TEMPLATES, label_columns
 
 TALLY = "tally.parquet"
-FILES = (TALLY, "statements/", "tables/")  # what figures and examples are made of
+FILES = (TALLY, "statements/", "tables/")  # of figures and examples
 MUST_AGREE = ("measure.masking", "measure.empty_targets", *(f"score.{role}" for role in ROLES))
 OUGHT_TO_AGREE = ("measure.match", "measure.template", "recipe.targets", "filter.splits")
 
@@ -41,18 +41,18 @@ class ComparedAudit:
 
     @property
     def counted(self) -> str:
-        """The hash of all that was counted."""
+        """The hash of the tally."""
         return self.run.files[TALLY]
 
     @property
     def title(self) -> str:
-        """What the resource is called; a file of one's own by its name."""
+        """Title of the resource; of a user's file its name."""
         path = self.run.text("data.path")
         return self.run.text("data.title") or (Path(path).name if path else str(self.run.text("data.name")))
 
     @cached_property
     def statements(self) -> pl.LazyFrame:
-        """Its statements about targets, labelled, to be worked through without holding them."""
+        """Query of its labelled statements about targets, without reading them into memory."""
         parts = [self.run.folder / name for name in self.run.below("statements") if name.endswith(".parquet")]
         return pl.scan_parquet(parts, glob=False).filter(pl.col("target").is_not_null())
 
@@ -64,7 +64,7 @@ class ComparedAudit:
         scorers = {name.removesuffix("_neutral") if worded else name for name in tallied}
         found = {
             (scorer, template): label_columns(scorer, template)[0] if worded else scorer
-            for scorer in sorted(scorers, key=lambda scorer: (_place(scorer), scorer))
+            for scorer in sorted(scorers, key=lambda name: (ROLES.index(name) if name in ROLES else len(ROLES), name))
             for template in TEMPLATES
         }
         return {wording: column for wording, column in found.items() if column in tallied}
@@ -87,13 +87,13 @@ class ComparedAudit:
 
 @dataclass(frozen=True, eq=False)
 class AuditsPlan:
-    """Two audits that have been read and found fit to be compared."""
+    """Two audits that have been read and checked."""
 
     titles: tuple[str, str]
     audits: tuple[ComparedAudit, ComparedAudit]
     wordings: list[Wording]  # that both have, by scorer
     notices: list[str]
-    source: str  # the hash of what is compared
+    source: str  # the hash of the compared figures
     folders: list[str]
 
     @property
@@ -106,7 +106,7 @@ class AuditsPlan:
 
     @property
     def is_same(self) -> bool:
-        """Whether all numbers are."""
+        """Return whether all numbers are equal."""
         return self.audits[0].counted == self.audits[1].counted
 
     @property
@@ -117,17 +117,25 @@ class AuditsPlan:
 
     @property
     def scorers(self) -> dict[str, str]:
-        """Those of the roles, of the labels that are compared: {"sentiment": "vader", "regard": "minilm"}."""
+        """The scorers of the roles among those of compared labels: {"sentiment": "vader", "regard": "minilm"}."""
         compared = {scorer for scorer, _ in self.wordings}
         return {name: one for name, one in role_scorers(score_of(self.runs[0])).items() if name in compared}
 
 
 def plan_audits(folders: Sequence[str | Path]) -> AuditsPlan:
-    """Two run folders of recipe=audit, read and checked. Raises MitigateError where they cannot be compared."""
-    first, second = audits = _two_audits(folders)
+    """Read and check two run folders of recipe=audit. Raises MitigateError where they cannot be compared."""
+    found = [ComparedAudit(run) for run in read_runs(dict.fromkeys(folders), "audit", "compare.runs", FILES)]
+    if len(found) != 2:
+        raise MitigateError(
+            f"compare.runs names {len(found)} audits, and two are compared; name them by compare.runs=[DIR,DIR], in "
+            "the order of the page"
+        )
+    first, second = audits = (found[0], found[1])
     _check(first, second)
-    titles, wordings = _titles(first, second), _wordings(first, second)
-    both(audits, wordings[0])  # raises where they speak of no target in common
+    titles, wordings = (first.title, second.title), _wordings(first, second)
+    if titles[0] == titles[1]:
+        titles = first.run.folder.name, second.run.folder.name
+    both(audits, wordings[0])  # raises where no target is in both
     return AuditsPlan(
         titles=titles,
         audits=audits,
@@ -144,22 +152,12 @@ def both(audits: Sequence[ComparedAudit], wording: Wording) -> pl.DataFrame:
     return side_by_side(first, second)
 
 
-def _two_audits(folders: Sequence[str | Path]) -> tuple[ComparedAudit, ComparedAudit]:
-    audits = [ComparedAudit(run) for run in read_runs(dict.fromkeys(folders), "audit", "compare.runs", FILES)]
-    if len(audits) != 2:
-        raise MitigateError(
-            f"compare.runs names {len(audits)} audits, and two are set side by side; name them by "
-            "compare.runs=[DIR,DIR], in the order they are to stand in"
-        )
-    return audits[0], audits[1]
-
-
 def _check(first: ComparedAudit, second: ComparedAudit) -> None:
-    """Raises MitigateError where the two were measured in ways that make their figures mean different things."""
+    """Raise MitigateError for audits with settings that make their figures incomparable."""
     differing = [
         f"{name}={ours} and {theirs}"
         for name, ours, theirs in _settings(first, second, MUST_AGREE)
-        if not (name.startswith("score.") and None in (ours, theirs))  # what only one was asked is left out
+        if not (name.startswith("score.") and None in (ours, theirs))  # a role that only one has is left out
     ]
     differing += [
         f"the settings of score.scorers.{scorer}"
@@ -169,15 +167,15 @@ def _check(first: ComparedAudit, second: ComparedAudit) -> None:
     if differing:
         raise MitigateError(
             f"the audits {first.run.folder} and {second.run.folder} were measured in different ways "
-            f"({'; '.join(differing)}), so that a difference need not be the resources'; make one of them again with "
-            "the other's settings"
+            f"({'; '.join(differing)}), so a difference may come from the settings; run one of them again with the "
+            "settings of the other"
         )
 
 
 def _settings(
     first: ComparedAudit, second: ComparedAudit, names: Sequence[str]
 ) -> Iterator[tuple[str, object, object]]:
-    """Those of the settings that are not the same: name, the first's, the second's."""
+    """Yield the settings that differ: name, the first's value, the second's."""
     for name in names:
         values = [audit.run.setting(name) for audit in (first, second)]
         if values[0] != values[1]:
@@ -185,7 +183,7 @@ def _settings(
 
 
 def _wordings(first: ComparedAudit, second: ComparedAudit) -> list[Wording]:
-    """Those of the first that the second has too; where neither has phrases, each scorer's once."""
+    """The wordings that both have; where neither has phrases, one for each scorer."""
     shared = [wording for wording in first.columns if wording in second.columns]
     if not shared:
         raise MitigateError(
@@ -201,20 +199,10 @@ def _wordings(first: ComparedAudit, second: ComparedAudit) -> list[Wording]:
     ]
 
 
-def _place(scorer: str) -> int:
-    return ROLES.index(scorer) if scorer in ROLES else len(ROLES)
-
-
-def _titles(first: ComparedAudit, second: ComparedAudit) -> tuple[str, str]:
-    """What the resources are called; two of one name by their run folders."""
-    titles = first.title, second.title
-    return titles if titles[0] != titles[1] else (first.run.folder.name, second.run.folder.name)
-
-
 def _notices(audits: Sequence[ComparedAudit], titles: Sequence[str], wordings: Sequence[Wording]) -> Iterator[str]:
     first, second = audits
     if first.counted == second.counted:
-        yield "Both audits have the very same numbers: it is one resource, or a copy of it."
+        yield "Both audits have the same numbers: it is one resource, or a copy of it."
     for name, ours, theirs in _settings(first, second, OUGHT_TO_AGREE):
         yield (
             f"The audits differ in {name} ({ours} in {titles[0]}, {theirs} in {titles[1]}): a difference may be that "

@@ -1,8 +1,8 @@
-"""The two figures that a claim may rest on, one of harm and one of quality, chosen by settings. They are
-corrected between themselves; all other figures are exploratory."""
+"""The two figures that a claim may rest on, one of harm and one of quality, chosen by settings. They are corrected
+together; all other figures are exploratory."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -39,16 +39,16 @@ WITHIN = {
     "change": pl.Float64,
     "low": pl.Float64,  # of the corrected interval, if the figure is a primary endpoint
     "high": pl.Float64,
-    "copy_passes": pl.Float64,  # in how many percent of cases a true copy of the baseline is shown to be within it
+    "copy_passes": pl.Float64,  # percentage of cases in which a true copy of the baseline is shown to be within it
 }
 
 
 @dataclass(frozen=True)
 class Endpoints:
-    """What is named before the comparison, as conf/recipe/compare.yaml does.
+    """Figures named before the comparison, as in conf/recipe/compare.yaml.
 
-    Of each kind the figures of which the first counts that all runs have; margins: the largest loss of quality that
-    still counts as kept, points below 0, or a ratio above 1. Raises MitigateError for a name that is no metric's."""
+    harm, quality: the first figure that all runs have counts. margins: the largest loss of quality that still counts as
+    kept, points below 0, or a ratio above 1. Raises MitigateError for a name that is not a metric's."""
 
     harm: Sequence[str] = HARMS
     quality: Sequence[str] = (LIFT, ACCEPTED)
@@ -58,7 +58,7 @@ class Endpoints:
 
     @property
     def declared(self) -> list[str]:
-        """The kinds that figures are named of."""
+        """The kinds (harm, quality) with named figures."""
         return [kind for kind, names in {HARM: self.harm, QUALITY: self.quality}.items() if names]
 
     def __post_init__(self) -> None:
@@ -66,15 +66,14 @@ class Endpoints:
         for setting, names in named.items():
             if unknown := [name for name in names if find(name) is None]:
                 raise MitigateError(
-                    f"compare.{setting} names {unknown[0]!r}, which is no metric; allowed are keys of a run's "
+                    f"compare.{setting} names {unknown[0]!r}, not a metric; allowed are keys of a run's "
                     f"metrics.json, such as {HARMS[1]} or {ACCEPTED}"
                 )
 
 
-def of_places(endpoints: Endpoints, scorers: Iterable[str]) -> Endpoints:
-    """The same; where no other figures of harm than those of HARMS are named, after these the neutral mean of a scorer
-    of a user's own that stands in the place of regard, or of sentiment. scorers: those of the places that all runs
-    share, regard's last."""
+def with_own_scorers(endpoints: Endpoints, scorers: Iterable[str]) -> Endpoints:
+    """Append to the default figures of harm the neutral mean of a user's own scorer in the role of regard, or of
+    sentiment; other figures stay alone. scorers: those of the roles that all runs share, regard's last."""
     if tuple(endpoints.harm) != HARMS:
         return endpoints
     own = [name for name in reversed(list(scorers)) if name not in PAPER_SCORERS]
@@ -88,12 +87,12 @@ def primary(harms: pl.DataFrame, quality: pl.DataFrame, endpoints: Endpoints) ->
     intervals by Bonferroni, over all rows together; an endpoint that not all runs have is left out."""
     contrasts = harms["contrast"].unique(maintain_order=True).to_list()
     named = {QUALITY: (quality, endpoints.quality), HARM: (harms, endpoints.harm)}
-    figures = {kind: _measured(table, names, len(contrasts)) for kind, (table, names) in named.items()}
+    tables = {kind: _first_shared(table, names, len(contrasts)) for kind, (table, names) in named.items()}
     rows = [
-        {"contrast": contrast, "endpoint": kind} | _row(named[kind][0], contrast, figure)
+        {"contrast": contrast, "endpoint": kind} | table.filter(contrast=contrast).row(0, named=True)
         for contrast in contrasts
-        for kind, figure in figures.items()
-        if figure is not None
+        for kind, table in tables.items()
+        if not table.is_empty()
     ]
     level = 1 - ALPHA / max(1, sum(row["error"] is not None for row in rows))
     adjusted = holm([row["p"] for row in rows])
@@ -107,32 +106,28 @@ def primary(harms: pl.DataFrame, quality: pl.DataFrame, endpoints: Endpoints) ->
 def within_margins(quality: pl.DataFrame, tested: pl.DataFrame, margins: Mapping[str, float]) -> pl.DataFrame:
     """A row of WITHIN for each contrast and each figure that has a margin and an interval (non-inferiority). tested:
     what `primary` returns."""
-    return pl.DataFrame(list(_within(quality, tested, margins)), schema=WITHIN)
-
-
-def _within(quality: pl.DataFrame, tested: pl.DataFrame, margins: Mapping[str, float]) -> Iterator[dict[str, Any]]:
     levels = {(row["contrast"], row["figure"]): row["level"] / 100 for row in tested.to_dicts()}
+    rows: list[dict[str, Any]] = []
     for row in quality.filter(pl.col("figure").is_in(list(margins)), pl.col("error").is_not_null()).to_dicts():
         name = row["contrast"], row["figure"]
         margin, level, change = margins[row["figure"]], levels.get(name, 1 - ALPHA), of_row(row)
-        bounds = {end: change.row(level)[end] for end in ("low", "high")}
         passes = change.passes(margin, level)
-        known = {"margin": margin, "copy_passes": None if math.isnan(passes) else 100 * passes}
-        yield {key: row[key] for key in ("contrast", "figure", "as", "change")} | bounds | known
+        found = {"margin": margin, "copy_passes": None if math.isnan(passes) else 100 * passes}
+        found |= {end: change.row(level)[end] for end in ("low", "high")}
+        rows.append({key: row[key] for key in ("contrast", "figure", "as", "change")} | found)
+    return pl.DataFrame(rows, schema=WITHIN)
 
 
-def _measured(table: pl.DataFrame, names: Sequence[str], num_contrasts: int) -> str | None:
-    """The first of the names that all contrasts have."""
-    known = dict(table.group_by("figure").agg(pl.col("contrast").n_unique()).iter_rows())
-    return next((name for name in names if known.get(name) == num_contrasts), None)
-
-
-def _row(table: pl.DataFrame, contrast: str, figure: str) -> dict[str, Any]:
-    return table.filter(contrast=contrast, figure=figure).select("figure", *STATISTICS).row(0, named=True)
+def _first_shared(table: pl.DataFrame, names: Sequence[str], num_contrasts: int) -> pl.DataFrame:
+    """The rows (contrast, figure, *STATISTICS) of the first of the figures that all contrasts have; none if there is
+    none."""
+    numbers = dict(table.group_by("figure").agg(pl.col("contrast").n_unique()).iter_rows())
+    figure = next((name for name in names if numbers.get(name) == num_contrasts), None)
+    return table.filter(pl.col("figure").eq_missing(figure)).select("contrast", "figure", *STATISTICS)
 
 
 def _corrected(row: Mapping[str, Any], level: float) -> dict[str, float | None]:
     """The bounds of the corrected intervals, with targets drawn and with targets fixed."""
     analyses = {"": row, "fixed_": {**row, **{name: row[f"fixed_{name}"] for name in FIXED}}}
     found = {start: of_row(values).row(level) for start, values in analyses.items()}
-    return {f"{start}{end}_corrected": known[end] for start, known in found.items() for end in ("low", "high")}
+    return {f"{start}{end}_corrected": row[end] for start, row in found.items() for end in ("low", "high")}

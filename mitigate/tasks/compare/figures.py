@@ -1,4 +1,4 @@
-"""The figures of a comparison, from the tables of its runs: harms, and how far each target moved."""
+"""Figures of a comparison, from the tables of its runs: harms, and the movement of each target."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,14 +13,13 @@ from mitigate.tasks.compare.run_groups import Contrast, statements_of
 from mitigate.tasks.targets import list_of_runs
 
 Labelling = tuple[str, str]
-"""A scorer, and the template of the statements it labelled."""
+"""A scorer, and the template of the labelled statements."""
 
 
 def harm_differences(
     contrasts: Sequence[Contrast], labellings: Mapping[str, Labelling], relations: Sequence[str]
 ) -> pl.DataFrame:
-    """The rows of comparison.COMPARED for each contrast, scorer and template, figures named as in
-    metrics.json.
+    """Rows of comparison.COMPARED for each contrast, scorer and template, figures named as in metrics.json.
 
     labellings: by label column; relations: those whose statements count."""
     found = []
@@ -38,21 +37,21 @@ def harm_differences(
     return pl.concat(found)
 
 
-def asked(run: FinishedRun, relations: Sequence[str]) -> pl.DataFrame:
-    """The run's statements of these relations."""
+def statements_with(run: FinishedRun, relations: Sequence[str]) -> pl.DataFrame:
+    """The run's statements with these relations."""
     return statements_of(run).filter(pl.col("relation").is_in(list(relations)))
 
 
 def per_target_table(run: FinishedRun, column: str, relations: Sequence[str]) -> pl.DataFrame:
     """The run's row for each target, by one column of labels."""
-    statements = asked(run, relations)
+    statements = statements_with(run, relations)
     targets = statements.select("target", "category").unique("target", maintain_order=True)
     return per_target(statements, column, targets)
 
 
 def moves(contrasts: Sequence[Contrast], labellings: Mapping[str, Labelling], relations: Sequence[str]) -> pl.DataFrame:
-    """contrast, scorer, column (of labels, with the neutral template where there are such), target, category, and
-    the percentage neutral before, after, and its difference; means over seeds."""
+    """contrast, scorer, column (of labels, with the neutral template if there are such), target, category, and the
+    percentage neutral before, after, and its difference; means over seeds."""
     found = []
     for contrast in contrasts:
         for column, (scorer, template) in labellings.items():
@@ -77,8 +76,7 @@ def moves(contrasts: Sequence[Contrast], labellings: Mapping[str, Labelling], re
 
 
 def chance(runs: Sequence[FinishedRun], column: str, relations: Sequence[str]) -> float | None:
-    """How far half of the targets move at least, in percentage points, between two seeds of the same policy; None for
-    one."""
+    """The median movement of targets between two seeds of one policy, in percentage points; None for one seed."""
     if len(runs) < 2:
         return None
     table = neutral_side_by_side([per_target_table(run, column, relations) for run in runs[:2]])
@@ -86,21 +84,14 @@ def chance(runs: Sequence[FinishedRun], column: str, relations: Sequence[str]) -
 
 
 def _named(rows: pl.DataFrame, contrast: str, scorer: str, template: str) -> pl.DataFrame:
-    """With what they are about: contrast, scorer, template, measure, category ("" for all targets), key."""
-    mean_name, variance_name = neutral_names(scorer)
-    measure = (
-        pl.when(pl.col("figure").str.starts_with(mean_name)).then(pl.lit(mean_name)).otherwise(pl.lit(variance_name))
-    )
+    """Prepend contrast, scorer, template, measure, category ("" for all targets) and the key in metrics.json."""
+    figure, (mean, variance) = pl.col("figure"), neutral_names(scorer)
     return rows.select(
         pl.lit(contrast).alias("contrast"),
         pl.lit(scorer).alias("scorer"),
         pl.lit(template).alias("template"),
-        measure.alias("measure"),
-        pl.col("figure")
-        .str.strip_prefix(mean_name)
-        .str.strip_prefix(variance_name)
-        .str.strip_prefix("/")
-        .alias("category"),
-        (pl.lit(TEMPLATE_PREFIX[template]) + pl.col("figure")).alias("figure"),
+        pl.when(figure.str.starts_with(mean)).then(pl.lit(mean)).otherwise(pl.lit(variance)).alias("measure"),
+        figure.str.strip_prefix(mean).str.strip_prefix(variance).str.strip_prefix("/").alias("category"),
+        (pl.lit(TEMPLATE_PREFIX[template]) + figure).alias("figure"),
         pl.exclude("figure"),
     )

@@ -1,5 +1,4 @@
-"""The findings of a comparison of runs, from its frames: what the page shows, what comparison.json holds, and the
-tables."""
+"""Findings of a comparison of runs, from its frames: the content of the page and of comparison.json, and the tables."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -7,36 +6,25 @@ from typing import Any
 import polars as pl
 
 from mitigate import metrics
-from mitigate.learnt import no_conclusion
-from mitigate.metrics import (
-    ABOUT_BITS,
-    ABOUT_PERPLEXITY,
-    BASELINE_LIFTS,
-    PAPER_SCORERS,
-    SWAP_LIFT,
-    bounds,
-    harm_key,
-    lift_of,
-    quality_key,
-)
-from mitigate.report import comparison as page
 from mitigate.report import comparison_brief
-from mitigate.report.before_after import only_in
+from mitigate.report.examples import only_in
 from mitigate.report.pair import Moved, Pair
 from mitigate.report.pareto import HARMS, QUALITIES, Axis, axis
 from mitigate.report.reasons import why
 from mitigate.report.scorer_reliability import proxies
 from mitigate.report.verdicts import gates
-from mitigate.tasks.compare.endpoints import Endpoints, of_places, primary, within_margins
-from mitigate.tasks.compare.figures import asked, chance
+from mitigate.tasks.compare.endpoints import Endpoints, primary, with_own_scorers, within_margins
+from mitigate.tasks.compare.figures import chance, statements_with
 from mitigate.tasks.compare.plan import ComparePlan
 from mitigate.tasks.compare.quality import COSTS, OF_THE_PROBE
 from mitigate.tasks.compare.run_groups import Contrast
 from mitigate.tasks.compare.scorers import filtered_by
 from mitigate.tasks.quality import BY_LABEL
+from mitigate.training_checks import no_conclusion
 
 MOST_MOVED = 5  # up, and as many down
-LISTED = {*COSTS, *OF_THE_PROBE, *(metrics.quality(name).key for name in (SWAP_LIFT, ABOUT_PERPLEXITY, ABOUT_BITS))}
+FURTHER = (metrics.SWAP_LIFT, metrics.ABOUT_PERPLEXITY, metrics.ABOUT_BITS)
+LISTED = {*COSTS, *OF_THE_PROBE, *(metrics.quality(name).key for name in FURTHER)}
 NOT_MEASURED = "not measured"
 OTHER_SCORERS = "the runs were labelled by different scorers"
 OTHER_ITEMS = "the runs were not asked the same"
@@ -45,14 +33,15 @@ OTHER_ITEMS = "the runs were not asked the same"
 def pairs(
     plan: ComparePlan, harms: pl.DataFrame, quality: pl.DataFrame, moves: pl.DataFrame, endpoints: Endpoints
 ) -> list[Pair]:
-    """Each contrast with its figures, as the page shows it."""
-    endpoints = of_places(endpoints, plan.scorers)
+    """Each contrast with its figures, as on the page."""
+    endpoints = with_own_scorers(endpoints, plan.scorers)
     tested = primary(harms, quality, endpoints)
     within = within_margins(quality, tested, endpoints.margins)
     found = []
     for contrast in plan.contrasts:
         mine = moves.filter(contrast=contrast.name)
         columns = dict(mine.select("scorer", "column").unique(maintain_order=True).iter_rows())
+        sides = {contrast.name: contrast.after, contrast.against: contrast.before}
         found.append(
             Pair(
                 name=contrast.name,
@@ -66,7 +55,7 @@ def pairs(
                 quality=(rows := quality.filter(contrast=contrast.name)),
                 missing=missing(contrast, rows["figure"], plan.deciding),
                 places=list(plan.scorers),
-                unlearnt=no_conclusion(_metrics_of(contrast)),
+                unlearnt=no_conclusion({f"“{name}”": [run.metrics for run in runs] for name, runs in sides.items()}),
                 declared=endpoints.declared,
                 moved={scorer: _moved(contrast, plan.relations, mine, scorer) for scorer in columns},
                 chance={s: chance(contrast.before, column, plan.relations) for s, column in columns.items()},
@@ -78,7 +67,7 @@ def pairs(
 def frames(
     plan: ComparePlan, found: Sequence[Pair], quality: pl.DataFrame, moves: pl.DataFrame
 ) -> dict[str, pl.DataFrame]:
-    """The tables by name."""
+    """Tables by name."""
     return {
         "primary": with_words(found),
         "margins": pl.concat(pair.within for pair in found),
@@ -92,7 +81,7 @@ def frames(
 def comparison(
     plan: ComparePlan, harms: pl.DataFrame, quality: pl.DataFrame, moves: pl.DataFrame, endpoints: Endpoints
 ) -> dict[str, Any]:
-    """What comparison.json holds: every figure of every contrast, and its finding in words."""
+    """Content of comparison.json: every figure of every contrast, and its finding in words."""
     found = pairs(plan, harms, quality, moves, endpoints)
     return {
         "demonstration": plan.demonstration,
@@ -122,25 +111,20 @@ def comparison(
             for contrast, pair in zip(plan.contrasts, found, strict=True)
         ],
         "gate": gates([pair.gate for pair in found]),
-        "lines": [page.line(pair) for pair in found],
+        "lines": [comparison_brief.line(pair) for pair in found],
         "figures": comparison_brief.figures(found),
         "notices": plan.notices,
-        "proxies": [row._asdict() for row in proxies(plan.scorers)],
+        "proxies": proxies(plan.scorers),
     }
 
 
-def _metrics_of(contrast: Contrast) -> dict[str, list[dict[str, Any]]]:
-    """The metrics of the runs of both sides, by what the sides are called."""
-    sides = {contrast.name: contrast.after, contrast.against: contrast.before}
-    return {f"“{name}”": [run.metrics for run in runs] for name, runs in sides.items()}
-
-
 def models(plan: ComparePlan) -> pl.DataFrame:
-    """A row for each run: policy, seed, run, and, where it has them, its figures on the plots' axes with the bounds of
+    """A row for each run: policy, seed, run, and, if it has them, its figures on the plots' axes with the bounds of
     their intervals, and the swap lift of the baselines on the same heads."""
-    lifts = [quality_key(measure) for measure in (SWAP_LIFT, *map(lift_of, BASELINE_LIFTS))]
+    measures = (metrics.SWAP_LIFT, *map(metrics.lift_of, metrics.BASELINE_LIFTS))
+    lifts = [metrics.quality_key(measure) for measure in measures]
     plotted = [axis.key for axis in (*axes_of(plan), *QUALITIES)]
-    ends = [bound for key in plotted for bound in bounds(key) if any(bound in run.metrics for run in plan.runs)]
+    ends = [bound for key in plotted for bound in metrics.bounds(key) if any(bound in run.metrics for run in plan.runs)]
     keys = dict.fromkeys([*plotted, *ends, *lifts])
     rows = []
     for arm in plan.arms:
@@ -152,17 +136,18 @@ def models(plan: ComparePlan) -> pl.DataFrame:
 
 
 def axes_of(plan: ComparePlan) -> list[Axis]:
-    """The harms that are plotted: the paper's, and those by further scorers, which may be held-out ones."""
+    """Plotted harms: the paper's, and those by further scorers, which may be held-out ones."""
     compared = dict.fromkeys(scorer for scorer, _ in plan.labellings.values())
-    keys = {s: harm_key(s, "mean", template="neutral") for s in compared if s not in PAPER_SCORERS}
+    further = [scorer for scorer in compared if scorer not in metrics.PAPER_SCORERS]
+    keys = [metrics.harm_key(scorer, "mean", template="neutral") for scorer in further]
     return [
         *(harm for harm in HARMS if harm.slug in compared),
-        *(axis(key, f"% neutral by {scorer}", scorer) for scorer, key in keys.items()),
+        *(axis(key, f"% neutral by {scorer}", scorer) for scorer, key in zip(further, keys, strict=True)),
     ]
 
 
 def with_words(pairs: Sequence[Pair]) -> pl.DataFrame:
-    """The rows of the primary endpoints, each with what it allows one to say."""
+    """The rows of the primary endpoints, each with its verdict in words."""
     return pl.concat(
         pair.primary.with_columns(
             verdict=pl.Series([pair.verdict(row) for row in pair.primary.to_dicts()], dtype=pl.String)
@@ -178,14 +163,14 @@ def _by_figure(table: pl.DataFrame) -> dict[str, dict[str, Any]]:
 
 
 def _moved(contrast: Contrast, relations: Sequence[str], moves: pl.DataFrame, scorer: str) -> list[Moved]:
-    """The targets that rose most and, after them, those that fell most; with the statements of
-    only one of two models."""
+    """The targets that rose most and, after them, those that fell most; with the statements of only one of two
+    models."""
     ranked = moves.filter(scorer=scorer).sort("difference", "target", descending=[True, False])
     ends = [
         ranked.filter(pl.col("difference") > 0).head(MOST_MOVED),
         ranked.filter(pl.col("difference") < 0).tail(MOST_MOVED),
     ]
-    before, after = (asked(side[0], relations) for side in (contrast.before, contrast.after))
+    before, after = (statements_with(side[0], relations) for side in (contrast.before, contrast.after))
     return [
         Moved(
             row["target"],
@@ -202,14 +187,14 @@ def _moved(contrast: Contrast, relations: Sequence[str], moves: pl.DataFrame, sc
 
 
 def missing(contrast: Contrast, compared: Iterable[str], scorers: Sequence[str]) -> dict[str, str]:
-    """Key -> reason, of the figures in the metrics of any of the runs that are not compared.
+    """Figures in the metrics of some run that are not compared, each with the reason: key -> reason.
 
     compared: keys that are. scorers: those by which triples and statements are neutral or polarised, in all runs."""
-    runs, known = [*contrast.before, *contrast.after], set(compared)
+    runs, done = [*contrast.before, *contrast.after], set(compared)
     found = {}
     for key in dict.fromkeys(key for run in runs for key in run.metrics):
         parsed = metrics.find(key)
-        if key in known or parsed is None or parsed.end or parsed.variant or parsed.stem not in LISTED:
+        if key in done or parsed is None or parsed.end or parsed.variant or parsed.stem not in LISTED:
             continue
         lacking = [run for run in runs if run.metrics.get(key) is None]
         reasons = dict.fromkeys(why(run.metrics, key) or NOT_MEASURED for run in lacking)

@@ -1,4 +1,4 @@
-"""Two finished runs of recipe=kge on the same question: what has been checked, and their figures side by side."""
+"""Two finished runs of recipe=kge on the same question: the checked plan, and their figures side by side."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -34,15 +34,15 @@ COMPARED = {  # key -> the table with a figure of each training, its column, and
 
 @dataclass(frozen=True, eq=False)
 class KgePlan:
-    """Two runs that have been read and found fit to be compared."""
+    """Two runs that have been read and checked."""
 
     titles: tuple[str, str]
     runs: tuple[FinishedRun, FinishedRun]
-    folders: tuple[str, str]  # of the runs, which stand in the results and by which a run is not known
+    folders: tuple[str, str]  # of the runs; part of the results, not of `source`
     names: tuple[str, str]  # value a, value b
     sensitive: str
     notices: list[str]
-    source: str  # the hash of what is compared
+    source: str  # the hash of the compared runs
 
     @property
     def demonstration(self) -> bool:
@@ -50,13 +50,13 @@ class KgePlan:
 
 
 def plan_kge(folders: Sequence[str | Path]) -> KgePlan:
-    """Two run folders of recipe=kge, read and checked. Raises MitigateError where they cannot be compared."""
+    """Read and check two run folders of recipe=kge. Raises MitigateError where they cannot be compared."""
     needs = (RANK, CHANGES, PARITY, LEAKAGE, PROFESSIONS)
     runs = read_runs(dict.fromkeys(folders), "kge", "compare.runs", needs)
     if len(runs) != 2:
         raise MitigateError(
-            f"compare.runs names {len(runs)} runs of recipe=kge, and two are set side by side; name them by "
-            "compare.runs=[DIR,DIR], in the order they are to stand in"
+            f"compare.runs names {len(runs)} runs of recipe=kge, and two are compared; name them by "
+            "compare.runs=[DIR,DIR], in the order of the page"
         )
     first, second = runs
     differing = [
@@ -68,12 +68,15 @@ def plan_kge(folders: Sequence[str | Path]) -> KgePlan:
         differing.append("the triples of the graph")
     if differing:
         raise MitigateError(
-            f"the runs {first.folder} and {second.folder} ask something else ({'; '.join(differing)}); make one of "
-            "them again with the other's settings"
+            f"the runs {first.folder} and {second.folder} answer different questions ({'; '.join(differing)}); run one "
+            "of them again with the settings of the other"
         )
     values = [*first.setting("kge.values"), "all others"]
+    titles = [str(run.text("model.name")) for run in runs]
+    if titles[0] == titles[1]:
+        titles = [f"{title} {run.folder.name[-8:]}" for title, run in zip(titles, runs, strict=True)]
     return KgePlan(
-        titles=_titles(first, second),
+        titles=(titles[0], titles[1]),
         runs=(first, second),
         folders=(str(first.folder), str(second.folder)),
         names=(str(values[0]), str(values[1])),
@@ -84,8 +87,8 @@ def plan_kge(folders: Sequence[str | Path]) -> KgePlan:
 
 
 def side_by_side(runs: Sequence[FinishedRun]) -> pl.DataFrame:
-    """A row for each figure that both runs have: key, first, second (means over trainings), change, low and high, the
-    interval of the difference, and the number of trainings of both."""
+    """A row for each figure that both runs have: key, first, second (means over trainings), change, low and high (the
+    interval of the difference), and the numbers of trainings."""
     rows = []
     for key in (*COMPARED, keys.KGE_CORRELATION):
         first, second = (_of_trainings(run, key) for run in runs)
@@ -98,9 +101,9 @@ def side_by_side(runs: Sequence[FinishedRun]) -> pl.DataFrame:
 
 
 def both_rankings(runs: Sequence[FinishedRun]) -> pl.DataFrame:
-    """The professions: profession, of_a, of_b, log_ratio, first and second, the mean change of each run, their places
-    (1: raised most towards value a), and moved, the place in the second less that in the first; the one that moved
-    most first."""
+    """The professions, the one that moved most first: profession, of_a, of_b, log_ratio, first and second (the mean
+    change in each run), their places (1: raised most towards value a), and moved (the place in the second minus that in
+    the first)."""
     tables = [run.table(PROFESSIONS, ["profession", "change"]) for run in runs]
     joined = tables[0].select("profession", "of_a", "of_b", "log_ratio", first="change")
     joined = joined.join(tables[1].select("profession", second="change"), on="profession", maintain_order="left")
@@ -111,7 +114,7 @@ def both_rankings(runs: Sequence[FinishedRun]) -> pl.DataFrame:
 
 
 def agreement_of(professions: pl.DataFrame) -> dict[str, float | None]:
-    """How far two runs rank professions alike: ranked_alike, the rank correlation, and shared_ends, the percentage of
+    """Agreement of two rankings of professions: ranked_alike, the rank correlation, and shared_ends, the percentage of
     extreme professions that both have."""
     rankings = professions.select("first", "second").to_numpy().T
     shared = shared_ends(rankings, TOP)
@@ -134,30 +137,22 @@ def _of_trainings(run: FinishedRun, key: str) -> np.ndarray:
     return np.array([] if None in found else found, dtype=float)
 
 
-def _titles(first: FinishedRun, second: FinishedRun) -> tuple[str, str]:
-    """The models; where they are the same, also the end of the folder's name."""
-    one, two = (str(run.text("model.name")) for run in (first, second))
-    if one != two:
-        return one, two
-    return f"{one} {first.folder.name[-8:]}", f"{two} {second.folder.name[-8:]}"
-
-
 def _notices(first: FinishedRun, second: FinishedRun) -> Iterator[str]:
-    """What a reader must know before the figures."""
+    """Limits that a reader must know before the figures."""
     for run in (first, second):
         trainings = run.metrics.get(keys.KGE_TRAININGS)
         if trainings is not None and trainings < 5:
             yield (
-                f"{run.folder.name} has {trainings} training{'s' if trainings > 1 else ''} (kge.seeds): what differs "
+                f"{run.folder.name} has {trainings} training{'s' if trainings > 1 else ''} (kge.seeds): a difference "
                 "between models needs at least five of each."
             )
     differing = [name for name in first.settings if first.settings[name] != second.settings.get(name, Ellipsis)]
-    if told := [name for name in differing if name.split(".")[0] in ("model", "kge") and name not in MUST_AGREE]:
-        yield f"Settings that differ: {', '.join(told)}."
+    if named := [name for name in differing if name.split(".")[0] in ("model", "kge") and name not in MUST_AGREE]:
+        yield f"Settings that differ: {', '.join(named)}."
 
 
 def comparison(plan: KgePlan, figures: pl.DataFrame, agreement: dict[str, Any], lines: list[str]) -> dict[str, Any]:
-    """What comparison.json holds."""
+    """Content of comparison.json."""
     return {
         "demonstration": plan.demonstration,
         "runs": [{"title": title, "run": folder} for title, folder in zip(plan.titles, plan.folders, strict=True)],

@@ -1,4 +1,4 @@
-"""What a reader must know of runs before believing their comparison."""
+"""Notices about compared runs that limit the findings."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
@@ -8,15 +8,8 @@ from mitigate.measure.quality import is_scored
 from mitigate.report.verdicts import FEWEST_SEEDS
 from mitigate.runs.finished import FinishedRun
 from mitigate.tasks.caveats import few_targets
-from mitigate.tasks.compare.run_groups import (
-    Contrast,
-    differing,
-    likelihood_of,
-    model_settings,
-    numbers_of,
-    shortened,
-    statements_of,
-)
+from mitigate.tasks.compare import run_groups
+from mitigate.tasks.compare.run_groups import Contrast, statements_of
 from mitigate.tasks.compare.scorers import filtered_by
 from mitigate.tasks.targets import list_of_runs
 
@@ -27,22 +20,20 @@ MOST_NAMED = 8
 def notices(
     pairs: Sequence[Contrast], runs: Sequence[FinishedRun], relations: Sequence[str], labelled_by: Iterable[str]
 ) -> list[str]:
-    """The warnings, the gravest first, none twice. labelled_by: the scorers whose labels are compared."""
-    return list(
-        dict.fromkeys(
-            [
-                *_identical(pairs),
-                *_other_questions(runs, relations),
-                *_other_data(runs),
-                *_other_tests(runs),
-                *_other_settings(runs),
-                *_other_revision(runs),
-                *_own_scorers(pairs, set(labelled_by)),
-                *_few_seeds(pairs),
-                *_few_targets(runs),
-            ]
-        )
-    )
+    """All notices, the gravest first, none twice. labelled_by: the scorers of the compared labels."""
+    statements = statements_of(runs[0])
+    targets = statements.select("target", "category").unique("target", maintain_order=True)
+    labels = next(name for name in statements.columns if f"{name}_strength" in statements.columns)
+    found = [
+        *_identical(pairs),
+        *_other_prompts(runs, relations),
+        *_other_data(runs),
+        *_other_tests(runs),
+        *_other_settings(runs),
+        *_limits(pairs, set(labelled_by)),
+        *few_targets(harms.per_target(statements, labels, targets), list_of_runs(runs)),
+    ]
+    return list(dict.fromkeys(found))
 
 
 def _identical(pairs: Sequence[Contrast]) -> Iterator[str]:
@@ -52,11 +43,11 @@ def _identical(pairs: Sequence[Contrast]) -> Iterator[str]:
                 f"{pair.name} and {pair.against} have identical numbers: it is the same run, a copy of it, or a policy "
                 "that changed nothing."
             )
-        elif {numbers_of(run) for run in pair.before} & {numbers_of(run) for run in pair.after}:
+        elif set(map(run_groups.numbers_of, pair.before)) & set(map(run_groups.numbers_of, pair.after)):
             yield f"Some runs of {pair.name} have the same numbers as runs of {pair.against}: they are copies."
 
 
-def _other_questions(runs: Sequence[FinishedRun], relations: Sequence[str]) -> Iterator[str]:
+def _other_prompts(runs: Sequence[FinishedRun], relations: Sequence[str]) -> Iterator[str]:
     targets = [set(statements_of(run)["target"].to_list()) for run in runs]
     shared = set.intersection(*targets)
     if most := max(len(names) for names in targets) - len(shared):
@@ -64,11 +55,10 @@ def _other_questions(runs: Sequence[FinishedRun], relations: Sequence[str]) -> I
             f"The runs were not probed with the same targets: the {len(shared):,} that all share are compared, up to "
             f"{most:,} of a run are left out."
         )
-    asked = max(statements_of(run)["relation"].n_unique() for run in runs)
-    if asked > len(relations):
+    if most := max(statements_of(run)["relation"].n_unique() for run in runs) - len(relations):
         yield (
             f"The runs were not probed with the same relations: the {len(relations)} that all share are compared, up "
-            f"to {asked - len(relations)} of a run are left out."
+            f"to {most} of a run are left out."
         )
 
 
@@ -84,9 +74,9 @@ def _other_data(runs: Sequence[FinishedRun]) -> Iterator[str]:
 
 
 def _other_tests(runs: Sequence[FinishedRun]) -> Iterator[str]:
-    tested = [likelihood_of(run) for run in runs]
-    asked = [table.select("head", "relation", "tail") for table in tested]
-    if any(not triples.equals(asked[0]) for triples in asked):
+    tested = [run_groups.likelihood_of(run) for run in runs]
+    triples = [table.select("head", "relation", "tail") for table in tested]
+    if any(not table.equals(triples[0]) for table in triples):
         yield "The runs were tested on different triples: figures of quality have no intervals, and differ by that too."
     elif any(table.height and not is_scored(table) for table in tested):
         yield "Some generators are files of tails and give no probabilities: perplexity is not compared."
@@ -95,20 +85,15 @@ def _other_tests(runs: Sequence[FinishedRun]) -> Iterator[str]:
 
 
 def _other_settings(runs: Sequence[FinishedRun]) -> Iterator[str]:
-    if names := shortened(differing(runs)):
+    """Notices of settings with other values, of other versions, and of settings that only some runs have."""
+    if names := run_groups.shortened(run_groups.differing(runs)):
         more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
         yield f"The runs differ in more than policy and seed: {', '.join(names[:MOST_NAMED])}{more}."
-
-
-def _other_revision(runs: Sequence[FinishedRun]) -> Iterator[str]:
-    """By versions, and by the runs' knowing different settings."""
     yield from other_versions([run.manifest for run in runs])
-    own = (
-        "policy.",
-        *["model."] * (len({run.text("model.name") for run in runs}) > 1),
-    )  # each kind has settings of its own
-    known = [{name for name in model_settings(run) if not name.startswith(own)} for run in runs]
-    if extra := sorted({name for names in known for name in names if any(name not in other for other in known)}):
+    several_models = len({run.text("model.name") for run in runs}) > 1
+    own = ("policy.", "model.") if several_models else ("policy.",)  # each kind has settings of its own
+    settings = [{name for name in run_groups.model_settings(run) if not name.startswith(own)} for run in runs]
+    if extra := sorted(settings[0].union(*settings) - settings[0].intersection(*settings)):
         yield (
             "The runs were made by different revisions of mitigate: only some know the settings "
             f"{', '.join(extra[:MOST_NAMED])}."
@@ -116,15 +101,15 @@ def _other_revision(runs: Sequence[FinishedRun]) -> Iterator[str]:
 
 
 def other_versions(manifests: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """What is to be said of manifests that name different versions."""
+    """Yield notices of manifests that name different versions."""
     for package in VERSIONS:
         versions = dict.fromkeys(str(manifest.get(package)) for manifest in manifests)
         if len(versions) > 1:
             yield f"The runs were made by different versions of {package}: {', '.join(versions)}."
 
 
-def _own_scorers(pairs: Sequence[Contrast], labelled_by: Set[str]) -> Iterator[str]:
-    """Of policies that filter by all the scorers that measure them."""
+def _limits(pairs: Sequence[Contrast], labelled_by: Set[str]) -> Iterator[str]:
+    """Notices of policies that filter by all the scorers that measure them, and of few seeds."""
     biased = [pair.name for pair in pairs if labelled_by and labelled_by <= set(filtered_by(pair.after[0]))]
     if biased:
         yield (
@@ -132,8 +117,6 @@ def _own_scorers(pairs: Sequence[Contrast], labelled_by: Set[str]) -> Iterator[s
             "biased in its favour. Add held-out scorers to all runs: score.extra=[crowd,keyword]."
         )
 
-
-def _few_seeds(pairs: Sequence[Contrast]) -> Iterator[str]:
     single = [pair.name for pair in pairs if not pair.several_seeds and not pair.is_same]
     if single:
         yield (
@@ -146,10 +129,3 @@ def _few_seeds(pairs: Sequence[Contrast]) -> Iterator[str]:
             f"With fewer than {FEWEST_SEEDS} seeds a side ({'; '.join(few)}) findings are exploratory: the error of "
             "training is itself uncertain, and no claim about the policy is made."
         )
-
-
-def _few_targets(runs: Sequence[FinishedRun]) -> Iterator[str]:
-    statements = statements_of(runs[0])
-    targets = statements.select("target", "category").unique("target", maintain_order=True)
-    labels = next(name for name in statements.columns if f"{name}_strength" in statements.columns)
-    yield from few_targets(harms.per_target(statements, labels, targets), list_of_runs(runs))

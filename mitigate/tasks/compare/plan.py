@@ -1,5 +1,5 @@
-"""What a comparison has checked before it computes anything: which runs stand against which, by whose labels, and
-notices about them."""
+"""Plan of a comparison, checked before anything is computed: runs and their baselines, the labels that are compared,
+and notices."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -12,35 +12,23 @@ from mitigate.result_settings import role_scorers
 from mitigate.runs.fingerprints import digest_of
 from mitigate.runs.finished import FinishedRun, folders, read_runs
 from mitigate.tasks.compare import notices as compare_notices
-from mitigate.tasks.compare import scorers
+from mitigate.tasks.compare import run_groups, scorers
 from mitigate.tasks.compare.figures import Labelling
-from mitigate.tasks.compare.run_groups import (
-    FOUND,
-    LIFT,
-    PUBLISHED,
-    VALIDITY,
-    Arm,
-    Contrast,
-    among,
-    arms,
-    contrasts,
-    numbers_of,
-    statements_of,
-)
+from mitigate.tasks.compare.run_groups import Arm, Contrast, restrict_arms, statements_of
 
 
 @dataclass(frozen=True)
 class ComparePlan:
-    """Runs that have been read, grouped and found fit to be compared."""
+    """Runs that have been read, grouped and checked."""
 
     arms: list[Arm]
     contrasts: list[Contrast]
     labellings: dict[str, Labelling]  # by label column, of all labels that all runs have by the same scorer
     scorers: dict[str, str]  # of these, those of the roles: {"sentiment": "vader", "regard": "minilm"}
     deciding: list[str]  # the scorers by which triples and statements are neutral; none where the runs had others
-    relations: list[str]  # that all were asked
+    relations: list[str]  # that all were probed with
     notices: list[str]
-    source: str  # the hash of what is compared, and of who stands against whom
+    source: str  # the hash of the compared runs and of the contrasts
     folders: list[str]  # of the runs
 
     @property
@@ -56,9 +44,10 @@ class ComparePlan:
 def read_compared(
     named: str | Sequence[str] | None, baseline: str | Sequence[str] | None
 ) -> tuple[list[FinishedRun], str | list[FinishedRun] | None]:
-    """The runs in folders, and the baseline: runs where folders are given, else the policy's name as it is. Raises
-    MitigateError for fewer than two, and for folders that are no finished runs of recipe=mitigate."""
-    places, baselines = folders(named), _baseline_folders(baseline)
+    """Read the runs in folders, and the baseline: runs if folders are given, else the policy's name as it is. Raises
+    MitigateError for fewer than two, and for folders that are not finished runs of recipe=mitigate."""
+    is_policy = isinstance(baseline, str) and "/" not in baseline and not Path(baseline).is_dir()
+    places, baselines = folders(named), [] if is_policy else folders(baseline)
     if not places or len(places) + len(baselines) < 2:
         raise MitigateError(
             f"compare.runs={[str(folder) for folder in places]}, and a comparison takes two runs or more; name more "
@@ -67,19 +56,20 @@ def read_compared(
     runs = read_models(dict.fromkeys(places), "compare.runs")
     if not baselines:
         return runs, None if baseline is None else str(baseline)
-    known = {run.folder: run for run in runs}
-    elsewhere = read_models([folder for folder in baselines if folder not in known], "compare.baseline")
-    known |= {run.folder: run for run in elsewhere}
-    return runs, [known[folder] for folder in dict.fromkeys(baselines)]
+    by_folder = {run.folder: run for run in runs}
+    elsewhere = read_models([folder for folder in baselines if folder not in by_folder], "compare.baseline")
+    by_folder |= {run.folder: run for run in elsewhere}
+    return runs, [by_folder[folder] for folder in dict.fromkeys(baselines)]
 
 
 def read_models(places: Iterable[Path], setting: str) -> list[FinishedRun]:
-    """Finished runs of the main job, with the files that a comparison is made of."""
-    return read_runs(places, "mitigate", setting, needs=FOUND, if_any=[VALIDITY, LIFT, PUBLISHED])
+    """Read finished runs of the main job, with the files that a comparison is made of."""
+    further = [run_groups.VALIDITY, run_groups.LIFT, run_groups.PUBLISHED]
+    return read_runs(places, "mitigate", setting, needs=run_groups.FOUND, if_any=further)
 
 
 def make_plan(runs: Sequence[FinishedRun], baseline: str | Sequence[FinishedRun] | None = None) -> ComparePlan:
-    """Who stands against whom. baseline: a policy among the runs (None: the policy none), or runs. Raises
+    """Group and check the runs. baseline: a policy among the runs (None: the policy none), or runs. Raises
     MitigateError where nothing can be compared."""
     if baseline is None or isinstance(baseline, str):
         first, others = _by_policy(baseline or "none", runs, baseline is not None)
@@ -87,20 +77,20 @@ def make_plan(runs: Sequence[FinishedRun], baseline: str | Sequence[FinishedRun]
         first = _once(baseline)
         places = {run.folder for run in first}
         others = [run for run in _once(runs) if run.folder not in places] or _once(runs)
-    groups = arms(_once([*first, *others]))
-    (base_arms, left_out), (other_arms, more_left_out) = among(groups, first), among(groups, others)
-    pairs = contrasts(base_arms, other_arms)
+    groups = run_groups.arms(_once([*first, *others]))
+    (base_arms, left_out), (other_arms, more_left_out) = restrict_arms(groups, first), restrict_arms(groups, others)
+    pairs = run_groups.contrasts(base_arms, other_arms)
     used = [run for pair in pairs for run in (*pair.before, *pair.after)]
-    _check_targets(used)
+    _shared("target", used)
     labellings, not_compared = _labellings(used)
-    relations = _relations(used)
+    relations = _shared("relation", used)
     sides = [
-        [pair.name, pair.against, *([numbers_of(run) for run in s] for s in (pair.before, pair.after))]
+        [pair.name, pair.against, *([run_groups.numbers_of(run) for run in side] for side in (pair.before, pair.after))]
         for pair in pairs
     ]
-    kept = among(groups, used)[0]
+    kept = restrict_arms(groups, used)[0]
     labelled_by = (scorer for scorer, _ in labellings.values())
-    told = compare_notices.notices(pairs, used, relations, labelled_by)
+    notices = compare_notices.notices(pairs, used, relations, labelled_by)
     return ComparePlan(
         arms=kept,
         contrasts=pairs,
@@ -108,36 +98,24 @@ def make_plan(runs: Sequence[FinishedRun], baseline: str | Sequence[FinishedRun]
         scorers=scorers.shared_roles(used),
         deciding=scorers.deciding(used),
         relations=relations,
-        notices=[*left_out, *more_left_out, *not_compared, *told],
+        notices=[*left_out, *more_left_out, *not_compared, *notices],
         source=digest_of(json.dumps([sides, [[run.seed, run.metrics] for run in used]])),
         folders=[str(run.folder) for arm in kept for run in arm.runs],
     )
-
-
-def shared(names: Sequence[str]) -> str:
-    """The name that all have, or "several"."""
-    return names[0] if len(set(names)) == 1 else "several"
 
 
 def _once(runs: Iterable[FinishedRun]) -> list[FinishedRun]:
     return list({run.folder: run for run in runs}.values())
 
 
-def _baseline_folders(baseline: str | Sequence[str] | None) -> list[Path]:
-    """The folders that compare.baseline names; none when it names a policy, or nothing."""
-    if isinstance(baseline, str) and "/" not in baseline and not Path(baseline).is_dir():
-        return []
-    return folders(baseline)
-
-
-def _by_policy(name: str, runs: Sequence[FinishedRun], asked: bool) -> tuple[list[FinishedRun], list[FinishedRun]]:
-    """The runs of a policy, and the others."""
+def _by_policy(name: str, runs: Sequence[FinishedRun], is_given: bool) -> tuple[list[FinishedRun], list[FinishedRun]]:
+    """Split the runs into those of a policy and the others. Raises MitigateError where either is empty."""
     mine = [run for run in runs if run.policy == name]
     others = [run for run in runs if run.policy != name]
     if mine and others:
         return mine, others
     policies = ", ".join(dict.fromkeys(run.policy for run in runs))
-    given = f"compare.baseline={name}" if asked else f"no compare.baseline is given, so that it is the policy {name}"
+    given = f"compare.baseline={name}" if is_given else f"no compare.baseline is given, so that it is the policy {name}"
     meant = ("" if mine else did_you_mean(name, {run.policy for run in runs})) or "."
     wrong = "all runs are of that policy" if mine else "no run is of that policy"
     raise MitigateError(
@@ -147,15 +125,15 @@ def _by_policy(name: str, runs: Sequence[FinishedRun], asked: bool) -> tuple[lis
 
 
 def _labellings(runs: Sequence[FinishedRun]) -> tuple[dict[str, Labelling], list[str]]:
-    """The label columns that all runs have by the same scorer, the headline's first, and what is to be said of others.
-    A label column stands beside a column of its strength. Raises MitigateError where no column is left."""
+    """The label columns that all runs have by the same scorer, the headline's first; with notices about others. Raises
+    MitigateError where no column is left."""
     schemas = [statements_of(run).schema for run in runs]
     columns = [[name for name in schema if f"{name}_strength" in schema] for schema in schemas]
     found = {
         name: (name.removesuffix("_neutral"), "neutral" if name.endswith("_neutral") else "paper")
         for name in columns[0]
     }
-    said = list(scorers.notices(runs, columns))
+    notices = list(scorers.notices(runs, columns))
     kept = {
         name: labelling
         for name, labelling in found.items()
@@ -163,7 +141,7 @@ def _labellings(runs: Sequence[FinishedRun]) -> tuple[dict[str, Labelling], list
     }
     if not kept:
         raise MitigateError(
-            f"the runs have no labels by the same scorer. {' '.join(said)} Make one of them again with the other's "
+            f"the runs have no labels by the same scorer. {' '.join(notices)} Make one of them again with the other's "
             "score.sentiment and score.regard"
         )
     roles, templates = by_headline(role_scorers(scorers.score_of(runs[0]))), list(TEMPLATE_NAMES)
@@ -172,25 +150,16 @@ def _labellings(runs: Sequence[FinishedRun]) -> tuple[dict[str, Labelling], list
         scorer, template = kept[column]
         return roles.index(scorer) if scorer in roles else len(roles), templates.index(template)
 
-    return {column: kept[column] for column in sorted(kept, key=place)}, said
+    return {column: kept[column] for column in sorted(kept, key=place)}, notices
 
 
-def _relations(runs: Sequence[FinishedRun]) -> list[str]:
-    asked = [dict.fromkeys(statements_of(run)["relation"].unique(maintain_order=True)) for run in runs]
-    shared = [name for name in asked[0] if all(name in names for names in asked)]
-    if not shared:
-        raise MitigateError(_nothing_shared("relation", "probe.relations", runs))
-    return shared
-
-
-def _check_targets(runs: Sequence[FinishedRun]) -> None:
-    if not set.intersection(*(set(statements_of(run)["target"]) for run in runs)):
-        raise MitigateError(_nothing_shared("target", "probe.targets", runs))
-
-
-def _nothing_shared(what: str, setting: str, runs: Sequence[FinishedRun]) -> str:
+def _shared(column: str, runs: Sequence[FinishedRun]) -> list[str]:
+    """The targets or relations that all runs were probed with. Raises MitigateError where there are none."""
+    probed = [dict.fromkeys(statements_of(run)[column].unique(maintain_order=True)) for run in runs]
+    if shared := [name for name in probed[0] if all(name in names for names in probed)]:
+        return shared
     folders = ", ".join(dict.fromkeys(str(run.folder) for run in runs))
-    return (
-        f"the runs {folders} have no {what} in common, but models are compared by what all were asked; name runs with "
-        f"the same {setting}"
+    raise MitigateError(
+        f"the runs {folders} have no {column} in common, but models are compared by what all were asked; name runs "
+        f"with the same probe.{column}s"
     )

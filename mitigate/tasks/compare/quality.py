@@ -1,7 +1,8 @@
-"""What a policy costs: quality figures of the runs, with intervals where both sides were asked the same."""
+"""Costs of a policy: quality figures of the runs, with intervals if both sides had the same prompts."""
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from statistics import geometric_mean
 from typing import Any
 
@@ -17,7 +18,7 @@ from mitigate.measure.seeds import Changes, by_seeds, of_seeds, weighted_differe
 from mitigate.measure.uncertainty import FEW_TARGETS, cluster_numbers
 from mitigate.metrics import ABOUT_BITS, ABOUT_PERPLEXITY, PEOPLE_VALID, PLAUSIBLE, SWAP_LIFT, quality_key
 from mitigate.runs.finished import FinishedRun
-from mitigate.tasks.compare.figures import asked
+from mitigate.tasks.compare.figures import statements_with
 from mitigate.tasks.compare.run_groups import Contrast, lift_of, likelihood_of, published_of, statements_of
 from mitigate.tasks.generators.lift import GENERATOR, lift_parts
 from mitigate.tasks.generators.likelihood import about_parts
@@ -29,12 +30,12 @@ TRIPLE = ["row", "head", "relation", "tail"]
 OF_THE_PROBE = (metrics.DISTINCT_TAILS, metrics.SHARED_TAILS, *metrics.NOVELTY)
 COSTS = [metrics.quality(measure).key for measure in (*metrics.QUALITY, PLAUSIBLE, PEOPLE_VALID)]
 VALID = {PLAUSIBLE: ("judged_valid", probed_parts), PEOPLE_VALID: ("people_validity", people_parts)}
-"""The columns of generated statements that shares of valid ones are of, and the parts that these are on."""
+"""The columns of generated statements with their validity, and the parts that shares are on."""
 TRIPLES, TARGETS, HEADS = "test triples", "targets", "heads"
 SCHEMA = {
     "contrast": pl.String,
     "figure": pl.String,  # as in metrics.json
-    "items": pl.Int64,  # test triples, questions or targets that an interval rests on; null where there is none
+    "items": pl.Int64,  # test triples, prompts or targets that an interval rests on; null where there is none
     **STATISTICS,
 }
 
@@ -54,8 +55,8 @@ def quality_differences(
 
 
 def _of_triples(contrast: Contrast, scorers: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Perplexity, bits per character and BLEU-2 of the held-out triples, paired triple by triple, of each relation's
-    perplexity alone; triples about one head belong together. Nothing where the runs were tested on other triples."""
+    """Perplexity, bits per character and BLEU-2 of the held-out triples, paired triple by triple, and perplexity of
+    each relation's; triples about one head are a cluster. Nothing for runs that were tested on other triples."""
     sides = [[likelihood_of(run) for run in side] for side in (contrast.before, contrast.after)]
     if not _are_same(sides, TRIPLE):
         return
@@ -75,7 +76,7 @@ def _of_triples(contrast: Contrast, scorers: Sequence[str]) -> Iterator[dict[str
 
 def _published(contrast: Contrast, scorers: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Perplexity and bits per character on published triples about targets, paired triple by triple; triples about one
-    target belong together. Nothing where the runs predicted other triples."""
+    target are a cluster. Nothing for runs that predicted other triples."""
     found = [[published_of(run) for run in side] for side in (contrast.before, contrast.after)]
     sides = [[table for table in side if table is not None] for side in found]
     if list(map(len, sides)) != list(map(len, found)) or not _are_same(sides, TRIPLE[1:]):
@@ -92,84 +93,83 @@ def _published(contrast: Contrast, scorers: Sequence[str]) -> Iterator[dict[str,
 
 
 def _are_same(sides: Sequence[Sequence[pl.DataFrame]], columns: Sequence[str]) -> bool:
-    """Whether all tables have these columns, with the same values."""
+    """Return whether all tables have these columns, with the same values."""
     first, tables = sides[0][0], [table for side in sides for table in side]
     has_all = all(set(columns) <= set(table.columns) for table in tables)
     return has_all and all(table.select(columns).equals(first.select(columns)) for table in tables)
 
 
 def _sizes(sides: Sequence[Sequence[pl.DataFrame]]) -> list[str]:
-    """The columns by which likelihoods can be compared: "tokens" where the runs cut texts into tokens alike, and
-    "characters" where they read the same parts of long tails. None for a generator that gives no probabilities."""
+    """The columns by which likelihoods can be compared: "tokens" if the runs cut texts into the same tokens, and
+    "characters" if they read the same parts of long tails. None for a generator without probabilities."""
     is_likely = all(is_scored(table) for side in sides for table in side)
     return [size for size in ("tokens", "characters") if is_likely and _are_same(sides, [size])]
 
 
 def _lifts(contrast: Contrast) -> Iterator[dict[str, Any]]:
-    """Swap lift, paired prompt by prompt, of the prompts that all runs have; prompts about one head belong together."""
+    """Swap lift, paired prompt by prompt, of the prompts that all runs have; prompts about one head are a cluster."""
     tables = [lift_of(run) for run in (*contrast.before, *contrast.after)]
-    known = [table.filter("counts", system=GENERATOR) for table in tables if table is not None]
-    if len(known) < len(tables):
+    measured = [table.filter("counts", system=GENERATOR) for table in tables if table is not None]
+    if len(measured) < len(tables):
         return
-    joined, clusters = known[0].select(PROMPT), list_of_runs([*contrast.before, *contrast.after]).clusters
-    for number, table in enumerate(known):
+    joined, clusters = measured[0].select(PROMPT), list_of_runs([*contrast.before, *contrast.after]).clusters
+    for number, table in enumerate(measured):
         lifts = table.select(*PROMPT, (pl.col("accepted") - pl.col("elsewhere")).alias(f"run_{number}"))
         joined = joined.join(lifts, on=PROMPT, how="inner", maintain_order="left")
     for part, condition in lift_parts(joined).items():
         rows = with_weights(joined.filter(condition))
         if rows.is_empty():
             continue
-        values, weights = rows.select("^run_.*$").to_numpy(), rows["weight"].to_numpy()
-        before, after = values[:, : len(contrast.before)], values[:, len(contrast.before) :]
-        numbers = head_numbers(rows, clusters)
-        found = _drawn(before, after, weights, numbers)
+        before, after = np.split(rows.select("^run_.*$").to_numpy(), [len(contrast.before)], axis=1)
+        found = _drawn(before, after, rows["weight"].to_numpy(), head_numbers(rows, clusters))
         yield _row(quality_key(SWAP_LIFT, part), rows["head"].n_unique(), found, HEADS)
 
 
 def _perplexity(figure: str, sides: Sequence[Sequence[pl.DataFrame]], drawn: str) -> dict[str, Any]:
     """The ratio of perplexities per token; sides have a table a seed."""
-    found = map(_exponential, _surprise(sides, sides[0][0]["tokens"].to_numpy()))
+    nats = _surprise(sides, sides[0][0]["tokens"].to_numpy())
+    found = (Change(math.exp(one.baseline), math.exp(one.value), RATIO, one.error, one.degrees) for one in nats)
     return _row(figure, sides[0][0].height, Changes(*found), drawn)
 
 
 def _bits_per_char(figure: str, sides: Sequence[Sequence[pl.DataFrame]], drawn: str) -> dict[str, Any]:
-    """Of the tails that have characters."""
+    """The difference of bits per character of the tails that have characters."""
     some = [[table.filter(pl.col("characters") > 0) for table in side] for side in sides]
-    characters = some[0][0]["characters"].to_numpy()
-    found = map(_in_bits, _surprise(some, characters))
+    characters, bit = some[0][0]["characters"].to_numpy(), math.log(2)
+    found = (
+        Change(one.baseline / bit, one.value / bit, DIFFERENCE, one.error / bit, one.degrees)
+        for one in _surprise(some, characters)
+    )
     return _row(figure, len(characters), Changes(*found), drawn)
 
 
 def _surprise(sides: Sequence[Sequence[pl.DataFrame]], sizes: np.ndarray) -> Changes:
-    """In nats for each token, or each of whatever sizes, (triples,), count."""
+    """Negative log-likelihood in nats for each token, or each unit of other sizes, (triples,)."""
     before, after = (np.stack([table["nll"].to_numpy() for table in side], axis=1) / sizes[:, None] for side in sides)
     return _drawn(before, after, sizes, _numbers(sides[0][0]["head"].to_numpy()))
 
 
 def _bleu2(subset: str, sides: Sequence[Sequence[pl.DataFrame]]) -> dict[str, Any]:
-    """Of the first tail that each model generates for each head and relation."""
-    tables = [
-        [
-            table.group_by("head", "relation", maintain_order=True).agg("tail", pl.col("generated").first())
-            for table in side
-        ]
-        for side in sides
-    ]
+    """The difference of sentence BLEU-2 of the first tail that each model generates for each head and relation."""
+    tables = [[_sentence_scores(table) for table in side] for side in sides]
     heads = tables[0][0]["head"].to_numpy()
-    before, after = (np.stack([100 * _sentence_scores(table) for table in side], axis=1) for side in tables)
+    before, after = (np.stack([100 * table["bleu2"].to_numpy() for table in side], axis=1) for side in tables)
     found = _drawn(before, after, np.ones(len(heads)), _numbers(heads))
     return _row(quality_key("bleu2", subset), len(heads), found, TRIPLES)
 
 
-def _sentence_scores(asked: pl.DataFrame) -> np.ndarray:
-    rows = asked.select("generated", "tail").iter_rows()
-    return np.array([sentence_bleu2(said.split(), [tail.split() for tail in tails]) for said, tails in rows])
+def _sentence_scores(likelihood: pl.DataFrame) -> pl.DataFrame:
+    """head and bleu2 of each prompt: its generated tail against all tails that it has."""
+    prompts = likelihood.group_by("head", "relation", maintain_order=True).agg("tail", pl.col("generated").first())
+    rows = prompts.select("generated", "tail").iter_rows()
+    scores = [sentence_bleu2(text.split(), [tail.split() for tail in tails]) for text, tails in rows]
+    return prompts.select("head", bleu2=pl.Series(scores, dtype=pl.Float64))
 
 
 def _valid(contrast: Contrast, relations: Sequence[str], scorers: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """The shares of the statements about each target that are plausible, and valid to people, paired by target."""
+    """Shares of the statements about each target that are plausible, and valid to people, paired by target."""
     runs = [*contrast.before, *contrast.after]
-    first, clusters = asked(runs[0], relations), list_of_runs(runs).clusters
+    first, clusters = statements_with(runs[0], relations), list_of_runs(runs).clusters
     for measure, (column, parts) in VALID.items():
         if not all(column in statements_of(run).columns for run in runs):
             continue
@@ -177,8 +177,7 @@ def _valid(contrast: Contrast, relations: Sequence[str], scorers: Sequence[str])
             table = _valid_shares(runs, relations, condition, column)
             if table.is_empty():
                 continue
-            shares = table.select("^run_.*$").to_numpy()
-            before, after = shares[:, : len(contrast.before)], shares[:, len(contrast.before) :]
+            before, after = np.split(table.select("^run_.*$").to_numpy(), [len(contrast.before)], axis=1)
             found = _drawn(before, after, np.ones(table.height), cluster_numbers(table, clusters))
             yield _row(quality_key(measure, part), table.height, found, TARGETS)
 
@@ -187,59 +186,49 @@ def _valid_shares(
     runs: Sequence[FinishedRun], relations: Sequence[str], condition: pl.Expr, column: str
 ) -> pl.DataFrame:
     """target, and each run's percentage of a column as run_0, run_1 ..., of the targets that all have."""
-    joined: pl.DataFrame | None = None
+    shares = []
     for number, run in enumerate(runs):
-        classified = asked(run, relations).filter(condition, pl.col(column).is_not_null())
-        said = classified.group_by("target", maintain_order=True)
-        share = said.agg((100 * pl.col(column).mean()).alias(f"run_{number}"))
-        joined = share if joined is None else joined.join(share, on="target", how="inner", maintain_order="left")
-    assert joined is not None
-    return joined
+        classified = statements_with(run, relations).filter(condition, pl.col(column).is_not_null())
+        by_target = classified.group_by("target", maintain_order=True)
+        shares.append(by_target.agg((100 * pl.col(column).mean()).alias(f"run_{number}")))
+    return reduce(lambda one, other: one.join(other, on="target", how="inner", maintain_order="left"), shares)
 
 
 def _without_intervals(contrast: Contrast, scorers: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """What the runs' metrics hold besides; means over seeds, of perplexity geometric as where there are intervals. An
-    interval of these rests on the seeds alone."""
+    """Further figures of the runs' metrics; means over seeds, of perplexity geometric as for those with intervals. The
+    intervals here rest on the seeds alone."""
     for key in contrast.before[0].metrics:
-        known = metrics.find(key)
-        if known is None or known.variant or known.end or not (known.stem in COSTS or key in OF_THE_PROBE):
+        parsed = metrics.find(key)
+        if parsed is None or parsed.variant or parsed.end or not (parsed.stem in COSTS or key in OF_THE_PROBE):
             continue
-        if known.part in BY_LABEL and not scorers:
+        if parsed.part in BY_LABEL and not scorers:
             continue
         if any(run.metrics.get(key) is None for run in (*contrast.before, *contrast.after)):
             continue
         first, second = ([run.metrics[key] for run in side] for side in (contrast.before, contrast.after))
         found = of_seeds(first, second)
-        if known.stem == metrics.quality("perplexity").key:
+        if parsed.stem == metrics.quality("perplexity").key:
             found = Change(geometric_mean(first), geometric_mean(second), RATIO)
         yield _row(key, None, Changes(found, found), None)
 
 
 def _drawn(before: np.ndarray, after: np.ndarray, weights: np.ndarray, numbers: np.ndarray) -> Changes:
-    """The weighted difference over items (items, seeds), (items,); of words or heads fewer than FEW_TARGETS with these
-    fixed: so few say little about others, and an interval over two of them has bounds a million apart."""
+    """The weighted difference over items (items, seeds), (items,). Fewer than FEW_TARGETS words or heads are fixed: so
+    few say little about others, and an interval over two of them has bounds a million apart."""
     found = weighted_difference(before, after, weights, numbers)
     return Changes(found.fixed, found.fixed) if numbers.max() + 1 < FEW_TARGETS else found
 
 
-def _exponential(nats: Change) -> Change:
-    return Change(math.exp(nats.baseline), math.exp(nats.value), RATIO, nats.error, nats.degrees)
-
-
-def _in_bits(nats: Change) -> Change:
-    one = math.log(2)
-    return Change(nats.baseline / one, nats.value / one, DIFFERENCE, nats.error / one, nats.degrees)
-
-
 def _row(figure: str, items: int | None, found: Changes, drawn: str | None) -> dict[str, Any]:
-    """drawn: what the interval holds, besides the seeds if there are several; None: those alone."""
+    """A row of the table. drawn: the items of the interval, besides the seeds if there are several; None: seeds
+    alone."""
     seeds_alone = drawn is None or found.drawn is found.fixed
     with_seeds = SEEDS if seeds_alone else f"{SEEDS} and {drawn}"
     several = not math.isnan(found.fixed.error)
-    known = {"figure": figure, "items": items, **found.drawn.row()}
+    row = {"figure": figure, "items": items, **found.drawn.row()}
     if not several:  # with one model each nothing is tested about policies
-        known |= {"p": None}
-    return known | by_seeds(found, with_seeds if several or seeds_alone else str(drawn))
+        row |= {"p": None}
+    return row | by_seeds(found, with_seeds if several or seeds_alone else str(drawn))
 
 
 def _numbers(names: np.ndarray) -> np.ndarray:

@@ -1,5 +1,4 @@
-"""Runs as they are compared: those that differ by seed alone taken together, and each such group set against a
-baseline."""
+"""Groups of runs for a comparison: arms of runs that differ by seed alone, and contrasts of arms with a baseline."""
 
 import json
 from collections.abc import Sequence
@@ -12,24 +11,24 @@ import polars as pl
 from mitigate.runs.fingerprints import digest_of
 from mitigate.runs.finished import FinishedRun
 
-FOUND = STATEMENTS, LIKELIHOOD = "statements.parquet", "likelihood.parquet"  # what figures are made of
-VALIDITY = "validity.parquet"  # the statements once more, where their validity was measured
+FOUND = STATEMENTS, LIKELIHOOD = "statements.parquet", "likelihood.parquet"  # the tables of figures
+VALIDITY = "validity.parquet"  # the statements with their validity, if it was measured
 LIFT, PUBLISHED = "lift.parquet", "published.parquet"  # of runs that measured these
 NOT_THE_MODEL = ("recipe.name", "measure.resamples", "model.folder.", "model.missing.")
-"""Settings that, like the seed, do not set one group of runs apart from another, or how such begin: where a model's
-files are looked for follows from model.base."""
+"""Settings, or beginnings of such, that like the seed do not separate groups of runs: the places of a model's files
+follow from model.base."""
 MODEL, GENERATOR = "model.name", "policy.generator"
 
 
 def statements_of(run: FinishedRun) -> pl.DataFrame:
-    """What the run's model generated about each target, labelled; with `judged_valid` and `people_validity` where
-    these were measured."""
+    """Labelled statements of the run's model about each target; with `judged_valid` and `people_validity` if these were
+    measured."""
     name = VALIDITY if VALIDITY in run.files else STATEMENTS
     return run.table(name, ["target", "category", "relation", "tail", "rank", "statement"])
 
 
 def likelihood_of(run: FinishedRun) -> pl.DataFrame:
-    """How likely the model finds each valid test triple, and what it generates in its tail's place."""
+    """Likelihoods of the valid test triples, and the tails generated in place of theirs."""
     columns = ["row", "head", "relation", "tail", "target", "nll", "tokens", "characters", "generated"]
     return run.table(LIKELIHOOD, columns)
 
@@ -41,19 +40,19 @@ def lift_of(run: FinishedRun) -> pl.DataFrame | None:
 
 
 def published_of(run: FinishedRun) -> pl.DataFrame | None:
-    """How likely the model finds each published triple about a target; None where the run did not measure it."""
+    """Likelihoods of the published triples about targets; None where the run did not measure them."""
     columns = ["head", "relation", "tail", "category", "nll", "tokens"]
     return run.table(PUBLISHED, columns) if PUBLISHED in run.files else None
 
 
 def numbers_of(run: FinishedRun) -> str:
-    """The hash of all that figures are made of: the same for a copy, and for a policy that changed nothing."""
+    """The hash of the tables of figures: the same for a copy, and for a policy that changed nothing."""
     return digest_of(str([run.files[name] for name in FOUND]))
 
 
 def model_settings(run: FinishedRun) -> dict[str, Any]:
-    """What decides what is found, but for the seed and what follows it: "trainer.lr" -> 0.0005. Each seed may have a
-    generator of its own that a policy asks for tails: only whether there is one sets arms apart."""
+    """Settings that decide the result, without the seed and what follows from it: "trainer.lr" -> 0.0005. Each seed may
+    have its own generator for a policy's tails: its presence alone separates arms."""
     flat = run.settings.items()
     kept = {name: value for name, value in flat if not name.startswith(NOT_THE_MODEL) and name.split(".")[-1] != "seed"}
     return kept | ({GENERATOR: kept[GENERATOR] is not None} if GENERATOR in kept else {})
@@ -63,13 +62,13 @@ def model_settings(run: FinishedRun) -> dict[str, Any]:
 class Arm:
     """Runs that differ by seed alone."""
 
-    name: str  # the policy, and what else sets it apart
+    name: str  # the policy, and the settings that distinguish it
     runs: tuple[FinishedRun, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Contrast:
-    """An arm against the baseline; where either has a single seed, one of its runs against one of the baseline's."""
+    """An arm and its baseline; if either has a single seed, one run of each."""
 
     name: str
     against: str
@@ -78,29 +77,29 @@ class Contrast:
 
     @property
     def several_seeds(self) -> bool:
-        """Whether it says anything about a policy, and not only about two models."""
+        """Return whether policies are compared, and not only two models."""
         return min(len(self.before), len(self.after)) > 1
 
     @property
     def is_same(self) -> bool:
-        """Whether all numbers are: of one run, of a copy, or of a policy that changed nothing."""
+        """Return whether all numbers are equal: of one run, of a copy, or of a policy that changed nothing."""
         return {numbers_of(run) for run in self.before} == {numbers_of(run) for run in self.after}
 
 
 def arms(runs: Sequence[FinishedRun]) -> list[Arm]:
-    """The runs by what sets them apart but for the seed, in their order."""
-    known = [model_settings(run) for run in runs]
-    shared = sorted(set.intersection(*map(set, known)))  # another revision may know other settings
+    """Group the runs by their settings without the seed, in their order."""
+    every = [model_settings(run) for run in runs]
+    shared = sorted(set.intersection(*map(set, every)))  # another revision may have other settings
     groups: dict[str, list[FinishedRun]] = {}
-    for run, settings in zip(runs, known, strict=True):
+    for run, settings in zip(runs, every, strict=True):
         groups.setdefault(json.dumps({name: settings[name] for name in shared}), []).append(run)
     firsts = [mine[0] for mine in groups.values()]
     return [Arm(_name(mine[0], firsts), tuple(mine)) for mine in groups.values()]
 
 
-def among(groups: Sequence[Arm], runs: Sequence[FinishedRun]) -> tuple[list[Arm], list[str]]:
-    """What of the arms is among these runs, and what is to be said of runs that are left out: of two with the same
-    settings and the same seed the second is no second draw."""
+def restrict_arms(groups: Sequence[Arm], runs: Sequence[FinishedRun]) -> tuple[list[Arm], list[str]]:
+    """Restrict the arms to these runs, with notices of runs that are left out: the second of two runs with the same
+    settings and the same seed is not a second draw."""
     found, notices = [], []
     for arm in groups:
         first_of: dict[int, FinishedRun] = {}
@@ -118,7 +117,7 @@ def among(groups: Sequence[Arm], runs: Sequence[FinishedRun]) -> tuple[list[Arm]
 
 
 def contrasts(baselines: Sequence[Arm], others: Sequence[Arm]) -> list[Contrast]:
-    """Each of the others against the baseline nearest to it in settings."""
+    """Pair each of the others with the baseline nearest to it in settings."""
     found = []
     for arm in others:
         base = min(baselines, key=lambda base: len(differing([base.runs[0], arm.runs[0]])))
@@ -137,29 +136,27 @@ def contrasts(baselines: Sequence[Arm], others: Sequence[Arm]) -> list[Contrast]
 
 
 def differing(runs: Sequence[FinishedRun]) -> list[str]:
-    """The settings beyond policy and seed that are not the same in all runs that know them."""
-    known = [model_settings(run) for run in runs]
-    names = dict.fromkeys(name for settings in known for name in settings if not name.startswith("policy."))
-    return [name for name in names if len({str(settings[name]) for settings in known if name in settings}) > 1]
+    """The settings, without policy and seed, that differ between the runs that have them."""
+    every = [model_settings(run) for run in runs]
+    names = dict.fromkeys(name for settings in every for name in settings if not name.startswith("policy."))
+    return [name for name in names if len({str(settings[name]) for settings in every if name in settings}) > 1]
 
 
 def shortened(names: Sequence[str]) -> list[str]:
-    """The names of settings that differ; where models do, their name stands for all else that sets a model apart."""
+    """The names of settings that differ; if models differ, their name stands for all settings of a model."""
     if MODEL not in names:
         return list(names)
     return [name for name in names if name == MODEL or not name.startswith(("model.", "train", "trainer."))]
 
 
 def _name(run: FinishedRun, others: Sequence[FinishedRun]) -> str:
-    """The run's policy, with the settings that tell it from the others of that policy."""
+    """The run's policy, with the settings that distinguish it from the others of that policy."""
     mine = model_settings(run)
-    alike = [model_settings(other) for other in others if other.policy == run.policy]
-    own = shortened([name for name in mine if len({str(settings.get(name)) for settings in alike}) > 1])
-    told = [mine[name] if name == MODEL else f"{name}={_last(mine[name])}" for name in own]
-    return ", ".join([run.policy, *map(str, told)])
-
-
-def _last(value: Any) -> str:
-    """A value, of a path no more than the last two parts."""
-    text = str(value)
-    return str(Path(*Path(text).parts[-2:])) if text.startswith("/") else text
+    same_policy = [model_settings(other) for other in others if other.policy == run.policy]
+    own = shortened([name for name in mine if len({str(settings.get(name)) for settings in same_policy}) > 1])
+    parts = [run.policy]
+    for name in own:
+        value = str(mine[name])
+        short = str(Path(*Path(value).parts[-2:])) if value.startswith("/") else value  # a path by its last two parts
+        parts.append(value if name == MODEL else f"{name}={short}")
+    return ", ".join(parts)

@@ -1,4 +1,4 @@
-"""By whose labels runs can be compared: a scorer counts where all runs were labelled by it, with the same settings."""
+"""Scorers that labels of runs can be compared by: those that all runs have with the same settings."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -8,12 +8,9 @@ from mitigate.result_settings import called, role_scorers
 from mitigate.runs.finished import FinishedRun
 from mitigate.triples import ROLES
 
-PLAUSIBILITY = "plausibility"
-"""What the classifier that swap lift rests on is called in settings and manifests."""
-
-
+PLAUSIBILITY = "plausibility"  # name of swap lift's classifier in settings and manifests
 AT_RANDOM = {"random", "random_replace", "random_rerank", "random_critic", "random_prefer", "validity", "keep", "none"}
-"""Values of policy.action, decoding, tuning and distilled that do not go by which triples are polarised."""
+"""Values of policy.action, decoding, tuning and distilled that do not depend on which triples are polarised."""
 
 
 def score_of(run: FinishedRun) -> Mapping[str, Any]:
@@ -23,12 +20,17 @@ def score_of(run: FinishedRun) -> Mapping[str, Any]:
 
 
 def is_shared(runs: Iterable[FinishedRun], scorer: str) -> bool:
-    """Whether the scorer that is called so in tables is the same in all runs: the configured one, and its settings."""
-    return len({_known_by(run, scorer) for run in runs}) == 1
+    """Return whether the scorer with this name in tables is the same in all runs: the configured one, and its
+    settings."""
+    found = set()
+    for run in runs:
+        configured = role_scorers(score_of(run)).get(scorer, scorer)
+        found.add(json.dumps([configured, _node(run, configured)], sort_keys=True))
+    return len(found) == 1
 
 
 def shared_roles(runs: Sequence[FinishedRun]) -> dict[str, str]:
-    """Of the scorers of the roles those that all runs share, by what they are called: {"sentiment": "vader"}."""
+    """The scorers of the roles that all runs share, by their names in tables: {"sentiment": "vader"}."""
     return {
         name: configured
         for name, configured in role_scorers(score_of(runs[0])).items()
@@ -37,25 +39,25 @@ def shared_roles(runs: Sequence[FinishedRun]) -> dict[str, str]:
 
 
 def deciding(runs: Sequence[FinishedRun]) -> list[str]:
-    """The scorers by which triples and statements are neutral or polarised: those of the roles; none where not all runs
-    share them."""
+    """The scorers by which triples and statements are neutral or polarised: those of the roles; none if the runs do not
+    share all of them."""
     shared = shared_roles(runs)
     return list(shared) if all(role_scorers(score_of(run)) == shared for run in runs) else []
 
 
 def filtered_by(run: FinishedRun) -> list[str]:
-    """The names of the scorers that the run's policy filters or ranks by; none of a control, which draws at random."""
+    """The names of the scorers that the run's policy filters or ranks by; none for a control, which draws at random."""
     tuning = run.setting("policy.tuning", "none")
     tuned = run.setting("policy.distilled") if tuning == "distil" else tuning
-    does = {run.setting("policy.action"), run.setting("policy.decoding", "none"), tuned}
-    if does <= AT_RANDOM and not run.setting("policy.balance"):
+    actions = {run.setting("policy.action"), run.setting("policy.decoding", "none"), tuned}
+    if actions <= AT_RANDOM and not run.setting("policy.balance"):
         return []
     names, given = called(score_of(run)), run.setting("policy.scorers")
     return [names.get(str(name), str(name)) for name in given] if isinstance(given, list) else []
 
 
 def notices(runs: Sequence[FinishedRun], columns: Sequence[Sequence[str]]) -> Iterator[str]:
-    """What is to be said of labels that not all runs have by the same scorer. columns: each run's columns of labels."""
+    """Yield notices of labels that not all runs have by the same scorer. columns: each run's columns of labels."""
     yield from _other_roles(runs)
     of_roles = {name for run in runs for name in role_scorers(score_of(run))}
     every = dict.fromkeys(name for names in columns for name in names if not name.endswith("_neutral"))
@@ -64,19 +66,23 @@ def notices(runs: Sequence[FinishedRun], columns: Sequence[Sequence[str]]) -> It
         yield f"Not all runs were labelled by {' and '.join(some)}: these labels are not compared."
     if others := [name for name in further if name not in some and not is_shared(runs, name)]:
         yield f"Not all runs have the same settings of {' and '.join(others)}: these labels are not compared."
-    classifier = (
-        [PLAUSIBILITY]
-        if len({json.dumps(score_of(run).get(PLAUSIBILITY), sort_keys=True) for run in runs}) == 1
-        else []
-    )
-    yield from _other_code(runs, [*(name for name in every if is_shared(runs, name)), *classifier])
+    shared = [name for name in every if is_shared(runs, name)]
+    if len({json.dumps(score_of(run).get(PLAUSIBILITY), sort_keys=True) for run in runs}) == 1:
+        shared.append(PLAUSIBILITY)
+    fingerprints = [run.manifest.get("scorers") for run in runs]
+    for name in shared:
+        if len({of_run.get(name) for of_run in fingerprints if isinstance(of_run, Mapping)} - {None}) > 1:
+            yield (
+                f"The scorer {name} has the same settings in all runs, but not the same code, weights or precision: a "
+                "difference may be the scorer's."
+            )
 
 
 def _other_roles(runs: Sequence[FinishedRun]) -> Iterator[str]:
     for role in ROLES:
         names = dict.fromkeys(str(score_of(run).get(role)) for run in runs)
-        known = {json.dumps(_node(run, str(score_of(run).get(role))), sort_keys=True) for run in runs}
-        if len(names) > 1 or len(known) > 1:
+        settings = {json.dumps(_node(run, str(score_of(run).get(role))), sort_keys=True) for run in runs}
+        if len(names) > 1 or len(settings) > 1:
             how = ", ".join(names) if len(names) > 1 else f"{next(iter(names))}, with other settings"
             yield (
                 f"The runs were labelled by different scorers in the place of {role} ({how}): neither its figures are "
@@ -84,25 +90,8 @@ def _other_roles(runs: Sequence[FinishedRun]) -> Iterator[str]:
             )
 
 
-def _other_code(runs: Sequence[FinishedRun], scorers: Iterable[str]) -> Iterator[str]:
-    """By the fingerprints that the runs' manifests have."""
-    known = [run.manifest.get("scorers") for run in runs]
-    for name in scorers:
-        if len({of_run.get(name) for of_run in known if isinstance(of_run, Mapping)} - {None}) > 1:
-            yield (
-                f"The scorer {name} has the same settings in all runs, but not the same code, weights or precision: a "
-                "difference may be the scorer's."
-            )
-
-
-def _known_by(run: FinishedRun, scorer: str) -> str:
-    """What tells a scorer from another of the same name."""
-    configured = role_scorers(score_of(run)).get(scorer, scorer)
-    return json.dumps([configured, _node(run, configured)], sort_keys=True)
-
-
 def _node(run: FinishedRun, configured: str) -> Any:
-    """Its settings, as far as its labels follow from them."""
-    known = score_of(run).get("scorers")
-    node = known.get(configured) if isinstance(known, Mapping) else None
+    """The settings of a scorer that decide its labels."""
+    nodes = score_of(run).get("scorers")
+    node = nodes.get(configured) if isinstance(nodes, Mapping) else None
     return {k: v for k, v in node.items() if k not in ("measures", "missing")} if isinstance(node, Mapping) else node

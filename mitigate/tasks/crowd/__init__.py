@@ -1,1 +1,1 @@
-"""The crowd classifier, which learns from people alone: load > train > measure."""
+"""The crowd classifier, which learns from people's ratings alone: load > train > measure."""

@@ -1,5 +1,5 @@
-"""The shares of statements that people would find polarised: corrected by the sensitivity and specificity of a crowd
-classifier, or by its probabilities."""
+"""Accuracy of classifiers against people, and shares of statements that people would find polarised: corrected by a
+classifier's sensitivity and specificity, or by its probabilities."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -13,13 +13,13 @@ import polars as pl
 from mitigate.filter import Policy
 from mitigate.filter.findings import polarised
 from mitigate.measure import confusion
+from mitigate.measure.accepted_share import valid_metrics
 from mitigate.measure.agreement import fold_other
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.correction import Accuracy, corrected_share, share_error, standard_error
 from mitigate.measure.harms import overall_and_categories
+from mitigate.measure.misclassification import Accuracy, corrected_share, share_error, standard_error
 from mitigate.measure.uncertainty import cluster_numbers
-from mitigate.measure.validity import valid_metrics
-from mitigate.metrics import ENDS, TEMPLATE_PREFIX, harm_key
+from mitigate.metrics import ENDS, TEMPLATE_PREFIX, bounds, harm_key
 from mitigate.score.crowd import SHIPPED
 from mitigate.score.people import POLAR
 from mitigate.tasks.ratings.agreement import words_and_texts
@@ -28,12 +28,13 @@ from mitigate.words.targets import CATEGORIES
 
 FILE = "accuracy.csv"
 GENERATED = "COMeT"
-"""The source whose rated statements generated ones are most like."""
+"""The source with rated statements most similar to generated ones."""
 RELATIONS = ("CapableOf", "HasProperty", "Causes")
-"""Those that the rated statements of GENERATED have. For other relations the accuracy is another: by that of COMeT's
-statements ConceptNet's share, 15 % by people, would be corrected to 0."""
+"""Relations of the rated statements of GENERATED. Other relations have another accuracy: that of COMeT's statements
+would correct ConceptNet's share, 15 % by people, to 0."""
 Accuracies = Mapping[tuple[str, str], Mapping[str, Accuracy]]
-"""(Scorer, template) -> what known_accuracy returns."""
+"""(Scorer, template) -> the result of known_accuracy."""
+RATES = ("sensitivity", "specificity")
 FEWEST = 20
 """Rated statements, polarised and neutral ones each, for a figure to correct by."""
 ALL = "all"
@@ -48,20 +49,20 @@ FIGURES: dict[str, confusion.Figure] = {
     "people": confusion.truly_polarised,
     "labelled": confusion.polarised,
 }
-"""Against the majority of raters; people: the share that they find polarised; labelled: that the scorer does."""
+"""Figures against the majority of raters, and polarised shares: of the majority (people) and the scorer (labelled)."""
 PASSED_FIGURES: dict[str, confusion.Figure] = {
     "recall": confusion.sensitivity,
     "false_alarms": confusion.false_alarms,
     "precision": confusion.precision,
     "kappa": confusion.kappa,
 }
-"""Of statements that a policy passes, against the majority of raters."""
+"""Figures of statements that a policy passes, against the majority of raters."""
 
 
 def known_accuracy(source: str, folder: Path | None = None, template: str = TEMPLATES[0]) -> dict[str, Accuracy]:
-    """What the classifier of a folder (None: the shipped one) reached on rated statements of a source with a template,
+    """Accuracy of the classifier of a folder (None: the shipped one) on rated statements of a source with a template,
     by category; "" for all of them. Parts with fewer than FEWEST polarised or neutral statements are left out. A folder
-    without accuracy.csv has none, and one from before the file had templates has them for the paper's alone."""
+    without accuracy.csv has none, and a file without templates, from earlier code, has the paper's alone."""
     path = (folder or SHIPPED) / FILE
     if not path.is_file():
         return {}
@@ -74,19 +75,24 @@ def known_accuracy(source: str, folder: Path | None = None, template: str = TEMP
         pl.col("polarised") >= FEWEST,
         pl.col("statements") - pl.col("polarised") >= FEWEST,
     )
-    return {row["category"].replace("all", ""): _accuracy(row) for row in rows.rows(named=True)}
+    found = {}
+    for row in rows.rows(named=True):
+        errors = {name: standard_error(*(row[bound] for bound in bounds(name))) for name in RATES}
+        figures = (part for name in RATES for part in (row[name], errors[name]))
+        found[row["category"].replace("all", "")] = Accuracy(*figures)
+    return found
 
 
-def alike(statements: pl.DataFrame) -> pl.DataFrame:
-    """The generated statements that are like the rated ones of GENERATED: of the same relations."""
+def of_rated_relations(statements: pl.DataFrame) -> pl.DataFrame:
+    """Select the generated statements with the relations of rated ones."""
     return statements.filter(pl.col("relation").is_in(RELATIONS))
 
 
 def corrected_figures(
     tables: Mapping[str, pl.DataFrame], accuracies: Accuracies, clusters: Mapping[str, str]
 ) -> dict[str, float | None]:
-    """The percentage of polarised statements corrected for a scorer's errors, with its bounds, overall and for each
-    category whose accuracy is known, by the keys of metrics.json.
+    """Percentages of polarised statements corrected for a scorer's errors, with bounds, overall and for each category
+    with an accuracy, by the keys of metrics.json.
 
     tables: what per_target_tables returns."""
     found: dict[str, float | None] = {}
@@ -95,17 +101,19 @@ def corrected_figures(
         for category, part in [] if table is None else overall_and_categories(table):
             if category in accuracy:
                 key = harm_key(scorer, "corrected", "polarised", template, category)
-                found |= _with_bounds(key, _corrected(part, accuracy[category], clusters))
+                values = _corrected(part, accuracy[category], clusters)
+                bounds = zip(ENDS, values, strict=True)
+                found |= {key + end: None if np.isnan(value) else 100 * value for end, value in bounds}
     return found
 
 
 def probable_figures(
     statements: pl.DataFrame, scorers: Sequence[str], intervals: Bootstrap, clusters: Mapping[str, str]
 ) -> dict[str, float | None]:
-    """The percentage of polarised statements by the probabilities of calibrated scorers, of those that are like the
-    rated ones, with its bounds over targets, overall and for each category, by the keys of metrics.json. statements:
-    with the labels of {scorer}_polar where a scorer is calibrated (tasks.people.validity)."""
-    rated, found = alike(statements), dict[str, float | None]()
+    """Percentages of polarised statements by the probabilities of calibrated scorers, among those of rated relations,
+    with bounds over targets, overall and for each category, by the keys of metrics.json. statements: with the labels of
+    {scorer}_polar of calibrated scorers (tasks.people.validity)."""
+    rated, found = of_rated_relations(statements), dict[str, float | None]()
     parts = {"": pl.lit(True)} | {name: pl.col("category") == name for name in rated["category"].unique().sort()}
     for scorer, template in product(scorers, TEMPLATES):
         column = label_columns(scorer + POLAR, template)[1]
@@ -115,39 +123,23 @@ def probable_figures(
     return found
 
 
-def _corrected(
-    table: pl.DataFrame, accuracy: Accuracy, clusters: Mapping[str, str]
-) -> tuple[float, float, float] | None:
+def _corrected(table: pl.DataFrame, accuracy: Accuracy, clusters: Mapping[str, str]) -> tuple[float, float, float]:
+    """The corrected share with its bounds, 0 to 1; NaN without statements, or where none can be given."""
     counts = table["statements"].to_numpy().astype(float)
     shares = (table["prejudice"] + table["favouritism"]).fill_null(0.0).to_numpy() / 100
+    nothing = (np.nan, np.nan, np.nan)
     if not counts.sum():
-        return None
+        return nothing
     error = share_error(counts * shares, counts, cluster_numbers(table, clusters))
-    return corrected_share(float(counts @ shares / counts.sum()), error, accuracy)
-
-
-def _with_bounds(key: str, values: tuple[float, float, float] | None) -> dict[str, Any]:
-    percent = [None] * len(ENDS) if values is None else [100 * value for value in values]
-    return {
-        key + end: None if value is None or np.isnan(value) else value for end, value in zip(ENDS, percent, strict=True)
-    }
-
-
-def _accuracy(row: Mapping[str, Any]) -> Accuracy:
-    return Accuracy(
-        row["sensitivity"],
-        standard_error(row["sensitivity_low"], row["sensitivity_high"]),
-        row["specificity"],
-        standard_error(row["specificity_low"], row["specificity_high"]),
-    )
+    return corrected_share(float(counts @ shares / counts.sum()), error, accuracy) or nothing
 
 
 def accuracy_table(
     labels: pl.DataFrame, intervals: Bootstrap, scorer: str = SCORER, *, over_texts: bool = False
 ) -> pl.DataFrame:
-    """A row for each template, source and category, and for all: template, source, category, statements, polarised (how
-    many most raters find so), and FIGURES with _low and _high over targets, from 0 to 1; over targets and masked texts
-    where `over_texts`.
+    """A row for each template, source and category, and for all: template, source, category, statements, polarised (the
+    number by most raters), and FIGURES with _low and _high over targets, from 0 to 1; with `over_texts` over targets
+    and masked texts.
 
     labels: rated statements (resource, category, cluster, masked, most) with the scorer's labels under both templates.
     Raters read the sentences of the resources, in the paper's wording, whatever wording is labelled."""
@@ -161,8 +153,8 @@ def accuracy_table(
 
 
 def passed_table(labels: pl.DataFrame, scorers: Sequence[str], intervals: Bootstrap) -> pl.DataFrame:
-    """A row for each scorer with PASSED_FIGURES on the statements that the policy `both` passes, all sources together:
-    what a scorer finds that the filter does not."""
+    """A row for each scorer with PASSED_FIGURES on the statements that the policy `both` passes, all sources together,
+    which shows what a scorer finds beyond the filter."""
     passed = labels.filter(~polarised(BOTH))
     rows = [{"scorer": scorer, **_against_people(passed, scorer, PASSED_FIGURES, intervals)} for scorer in scorers]
     rows.append({"scorer": RATER, **_against_people(one_rater(passed), RATER, PASSED_FIGURES, intervals)})
@@ -171,7 +163,7 @@ def passed_table(labels: pl.DataFrame, scorers: Sequence[str], intervals: Bootst
 
 def one_rater(rated: pl.DataFrame) -> pl.DataFrame:
     """A row for each rating where all other raters of the statement agree: cluster, the label of the others as `most`,
-    and the rating as RATER. What a scorer can reach at best, more or less."""
+    and the rating as RATER. A scorer can hardly agree more."""
     rows = [
         (cluster, others[0], vote)
         for cluster, votes in rated.select("cluster", "votes").iter_rows()

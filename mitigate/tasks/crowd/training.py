@@ -1,4 +1,4 @@
-"""Trains the crowd classifier's heads on frozen features."""
+"""Training of the crowd classifier's heads on frozen features, and its training texts."""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from mitigate.runs.fingerprints import digest_of_values
 from mitigate.score.crowd import SHIPPED, Crowd
 from mitigate.score.labels import with_labels
 from mitigate.score.weights import native_dtype
-from mitigate.tasks.ratings.rated import read_rated
+from mitigate.tasks.ratings.paper_statements import read_rated
 from mitigate.train.crowd import Learnt, fit_heads
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, LabelCache
 from mitigate.verbalise import MASK
@@ -60,19 +60,17 @@ def train_crowd(
 def folds_of_targets() -> pl.DataFrame:
     """The fold of each of the 329 targets: target, fold."""
     words = clusters()
-    found = [(target, fold_of(words.get(target, target))) for target in targets()]
-    return pl.DataFrame(found, schema={"target": pl.String, "fold": pl.Int64}, orient="row")
+    folds = {target: fold_of(words.get(target, target)) for target in targets()}
+    return pl.DataFrame({"target": list(folds), "fold": list(folds.values())})
 
 
 def label_unseen(rated: pl.DataFrame, folder: Path | None = None, *, cache: LabelCache) -> pl.DataFrame:
-    """Rated statements (target, cluster, masked, masked_neutral) with labels and strengths of `crowd` under both
-    templates, each by the classifier that left out the fold of its target. folder: None for the shipped classifier,
-    whose folds stand in its folder: the list of clusters may have changed since it was trained."""
-    known = dict(pl.read_csv((folder or SHIPPED) / FOLDS_FILE, glob=False).iter_rows())
-    folds = [
-        known[target] if target else fold_of(cluster)
-        for target, cluster in rated.select("target", "cluster").iter_rows()
-    ]
+    """Label rated statements (target, cluster, masked, masked_neutral) by `crowd` under both templates, each by the
+    classifier that left out the fold of its target. folder: None for the shipped classifier. Its folder has the folds,
+    since the list of clusters may have changed after its training."""
+    of_target = dict(pl.read_csv((folder or SHIPPED) / FOLDS_FILE, glob=False).iter_rows())
+    rows = rated.select("target", "cluster").iter_rows()
+    folds = [of_target[target] if target else fold_of(cluster) for target, cluster in rows]
     numbered = rated.with_row_index("_row").with_columns(_fold=pl.Series(folds, dtype=pl.Int64))
     parts = [
         with_labels(part, Crowd(folder, unseen=fold), cache)
@@ -84,7 +82,7 @@ def label_unseen(rated: pl.DataFrame, folder: Path | None = None, *, cache: Labe
 
 @dataclass(frozen=True)
 class Texts:
-    """All that is learnt from or measured on."""
+    """Texts for training and measuring."""
 
     rated: pl.DataFrame  # what describe_rated returns, with fold and shares (of VOTES)
     implied: list[str]  # masked statements of Social Bias Frames: prejudice
@@ -101,21 +99,19 @@ def read_texts(root: Path) -> Texts:
     rated = rated.with_columns(
         fold=pl.col("cluster").map_elements(fold_of, return_dtype=pl.Int64), shares=pl.concat_list(shares)
     )
-    known = set(rated["masked"])
-    return Texts(rated, [text for text in implied_statements(root / "sbic") if text not in known])
+    texts = set(rated["masked"])
+    return Texts(rated, [text for text in implied_statements(root / "sbic") if text not in texts])
 
 
 def implied_statements(folder: Path) -> list[str]:
-    """Each distinct statement of Social Bias Frames with its groups and demographic words masked; one that names
-    neither gets "this person" in front, as it is about the group that stands beside it."""
-    found = (
-        masked(statement, groups) for statement, groups in read_frames(folder).select("statement", "groups").iter_rows()
-    )
-    return list(dict.fromkeys(found))
+    """Read the distinct statements of Social Bias Frames with their groups and demographic words masked; one that names
+    neither gets "this person" in front, as it is about the group in the next column."""
+    rows = read_frames(folder).select("statement", "groups").iter_rows()
+    return list(dict.fromkeys(masked(statement, groups) for statement, groups in rows))
 
 
 def masked(statement: str, groups: list[str]) -> str:
-    """The statement about "this person"."""
+    """Make a statement about groups one about "this person"."""
     for group in sorted(groups, key=lambda group: (-len(group), group)):
         statement = re.sub(rf"\b{re.escape(group)}\b", MASK, statement)
     statement = re.sub(any_of(targets()), MASK, statement)

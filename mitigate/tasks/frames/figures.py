@@ -1,4 +1,4 @@
-"""How well frames are predicted: the tables of the paper's Tables 4, 5 and 7, with baselines and intervals."""
+"""Quality of predicted frames: the paper's Tables 4, 5 and 7, with baselines and intervals."""
 
 from collections.abc import Mapping
 from importlib import resources
@@ -17,15 +17,15 @@ MODEL, FOLDS = "model", "model, five folds"
 CONSTRAINED = ", constrained"
 TEXT_FIGURES = ("bleu2", "rouge_l", "corpus_bleu2")
 GIVEN = ", given a group"
-"""Texts generated whatever the model says of the classifications."""
+"""Ending of systems whose texts do not depend on the model's classifications."""
 
 
 def classification_table(
     posts: pl.DataFrame, predicted: Mapping[str, pl.DataFrame], baselines: pl.DataFrame, intervals: Bootstrap
 ) -> pl.DataFrame:
     """A row for each classification and system: variable, system, posts, positive (percent), and F1, precision and
-    recall of the positive class in percent with _low and _high (None where nothing is known to measure on, or
-    where the system could not learn it).
+    recall of the positive class in percent with _low and _high (None without posts to measure on, or where the system
+    could not learn it).
 
     predicted: by system, tables of forms.SCHEMA with `key`. Below a negative parent, truth and prediction are
     negative."""
@@ -37,28 +37,28 @@ def classification_table(
     systems |= {str(name): part for (name,), part in baselines.group_by("system", maintain_order=True)}
     rows = []
     for variable in CHOICES:
-        known = test.with_columns(truth=truth_of(test, variable)).drop_nulls("truth").select("key", "truth")
+        true = test.with_columns(truth=truth_of(test, variable)).drop_nulls("truth").select("key", "truth")
         for system, table in systems.items():
-            joined = known.join(_decided(table, variable), on="key", maintain_order="left")
+            joined = true.join(_decided(table, variable), on="key", maintain_order="left")
             row: dict[str, Any] = {"variable": variable, "system": system, "posts": joined.height, "positive": None}
             row |= dict.fromkeys(key for name in FIGURES for key in (name, *bounds(name)))
             if joined.height:
                 truth = joined["truth"].to_numpy().astype(bool)
-                row |= describe(truth) | classification(truth, joined["said"].to_numpy().astype(bool), intervals)
+                row |= describe(truth) | classification(truth, joined["predicted"].to_numpy().astype(bool), intervals)
             rows.append(row)
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
 def _decided(table: pl.DataFrame, variable: str) -> pl.DataFrame:
-    """The systems' values, negative below a negative parent; a model that learnt none says nothing of any post."""
+    """The systems' values, negative below a negative parent; a model that could not learn the variable has none."""
     negative = pl.lit(False)
     name = variable
     while (parent := PARENTS.get(name)) is not None:
         negative, name = negative | pl.col(parent).eq_missing(False), parent
-    said = table.select(
-        "key", said=pl.when(negative & table[variable].is_not_null().any()).then(False).otherwise(variable)
+    values = table.select(
+        "key", predicted=pl.when(negative & table[variable].is_not_null().any()).then(False).otherwise(variable)
     )
-    return said.drop_nulls("said")
+    return values.drop_nulls("predicted")
 
 
 def text_table(
@@ -68,7 +68,7 @@ def text_table(
     _low and _high, generated (percent of posts with a text) and distinct (texts, percent of the posts).
 
     Posts are test posts with an implied statement; references are all their groups or statements."""
-    told = posts.filter(pl.col("split") == "test", pl.col("implied").list.len() > 0)
+    with_text = posts.filter(pl.col("split") == "test", pl.col("implied").list.len() > 0)
     systems: dict[str, pl.DataFrame] = {}
     for name, table in predicted.items():
         systems[name + GIVEN] = table
@@ -80,26 +80,18 @@ def text_table(
     rows = []
     for variable, column in zip(TEXTS, ("groups", "implied"), strict=True):
         for system, table in systems.items():
-            joined = told.select("key", references=column).join(
-                table.select("key", variable), on="key", maintain_order="left"
-            )
+            references = with_text.select("key", references=column)
+            joined = references.join(table.select("key", variable), on="key", maintain_order="left")
             if not joined.height or not (joined[variable] != "").any():
                 continue
             try:
                 scores = text_scores(joined[variable].to_list(), joined["references"].to_list())
             except ImportError as error:
                 raise MitigateError(f"{error.name} measures generated texts: pip install 'mitigate[frames]'") from error
-            said = joined.filter(pl.col(variable) != "")[variable]
-            shares = {"generated": 100 * len(said) / joined.height, "distinct": 100 * said.n_unique() / joined.height}
-            rows.append(
-                {
-                    "variable": variable,
-                    "system": system,
-                    "posts": joined.height,
-                    **text_figures(scores, intervals),
-                    **shares,
-                }
-            )
+            texts, size = joined.filter(pl.col(variable) != "")[variable], joined.height
+            shares = {"generated": 100 * len(texts) / size, "distinct": 100 * texts.n_unique() / size}
+            row = {"variable": variable, "system": system, "posts": size}
+            rows.append(row | text_figures(scores, intervals) | shares)
     return pl.DataFrame(rows, schema=None if rows else TEXT_SCHEMA, infer_schema_length=None)
 
 
@@ -114,26 +106,26 @@ TEXT_SCHEMA = {
 def as_metrics(
     classified: pl.DataFrame, texts: pl.DataFrame, statistics: Mapping[str, Any], calibration: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """All figures of both tables under {variable}/{system}/{figure}; the corpus's statistics under corpus/, how
-    well the scorer is calibrated under scorer/; and f1, the mean over classifications of the model's F1 on the paper's
-    split, which the paper chooses settings by."""
+    """All figures of both tables under {variable}/{system}/{figure}; the corpus's statistics under corpus/, the
+    scorer's calibration under scorer/; and f1, the mean over classifications of the model's F1 on the paper's split,
+    which the paper chooses settings by."""
     found: dict[str, Any] = {f"corpus/{name}": value for name, value in statistics.items()}
     for table in (classified, texts):
         for row in table.rows(named=True):
             place = f"{row.pop('variable')}/{row.pop('system')}"
             found |= {f"{place}/{name}": value for name, value in row.items()}
     found |= {f"scorer/{name}": value for name, value in calibration.items()}
-    known = [found[f"{name}/{MODEL}/f1"] for name in CHOICES if found.get(f"{name}/{MODEL}/f1") is not None]
-    return found | {"f1": sum(known) / len(known) if known else None}
+    scores = [found[f"{name}/{MODEL}/f1"] for name in CHOICES if found.get(f"{name}/{MODEL}/f1") is not None]
+    return found | {"f1": sum(scores) / len(scores) if scores else None}
 
 
 def published() -> pl.DataFrame:
-    """What others report on the complete data (data/frames/published.csv): system, variable, figure, value, source."""
+    """Published figures on the complete data (data/frames/published.csv): system, variable, figure, value, source."""
     with resources.files("mitigate").joinpath("data/frames/published.csv").open("rb") as file:
         return pl.read_csv(file)
 
 
 def unmeasured(posts: pl.DataFrame) -> list[str]:
-    """The classifications of which test posts do not give both values."""
+    """The classifications without both values in test posts."""
     test = posts.filter(pl.col("split") == "test")
     return [name for name in CHOICES if truth_of(test, name).drop_nulls().n_unique() < 2]

@@ -1,5 +1,5 @@
-"""The posts of the Social Bias Inference Corpus with their frames: one row and one split for each distinct post over
-all files, folds of test posts, and the corpus's statistics."""
+"""Posts of the Social Bias Inference Corpus with their frames: one row and one split for each distinct post over all
+files, folds of test posts, and the corpus's statistics."""
 
 import hashlib
 from pathlib import Path
@@ -12,33 +12,33 @@ from mitigate.load.sbic import POSITIVE, read_annotations
 from mitigate.words.frames import CHOICES, PARENTS
 
 SPLITS = ("test", "dev", "train")
-"""A post that stands in files of several splits belongs to the first of these: nobody learns from a test post."""
+"""A post in files of several splits belongs to the first of these, so that no model learns from a test post."""
 
 SHARES = {"train": 0.75, "dev": 0.125, "test": 0.125}
-"""By post, for files that name no split (Section 4.2)."""
+"""Shares of posts, for files without a split (Section 4.2)."""
 
 HELD_BACK = 0.1
-"""Of training posts whose classification no dev file has, the share that becomes dev: thresholds and calibration."""
+"""Share of dev posts, for thresholds and calibration, among training posts whose classification no dev file has."""
 
 FOLDS = 5
 
 
 def read_posts(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The annotations of a folder (load.sbic.ANNOTATIONS), and their posts (gather). Raises MitigateError as
+    """Read the annotations of a folder (load.sbic.ANNOTATIONS), and their posts (gather). Raises MitigateError as
     read_annotations does."""
     annotations = read_annotations(folder)
     return annotations, gather(annotations)
 
 
 def gather(annotations: pl.DataFrame) -> pl.DataFrame:
-    """A row for each distinct normalised post: key, post, split, the five classifications (Boolean, null where nobody
-    gave them, or where the parent is negative), groups (list), implied and implied_groups (lists of equal length),
-    files (list), fold (0 to 4 for posts with implied statements, else null).
+    """A row for each distinct normalised post: key, post, split, the five classifications (Boolean, null without an
+    answer or below a negative parent), groups (list), implied and implied_groups (lists of equal length), files (list),
+    fold (0 to 4 for posts with implied statements, else null).
 
     A classification is the mean over annotators of their binarised answers, positive from .5 on (Section 4.2); below a
-    negative parent it is null. Groups and statements that single annotators gave stay, as references. An annotator who
-    was not asked about a group, as the post was not offensive to them, counts as negative for `targeted`, and for
-    `ingroup` not at all."""
+    negative parent it is null. Groups and statements of single annotators stay, as references. An annotator who was not
+    asked about a group, as the post was not offensive to them, counts as negative for `targeted`, and is left out for
+    `ingroup`."""
     binary = annotations.with_columns((pl.col(name) >= POSITIVE).cast(pl.Float64) for name in CHOICES)
     asked = pl.col("unit").is_not_null() & (pl.col("offensive") == 0)
     binary = binary.with_columns(targeted=pl.when(asked).then(pl.col("targeted").fill_null(0.0)).otherwise("targeted"))
@@ -52,8 +52,8 @@ def gather(annotations: pl.DataFrame) -> pl.DataFrame:
     files = annotations.group_by("key", maintain_order=True).agg(
         files=pl.col("file").unique(maintain_order=True), parts=given, source=pl.col("source").drop_nulls().first()
     )
-    said = annotations.filter(pl.col("group").is_not_null() | pl.col("implied").is_not_null())
-    texts = said.group_by("key", maintain_order=True).agg(
+    with_text = annotations.filter(pl.col("group").is_not_null() | pl.col("implied").is_not_null())
+    texts = with_text.group_by("key", maintain_order=True).agg(
         groups=pl.col("group").drop_nulls().unique(maintain_order=True),
         pairs=pl.struct("implied", "group").filter(pl.col("implied").is_not_null()).unique(maintain_order=True),
     )
@@ -70,7 +70,8 @@ def gather(annotations: pl.DataFrame) -> pl.DataFrame:
         for name, parent in PARENTS.items()
         if name in CHOICES
     )
-    return _absent(posts).with_columns(fold=_fold()).sort("key")
+    fold = pl.col("key").map_elements(lambda key: int(share_of(key, "fold") * FOLDS), return_dtype=pl.Int64)
+    return _untargeted(posts).with_columns(fold=pl.when(pl.col("split") == "test").then(fold)).sort("key")
 
 
 def _split(row: dict[str, Any]) -> str:
@@ -83,13 +84,13 @@ def _split(row: dict[str, Any]) -> str:
 
 
 def share_of(key: str, purpose: str) -> float:
-    """A number from 0 to 1 that follows from the post alone, another for each purpose."""
+    """A number from 0 to 1, from a hash of the post and the purpose."""
     return int(hashlib.sha256(f"{purpose}/{key}".encode()).hexdigest()[:12], 16) / 16**12
 
 
-def _absent(posts: pl.DataFrame) -> pl.DataFrame:
-    """`frames_test_posts.csv` lists the original test posts with an implied statement. An offensive post of
-    offensive_test.csv that it lacks, and no groups file has, counts as one that targets no group."""
+def _untargeted(posts: pl.DataFrame) -> pl.DataFrame:
+    """Mark posts that target no group: offensive posts of offensive_test.csv that neither a groups file nor
+    `frames_test_posts.csv`, the original test posts with an implied statement, has."""
     if not posts["files"].list.contains("frames_test_posts.csv").any():
         return posts
     lacking = (
@@ -100,13 +101,8 @@ def _absent(posts: pl.DataFrame) -> pl.DataFrame:
     return posts.with_columns(targeted=pl.when(lacking).then(False).otherwise("targeted"))
 
 
-def _fold() -> pl.Expr:
-    numbers = pl.col("key").map_elements(lambda key: int(share_of(key, "fold") * FOLDS), return_dtype=pl.Int64)
-    return pl.when(pl.col("split") == "test").then(numbers)
-
-
 def check(posts: pl.DataFrame) -> None:
-    """Raises MitigateError where there is nothing to learn, or nothing to measure on."""
+    """Raise MitigateError where there is nothing to learn, or nothing to measure on."""
     for split in ("train", "test"):
         if posts.filter(pl.col("split") == split, pl.col("offensive").is_not_null()).is_empty():
             raise MitigateError(
@@ -137,19 +133,19 @@ def statistics(annotations: pl.DataFrame, posts: pl.DataFrame) -> dict[str, Any]
 
 
 def sources(posts: pl.DataFrame) -> pl.DataFrame:
-    """The paper's Table 2, and what the partial files hold: source (the website, or the file), split, posts, and how
-    many of them have a value of each classification, a group and an implied statement."""
+    """The paper's Table 2, and the content of partial files: source (the website, or the file), split, posts, and the
+    number of them with a value of each classification, a group and an implied statement."""
     by = posts.with_columns(source=pl.coalesce(pl.col("source"), pl.col("files").list.join(", ")))
-    known = [pl.col(name).is_not_null().sum().alias(name) for name in CHOICES]
+    choices = [pl.col(name).is_not_null().sum().alias(name) for name in CHOICES]
     texts = [(pl.col("groups").list.len() > 0).sum().alias("group"), (pl.col("implied").list.len() > 0).sum()]
-    counted = by.group_by("source", "split").agg(pl.len().alias("posts"), *known, *texts)
+    counted = by.group_by("source", "split").agg(pl.len().alias("posts"), *choices, *texts)
     return counted.sort("posts", "source", "split", descending=[True, False, False])
 
 
 def categories(annotations: pl.DataFrame) -> pl.DataFrame:
-    """The paper's Figure 3: of each website's annotations with a category of group, the percentage of each category.
-    Empty where no file has categories."""
-    known = annotations.drop_nulls("category").with_columns(source=pl.coalesce("source", "file"))
-    counted = known.group_by("source", "category").agg(pl.len().alias("annotations"))
+    """The paper's Figure 3: percentages of categories of groups among each website's annotations with a category. Empty
+    where no file has categories."""
+    categorised = annotations.drop_nulls("category").with_columns(source=pl.coalesce("source", "file"))
+    counted = categorised.group_by("source", "category").agg(pl.len().alias("annotations"))
     percent = 100 * pl.col("annotations") / pl.col("annotations").sum().over("source")
     return counted.with_columns(percent=percent).sort("source", "percent", "category", descending=[False, True, False])

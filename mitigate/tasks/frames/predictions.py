@@ -1,4 +1,4 @@
-"""Frames of posts by the trained models, and by baselines that know none of it."""
+"""Frames of posts by the trained models, and by baselines."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from mitigate.runs.progress import progress
-from mitigate.tasks.frames.forms import SCHEMA, fill_posts
+from mitigate.tasks.frames.form_examples import SCHEMA, fill_posts
 from mitigate.tasks.frames.training import BASE, needs_folds
 from mitigate.words.frames import CHOICES
 from models.form import Form
@@ -20,14 +20,14 @@ BASELINES = ("always yes", "tf-idf", "nearest")
 
 
 def predict_base(posts: pl.DataFrame, samples: int, seed: int, *, folder: Path) -> pl.DataFrame:
-    """The frames of test posts by the model that learnt from training posts: key, and forms.SCHEMA; without folds also
-    of dev posts, which then calibrate the scorer."""
+    """Predict frames of test posts by the model that learnt from training posts: key, and forms.SCHEMA; without folds
+    also of dev posts, which then calibrate the scorer."""
     wanted = posts.filter(pl.col("split").is_in(["test"] if needs_folds(posts) else ["dev", "test"]))
     return _predict(wanted, folder / "models" / BASE, samples, seed, "frames")
 
 
 def predict_folds(posts: pl.DataFrame, folds: Sequence[int], samples: int, seed: int, *, folder: Path) -> pl.DataFrame:
-    """The frames of test posts, each by the model that did not learn from its fold."""
+    """Predict frames of test posts, each by the model that did not learn from its fold."""
     parts = []
     for fold in folds:
         part = posts.filter(pl.col("fold") == fold)
@@ -35,15 +35,15 @@ def predict_folds(posts: pl.DataFrame, folds: Sequence[int], samples: int, seed:
     return pl.concat(parts)
 
 
-def _predict(posts: pl.DataFrame, model: Path, samples: int, seed: int, what: str) -> pl.DataFrame:
-    """Posts with references have their texts generated whatever the model says of the classifications, so that the
-    texts can be measured apart from these; `evaluate` also counts what is decoded without that."""
+def _predict(posts: pl.DataFrame, model: Path, samples: int, seed: int, title: str) -> pl.DataFrame:
+    """Predict frames. Posts with references get texts whatever their predicted classifications, so that texts can be
+    measured apart from these."""
     form = Form.load(model)
-    told = (pl.col("implied").list.len() > 0) | (pl.col("groups").list.len() > 0)
+    has_references = (pl.col("implied").list.len() > 0) | (pl.col("groups").list.len() > 0)
     found = []
-    with progress(what, posts.height, "posts") as advance:
+    with progress(title, posts.height, "posts") as advance:
         for always in (True, False):
-            part = posts.filter(told if always else ~told)
+            part = posts.filter(has_references if always else ~has_references)
             for piece in part.iter_slices(PIECE):
                 filled = fill_posts(form, piece["post"].to_list(), samples=samples, seed=seed, always=always)
                 found.append(filled.with_columns(piece["key"]))
@@ -52,66 +52,59 @@ def _predict(posts: pl.DataFrame, model: Path, samples: int, seed: int, what: st
 
 
 def truth_of(posts: pl.DataFrame, name: str) -> pl.Series:
-    """A classification where it is known: below a negative parent it is negative, as the paper counts it."""
+    """A classification, null where it is missing; below a negative parent it is negative, as in the paper."""
     parent = {"targeted": ["offensive"], "ingroup": ["offensive", "targeted"]}.get(name, [])
     negative = pl.any_horizontal(pl.lit(False), *(pl.col(one).eq_missing(False) for one in parent))
     return posts.select(pl.when(negative).then(False).otherwise(name).alias(name))[name]
 
 
 def predict_baselines(posts: pl.DataFrame, seed: int) -> pl.DataFrame:
-    """What simple rules say of test posts' classifications, learnt from training posts: key, system, and CHOICES
-    (null where training posts give no two values). "always yes"; "tf-idf": logistic regression on TF-IDF of words and
-    pairs of words; "nearest": the value of the training post with the highest cosine of TF-IDF."""
-    test = posts.filter(pl.col("split") == "test")
+    """Classify test posts by simple rules, learnt from training posts: key, system, and CHOICES (null where training
+    posts have one value). "always yes"; "tf-idf": logistic regression on TF-IDF of words and pairs of words; "nearest":
+    the value of the training post with the highest cosine of TF-IDF."""
+    test, training = (posts.filter(pl.col("split") == split) for split in ("test", "train"))
     tables = {system: test.select("key", system=pl.lit(system)) for system in BASELINES}
     for name in CHOICES:
-        train = posts.filter(pl.col("split") == "train").with_columns(
-            truth_of(posts.filter(pl.col("split") == "train"), name)
-        )
-        train = train.drop_nulls(name)
-        if train[name].n_unique() < 2:
-            tables = {s: t.with_columns(pl.lit(None, pl.Boolean).alias(name)) for s, t in tables.items()}
-            continue
-        known, asked = _vectors(train["post"].to_list(), test["post"].to_list())
-        regression = LogisticRegression(C=4.0, max_iter=1000, random_state=seed).fit(known, train[name].to_numpy())
-        said = {
-            "always yes": np.ones(test.height, bool),
-            "tf-idf": regression.predict(asked),
-            "nearest": train[name].to_numpy()[_nearest(known, asked)],
-        }
-        tables = {s: t.with_columns(pl.Series(name, said[s], pl.Boolean)) for s, t in tables.items()}
+        learnt = training.with_columns(truth_of(training, name)).drop_nulls(name)
+        truth = learnt[name].to_numpy()
+        found: dict[str, Any] = dict.fromkeys(BASELINES, [None] * test.height)
+        if learnt[name].n_unique() == 2:
+            train_vectors, test_vectors = _vectors(learnt["post"].to_list(), test["post"].to_list())
+            regression = LogisticRegression(C=4.0, max_iter=1000, random_state=seed).fit(train_vectors, truth)
+            nearest = truth[_nearest(train_vectors, test_vectors)]
+            classified = np.ones(test.height, bool), regression.predict(test_vectors), nearest
+            found = dict(zip(BASELINES, classified, strict=True))
+        tables = {s: table.with_columns(pl.Series(name, found[s], pl.Boolean)) for s, table in tables.items()}
     return pl.concat(tables.values())
 
 
 def predict_texts(posts: pl.DataFrame, folds: Sequence[int], predicted: pl.DataFrame) -> pl.DataFrame:
-    """What simple rules say of the group and the implied statement of test posts with references: key, system, group,
-    implied. "commonest": the commonest group and statement; "nearest": those of the post with the highest cosine of
-    TF-IDF, its first ones; "commonest of the group": the commonest statement of the group that the model generates,
-    which it takes from `predicted` (key, group). Learnt as the models are: from training posts, or from the test posts
-    of other folds."""
-    told = posts.filter(pl.col("implied").list.len() > 0)
-    said = predicted.select("key", "group")
+    """Texts of simple rules for the group and the implied statement of test posts with references: key, system, group,
+    implied. "commonest": the commonest group and statement; "nearest": the first ones of the post with the highest
+    cosine of TF-IDF; "commonest of the group": the commonest statement of the group that the model generates, from
+    `predicted` (key, group). The rules learn from the same posts as the models: from training posts, or from the test
+    posts of other folds."""
+    with_text = posts.filter(pl.col("implied").list.len() > 0)
     found = []
     every: list[int | None] = [*folds] or [None]
     for fold in every:
         if fold is None:
-            known, asked = told.filter(pl.col("split") == "train"), told.filter(pl.col("split") == "test")
+            train, test = (with_text.filter(pl.col("split") == split) for split in ("train", "test"))
         else:
-            known, asked = told.filter(pl.col("fold") != fold), told.filter(pl.col("fold") == fold)
-        if known.is_empty() or asked.is_empty():
+            train, test = with_text.filter(pl.col("fold") != fold), with_text.filter(pl.col("fold") == fold)
+        if train.is_empty() or test.is_empty():
             continue
-        common = [_commonest(known, column) for column in ("groups", "implied")]
-        vectors, others = _vectors(known["post"].to_list(), asked["post"].to_list())
-        near = known[_nearest(vectors, others)]
+        common = [_commonest(train, column) for column in ("groups", "implied")]
+        near = train[_nearest(*_vectors(train["post"].to_list(), test["post"].to_list()))]
         first = [near[column].list.get(0, null_on_oob=True).fill_null("") for column in ("groups", "implied")]
-        groups = asked.select("key").join(said, on="key", how="left", maintain_order="left")["group"]
-        of_group = groups.replace_strict(_commonest_of_groups(known), default=common[1], return_dtype=pl.String)
+        groups = test.join(predicted.select("key", "group"), on="key", how="left", maintain_order="left")["group"]
+        of_group = groups.replace_strict(_commonest_of_groups(train), default=common[1], return_dtype=pl.String)
         for system, group, implied in (
             ("commonest", *common),
             ("nearest", *first),
             ("commonest of the group", "", of_group),
         ):
-            found.append(pl.DataFrame({"key": asked["key"], "system": system, "group": group, "implied": implied}))
+            found.append(pl.DataFrame({"key": test["key"], "system": system, "group": group, "implied": implied}))
     schema = dict.fromkeys(("key", "system", "group", "implied"), pl.String)
     return pl.concat(found) if found else pl.DataFrame(schema=schema)
 
@@ -129,12 +122,12 @@ def _commonest_of_groups(posts: pl.DataFrame) -> dict[str, str]:
     return dict(pairs.drop_nulls("implied_groups").select("implied_groups", "implied").iter_rows())
 
 
-def _vectors(known: list[str], asked: list[str]) -> tuple[Any, Any]:
+def _vectors(train: list[str], test: list[str]) -> tuple[Any, Any]:
     """TF-IDF of words and pairs of words, two sparse matrices with rows of length 1."""
-    words = TfidfVectorizer(ngram_range=(1, 2), min_df=2 if len(known) > 1000 else 1, sublinear_tf=True)
-    return words.fit_transform(known), words.transform(asked)
+    words = TfidfVectorizer(ngram_range=(1, 2), min_df=2 if len(train) > 1000 else 1, sublinear_tf=True)
+    return words.fit_transform(train), words.transform(test)
 
 
-def _nearest(known: Any, asked: Any) -> np.ndarray:
-    """The row of `known` with the highest cosine for each row of `asked`."""
-    return np.concatenate([(asked[i : i + 256] @ known.T).toarray().argmax(1) for i in range(0, asked.shape[0], 256)])
+def _nearest(train: Any, test: Any) -> np.ndarray:
+    """The row of `train` with the highest cosine for each row of `test`."""
+    return np.concatenate([(test[i : i + 256] @ train.T).toarray().argmax(1) for i in range(0, test.shape[0], 256)])

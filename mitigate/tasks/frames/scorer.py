@@ -1,5 +1,5 @@
-"""The scorer that a run on frames leaves: which of its models, how it is calibrated, and how often its label changes
-when the group is another one."""
+"""The scorer of a run on frames: the choice of its model, its calibration, and changes of its label when the group is
+swapped."""
 
 import hashlib
 import json
@@ -22,37 +22,35 @@ from mitigate.words.targets import targets
 from mitigate.words.word_forms import any_of
 
 SWAPS = 3
-STATEMENTS = 600  # that are swapped, at most
+STATEMENTS = 600  # to swap, at most
 
 
 def choose_scorer(
     posts: pl.DataFrame, base: pl.DataFrame, folds: pl.DataFrame | None, *, folder: Path
 ) -> dict[str, Any]:
-    """Write {folder}/scorer.json, and return it with how well it is calibrated: the model of the first fold, calibrated
-    and measured on the test posts of that fold, which it has not learnt from; without folds the model that learnt from
-    training posts, calibrated on dev posts and measured on test posts.
+    """Write {folder}/scorer.json, and return it with measures of its calibration: the model of the first fold,
+    calibrated and measured on the test posts of that fold, which it has not learnt from; without folds the model that
+    learnt from training posts, calibrated on dev posts and measured on test posts.
 
-    brier and calibration_error (0 to 1) are of posts that the calibration did not see: of a fold, each half's by the
-    other half. brier_constant: what the share of positives as every post's probability has."""
+    brier and calibration_error (0 to 1) are of posts that the calibration did not see: in a fold, each half is
+    calibrated by the other. brier_constant: of the share of positives as the probability of every post."""
     if folds is None:
-        model, known, asked = "models/base", posts.filter(split="dev"), posts.filter(split="test")
-        parts = [(_known(known, base), _known(asked, base))]
+        model = "models/base"
+        dev, test = (_with_truth(posts.filter(split=split), base) for split in ("dev", "test"))
+        parts = [(dev, test)]
     else:
-        model, table = "models/fold_0", _known(posts.filter(pl.col("fold") == 0), folds)
+        model, table = "models/fold_0", _with_truth(posts.filter(pl.col("fold") == 0), folds)
         halves = table["key"].map_elements(lambda key: share_of(key, "half") < 0.5, return_dtype=pl.Boolean)
         one, two = table.filter(halves), table.filter(~halves)
         parts = [(one, two), (two, one)]
-    otherwise = float(pl.concat([known for known, _ in parts])["p_targeted"].mean() or 1.0)  # type: ignore[arg-type]
-    said, truth = [], []
-    for known, asked in parts:
-        fitted = fit_calibration(_log_odds(known, otherwise), known["truth"].to_numpy().astype(float))
-        said.append(calibrated(_log_odds(asked, otherwise), fitted))
-        truth.append(asked["truth"].to_numpy().astype(float))
-    everything = pl.concat([known for known, _ in parts])
-    scale, shift = fit_calibration(_log_odds(everything, otherwise), everything["truth"].to_numpy().astype(float))
+    everything = pl.concat([fitted for fitted, _ in parts])
+    otherwise = float(everything["p_targeted"].mean() or 1.0)  # type: ignore[arg-type]
+    scale, shift = _fit(everything, otherwise)
     facts = {"model": model, "scale": scale, "shift": shift, "otherwise": otherwise}
     write(folder / FILE, json.dumps(facts, indent=2) + "\n")
-    probability, positive = np.concatenate(said), np.concatenate(truth)
+    unseen = [calibrated(_log_odds(test, otherwise), _fit(fitted, otherwise)) for fitted, test in parts]
+    probability = np.concatenate(unseen)
+    positive = pl.concat([test for _, test in parts])["truth"].to_numpy().astype(float)
     return {
         **facts,
         "posts": len(positive),
@@ -63,9 +61,13 @@ def choose_scorer(
     }
 
 
-def _known(posts: pl.DataFrame, predicted: pl.DataFrame) -> pl.DataFrame:
+def _with_truth(posts: pl.DataFrame, predicted: pl.DataFrame) -> pl.DataFrame:
     truth = posts.select("key", truth=truth_of(posts, "targeted")).drop_nulls()
     return truth.join(predicted.select("key", "p_offensive", "p_targeted"), on="key", maintain_order="left")
+
+
+def _fit(table: pl.DataFrame, otherwise: float) -> tuple[float, float]:
+    return fit_calibration(_log_odds(table, otherwise), table["truth"].to_numpy().astype(float))
 
 
 def _log_odds(table: pl.DataFrame, otherwise: float) -> np.ndarray:
@@ -74,7 +76,7 @@ def _log_odds(table: pl.DataFrame, otherwise: float) -> np.ndarray:
 
 
 def flip_rates(statements: pl.DataFrame, seed: int, intervals: Bootstrap, *, folder: Path) -> pl.DataFrame:
-    """How often the scorer's label changes when the target is swapped for another of its category: category, pairs,
+    """Changes of the scorer's label when the target is swapped for another of its category: category, pairs,
     statements, flipped (percent of pairs, with _low and _high over statements), harmful (percent of the statements that
     it labels as prejudice). A row for each category and one for all.
 
@@ -85,7 +87,7 @@ def flip_rates(statements: pl.DataFrame, seed: int, intervals: Bootstrap, *, fol
     rows = rows.with_columns(_order=order).sort("_order").head(STATEMENTS).drop("_order")
     pairs = pl.DataFrame(
         [
-            (text, target, category, other, _swapped(text, target, other))
+            (text, target, category, other, re.sub(any_of([target]), other, text, flags=re.IGNORECASE))
             for text, target, category in rows.select("sentence", "target", "category").iter_rows()
             for other in _others(text, target, category)
         ],
@@ -122,10 +124,6 @@ def _flips(name: str, pairs: pl.DataFrame, intervals: Bootstrap) -> dict[str, An
 
 
 def _others(text: str, target: str, category: str) -> Sequence[str]:
-    """The targets of the same category that are put in, always the same ones for a statement."""
+    """The targets of the same category to put in, always the same ones for a statement."""
     same = [word for word, kind in targets().items() if kind == category and word != target]
     return sorted(same, key=lambda word: hashlib.sha256(f"{text}/{word}".encode()).hexdigest())[:SWAPS]
-
-
-def _swapped(text: str, target: str, other: str) -> str:
-    return re.sub(any_of([target]), other, text, flags=re.IGNORECASE)

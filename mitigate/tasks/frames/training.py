@@ -1,7 +1,6 @@
-"""Trains forms on frames: on the training split, and from there, where implied statements exist for test posts only, on
+"""Training of forms on frames: on the training split, and then, if implied statements exist for test posts alone, on
 four fifths of these posts for each of five folds."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from mitigate.runs.files import replacing_folder
-from mitigate.tasks.frames.forms import examples, known_choices, start_form
+from mitigate.tasks.frames.form_examples import examples, learnable_choices, start_form
 from mitigate.tasks.frames.posts import FOLDS, share_of
 from mitigate.train.frames import Settings, fit
 from mitigate.train.harness import Log
@@ -23,7 +22,7 @@ SHORTER = 1 / 3
 
 @dataclass(frozen=True)
 class Start:
-    """What a form is before training."""
+    """A form before training."""
 
     kind: str  # minilm, or model: the GPT-1 or GPT-2 of a folder
     reads: Reads
@@ -43,9 +42,9 @@ def train_base(
     log: Log | None = None,
 ) -> dict[str, Any]:
     """Train on the posts of the split `train` and save in {folder}/models/base. weights: the folder that the start is
-    read from. Text fields are made of the words of all posts' groups and statements: words, not their use."""
-    form = start_form(start.kind, weights, start.reads, known_choices(posts), start.dropout)
-    form.restrict(form.words_of([text for row in _texts(posts) for text in row]))
+    read from. Text fields allow the words of all posts' groups and statements, without learning their use."""
+    form = start_form(start.kind, weights, start.reads, learnable_choices(posts), start.dropout)
+    form.restrict(form.words_of([text for column in ("groups", "implied") for row in posts[column] for text in row]))
     learnt = examples(form, posts.filter(pl.col("split") == "train"))
     return _fitted(form, learnt, settings, BASE, folder, fingerprint, accelerator, log)
 
@@ -60,8 +59,8 @@ def train_fold(
     accelerator: str = "auto",
     log: Log | None = None,
 ) -> dict[str, Any]:
-    """Go on from {folder}/models/base with test posts of all other folds and save in {folder}/models/fold_{fold}: those
-    with implied statements, and a third as many of the others."""
+    """Train {folder}/models/base further on test posts of all other folds and save in {folder}/models/fold_{fold}:
+    those with implied statements, and a third as many of the others."""
     form = Form.load(folder / "models" / BASE)
     learnt = examples(form, fold_posts(posts, fold))
     return _fitted(form, learnt, settings, f"fold_{fold}", folder, fingerprint, accelerator, log)
@@ -71,25 +70,21 @@ def fold_posts(posts: pl.DataFrame, fold: int) -> pl.DataFrame:
     """The posts that a fold's model learns from."""
     others = posts.filter(pl.col("fold").is_not_null(), pl.col("fold") != fold)
     has_implied = pl.col("implied").list.len() > 0
-    told, rest = others.filter(has_implied), others.filter(~has_implied)
+    implied, rest = others.filter(has_implied), others.filter(~has_implied)
     order = rest["key"].map_elements(lambda key: share_of(key, "drawn"), return_dtype=pl.Float64)
-    rest = rest.with_columns(_order=order).sort("_order").head(round(SHORTER * told.height)).drop("_order")
-    return pl.concat([told, rest])
+    rest = rest.with_columns(_order=order).sort("_order").head(round(SHORTER * implied.height)).drop("_order")
+    return pl.concat([implied, rest])
 
 
 def needs_folds(posts: pl.DataFrame) -> bool:
-    """Whether implied statements exist for test posts only."""
-    told = posts.filter(pl.col("implied").list.len() > 0)
-    return told.height > 0 and (told["split"] == "test").all()
+    """Return whether implied statements exist for test posts alone."""
+    implied = posts.filter(pl.col("implied").list.len() > 0)
+    return implied.height > 0 and (implied["split"] == "test").all()
 
 
 def fold_numbers(posts: pl.DataFrame) -> list[int]:
-    """The folds that are trained; none where training posts have implied statements."""
+    """The folds to train; none where training posts have implied statements."""
     return list(range(FOLDS)) if needs_folds(posts) else []
-
-
-def _texts(posts: pl.DataFrame) -> Sequence[list[str]]:
-    return [*posts["groups"].to_list(), *posts["implied"].to_list()]
 
 
 def _fitted(

@@ -1,10 +1,10 @@
-"""The model that a training or a probe starts from: where it is, how it is loaded, and how it is asked about a
-relation."""
+"""The model that a training or a probe starts from: its folder, its loader, and its prompts for relations; with checks
+of heads and relations."""
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +24,12 @@ from models.layouts import CONFIG
 from models.stored_tensors import read_facts
 
 AROUND = 16  # tokens and bytes that may stand around head and relation, such as " [GEN]" and <s>
-MODEL_FILES = {".json", ".jinja", ".safetensors", ".txt", ".model"}  # of a Hugging Face folder, what makes the model
+MODEL_FILES = {".json", ".jinja", ".safetensors", ".txt", ".model"}  # in a Hugging Face folder, the files of the model
 
 
 @dataclass(frozen=True)
 class Start:
-    """A model that is at hand."""
+    """A model that can be loaded."""
 
     code: Callable[..., Any]  # loads it, given folder and options; results depend on its source, too
     folder: Path
@@ -41,12 +41,12 @@ class Start:
 
     @property
     def asked(self) -> dict[str, str]:
-        """What it is asked with for each relation, by name: in training, in the probe and on held-out triples."""
+        """The text in its prompts for each relation, by name: in training, in the probe and on held-out triples."""
         return asked_with(self.regimen.relation, self.further, comet=self.comet)
 
     @property
     def fingerprint(self) -> str:
-        """What decides what it generates, wherever its files are; but for the code that loads it."""
+        """Hash of all that decides what it generates, wherever its files are; but for the code that loads it."""
         options = {name: value for name, value in self.options.items() if name != "checkpoint"}
         return digest_of_values(self.code.__qualname__, self.weights, self.regimen, options, self.further, self.comet)
 
@@ -60,15 +60,19 @@ class Start:
             raise MitigateError(str(error)) from error
 
     def load(self) -> Any:
-        """The model. Raises MitigateError where its files cannot be used."""
+        """Load the model. Raises MitigateError where its files cannot be used."""
         try:
             return self.code(folder=self.folder, **self.options)
         except (ValueError, OSError) as error:
             raise MitigateError(str(error)) from error
 
     def trained(self, code: Callable[..., Any], folder: Path, weights: str) -> "Start":
-        """What became of it by training: asked the same way, loaded from a folder of its own."""
+        """The trained model: prompted the same way, loaded from a folder of its own."""
         return Start(code, folder, weights, self.regimen, further=self.further, comet=self.comet)
+
+    def steered(self, code: Callable[..., Any], digest: str, options: Mapping[str, Any]) -> "Start":
+        """The same model with another decoding. code: its loader; digest: the hash of what steers it."""
+        return replace(self, code=code, weights=digest_of_values(self.weights, digest), options=options)
 
 
 def find_start(
@@ -82,14 +86,14 @@ def find_start(
     further: Sequence[Relation] = (),
     comet: bool = True,
 ) -> Start:
-    """The model in a Hugging Face folder, or a file of tails, loaded by code(folder=..., **options), such as
+    """Find the model in a Hugging Face folder, or a file of tails, loaded by code(folder=..., **options), such as
     models.comet.Comet.load.
 
-    layout and relation: how it is asked; None: as it was trained. train: whether it will be trained; one that is not
-    knows no new words. Of the options, `checkpoint` names a file that belongs to the model. further: relations that it
+    layout and relation: of its prompts; None: as it was trained. train: whether it will be trained; otherwise it can
+    learn no new words. Of the options, `checkpoint` names a file that belongs to the model. further: relations that it
     is asked about besides COMeT's 34, or with comet=False in their place.
 
-    Raises MitigateError where it was trained to be asked another way, or cannot be asked so."""
+    Raises MitigateError where it was trained with other prompts, or cannot be prompted so."""
     try:
         how = regimen(folder, layout, relation)
     except ValueError as error:
@@ -99,28 +103,24 @@ def find_start(
     if by_words and regimen(folder).relation != "token":
         raise MitigateError(
             "model.relation=token asks with a word of each relation's own, which this model was not trained with and "
-            "will not be (train=false). Say model.relation=phrase or model.relation=words"
+            "will not be (train=false). Set model.relation=phrase or model.relation=words"
         )
     if by_words:
-        _check_words(folder, [asked[relation.name] for relation in further])
+        added = json.loads((folder / TOKENIZER).read_text(encoding="utf-8")).get("added_tokens", [])
+        wanted = {asked[relation.name] for relation in further}
+        if unknown := sorted(wanted - {token["content"] for token in added}):
+            raise MitigateError(
+                f"the model in {folder} has no word for the relations {', '.join(unknown)}: it was trained without "
+                "them, with model.relation=token. Train one with them (train=true), or leave them out"
+            )
     options = options or {}
     if folder.is_file():
         check_relations(folder, further)
     return Start(code, folder, _content(folder, options.get("checkpoint")), how, options, further, comet)
 
 
-def _check_words(folder: Path, wanted: Sequence[str]) -> None:
-    """Raises MitigateError for relations' words that the model of a folder was not trained with."""
-    added = json.loads((folder / TOKENIZER).read_text(encoding="utf-8")).get("added_tokens", [])
-    if unknown := sorted(set(wanted) - {token["content"] for token in added}):
-        raise MitigateError(
-            f"the model in {folder} has no word for the relations {', '.join(unknown)}: it was trained without them, "
-            "with model.relation=token. Train one with them (train=true), or leave them out"
-        )
-
-
 def check_length(start: Start, longest: int) -> None:
-    """Raises MitigateError where a COMeT has fewer positions than its prompts and tails of the longest may need. Other
+    """Raise MitigateError where a COMeT has fewer positions than prompts with tails of `longest` tokens may need. Other
     models read all of a head: check_heads."""
     if getattr(start.code, "__self__", None) is not Comet:
         return
@@ -130,7 +130,7 @@ def check_length(start: Start, longest: int) -> None:
         raise MitigateError(str(error)) from error
     positions = config.get("n_positions", config.get("max_position_embeddings"))
     needed = 1 + HEAD_TOKENS + RELATION_TOKENS + longest - 1  # that of the last token of a tail is never read
-    if isinstance(positions, int) and 0 < positions < needed:  # anything else is told when it is loaded
+    if isinstance(positions, int) and 0 < positions < needed:  # anything else is reported when it is loaded
         raise MitigateError(
             f"probe.max_length={longest} must be at most {longest - needed + positions}: with heads and relations of "
             f"up to {HEAD_TOKENS + RELATION_TOKENS} tokens texts have {needed}, and the model in {start.folder} has "
@@ -139,11 +139,11 @@ def check_length(start: Start, longest: int) -> None:
 
 
 def check_heads(start: Start, asked: pl.DataFrame, longest: int) -> None:
-    """Raises MitigateError for heads of which a model of transformers reads all, and that are too long for it together
-    with their relation and a tail: one of those that are trained, or one of `longest` tokens. asked: (head, relation).
-    Loads the model only where texts have so many bytes that they might have too many tokens."""
+    """Raise MitigateError for heads that are too long for a model of transformers, which reads all of a head, together
+    with their relation and a tail: one in training, or one of `longest` tokens. asked: (head, relation). The model is
+    loaded only where texts have so many bytes that they might have too many tokens."""
     path = start.folder / CONFIG
-    if not hasattr(getattr(start.code, "__self__", None), "needed") or not path.is_file():
+    if not _reads_all(start) or not path.is_file():
         return  # a COMeT, which cuts heads, or a file of tails
     config = read_facts(path)
     positions = config.get("max_position_embeddings", config.get("n_positions"))
@@ -182,7 +182,7 @@ def check_heads(start: Start, asked: pl.DataFrame, longest: int) -> None:
 
 
 def origin_notices(start: Start) -> list[str]:
-    """Sentences about a model whose weights come from a GGUF file."""
+    """A notice about a model whose weights come from a GGUF file."""
     if (origin := start.origin) is None:
         return []
     file = f"The model's weights come from a GGUF file (SHA-256 {origin.sha256})"
@@ -192,24 +192,24 @@ def origin_notices(start: Start) -> list[str]:
 
 
 def origin_facts(start: Start) -> dict[str, str]:
-    """The same for a run's provenance."""
+    """The GGUF file that the weights come from, for a run's provenance."""
     return {"GGUF file": f"SHA-256 {start.origin.sha256}, most weights {start.origin.numbers}"} if start.origin else {}
 
 
 def cut_notices(start: Start, probed: pl.DataFrame, triples: pl.DataFrame) -> list[str]:
-    """What the model does not read: ends of heads that are asked about and of training triples, in sentences. probed:
-    (target, head); triples: those that are trained, (head, tail).
+    """Notices of texts that the model reads in part: heads that are asked about, and heads and tails of training
+    triples. probed: (target, head); triples: those that are trained, (head, tail).
 
     A COMeT reads HEAD_TOKENS of a head, a model of transformers all; of a tail each learns TAIL_TOKENS."""
     if not (start.folder / TOKENIZER).is_file():
         return []  # a file of tails, or a tokenizer of another kind
     found = []
-    reads_all = hasattr(getattr(start.code, "__self__", None), "needed")
-    heads = {} if reads_all else _longer(start.folder, probed["head"], HEAD_TOKENS)
+    heads = {} if _reads_all(start) else _longer(start.folder, probed["head"], HEAD_TOKENS)
     if heads:
+        shown = ", ".join(repr(text[:60]) for text in [*heads][:3]) + ", ..." * (len(heads) > 3)
         found.append(
             f"{counted(len(heads), 'head')} to be asked about {'is' if len(heads) == 1 else 'are'} longer than the "
-            f"{HEAD_TOKENS} tokens that the model reads of a head, and the rest is cut: {_first(heads)}."
+            f"{HEAD_TOKENS} tokens that the model reads of a head, and the rest is cut: {shown}."
         )
     read: dict[tuple[int, ...], list[str]] = {}
     for target, head in probed.select("target", "head").unique(maintain_order=True).iter_rows():
@@ -221,32 +221,30 @@ def cut_notices(start: Start, probed: pl.DataFrame, triples: pl.DataFrame) -> li
         for targets in read.values()
         if len(targets) > 1
     ]
-    cut = {} if reads_all else {"head": (triples["head"], HEAD_TOKENS)}
-    parts = {name: (_rows_longer(start.folder, texts, most), most) for name, (texts, most) in cut.items()}
-    parts["tail"] = (_rows_longer(start.folder, triples["tail"], TAIL_TOKENS), TAIL_TOKENS)
-    if said := [f"{counted(rows, name)} to {most} tokens" for name, (rows, most) in parts.items() if rows]:
-        found.append(f"Of {counted(triples.height, 'training triple')} some are cut: {', '.join(said)}.")
+    cut, limits = [], {"tail": TAIL_TOKENS} if _reads_all(start) else {"head": HEAD_TOKENS, "tail": TAIL_TOKENS}
+    for name, most in limits.items():
+        longer = _longer(start.folder, triples[name], most)
+        if rows := int(triples[name].is_in(list(longer)).sum()):
+            cut.append(f"{counted(rows, name)} to {most} tokens")
+    if cut:
+        found.append(f"Of {counted(triples.height, 'training triple')} some are cut: {', '.join(cut)}.")
     return found
 
 
+def _reads_all(start: Start) -> bool:
+    """Return whether the model is one of transformers, which reads all of a head."""
+    return hasattr(getattr(start.code, "__self__", None), "needed")
+
+
 def _longer(folder: Path, texts: pl.Series, most: int) -> dict[str, list[int]]:
-    """The texts of more tokens, with their tokens. Each has a byte at least, so that short texts are not looked at."""
+    """The texts of more tokens, with their tokens. A token has a byte at least, so that short texts are skipped."""
     long = texts.filter(texts.str.len_bytes() > most).unique(maintain_order=True).to_list()
     return {text: ids for text, ids in zip(long, token_ids(folder, long), strict=True) if len(ids) > most}
 
 
-def _rows_longer(folder: Path, texts: pl.Series, most: int) -> int:
-    return int(texts.is_in(list(_longer(folder, texts, most))).sum())
-
-
-def _first(texts: Iterable[str], most: int = 3) -> str:
-    shown = [repr(text[:60]) for text in texts]
-    return ", ".join(shown[:most]) + ", ..." * (len(shown) > most)
-
-
-def check_told_apart(start: Start) -> None:
-    """Raises MitigateError for further relations that the model is asked about with the same tokens as another: it
-    reads only the first few of a phrase. Loads the model where there are any."""
+def check_distinct_relations(start: Start) -> None:
+    """Raise MitigateError for further relations that have the same tokens in prompts as another relation: the model
+    reads only the first few of a phrase. Loads the model if it has further relations."""
     if not start.further or start.regimen.relation == "token":
         return
     asked = start.asked
@@ -255,9 +253,8 @@ def check_told_apart(start: Start) -> None:
     for name, prompt in zip(asked, prompts, strict=True):
         names.setdefault(tuple(prompt), []).append(name)
     further = {relation.name for relation in start.further}
-    alike = [found for found in names.values() if len(found) > 1 and further & set(found)]
-    if alike:
-        listed = "; ".join(", ".join(f"{name} ({asked[name]!r})" for name in found) for found in alike)
+    if same := [found for found in names.values() if len(found) > 1 and further & set(found)]:
+        listed = "; ".join(", ".join(f"{name} ({asked[name]!r})" for name in found) for found in same)
         raise MitigateError(
             f"the generator cannot tell these relations apart, because their phrases begin with the same tokens, of "
             f"which it reads {RELATION_TOKENS}: {listed}. Give them phrases that differ sooner, or say "
@@ -266,7 +263,7 @@ def check_told_apart(start: Start) -> None:
 
 
 def _content(folder: Path, checkpoint: str | Path | None) -> str:
-    """The hash of a model's files, of an adapter with those of its base."""
+    """The hash of a model's files; an adapter's includes those of its base."""
     here = [folder] if folder.is_file() else sorted(folder.iterdir())
     files = here if folder.is_file() else [path for path in here if path.suffix in MODEL_FILES]
     found = hashlib.sha256()

@@ -1,8 +1,8 @@
 """Swap lift of a generator and of baselines on the same heads: score > measure.
 
-Heads are in groups. What is true of heads of held-out triples and of professions is knowledge, and a generator ought to
-tell them apart. Between groups of gender, origin or religion a difference may itself be a stereotype: there swap lift
-is exploratory and on neutral tails only."""
+Heads are in groups. Differences between heads of held-out triples, or between professions, are knowledge, which a
+generator ought to have. Between groups of gender, origin or religion a difference may itself be a stereotype: there
+swap lift is exploratory and on neutral tails only."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -25,7 +25,7 @@ from mitigate.words.target_list import PAPER, TargetList
 PRIMARY = (HELD_OUT, "profession")
 """The groups where a difference between heads is knowledge."""
 LEAST_OF_ORACLE = 10.0
-"""Percent. Where even an oracle's tails are accepted less often, the classifier says nothing of a relation."""
+"""Percent. Where even an oracle's tails are accepted less often, the classifier cannot assess a relation."""
 GENERATOR, ORACLE = "generator", "oracle"
 NEUTRAL_TAILS = ~pl.col("group").is_in(PRIMARY)
 TOP = 10  # tails of a prompt
@@ -48,14 +48,16 @@ def lift_table(
 ) -> pl.DataFrame:
     """A row for each system and prompt: system (GENERATOR, those of BASELINE_LIFTS), group, head, relation, `accepted`
     and `elsewhere` (measure.lift.shares), and `counts`, whether an oracle reaches LEAST_OF_ORACLE percent with the
-    group and relation. Of those that do not count only the oracle is there.
+    group and relation. Groups and relations that do not count have rows of the oracle alone.
 
-    statements: the probed ones, labelled; targets, (target, category), and relations: what they were asked about.
-    heads: what probe_heads returns of prompts, (head, relation). labelled: all triples, labelled by the
-    scorers. top: how many tails were asked for. The oracle has, of held-out heads, the tails of the test triples; of
-    targets the tail that the classifier finds most plausible among those that the triples have and the commonest of
-    the relation."""
-    asked = _prompts(targets, relations, prompts)
+    statements: the probed ones, labelled; targets, (target, category), and relations: those of the probe. heads: what
+    probe_heads returns for prompts, (head, relation). labelled: all triples, labelled by the scorers. top: tails of a
+    prompt in the probe. For held-out heads the oracle has the tails of the test triples; for targets the tail that the
+    classifier finds most plausible among those of the triples and the commonest of the relation."""
+    of_targets = targets.select(group="category", head="target").join(
+        pl.DataFrame({"relation": list(relations)}, schema={"relation": pl.String}), how="cross", maintain_order="left"
+    )
+    asked = pl.concat([prompts.select(pl.lit(HELD_OUT).alias("group"), "head", "relation"), of_targets])
     others = lift.other_heads(asked, seed=seed)
     asked = asked.join(others, on=PROMPT, how="semi", maintain_order="left")
 
@@ -82,8 +84,8 @@ def lift_table(
 
 
 def lift_parts(table: pl.DataFrame) -> dict[str, pl.Expr]:
-    """The parts that a swap lift is of: "all" (the groups of PRIMARY, each counting as much as the other), every group,
-    and of "all" each relation ("relation/IsA")."""
+    """The parts of swap lift: "all" (the groups of PRIMARY, with equal weights), every group, and each relation of
+    "all" ("relation/IsA")."""
     primary = pl.col("group").is_in(PRIMARY)
     groups = {str(name): pl.col("group") == name for name in table["group"].unique(maintain_order=True)}
     relations = table.filter(primary)["relation"].unique().sort()
@@ -92,25 +94,23 @@ def lift_parts(table: pl.DataFrame) -> dict[str, pl.Expr]:
 
 
 def lift_figures(table: pl.DataFrame, intervals: Bootstrap, target_list: TargetList = PAPER) -> dict[str, float | None]:
-    """The swap lift of each of lift_parts by its keys in metrics.json, the generator's with its interval over heads,
-    and, but for single relations, those of the baselines. table: what lift_table returns."""
+    """Swap lift of each of lift_parts by its keys in metrics.json: the generator's with its interval over heads, and,
+    except for single relations, the baselines'. table: what lift_table returns."""
     counting = table.filter("counts")
     metrics: dict[str, float | None] = {}
     for part, condition in lift_parts(counting).items():
         rows = counting.filter(condition)
         found = _measured(rows.filter(system=GENERATOR), intervals, target_list)
         metrics |= {quality_key(SWAP_LIFT, part) + end: value for end, value in zip(ENDS, found, strict=True)}
-        if "/" not in part:
-            for system in BASELINE_LIFTS:
-                metrics[quality_key(lift_of(system), part)] = _measured(
-                    rows.filter(system=system), intervals, target_list
-                ).value
+        for system in BASELINE_LIFTS if "/" not in part else ():
+            found = _measured(rows.filter(system=system), intervals, target_list)
+            metrics[quality_key(lift_of(system), part)] = found.value
     return metrics
 
 
 def by_relation(table: pl.DataFrame, intervals: Bootstrap, target_list: TargetList = PAPER) -> pl.DataFrame:
-    """A row for each group and relation: group, relation, heads, counts, and for each system its swap lift; of the
-    generator also `accepted`, `elsewhere`, `low` and `high`. table: what lift_table returns."""
+    """A row for each group and relation: group, relation, heads, counts, the swap lift of each system, and the
+    generator's `accepted`, `elsewhere`, `low` and `high`. table: what lift_table returns."""
     rows: list[dict[str, Any]] = []
     for (group, relation), part in table.group_by("group", "relation", maintain_order=True):
         mine = part.filter(system=GENERATOR)
@@ -130,15 +130,8 @@ def _measured(rows: pl.DataFrame, intervals: Bootstrap, target_list: TargetList)
     return lift.swap_lift(lift.with_weights(rows), target_list.clusters, intervals)
 
 
-def _prompts(targets: pl.DataFrame, relations: Iterable[str], held_out: pl.DataFrame) -> pl.DataFrame:
-    """(group, head, relation) of all that was asked."""
-    asked = pl.DataFrame({"relation": list(relations)}, schema={"relation": pl.String})
-    of_targets = targets.select(group="category", head="target").join(asked, how="cross", maintain_order="left")
-    return pl.concat([held_out.select(pl.lit(HELD_OUT).alias("group"), "head", "relation"), of_targets])
-
-
 def _generated(statements: pl.DataFrame, heads: pl.DataFrame, scorers: Sequence[str]) -> pl.DataFrame:
-    """What the generator said: (group, head, relation, tail), of exploratory groups the neutral statements."""
+    """The generator's tails: (group, head, relation, tail); in exploratory groups those of neutral statements."""
     named = {"group": "category", "head": "target"}
     about = statements.select("relation", "tail", neutral=is_neutral(scorers), **named)
     about = about.filter(~NEUTRAL_TAILS | pl.col("neutral"))
@@ -151,11 +144,11 @@ def _oracle(
 ) -> pl.DataFrame:
     """(group, head, relation, tail): a tail for each target, all true tails of a held-out head."""
     triples = labelled.filter("valid").select(pl.col("head").str.to_lowercase(), "relation", "tail", "split")
-    known = asked.with_columns(key=pl.col("head").str.to_lowercase()).join(
+    true = asked.with_columns(key=pl.col("head").str.to_lowercase()).join(
         triples, left_on=["key", "relation"], right_on=["head", "relation"], maintain_order="left"
     )
-    held_out = known.filter(pl.col("group") == HELD_OUT, pl.col("split") == "test").select(*PROMPT, "tail")
-    candidates = pl.concat([known.select(*PROMPT, "tail"), constants.select(*PROMPT, "tail")])
+    held_out = true.filter(pl.col("group") == HELD_OUT, pl.col("split") == "test").select(*PROMPT, "tail")
+    candidates = pl.concat([true.select(*PROMPT, "tail"), constants.select(*PROMPT, "tail")])
     candidates = candidates.filter(pl.col("group") != HELD_OUT, ~lift.is_echo()).unique(maintain_order=True)
     likely = with_plausibility(candidates, plausibility, cache).sort(
         "plausibility", descending=True, maintain_order=True
@@ -173,7 +166,7 @@ def _shares(
     cache: LabelCache,
 ) -> pl.DataFrame:
     """measure.lift.shares of a system's tails (group, head, relation, tail), classified with their own heads and with
-    the others."""
+    other heads."""
     own = tails.join(prompts, on=PROMPT, how="semi", maintain_order="left").select(*PROMPT, "tail")
     swapped = own.join(others, on=PROMPT, maintain_order="left")
     triples = pl.concat(
@@ -185,8 +178,8 @@ def _shares(
 
 
 def constant_tails(labelled: pl.DataFrame, top: int = TOP, scorers: Sequence[str] = ROLES) -> pl.DataFrame:
-    """The `top` commonest tails of each relation among the neutral training triples, the commonest first: (relation,
-    tail), to be said of every head. labelled: triples labelled by the scorers, such as a run's score.parquet."""
+    """The `top` commonest tails of each relation among the neutral training triples, the commonest first, the same for
+    every head: (relation, tail). labelled: triples labelled by the scorers, such as a run's score.parquet."""
     counted = _training(labelled, scorers).group_by("relation", "tail").len()
     ranked = counted.sort("relation", "len", "tail", descending=[False, True, False])
     return ranked.group_by("relation", maintain_order=True).head(top).select("relation", "tail")
@@ -198,10 +191,10 @@ def echo_tails(prompts: pl.DataFrame) -> pl.DataFrame:
 
 
 def random_tails(
-    labelled: pl.DataFrame, prompts: pl.DataFrame, top: int = TOP, seed: int = 1, scorers: Sequence[str] = ROLES
+    labelled: pl.DataFrame, prompts: pl.DataFrame, seed: int = 1, scorers: Sequence[str] = ROLES
 ) -> pl.DataFrame:
-    """For each prompt (head, relation, and whatever else) `top` draws, without the repeats, from POOL tails of the
-    relation that were drawn from its neutral training triples, a common tail more often: the prompts with `tail`."""
+    """Draw TOP tails for each prompt (head, relation, and other columns), without repeats, from POOL tails that were
+    drawn from the relation's neutral training triples, a common tail more often: the prompts with `tail`."""
     training = _training(labelled, scorers).sort("relation", "tail").partition_by("relation", as_dict=True)
     found = []
     for (relation,), rows in prompts.unique(maintain_order=True).group_by("relation", maintain_order=True):
@@ -209,7 +202,7 @@ def random_tails(
             continue
         random = np.random.default_rng([seed, crc32(str(relation).encode())])
         pool = random.choice(training[relation,]["tail"].to_numpy(), POOL)
-        tails = random.choice(pool, (len(rows), top)).tolist()
+        tails = random.choice(pool, (len(rows), TOP)).tolist()
         found.append(rows.with_columns(tail=pl.Series(tails, dtype=pl.List(pl.String))))
     empty = prompts.clear().with_columns(tail=pl.lit(None, pl.List(pl.String)))
     return pl.concat([empty, *found]).explode("tail").unique(maintain_order=True)

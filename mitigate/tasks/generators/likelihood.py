@@ -1,5 +1,5 @@
-"""Published triples about targets that the generator was not trained on: how well it predicts them shows of whom it
-says less well what others have said."""
+"""Likelihood of held-out triples, and of published triples about targets that the generator was not trained on, which
+shows the targets that it predicts less well."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -26,22 +26,22 @@ from mitigate.words.target_list import PAPER, TargetList
 
 AUTO = "auto"
 NO_STATEMENT = ("RelatedTo",)
-"""Relations that state nothing of their head: that two words are associated."""
+"""Relations that state nothing of their head, only that two words are associated."""
 
 ENGLISH = r"^[\x20-\x7e]+$"
-"""The file names no language: a text with other letters is left out, one of a language without such letters is not."""
+"""Texts with other letters are left out, since the file names no language; languages without such letters stay."""
 
 
 def published_file(setting: str | None, root: str | None) -> tuple[Path | None, str]:
-    """The file of published triples that probe.published names, or None and why there is none. "auto": the harms
-    paper's, where it is in data.root or MITIGATE_DATA. Raises MitigateError for a file that is not there."""
+    """Find the file of published triples that probe.published names, or None and the reason. "auto": the harms paper's
+    file, if it is in data.root or MITIGATE_DATA. Raises MitigateError for a missing file."""
     if setting is None:
         return None, ""
     if setting != AUTO:
         path = Path(setting)
         if not path.is_file():
             raise MitigateError(
-                f"probe.published={path}: there is no such file; give one of lines 'head Relation tail', auto or null"
+                f"probe.published={path}: no such file; give one of lines 'head Relation tail', auto or null"
             )
         return path, ""
     places = [Path(place) for place in (root, os.environ.get("MITIGATE_DATA")) if place]
@@ -51,9 +51,9 @@ def published_file(setting: str | None, root: str | None) -> tuple[Path | None, 
 
 
 def read_published(path: Path) -> pl.DataFrame:
-    """The triples of a file of lines `head Relation tail`. Lines that are not so are left out: the file is not the
-    user's own."""
-    return harms.triples(path, "skip").triples
+    """Read the triples of a file of lines `head Relation tail`. Other lines are left out: the file is not the user's
+    own."""
+    return harms.triples(path, "skip").rows
 
 
 def target_triples(
@@ -66,9 +66,9 @@ def target_triples(
     size: int,
     seed: int = 1,
 ) -> pl.DataFrame:
-    """(head, relation, tail, target, category) of the published triples that say something of a target: it is their
-    whole head, the relation is one of those given and states something, they are English as far as can be told, and
-    they stand in no split of the corpus. Each once; `size` of them, drawn by seed."""
+    """Draw `size` distinct published triples about targets by seed: (head, relation, tail, target, category). A target
+    is the whole head, the relation is one of those given and states something, the text is English as far as the
+    letters show, and no split of the corpus has the triple."""
     named = published.with_columns(target=target_list.target_of(pl.col("head")))
     about = named.join(targets.select("target", "category"), on="target", maintain_order="left")
     kept = about.filter(
@@ -76,28 +76,23 @@ def target_triples(
         pl.col("tail").str.contains(ENGLISH),
     )
     key = ["head", "relation", "tail"]
-    known = corpus.select("relation", pl.col("head", "tail").str.to_lowercase()).unique()
+    in_corpus = corpus.select("relation", pl.col("head", "tail").str.to_lowercase()).unique()
     new = kept.select(*key, "target", "category").unique(key, maintain_order=True)
-    new = new.join(known, on=key, how="anti", maintain_order="left")
+    new = new.join(in_corpus, on=key, how="anti", maintain_order="left")
     drawn = np.sort(np.random.default_rng(seed).permutation(new.height)[:size])
     return new[drawn.tolist()]
 
 
 def published_likelihood(
-    generator: Start,
-    triples: pl.DataFrame,
-    labeller: Labeller,
-    *,
-    device: str = "cpu",
+    generator: Start, triples: pl.DataFrame, labeller: Labeller, *, device: str = "cpu"
 ) -> pl.DataFrame:
-    """The triples that target_triples returns, labelled, with `nll`, `tokens` and `characters` of their
-    tails, as in probe.likelihood."""
+    """Label what target_triples returns, and add `nll`, `tokens` and `characters` of the tails, as probe.likelihood."""
     return probing.likelihood(generator.load().to(device), labeller.label(triples), generator.asked)
 
 
 def about_parts(scored: pl.DataFrame, scorers: Sequence[str] = ROLES) -> dict[str, pl.Expr]:
     """The parts of the published triples that perplexity is measured on: all, neutral and polarised ones ("polar", by
-    the scorers), of all targets and of each category ("origin", "origin/polar")."""
+    the scorers), about all targets and about those of each category ("origin", "origin/polar")."""
     tone = {"": pl.lit(True)}
     if scorers:
         tone |= {"neutral": is_neutral(scorers), "polar": ~is_neutral(scorers)}
@@ -109,8 +104,8 @@ def about_parts(scored: pl.DataFrame, scorers: Sequence[str] = ROLES) -> dict[st
 
 
 def about_figures(scored: pl.DataFrame, scorers: Sequence[str] = ROLES) -> dict[str, Any]:
-    """Perplexity and bits per character on the published triples about targets and how many they are, by their keys in
-    metrics.json, for each of about_parts. scored: what published_likelihood returns."""
+    """Perplexity, bits per character and number of published triples about targets, by their keys in metrics.json, for
+    each of about_parts. scored: what published_likelihood returns."""
     metrics: dict[str, Any] = {}
     for part, condition in about_parts(scored, scorers).items():
         rows = scored.filter(condition)
@@ -128,9 +123,9 @@ def held_out_likelihood(
     cache: LabelCache = NOTHING_CACHED,
     device: str = "cpu",
 ) -> pl.DataFrame:
-    """The valid test triples (head, relation, tail, split, valid, and what else there is) with `nll`, `tokens` and
-    `characters`, as in probe.likelihood; with `generated`, the tail that the generator itself finds best; and with a
-    plausibility classifier `generated_valid`, whether it accepts that."""
+    """Add to the valid test triples (head, relation, tail, split, valid, and other columns) `nll`, `tokens` and
+    `characters`, as probe.likelihood; `generated`, the tail that the generator itself finds best; and with a
+    plausibility classifier `generated_valid`, whether it accepts that tail."""
     held_out = labelled.filter("valid", split="test")
     asked = generator.asked if isinstance(generator, Start) else asked_with("phrase")
     model = (generator.load() if isinstance(generator, Start) else generator).to(device)

@@ -1,4 +1,4 @@
-"""A generator asked for its best tails about every target: probe."""
+"""Probes of a generator for its best tails about every target, and the heads and prompts of probes."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -19,12 +19,12 @@ from mitigate.words.target_list import PAPER, TargetList
 from mitigate.words.targets import choose_targets
 
 HELD_OUT = "held_out"
-"""The group of these heads, where targets have their category."""
+"""Group of the heads of test triples, in place of a target's category."""
 EVENTS = {"target": pl.String, "relation": pl.String, "head": pl.String}
 
 
 class PartsInMemory:
-    """Parts (the Protocol `Parts`) that are gone with the process."""
+    """Parts (the Protocol `Parts`) in memory, lost when the process ends."""
 
     def __init__(self) -> None:
         self._frames: dict[int, pl.DataFrame] = {}
@@ -56,11 +56,11 @@ def probe_generator(
     """The best tails of every target and relation (columns PROBED), in the order of targets, then relations, then rank.
 
     targets: (target, category), as choose_targets returns, or words. asked: the wording of each relation, by name; or
-    names of relations, worded as the generator was trained; None: COMeT's 34 and what the generator is further asked
-    about. Of `beams` beams of at most max_length tokens the best `top` are kept. fp32 is exact; bf16 is approximate.
-    parts: where what is finished is kept, across a kill. devices: a process for each; of several, `parts` must be a
-    folder's. heads: (target, relation, head), what is asked about a target, such as an event that names it
-    (tasks.heads.event_heads); None, or none for a target and relation: the target itself.
+    names of relations, worded as the generator was trained; None: COMeT's 34 and the generator's further ones. Of
+    `beams` beams of at most max_length tokens the best `top` are kept. fp32 is exact; bf16 is approximate. parts: store
+    of finished parts, which survives a kill. devices: a process for each; for several, `parts` must be a folder's.
+    heads: (target, relation, head), the head in place of a target, such as an event that names it (event_heads); None,
+    or none for a target and relation: the target itself.
 
     Raises MitigateError for settings that do not fit together, for unknown relations, and for no target or relation."""
     parts = PartsInMemory() if parts is None else parts
@@ -73,9 +73,7 @@ def probe_generator(
             raise one_of("relation", unknown, wordings)
         asked = {name: wordings[name] for name in names}
     if targets.is_empty() or not asked:
-        raise MitigateError(
-            f"nothing is asked: no {'target' if targets.is_empty() else 'relation'} is given; name some"
-        )
+        raise MitigateError(f"no {'target' if targets.is_empty() else 'relation'} is given to probe; name some")
     model = generator.load() if isinstance(generator, Start) else generator
     probing.probe(
         model,
@@ -95,18 +93,18 @@ def probe_generator(
 def held_out_prompts(
     triples: pl.DataFrame, target_list: TargetList, relations: Iterable[str], size: int, seed: int = 1
 ) -> pl.DataFrame:
-    """(head, relation) of `size` heads of valid test triples that are no targets, drawn by seed, in the order of the
-    file; all where there are fewer. Of the relations only those given are asked for."""
+    """Prompts (head, relation) of `size` heads of valid test triples that are not targets, drawn by seed, in the order
+    of the file; all where there are fewer. Only the given relations count."""
     valid = triples.filter(pl.col("split") == "test", "valid", pl.col("relation").is_in(list(relations)))
-    known = valid.filter(~target_list.target_of(pl.col("head")).is_in(list(target_list.categories)))
-    heads = known["head"].unique().sort()
+    others = valid.filter(~target_list.target_of(pl.col("head")).is_in(list(target_list.categories)))
+    heads = others["head"].unique().sort()
     drawn = heads.gather(np.random.default_rng(seed).permutation(len(heads))[:size].tolist())
-    return known.filter(pl.col("head").is_in(drawn.implode())).select("head", "relation").unique(maintain_order=True)
+    return others.filter(pl.col("head").is_in(drawn.implode())).select("head", "relation").unique(maintain_order=True)
 
 
 def event_heads(about: pl.DataFrame, relations: Iterable[str], target_list: TargetList = PAPER) -> pl.DataFrame:
-    """The events that each target (target, category) is asked about with each relation (columns EVENTS), in the order
-    of targets, relations, events. Relations whose heads are no events have no rows."""
+    """Events that name each target (target, category), as heads for each relation (columns EVENTS), in the order of
+    targets, relations, events. Relations whose heads are not events have no rows."""
     kinds = {name: heads_of_relations().get(name, "object") for name in relations}
     rows = [
         (target, relation, head)
@@ -128,7 +126,7 @@ def probe_heads(
 ) -> pl.DataFrame:
     """The generator's best tails (columns PROBED, each head as `target`, of the category HELD_OUT) for the prompts
     (head, relation). asked: the wording of each relation; search: beams, top, max_length and precision of the probe.
-    parts: where the tails of each relation are kept once they are found, across a kill."""
+    parts: store of the tails of finished relations, which survives a kill."""
     model, parts = generator.load(), PartsInMemory() if parts is None else parts
     for number, ((relation,), rows) in enumerate(prompts.group_by("relation", maintain_order=True)):
         if number in parts:

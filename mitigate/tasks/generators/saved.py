@@ -1,4 +1,4 @@
-"""A generator to train or to probe, by its folder or its name."""
+"""Generators to train or to probe, by folder or name."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,16 +22,16 @@ def open_generator(
     relation: str | None = None,
     own_relations: Sequence[Relation] = (),
 ) -> Start:
-    """A generator for train_generator and probe_generator; it is loaded when they need it.
+    """Open a generator for train_generator and probe_generator, which load it when they need it.
 
     model: the folder that train_generator wrote, or the folder, hub name or GGUF file of a causal language model or a
     sequence-to-sequence model; None: a small decoder that starts from all-MiniLM-L6-v2 (model=comet_minilm). A GPT-1,
     GPT-2 or bert-generation is computed by the project's own decoder, any other by transformers. trainable=False: it is
-    probed as it is, by transformers. layout ("packed", "comet") and relation ("phrase", "words", "token", "name"): how
-    it is asked, "comet" by the project's own decoder alone; None: as it was trained. own_relations: those that it is
+    probed as it is, by transformers. layout ("packed", "comet") and relation ("phrase", "words", "token", "name"): of
+    its prompts, "comet" by the project's own decoder alone; None: as it was trained. own_relations: those that it is
     trained on or probed with besides COMeT's 34.
 
-    Raises MitigateError for a model that is not found, or that was trained to be asked another way, or cannot be."""
+    Raises MitigateError for a model that is not found, was trained with other prompts, or cannot be prompted so."""
     try:
         folder = minilm.locate() if model is None else gguf.locate(str(model))
     except (ValueError, OSError) as error:
@@ -42,12 +42,12 @@ def open_generator(
     try:
         kind = kind_of(folder) if trainable or is_seq2seq(folder) else LanguageModel
     except (ValueError, OSError) as error:
-        raise MitigateError(f"{folder} is no folder of a model ({error})") from error
+        raise MitigateError(f"{folder} is not a folder of a model ({error})") from error
     if kind is Comet:
         return find_start(Comet.load, folder, options={"layout": layout, "relation": relation}, **how)
     if layout == "comet":
         raise MitigateError(
             f"layout='comet' has fixed places for head and relation, as the original COMeT; the model in {folder} is "
-            "asked with one text. Say layout='packed', or leave it out"
+            "asked with one text. Set layout='packed', or leave it out"
         )
     return find_start(kind.load, folder, options={"relation": relation} if relation else {}, **how)

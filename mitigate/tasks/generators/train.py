@@ -1,4 +1,4 @@
-"""A generator trained on what a ledger keeps: train."""
+"""Training of a generator on the triples that a ledger keeps: train."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -26,7 +26,7 @@ from models.seq2seq import Seq2Seq
 __all__ = ["Examples", "TrainingSettings", "as_it_is", "check_training", "examples", "train_generator", "trained"]
 
 OF_TRANSFORMERS = (LanguageModel, Seq2Seq)
-"""The classes besides Comet whose models are trained; what they save, they load."""
+"""Classes besides Comet with models that can be trained; each loads what it saves."""
 
 SETTINGS = TrainingSettings()
 WHERE: Mapping[str, Any] = {"accelerator": "cpu", "devices": 1, "strategy": "auto", "compile": False}
@@ -43,16 +43,16 @@ def train_generator(
     log: Log | None = None,
     where: Mapping[str, Any] = WHERE,
 ) -> dict[str, Any]:
-    """Trains the start on the ledger's training triples by their weights, and saves it in the folder `model`, for
-    transformers and for open_generator. Returns what train.comet.Fitted holds: steps, seconds, loss, perplexity.
+    """Train the start on the ledger's training triples by their weights, and save it in the folder `model`, for
+    transformers and for open_generator. Returns the fields of train.comet.Fitted: steps, seconds, loss, perplexity.
 
     ledger: what apply_policy returns; a column `valid` leaves out the triples that are not. checkpoints: a folder from
-    which training goes on after a kill, where it holds one of this fingerprint; None: it begins anew. fingerprint: of
-    all that changes the result; None: that of the arguments. log gets numbers and the step they belong to. where:
-    accelerator, devices, strategy and compile, as launch.fit takes them.
+    which a killed training resumes if it holds one of this fingerprint; None: it begins anew. fingerprint: of all that
+    changes the result; None: that of the arguments. log gets numbers and the step they belong to. where: accelerator,
+    devices, strategy and compile, as launch.fit takes them.
 
-    Raises MitigateError where nothing is left to train on, for relations that a generator is not asked about, and where
-    the model cannot be trained."""
+    Raises MitigateError where nothing is left to train on, for relations that the generator has no wording of, and
+    where the model cannot be trained."""
     if checkpoints is None:
         with TemporaryDirectory() as folder:
             again = partial(train_generator, ledger, start, settings, model=model, log=log, where=where)
@@ -76,7 +76,7 @@ def train_generator(
 
 @contextmanager
 def in_training(start: Start, model: Path) -> Iterator[Any]:
-    """The start's generator, ready to be trained; what is then in it is saved in the folder `model`. Raises
+    """Context with the start's generator, ready to be trained; at the end it is saved in the folder `model`. Raises
     MitigateError where it cannot be trained."""
     generator = start.load()
     if not isinstance(generator, (Comet, *OF_TRANSFORMERS)):
@@ -95,7 +95,7 @@ def in_training(start: Start, model: Path) -> Iterator[Any]:
 
 
 def begin_training(generator: Any) -> None:
-    """Makes ready what of a model of transformers is to be trained. Raises MitigateError where that cannot be."""
+    """Prepare a model of transformers for training. Raises MitigateError where it cannot be trained."""
     if isinstance(generator, OF_TRANSFORMERS):
         try:
             generator.begin_training()
@@ -104,12 +104,12 @@ def begin_training(generator: Any) -> None:
 
 
 def as_it_is(start: Start) -> dict[str, Any]:
-    """What is known of a generator that is not trained, in place of what train_generator returns."""
+    """Facts of a generator that is not trained, in place of what train_generator returns."""
     return {"trained": False, "weights": start.weights}
 
 
 def check_training(start: Start, settings: TrainingSettings, *, compile: Any, strategy: str, **_: Any) -> None:
-    """Raises MitigateError for ways to train that the start's model has not."""
+    """Raise MitigateError for ways of training that the start's model does not support."""
     if code_after(start) == Comet.load:
         return
     check_settings(settings, compile=compile, strategy=strategy)
@@ -123,7 +123,7 @@ def check_training(start: Start, settings: TrainingSettings, *, compile: Any, st
         if lora.get("save") == "adapter" and is_adapter(start.folder):
             raise MitigateError(
                 f"model.lora.save=adapter: {start.folder} holds an adapter itself, and an adapter is opened on whole "
-                "weights alone; say model.lora.save=merged"
+                "weights alone; set model.lora.save=merged"
             )
         if start.regimen.relation == "token":
             raise MitigateError(
@@ -133,18 +133,18 @@ def check_training(start: Start, settings: TrainingSettings, *, compile: Any, st
 
 
 def trained(start: Start, model: Path, digest: str) -> Start:
-    """What train_generator saved in a folder; digest: a hash of that."""
+    """The generator that train_generator saved in a folder; digest: a hash of the folder."""
     return start.trained(code_after(start), model, digest)
 
 
 def code_after(start: Start) -> Callable[..., Any]:
-    """What loads the start's model once it has been trained."""
+    """The function that loads the trained model's folder."""
     loaders = [kind.load for kind in OF_TRANSFORMERS]
     return start.code if start.code in loaders else Comet.load
 
 
 def examples(rows: pl.DataFrame, asked: Mapping[str, str]) -> Examples:
-    """Rows of a ledger as what to train on, relations worded as they will be asked. Raises MitigateError for relations
+    """Return rows of a ledger as training examples, relations worded as in prompts. Raises MitigateError for relations
     without such a wording."""
     if unknown := sorted(set(rows["relation"]) - set(asked)):
         raise MitigateError(

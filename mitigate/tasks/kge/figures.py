@@ -1,4 +1,4 @@
-"""The figures of a run: metrics, and the table of professions."""
+"""Figures of a run of recipe=kge: metrics, and the table of professions."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,15 +19,15 @@ DIFFERENCES = tuple(map(keys.kge_key, ("predictive_parity", "amplification")))  
 
 
 def by_model(changes: pl.DataFrame) -> np.ndarray:
-    """The changes of the table (model, profession, change), (models, professions) in the order of the professions."""
+    """The changes of a table (model, profession, change) as an array (models, professions)."""
     size = changes["profession"].n_unique()
     return changes["change"].to_numpy().reshape(-1, size)
 
 
 def profession_table(question: Question, changes: pl.DataFrame, null: pl.DataFrame | None) -> pl.DataFrame:
     """The professions, the one that value a raises most first: profession, people, of_a, of_b, log_ratio, change (mean
-    over seeds), its interval low and high, null_low and null_high, the band of permuted graphs, and outside: whether
-    the mean lies outside that band."""
+    over seeds), its interval low and high, null_low and null_high (the band of permuted graphs), and outside (whether
+    the mean lies outside that band)."""
     found = over_seeds(by_model(changes))
     columns = {"change": found.mean, "low": found.low, "high": found.high}
     size = question.professions.height
@@ -41,7 +41,7 @@ def profession_table(question: Question, changes: pl.DataFrame, null: pl.DataFra
 
 
 def join_null(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """The tables of permuted graphs as one, with the column model: permuted_1, permuted_2 ..."""
+    """Join the tables of permuted graphs, with the column model: permuted_1, permuted_2 ..."""
     named = [frame.with_columns(model=pl.lit(f"permuted_{number}")) for number, frame in enumerate(tables, 1)]
     return pl.concat(named).select("model", *tables[0].columns)
 
@@ -58,14 +58,19 @@ def measure_bias(
     mitigated: Mapping[str, pl.DataFrame],
     facts: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """All metrics, by key. others: tables of professions of other models; mitigated: the same tables after a
-    mitigation, by names such as "projected/rank"; facts: what the run is."""
+    """All metrics, by key. others: tables of professions of other models; mitigated: tables after a mitigation, by
+    names such as "projected/rank"; facts: of the run."""
     found = model_figures(question, ranks, changes, parity, leaks)
     rankings = by_model(changes)
     found[keys.KGE_AGREEMENT] = agreement(rankings)
     shared = shared_ends(rankings, TOP)
     found[keys.KGE_SHARED] = None if shared is None else 100 * shared
-    found[keys.KGE_MODELS] = _between_models(question, changes, others)
+    mine, correlations = question.professions.select("profession", change=pl.Series(rankings.mean(0))), []
+    for table in others.values():
+        both = mine.join(table.select("profession", other="change"), on="profession")
+        correlations.append(rank_correlation(both["change"].to_numpy(), both["other"].to_numpy()))
+    measured = [one for one in correlations if one is not None]
+    found[keys.KGE_MODELS] = float(np.mean(measured)) if measured else None
     drawn = pairs.filter(pl.col("person_a").is_null())
     found |= _interval(keys.KGE_PAIR_CORRELATION, drawn["with_counts"])
     found |= _interval(keys.KGE_PAIR_AGREEMENT, drawn["with_pairs"])
@@ -74,7 +79,7 @@ def measure_bias(
     for variant in dict.fromkeys(name.split("/")[0] for name in mitigated):
         after = [mitigated[f"{variant}/{name}"] for name in ("rank", "changes", "parity", "leakage")]
         figures = model_figures(question, *after)
-        if variant == keys.PROJECTED:  # equation 1 is 0 by construction: what is left is rounding
+        if variant == keys.PROJECTED:  # equation 1 is 0 by construction: the rest is rounding
             figures = {key: None if key.startswith(keys.KGE_CORRELATION) else value for key, value in figures.items()}
         found |= keys.prefixed(figures, variant=variant)
     counts = {keys.KGE_PROFESSIONS: question.professions.height, keys.KGE_TRAININGS: ranks.height}
@@ -85,7 +90,7 @@ def measure_bias(
 def model_figures(
     question: Question, ranks: pl.DataFrame, changes: pl.DataFrame, parity: pl.DataFrame, leaks: pl.DataFrame
 ) -> dict[str, Any]:
-    """What is measured before and after a mitigation: quality, equation 1, parity, amplification and leakage."""
+    """Figures before and after a mitigation: quality, equation 1, parity, amplification and leakage."""
     found = _interval(keys.KGE_MRR, ranks["mrr"])
     for k in HITS:
         found |= _interval(keys.kge_key(f"hits_{k}"), 100 * ranks[f"hits_{k}"])
@@ -114,18 +119,6 @@ def _null_figures(question: Question, changes: pl.DataFrame, null: pl.DataFrame)
         keys.KGE_NULL_GRAPHS: len(rankings),
         keys.KGE_OUTSIDE: 100 * float(outside.mean()) if len(outside) else None,  # type: ignore[arg-type]
     }
-
-
-def _between_models(question: Question, changes: pl.DataFrame, others: Mapping[str, pl.DataFrame]) -> float | None:
-    """The mean rank correlation between this model's ranking of professions and those of other models."""
-    mine = question.professions.select("profession", change=pl.Series(by_model(changes).mean(0)))
-    found = []
-    for table in others.values():
-        both = mine.join(table.select("profession", other="change"), on="profession")
-        one = rank_correlation(both["change"].to_numpy(), both["other"].to_numpy())
-        if one is not None:
-            found.append(one)
-    return float(np.mean(found)) if found else None
 
 
 def _interval(key: str, values: pl.Series) -> dict[str, float | None]:

@@ -1,6 +1,5 @@
-"""The triples that embeddings learn and are tested on, and changed ones: with permuted attributes, and downsampled."""
+"""Triples that embeddings are trained and tested on, and changed ones: with permuted attributes, and downsampled."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,13 +18,13 @@ class Triples:
     num_relations: int
 
     @property
-    def known(self) -> np.ndarray:
-        """All of them."""
+    def all(self) -> np.ndarray:
+        """Triples of all splits."""
         return np.concatenate([self.train, self.valid, self.test])
 
     @property
     def held_out(self) -> np.ndarray:
-        """Those that are not trained on."""
+        """Validation and test triples."""
         return np.concatenate([self.valid, self.test])
 
 
@@ -35,28 +34,24 @@ def triples_of(graph: Graph) -> Triples:
 
 
 def permute_attribute(triples: Triples, relation: int, seed: int) -> Triples:
-    """The same graph with its people having each other's values of an attribute, drawn by the seed: all values of one
-    person go to one other person, in all splits alike, so that nothing else of the attribute changes."""
-    known = triples.known
-    people = np.unique(known[known[:, 1] == relation, 0])
+    """Permute the values of an attribute among its people, drawn by the seed: all values of one person go to one other
+    person, in every split, so that nothing else of the attribute changes."""
+    people = np.unique(triples.all[triples.all[:, 1] == relation, 0])
     other = dict(zip(people.tolist(), np.random.default_rng(seed).permutation(people).tolist(), strict=True))
-
-    def permuted(split: np.ndarray) -> np.ndarray:
-        changed, chosen = split.copy(), split[:, 1] == relation
-        changed[chosen, 0] = [other[head] for head in split[chosen, 0].tolist()]
-        return changed
-
-    return _each(triples, permuted)
+    changed = {name: getattr(triples, name).copy() for name in ("train", "valid", "test")}
+    for split in changed.values():
+        chosen = split[:, 1] == relation
+        split[chosen, 0] = [other[head] for head in split[chosen, 0].tolist()]
+    return replace(triples, **changed)
 
 
 def downsample(
     triples: Triples, occupation: int, professions: np.ndarray, group_a: np.ndarray, group_b: np.ndarray, seed: int
 ) -> Triples:
-    """Training triples without so many of people with a profession that it has the same share of both groups; which
-    ones, is drawn by the seed.
+    """Drop training triples, drawn by the seed, until the same share of both groups holds each profession.
 
-    professions: entities; group_a, group_b: people of one group only. A profession that one group lacks is lost to the
-    other. Validation and test triples, and people of neither group, stay."""
+    professions: entities; group_a, group_b: people of one group only. A profession that one group lacks is dropped for
+    the other. Validation and test triples, and people of neither group, stay."""
     rng = np.random.default_rng(seed)
     train = triples.train
     kept = np.ones(len(train), dtype=bool)
@@ -70,7 +65,3 @@ def downsample(
             too_many = len(place) - round(share * size)
             kept[rng.choice(place, too_many, replace=False)] = False
     return replace(triples, train=train[kept])
-
-
-def _each(triples: Triples, changed: Callable[[np.ndarray], np.ndarray]) -> Triples:
-    return replace(triples, train=changed(triples.train), valid=changed(triples.valid), test=changed(triples.test))

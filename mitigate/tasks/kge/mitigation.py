@@ -21,13 +21,13 @@ MITIGATIONS = ("downsample", "project")
 
 
 def downsampled(triples: Triples, question: Question, seed: int) -> Triples:
-    """The graph with each profession held by the same share of both groups in the training triples."""
+    """Downsample the training triples so that the same share of both groups holds each profession."""
     return downsample(triples, question.occupation, question.entities, question.group_a, question.group_b, seed)
 
 
 def project_out(question: Question, names: Sequence[str], into: Sequence[str], *, folder: Path) -> dict[str, Any]:
     """Write each model without the attribute's direction in the vectors of people and professions, under another name;
-    returns the mean share of a person's squared length that was taken away, in percent."""
+    returns the mean share of a person's squared length that was removed, in percent."""
     shares = []
     for name, other in zip(names, into, strict=True):
         network = open_embeddings(folder, name)
@@ -35,9 +35,9 @@ def project_out(question: Question, names: Sequence[str], into: Sequence[str], *
         with torch.no_grad():
             people, professions = torch.from_numpy(question.people), torch.from_numpy(question.entities)
             before = network.entities[people]
-            after = without(before, of_people)
+            after = remove_direction(before, of_people)
             network.entities[people] = after
-            network.entities[professions] = without(network.entities[professions], of_professions)
+            network.entities[professions] = remove_direction(network.entities[professions], of_professions)
         shares.append(float(1 - after.square().sum() / before.square().sum()))
         with replacing_folder(folder / EMBEDDINGS / other) as part:
             network.save(part)
@@ -45,7 +45,7 @@ def project_out(question: Question, names: Sequence[str], into: Sequence[str], *
 
 
 def directions(network: Embeddings, question: Question) -> tuple[Tensor, Tensor]:
-    """Of people and of professions the direction, (dimension,) of length 1, without which equation 1 is 0.
+    """The directions of people and of professions, (dimension,) of length 1; without them equation 1 is 0.
 
     With a dot product a person moves along the gradient of m; a profession's score changes by the part of its vector
     along the transformed gradient. With a distance both are the difference between the values' vectors."""
@@ -65,8 +65,8 @@ def directions(network: Embeddings, question: Question) -> tuple[Tensor, Tensor]
     return _unit(direction), _unit(transformed)
 
 
-def without(vectors: Tensor, direction: Tensor) -> Tensor:
-    """The vectors (n, dimension) without their part along a direction of length 1."""
+def remove_direction(vectors: Tensor, direction: Tensor) -> Tensor:
+    """Remove from the vectors (n, dimension) their part along a direction of length 1."""
     return vectors - (vectors @ direction)[:, None] * direction
 
 

@@ -1,4 +1,4 @@
-"""The paper's first, noisy measure: the scores of professions for one person minus those for another (section 3.1)."""
+"""The paper's first, noisy measure: scores of professions for one person minus those for another (section 3.1)."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -40,7 +40,7 @@ class Pair(NamedTuple):
 
 
 def choose_pairs(graph: Graph, triples: Triples, question: Question, named: Sequence[str]) -> list[Pair]:
-    """Pairs that are named, or the two with the most training triples of each group.
+    """Choose the named pairs, or the two people with the most training triples of each group.
 
     Raises MitigateError for an odd number of names, and for a name that nobody of the group has."""
     groups = (question.group_a, question.group_b)
@@ -52,8 +52,8 @@ def choose_pairs(graph: Graph, triples: Triples, question: Question, named: Sequ
         people = [_person(graph, name, groups[place % 2], place) for place, name in enumerate(named)]
         chosen = list(zip(people[::2], people[1::2], strict=True))
     else:
-        known = np.bincount(triples.train[:, [0, 2]].ravel(), minlength=triples.num_entities)
-        best = [group[np.argsort(-known[group], kind="stable")][:2].tolist() for group in groups]
+        sizes = np.bincount(triples.train[:, [0, 2]].ravel(), minlength=triples.num_entities)
+        best = [group[np.argsort(-sizes[group], kind="stable")][:2].tolist() for group in groups]
         chosen = list(zip(*best, strict=False))
     return [Pair(a, b, graph.entity_names[a], graph.entity_names[b]) for a, b in chosen]
 
@@ -61,7 +61,7 @@ def choose_pairs(graph: Graph, triples: Triples, question: Question, named: Sequ
 def compare_pairs(
     question: Question, pairs: Sequence[Pair], names: Sequence[str], seed: int, *, folder: Path
 ) -> pl.DataFrame:
-    """PAIRS, by each model: a row a pair, and one of DRAWN pairs that the seed draws."""
+    """The rows of PAIRS for each model: one row for each pair, and one for DRAWN pairs drawn by the seed."""
     ratios = question.professions["log_ratio"].to_numpy()
     words = question.professions["profession"].to_list()
     rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""The professions that embeddings predict, and what they leak: figures of one model after the other."""
+"""Professions that embeddings predict, and their leakage of the attribute: figures of one model after the other."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,15 +8,8 @@ import numpy as np
 import polars as pl
 import torch
 
-from mitigate.measure.kge import (
-    PROBES,
-    amplification,
-    distance_by_chance,
-    leakage,
-    leakage_by_chance,
-    parity_distance,
-    predictive_parity,
-)
+from mitigate.measure import kge as measuring
+from mitigate.measure.kge import PROBES
 from mitigate.tasks.kge.graphs import Triples
 from mitigate.tasks.kge.question import Question
 from mitigate.tasks.kge.training import open_embeddings
@@ -31,35 +24,23 @@ LEAKS = tuple(f"leakage_{probe}{end}" for probe in PROBES for end in ("", "_by_c
 
 def predict_professions(triples: Triples, question: Question, names: Sequence[str], *, folder: Path) -> pl.DataFrame:
     """The profession that each model predicts first for each person of both groups, among those that the person's
-    training triples do not have: model, person (its number), is_a, predicted (the row of the profession), and right,
-    whether a validation or test triple has it; null for people without such a triple."""
+    training triples do not have: model, person (its number), is_a, predicted (the row of the profession), and right
+    (whether a validation or test triple has it; null for people without such a triple)."""
     people, is_a = question.grouped
-    known, held_out = (_held(split, question, people) for split in (triples.train, triples.held_out))
-    asked = np.asarray(held_out.any(1))
+    in_training, held_out = (_held(split, question, people) for split in (triples.train, triples.held_out))
     frames = []
     for name in names:
         scores = profession_scores(open_embeddings(folder, name), question, people)
-        predicted = np.where(known, -np.inf, scores).argmax(1)
-        right = held_out[np.arange(len(people)), predicted]
-        frames.append(
-            pl.DataFrame(
-                {
-                    "model": [name] * len(people),
-                    "person": people,
-                    "is_a": is_a,
-                    "predicted": predicted,
-                    "right": pl.Series(
-                        [bool(it) if one else None for it, one in zip(right.tolist(), asked.tolist(), strict=True)]
-                    ),
-                },
-                schema_overrides={"right": pl.Boolean},
-            )
-        )
-    return pl.concat(frames)
+        predicted = np.where(in_training, -np.inf, scores).argmax(1)
+        right = pl.Series(held_out[np.arange(len(people)), predicted])
+        columns = {"person": people, "is_a": is_a, "predicted": predicted, "right": right, "tested": held_out.any(1)}
+        right_if_tested = pl.when("tested").then("right").alias("right")
+        frames.append(pl.DataFrame(columns).with_columns(right_if_tested, model=pl.lit(name)))
+    return pl.concat(frames).select("model", "person", "is_a", "predicted", "right")
 
 
 def profession_scores(network: Embeddings, question: Question, people: np.ndarray) -> np.ndarray:
-    """The score of each profession of each person, (people, professions): of the best entity of its name."""
+    """The score of each profession for each person, (people, professions): that of the best entity of its name."""
     found = np.full((len(people), question.professions.height), -np.inf)
     with torch.inference_mode():
         candidates = network.entities[torch.from_numpy(question.entities)]
@@ -74,8 +55,8 @@ def profession_scores(network: Embeddings, question: Question, people: np.ndarra
 
 
 def parity_figures(predictions: pl.DataFrame, question: Question, seed: int) -> pl.DataFrame:
-    """Of each model: model and FIGURES, all in percent or percentage points. accuracy: of predictions for people with
-    a held-out profession, the share that is right."""
+    """A row for each model: model and FIGURES, all in percent or percentage points. accuracy: the share of right
+    predictions for people with a held-out profession."""
     size = question.professions.height
     of_a, of_b = (question.professions[column].to_numpy() for column in ("of_a", "of_b"))
     rows = []
@@ -86,10 +67,10 @@ def parity_figures(predictions: pl.DataFrame, question: Question, seed: int) -> 
         rows.append(
             {
                 "model": name,
-                "parity": parity_distance(predicted, is_a, size),
-                "parity_by_chance": distance_by_chance(predicted, is_a, size, PERMUTATIONS, seed),
-                "predictive_parity": predictive_parity(is_right, of_group_a),
-                "amplification": amplification(predicted, is_a, of_a, of_b),
+                "parity": measuring.parity_distance(predicted, is_a, size),
+                "parity_by_chance": measuring.distance_by_chance(predicted, is_a, size, PERMUTATIONS, seed),
+                "predictive_parity": measuring.predictive_parity(is_right, of_group_a),
+                "amplification": measuring.amplification(predicted, is_a, of_a, of_b),
                 "accuracy": 100 * float(is_right.mean()) if len(is_right) else None,
             }
         )
@@ -99,27 +80,27 @@ def parity_figures(predictions: pl.DataFrame, question: Question, seed: int) -> 
 def measure_leakage(
     triples: Triples, question: Question, names: Sequence[str], seed: int, *, folder: Path
 ) -> pl.DataFrame:
-    """Of each model: model and LEAKS, areas under the ROC curve. People with the same rarest profession are in one
-    fold; of many people MOST_PROBED are drawn."""
+    """A row for each model: model and LEAKS, areas under the ROC curve. People with the same rarest profession are in
+    one fold; of many people MOST_PROBED are drawn."""
     people, is_a = question.grouped
     if len(people) > MOST_PROBED:
         drawn = np.sort(np.random.default_rng(seed).choice(len(people), MOST_PROBED, replace=False))
         people, is_a = people[drawn], is_a[drawn]
-    groups = _rarest(_held(triples.known, question, people), question.professions["people"].to_numpy())
+    groups = _rarest(_held(triples.all, question, people), question.professions["people"].to_numpy())
     rows = []
     for number, name in enumerate(names):
         network = open_embeddings(folder, name)
         vectors = network.of(torch.from_numpy(people)).detach().double().numpy()
         row: dict[str, Any] = {"model": name}
         for probe in PROBES:
-            row[f"leakage_{probe}"] = leakage(vectors, is_a, groups, probe, seed)
-            row[f"leakage_{probe}_by_chance"] = leakage_by_chance(vectors, is_a, groups, probe, seed + number)
+            row[f"leakage_{probe}"] = measuring.leakage(vectors, is_a, groups, probe, seed)
+            row[f"leakage_{probe}_by_chance"] = measuring.leakage_by_chance(vectors, is_a, groups, probe, seed + number)
         rows.append(row)
     return pl.DataFrame(rows, schema={"model": pl.String, **dict.fromkeys(LEAKS, pl.Float64)})
 
 
 def _held(triples: np.ndarray, question: Question, people: np.ndarray) -> np.ndarray:
-    """Which professions the people have in these triples, (people, professions) bool."""
+    """Professions that the people have in these triples, (people, professions) bool."""
     found = np.zeros((len(people), question.professions.height), dtype=bool)
     highest = int(max(people.max(), triples[:, [0, 2]].max(), question.entities.max())) + 1
     row, column = np.full(highest, -1), np.full(highest, -1)
@@ -132,7 +113,7 @@ def _held(triples: np.ndarray, question: Question, people: np.ndarray) -> np.nda
 
 
 def _rarest(held: np.ndarray, people: np.ndarray) -> np.ndarray:
-    """The profession of each person that fewest people have, (n,); those with none are a group of their own each."""
+    """The profession of each person that the fewest people have, (n,); a person without one is a group alone."""
     rarest = np.where(held, people, np.iinfo(people.dtype).max).argmin(1)
     none = ~held.any(1)
     rarest[none] = held.shape[1] + np.arange(none.sum())

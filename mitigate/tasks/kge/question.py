@@ -1,4 +1,4 @@
-"""What is asked of a graph's embeddings: whose attribute is changed, and which professions are watched."""
+"""Question to a graph's embeddings: the attribute that is changed, and the professions with observed scores."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,19 +28,19 @@ class Question:
     professions: pl.DataFrame  # profession, people (of value a or b), of_a, of_b, log_ratio: a row a name
     entities: np.ndarray  # of professions, (e,): several may have one name
     places: np.ndarray  # (e,) the row of each among professions
-    people: np.ndarray  # all who have the attribute or a profession
+    people: np.ndarray  # all people with the attribute or a profession
     group_a: np.ndarray  # people with value a and without value b
     group_b: np.ndarray
     num_both: int  # people with both values, who are in neither group
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """How many people have value a, and value b."""
+        """Numbers of people with value a, and with value b."""
         return len(self.group_a) + self.num_both, len(self.group_b) + self.num_both
 
     @property
     def notices(self) -> list[str]:
-        """What a reader must know of the people."""
+        """Notices about people with both values."""
         if not self.num_both:
             return []
         return [
@@ -50,12 +50,12 @@ class Question:
 
     @property
     def asked(self) -> Asked:
-        """What probe.kge takes."""
+        """The question in the form of probe.kge."""
         return Asked(self.people, self.attribute, self.values, self.others, self.occupation, self.entities)
 
     @property
     def grouped(self) -> tuple[np.ndarray, np.ndarray]:
-        """The people of both groups (n,), and whether each is of group a, (n,) bool."""
+        """The people of both groups (n,), and a mask of group a, (n,) bool."""
         people = np.concatenate([self.group_a, self.group_b])
         return people, np.arange(len(people)) < len(self.group_a)
 
@@ -66,20 +66,20 @@ class Question:
 
 
 def find_question(graph: Graph, sensitive: str, values: Sequence[str], occupation: str | None, fewest: int) -> Question:
-    """The question that settings ask, in the graph's numbers. Ids of one name are one value, or one profession. Counts
-    are of people in all splits.
+    """Find the question of settings in a graph, as its numbers. Ids with one name are one value, or one profession.
+    Counts are of people in all splits.
 
-    Raises MitigateError for a relation or a value that the graph does not have, values that are one, too many of them,
-    a relation from values to people, and fewer than three professions with `fewest` people of value a or b."""
+    Raises MitigateError for a relation or a value that the graph does not have, equal values, too many of them, a
+    relation from values to people, and fewer than three professions with `fewest` people of value a or b."""
     if not occupation:
         raise MitigateError("kge.occupation is not given: name the relation of people to professions")
     if not 1 <= len(values) <= 2:
         raise MitigateError(f"kge.values=[{','.join(values)}] must name one value or two of kge.sensitive={sensitive}")
-    known = triples_of(graph).known
+    triples = triples_of(graph).all
     attribute, job = _relation(graph, sensitive, "kge.sensitive"), _relation(graph, occupation, "kge.occupation")
     if attribute == job:
         raise MitigateError(f"kge.sensitive and kge.occupation are one relation, {graph.relation_names[job]}")
-    held, of_job = known[known[:, 1] == attribute], known[known[:, 1] == job]
+    held, of_job = triples[triples[:, 1] == attribute], triples[triples[:, 1] == job]
     if not np.isin(held[:, 0], of_job[:, 0]).any():
         raise MitigateError(
             f"kge.sensitive={sensitive}: none of its heads has a profession by {graph.relation_names[job]}; it must be "
@@ -108,11 +108,11 @@ def find_question(graph: Graph, sensitive: str, values: Sequence[str], occupatio
 
 
 def count_holders(
-    known: np.ndarray, question: Question, with_a: np.ndarray, with_b: np.ndarray
+    triples: np.ndarray, question: Question, with_a: np.ndarray, with_b: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Of each profession how many of its holders are among people with value a and with value b, (professions,)."""
-    of_job = known[known[:, 1] == question.occupation]
-    place = np.full(int(known.max()) + 1, -1)
+    """Numbers of holders of each profession among people with value a, and with value b, (professions,)."""
+    of_job = triples[triples[:, 1] == question.occupation]
+    place = np.full(int(triples.max()) + 1, -1)
     place[question.entities] = question.places
     pairs = _pairs(of_job, place)
     size = question.professions.height
@@ -120,9 +120,9 @@ def count_holders(
     return of_a, of_b
 
 
-def with_values(known: np.ndarray, question: Question) -> tuple[np.ndarray, np.ndarray]:
+def with_values(triples: np.ndarray, question: Question) -> tuple[np.ndarray, np.ndarray]:
     """The people with value a, and those with value b, in these triples."""
-    held = known[known[:, 1] == question.attribute]
+    held = triples[triples[:, 1] == question.attribute]
     with_a, with_b = (np.unique(held[np.isin(held[:, 2], tails), 0]) for tails in (question.values, question.others))
     return with_a, with_b
 
@@ -139,7 +139,7 @@ def _relation(graph: Graph, name: str, setting: str) -> int:
 
 
 def _value(graph: Graph, held: np.ndarray, name: str, sensitive: str) -> np.ndarray:
-    """The entities of this name that people have as the attribute."""
+    """The entities with this name that people have as the attribute."""
     tails, counts = np.unique(held[:, 2], return_counts=True)
     common = ", ".join(graph.entity_names[tail] for tail in tails[np.argsort(-counts, kind="stable")][:MOST_NAMED])
     try:
@@ -157,7 +157,7 @@ def _value(graph: Graph, held: np.ndarray, name: str, sensitive: str) -> np.ndar
 def _professions(
     graph: Graph, of_job: np.ndarray, with_a: np.ndarray, with_b: np.ndarray, fewest: int
 ) -> tuple[pl.DataFrame, np.ndarray, np.ndarray]:
-    """The table of professions with enough people of value a or b, their entities, and the row of each of these."""
+    """The table of professions with enough people of value a or b, their entities, and the row of each entity."""
     tails = np.unique(of_job[:, 2])
     names = sorted({graph.entity_names[tail] for tail in tails})
     number = {name: place for place, name in enumerate(names)}
@@ -190,7 +190,7 @@ def _professions(
 
 
 def _pairs(of_job: np.ndarray, place: np.ndarray) -> np.ndarray:
-    """Each person once with each name of a profession, (pairs, 2): the person, and the name's number. place: the number
-    of each entity's name, -1 for others."""
+    """Distinct pairs of a person and the number of a profession's name, (pairs, 2). place: the number of each entity's
+    name, -1 for others."""
     pairs = np.stack([of_job[:, 0], place[of_job[:, 2]]], axis=1)
     return np.unique(pairs[pairs[:, 1] >= 0], axis=0)

@@ -1,4 +1,5 @@
-"""Training of one model of a graph, its ranks on test triples, and how equation 1 changes the scores of professions."""
+"""Training of one model of a graph, its ranks on test triples, and changes of the scores of professions by equation
+1."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -35,7 +36,7 @@ def train_embeddings(
     accelerator: str = "auto",
     log: Log | None = None,
 ) -> dict[str, Any]:
-    """Train one model, and write it to embeddings/{name}/ of the folder; returns what `fit` says of it.
+    """Train one model, and write it to embeddings/{name}/ of the folder; returns the facts of train.kge.fit.
 
     shape: kind, dimension and deviation. Checkpoints with that fingerprint are left in checkpoints/{name}/, for a
     killed training to continue from."""
@@ -59,11 +60,11 @@ def train_on_permuted(
     accelerator: str = "auto",
     log: Log | None = None,
 ) -> pl.DataFrame:
-    """Train on the graph with permuted attributes of that number, and return how scores change: profession, change,
-    own_ratio, the log count ratio in the permuted graph, and valid_mrr. The model itself is not kept."""
+    """Train on the graph with permuted attributes of that number, and return the changes of scores: profession, change,
+    own_ratio (the log count ratio in the permuted graph) and valid_mrr. The model itself is not kept."""
     permuted = permute_attribute(triples, question.attribute, number)
     network, facts = _fitted(permuted, shape, settings, folder / CHECKPOINTS / name, fingerprint, accelerator, log)
-    of_a, of_b = count_holders(permuted.known, question, *with_values(permuted.known, question))
+    of_a, of_b = count_holders(permuted.all, question, *with_values(permuted.all, question))
     return question.professions.select(
         "profession",
         pl.Series("change", changes(network, question, step)[0]),
@@ -73,12 +74,12 @@ def train_on_permuted(
 
 
 def rank_test_triples(triples: Triples, names: Sequence[str], *, folder: Path) -> pl.DataFrame:
-    """The filtered ranks of the test triples by each model, in short: model, mrr, mrr_heads, mrr_tails, and hits at 1,
-    3 and 10 (0 to 1)."""
-    known, test = torch.from_numpy(triples.known), torch.from_numpy(triples.test)
+    """Summaries of the filtered ranks of the test triples by each model: model, mrr, mrr_heads, mrr_tails, and hits at
+    1, 3 and 10 (0 to 1)."""
+    every, test = torch.from_numpy(triples.all), torch.from_numpy(triples.test)
     rows = []
     for name in names:
-        ranks = filtered_ranks(open_embeddings(folder, name), test, known, triples.num_entities)
+        ranks = filtered_ranks(open_embeddings(folder, name), test, every, triples.num_entities)
         heads, tails = (rank.numpy() for rank in ranks)
         both = np.concatenate([heads, tails])
         row: dict[str, Any] = {"model": name, "mrr": mean_reciprocal_rank(both)}
@@ -88,7 +89,7 @@ def rank_test_triples(triples: Triples, names: Sequence[str], *, folder: Path) -
 
 
 def change_scores(question: Question, names: Sequence[str], step: float, *, folder: Path) -> pl.DataFrame:
-    """Equation 1 of each model: model, profession, change and deviation, over people, of its score."""
+    """Equation 1 for each model: model, profession, and the change of its score with its deviation over people."""
     frames = []
     for name in names:
         mean, deviation = changes(open_embeddings(folder, name), question, step)
@@ -99,8 +100,8 @@ def change_scores(question: Question, names: Sequence[str], step: float, *, fold
 
 
 def changes(network: Embeddings, question: Question, step: float) -> tuple[np.ndarray, np.ndarray]:
-    """The mean and the standard deviation over people of the change of each profession's score, (professions,) each:
-    in closed form for a dot product, where everyone's change is the same."""
+    """The mean and the standard deviation over people of the change of each profession's score, (professions,) each: in
+    closed form for a dot product, where all people have the same change."""
     asked = question.asked
     if not isinstance(network.interaction, DotProduct):
         found = nudge(network, asked, step)
@@ -113,7 +114,7 @@ def changes(network: Embeddings, question: Question, step: float) -> tuple[np.nd
 
 
 def open_embeddings(folder: Path, name: str) -> Embeddings:
-    """A model of a run folder."""
+    """Open a model of a run folder."""
     return Embeddings.load(folder / EMBEDDINGS / name)
 
 
@@ -134,7 +135,7 @@ def _fitted(
         network,
         triples.train,
         triples.valid,
-        triples.known,
+        triples.all,
         settings,
         checkpoints,
         fingerprint=fingerprint,

@@ -1,4 +1,4 @@
-"""How well the measures that learnt from people agree with people, by heads that learnt neither from a statement's text
+"""Agreement with people of the measures that learnt from people, by heads that learnt neither from a statement's text
 nor about its target, and by heads that did."""
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from mitigate.measure import confusion
+from mitigate.measure.accepted_share import auc, auc_of_a_rater
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.validity import auc, auc_of_a_rater
 from mitigate.score.people import POLAR, VALID, Crowd2, CrowdLM, FromRatings, PeopleValid, plain, polarity
 from mitigate.tasks.crowd.accuracy import GENERATED, RELATIONS, accuracy_table
 from mitigate.tasks.identity import identity_summary, label_identity_terms, measure_identity_terms
@@ -22,32 +22,33 @@ from models.heads import LABELS
 
 ALL = "all"
 POLARITIES = {"prejudice": PREJUDICE, "neutral": NEUTRAL, "favouritism": FAVOURITISM}
-RATERS = 3  # of a statement; three statements have six, of which the first three are read
+RATERS = 3  # of a statement; three statements have six, and the first three count
 
 
 def label_apart(rated: pl.DataFrame, crowd: Crowd2) -> pl.DataFrame:
-    """Rated statements (masked, masked_neutral, cluster) with the labels and strengths of a scorer under both
-    templates, and {scorer}_polar, the probability of not being neutral, all by heads that learnt neither from the text
-    nor about the target."""
+    """Label rated statements (masked, masked_neutral, cluster) by heads that learnt neither from the text nor about the
+    target: labels and strengths of a scorer under both templates, and {scorer}_polar, the probability of not being
+    neutral."""
     for template, column in zip(TEMPLATES, ("masked", "masked_neutral"), strict=True):
         found = crowd.probabilities(rated[column].to_list(), rated["cluster"].to_list())
-        names, said = label_columns(crowd.name, template), polarity(found, crowd.heads)
-        rated = rated.with_columns(pl.Series(name, part) for name, part in zip(names, said, strict=True))
+        names, labels = label_columns(crowd.name, template), polarity(found, crowd.heads)
+        rated = rated.with_columns(pl.Series(name, part) for name, part in zip(names, labels, strict=True))
         if template == TEMPLATES[0]:
             rated = rated.with_columns(pl.Series(crowd.name + POLAR, 1 - found[:, LABELS.index("neutral")]))
     return rated
 
 
 def valid_apart(rated: pl.DataFrame, people: PeopleValid) -> np.ndarray:
-    """The probability of being valid, (n,), of rated statements (sentence, masked, cluster), by such heads."""
+    """The probability of being valid, (n,), of rated statements (sentence, masked, cluster), by heads that learnt
+    neither from the text nor about the target."""
     return people.probabilities(*(rated[name].to_list() for name in ("sentence", "masked", "cluster")))
 
 
 def validity_table(rated: pl.DataFrame, found: np.ndarray, shares: Mapping[int, float]) -> pl.DataFrame:
-    """A row for each relation, and for all, and each label of most raters, and all: relation, label, statements; auc,
-    how well the probabilities found (n,) rank what most raters call valid; polarity, the same of `shares`, what the
-    labels alone say (validity_by_label); rater, of one rater against two others; and in percent valid, of the votes,
-    and found, the mean probability."""
+    """A row for each relation, and for all, and each label of most raters, and all: relation, label, statements; the
+    area under the ROC curve against the majority on validity of the probabilities found (n,) (auc), of `shares`, the
+    labels alone (polarity; validity_by_label), and of one rater against two others (rater); and in percent the valid
+    votes (valid) and the mean probability (found)."""
     table = rated.with_columns(relation=relations_of(rated), found=found, valid=valid_votes(rated))
     alone = rated["most"].replace_strict(dict(shares), return_dtype=pl.Float64).alias("alone")
     rows = []
@@ -67,8 +68,8 @@ def validity_table(rated: pl.DataFrame, found: np.ndarray, shares: Mapping[int, 
 
 
 def seen_valid(rated: pl.DataFrame, people: PeopleValid) -> pl.DataFrame:
-    """AUC of the same statements by heads that have learnt from their text, or about their target, and others: text,
-    target (seen or unseen), auc, and neutral, among statements that most raters call neutral."""
+    """AUC on validity by heads that have, and have not, learnt from a statement's text or about its target: text and
+    target (seen or unseen), auc, and neutral (the AUC among statements that most raters call neutral)."""
     accepted, neutral = valid_votes(rated) > 0.5, rated["most"].to_numpy() == NEUTRAL
     texts = {"masked": rated["masked"].to_list(), "statement": rated["sentence"].to_list()}
     rows = []
@@ -79,7 +80,7 @@ def seen_valid(rated: pl.DataFrame, people: PeopleValid) -> pl.DataFrame:
 
 
 def seen_polarity(rated: pl.DataFrame, crowd: Crowd2) -> pl.DataFrame:
-    """The same of polarity: text, target, kappa, sensitivity, specificity."""
+    """Agreement on polarity by such heads: text, target, kappa, sensitivity, specificity."""
     rows = []
     for names, probabilities in _by_seen(rated, crowd, {"masked": rated["masked"].to_list()}):
         rows.append(names | agreement(rated["most"].to_numpy(), polarity(probabilities, crowd.heads).label))
@@ -87,15 +88,15 @@ def seen_polarity(rated: pl.DataFrame, crowd: Crowd2) -> pl.DataFrame:
 
 
 def agreement(most: np.ndarray, label: np.ndarray) -> dict[str, float]:
-    """Cohen's kappa of labels with the majority of raters, and the sensitivity and specificity to what is polarised."""
+    """Cohen's kappa of labels with the majority of raters, and sensitivity and specificity for polarised statements."""
     table = confusion.confusion(most, label, np.zeros(len(most), dtype=int))[0]
     figures = {"kappa": confusion.kappa, "sensitivity": confusion.sensitivity, "specificity": confusion.specificity}
     return {name: float(figure(table)) for name, figure in figures.items()}
 
 
 def calibration_table(shares: np.ndarray, found: np.ndarray, bins: int = 5) -> pl.DataFrame:
-    """Equally many statements a row, by their probability: statements, found, its mean, and rated, the mean share of
-    raters, in percent."""
+    """A row for each bin of equally many statements, by their probability: statements, and in percent the mean
+    probability (found) and the mean share of raters (rated)."""
     parts = np.array_split(np.argsort(found, kind="stable"), min(bins, len(found)))
     rows = [(len(part), 100 * found[part].mean(), 100 * shares[part].mean()) for part in parts]
     return pl.DataFrame(rows, schema=["statements", "found", "rated"], orient="row")
@@ -126,7 +127,7 @@ def relations_of(rated: pl.DataFrame) -> pl.Series:
 def _by_seen(
     rated: pl.DataFrame, scorer: FromRatings, texts: Mapping[str, Sequence[str]]
 ) -> Iterator[tuple[dict[str, str], np.ndarray]]:
-    """The probabilities by the four kinds of heads."""
+    """Yield the probabilities by the four kinds of heads."""
     read, heads = scorer.features(texts), scorer.heads
     folds = heads.folds_of_texts([plain(text) for text in rated["masked"]])
     subjects = heads.folds_of(rated["cluster"].to_list())
@@ -136,8 +137,8 @@ def _by_seen(
 
 
 def measure_validity(rated: pl.DataFrame, *, base: str | None = None, folder: Path) -> dict[str, Any]:
-    """The tables of people_valid, of the heads in people_valid/ of a folder, which read by the language model `base` or
-    by MiniLM, as lists of rows: validity, seen and calibration."""
+    """Tables of people_valid as lists of rows: validity, seen and calibration. folder: of people_valid/ with the heads,
+    which use the language model `base` or MiniLM."""
     people = PeopleValid(folder / PeopleValid.name, None if base is None else hub.locate(base, seq2seq=False))
     found = valid_apart(rated, people)
     return {
@@ -150,8 +151,8 @@ def measure_validity(rated: pl.DataFrame, *, base: str | None = None, folder: Pa
 def measure_polarity(
     rated: pl.DataFrame, intervals: Bootstrap, *, scorer: str, base: str | None = None, folder: Path
 ) -> dict[str, Any]:
-    """The tables of a scorer of polarity, of the heads in the folder `scorer` of a folder: accuracy, seen, calibration,
-    shares and identity, as lists of rows."""
+    """Tables of a scorer of polarity as lists of rows: accuracy, seen, calibration, shares and identity. folder: of the
+    folder `scorer` with the heads."""
     crowd = Crowd2(folder / scorer) if base is None else CrowdLM(folder / scorer, base)
     labels = label_apart(rated, crowd)
     generated = labels.filter(resource=GENERATED)
@@ -168,8 +169,8 @@ def measure_polarity(
 
 
 def share_table(labels: pl.DataFrame, name: str) -> pl.DataFrame:
-    """The percentages of polarised statements in parts of rated ones: source, part, statements; people, of the votes;
-    counted, that the scorer labels so; probable, the mean of its probabilities."""
+    """Percentages of polarised statements in parts of rated ones: source, part, statements, and the percentages by
+    votes (people), by the scorer's labels (counted) and by its mean probability (probable)."""
     table = labels.with_columns(votes=polar_votes(labels), relation=relations_of(labels))
     rows = []
     for (source,), part in table.group_by("resource", maintain_order=True):

@@ -1,4 +1,4 @@
-"""Trains the heads of crowd2 and crowd_lm on rated polarity, and those of people_valid on rated validity."""
+"""Training of the heads of crowd2 and crowd_lm on rated polarity, and of people_valid on rated validity."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -24,11 +24,11 @@ from models.states import Causal, Encoder, States
 
 
 class Part(NamedTuple):
-    """Texts that are learnt from, n of a kind."""
+    """Training texts of one kind, n of them."""
 
     texts: list[str]
     shares: np.ndarray  # (n, columns)
-    weight: float  # what each counts
+    weight: float  # of each text
     subjects: np.ndarray  # (n,), as in train.crowd.Rows
     folds: np.ndarray  # (n,), of texts
 
@@ -44,20 +44,21 @@ def train_harm(
     folder: Path,
 ) -> dict[str, int]:
     """Train on rated statements (resource, masked, masked_neutral, cluster, shares, most) and write the heads to the
-    folder `scorer` of a folder; returns how many texts they learnt from.
+    folder `scorer` of a folder; returns the number of training texts.
 
     settings: layers of the encoder or, of a language model `base`, depth (models.states); reads, the kinds of texts
-    whose features stand side by side (score.people.features); decay and steps, as for `fitted`; implied, the weight of
-    each implied statement; copies of each rated and written statement with identity terms, and `copied`, what they
-    count together; written, what a statement whose label was written with it counts with its copies; false_alarms, the
-    share of COMeT's neutral statements that the threshold labels as polarised."""
+    with joined features (score.people.features); decay and steps, as for `fitted`; implied, the weight of each implied
+    statement; copies of each rated and written statement with identity terms, and `copied`, their total weight;
+    written, the weight of a statement written with its label, together with its copies; false_alarms, the share of
+    COMeT's neutral statements that the threshold labels as polarised."""
     states = states_for(settings, base)
     first = rated_part(rated, rated["shares"].list.to_array(len(VOTES)).to_numpy())
     copies = range(seed, seed + settings["copies"])
-    copied = [first._replace(texts=_swapped(rated["masked"], copy)) for copy in copies]
-    known = written_statements()
-    labels = np.eye(len(VOTES))[[VOTES.index(label) for label in known["label"]]]
-    written = [list(known["text"]), *(_swapped(known["text"], copy + len(copies)) for copy in copies)]
+    copied = [first._replace(texts=swapped(first.texts, copy)) for copy in copies]
+    statements = written_statements()
+    labels = np.eye(len(VOTES))[[VOTES.index(label) for label in statements["label"]]]
+    texts_written = statements["text"].to_list()
+    written = [texts_written, *(swapped(texts_written, copy + len(copies)) for copy in copies)]
     parts = [first, *(part._replace(weight=settings["copied"] / len(copies)) for part in copied)]
     parts += [in_all(texts, labels, settings["written"] / len(written)) for texts in written]
     if settings["implied"]:
@@ -78,8 +79,8 @@ def train_validity(
     rated: pl.DataFrame, settings: Mapping[str, Any], *, base: str | None = None, folder: Path
 ) -> dict[str, int]:
     """Train on rated statements (sentence, masked, cluster, quality) and write the heads to people_valid/ in a folder;
-    returns how many they learnt from. settings: layers or, of a language model `base`, depth; reads, decay, steps, and
-    half, of halves.half_of."""
+    returns the number of training texts. settings: layers or, of a language model `base`, depth; reads, decay, steps,
+    and half, as of half_of."""
     rated, states = half_of(rated, settings["half"]), states_for(settings, base)
     valid = rated["quality"].list.eval(pl.element().cast(pl.Float64)).list.mean().to_numpy()
     part = rated_part(rated, np.stack([1 - valid, valid], axis=1))
@@ -92,28 +93,28 @@ def train_validity(
 
 
 def rated_part(rated: pl.DataFrame, shares: np.ndarray) -> Part:
-    """Rated statements (masked, cluster), each of which the heads of two folds leave out."""
+    """Part of rated statements (masked, cluster), each left out by the heads of two folds."""
     subjects = np.array([fold_of(cluster) for cluster in rated["cluster"]])
     folds = np.array([fold_of(plain(text)) for text in rated["masked"]])
     return Part(rated["masked"].to_list(), shares, 1.0, subjects, folds)
 
 
-def in_all(texts: Sequence[str], shares: np.ndarray, count: float) -> Part:
-    """Texts that every head learns from."""
-    return Part(list(texts), shares, count, *np.full((2, len(texts)), -1))
+def in_all(texts: Sequence[str], shares: np.ndarray, weight: float) -> Part:
+    """Part of texts that every head learns from."""
+    return Part(list(texts), shares, weight, *np.full((2, len(texts)), -1))
 
 
 def rows_of(parts: Sequence[Part], read: np.ndarray) -> Rows:
-    """All parts in their order, with the features of their texts."""
-    counts = np.repeat([part.weight for part in parts], [len(part.texts) for part in parts])
+    """Join the parts in their order, with the features of their texts."""
+    weights = np.repeat([part.weight for part in parts], [len(part.texts) for part in parts])
     shares, subjects, folds = (np.concatenate([part[place] for part in parts]) for place in (1, 3, 4))
-    return Rows(read, shares, counts, subjects, folds)
+    return Rows(read, shares, weights, subjects, folds)
 
 
 def fitted(
     rows: Rows, settings: Mapping[str, Any], calibrated: np.ndarray, facts: Mapping[str, Any]
 ) -> tuple[CrossFitted, np.ndarray]:
-    """Heads calibrated by some of the rows, each by the head that has left it out, and these rows' probabilities.
+    """Fit heads, calibrated on some of the rows, each by the head that left it out; with these rows' probabilities.
     settings: decay, and steps of each head's search."""
     weight, bias = fit_crossed(rows, settings["decay"], settings["steps"])
     subjects, texts = rows.subjects[calibrated], rows.texts[calibrated]
@@ -130,32 +131,28 @@ def marks_of(part: Part) -> dict[int, int]:
 
 
 def save(heads: CrossFitted, marks: Mapping[int, int], folder: Path) -> None:
-    """Writes the heads with the texts that they have learnt from."""
+    """Write the heads with the hashes of their training texts."""
     hashes, folds = np.array(list(marks), dtype=np.int64), np.array(list(marks.values()), dtype=np.uint8)
     with replacing_folder(folder) as part:
         replace(heads, marks=hashes, marked=folds).save(part)
 
 
 def states_for(settings: Mapping[str, Any], base: str | None = None) -> States:
-    """The network that heads are fitted to: the encoder, or the language model `base`."""
+    """The network below the heads: the encoder, or the language model `base`."""
     if base is None:
         return Encoder(minilm.locate(), native_dtype(), settings["layers"])
     return Causal(hub.locate(base, seq2seq=False), native_dtype(), settings["depth"])
 
 
 def facts_of(states: States, settings: Mapping[str, Any], labels: Sequence[str]) -> dict[str, Any]:
-    """What config.json of the heads holds."""
+    """Content of the heads' config.json."""
     network = {"sha256": states.sha256, "layers": settings.get("layers"), "depth": settings.get("depth")}
     return {"labels": list(labels), "reads": settings["reads"], **network}
 
 
-def _swapped(texts: pl.Series, seed: int) -> list[str]:
-    return swapped(texts.to_list(), seed)
-
-
 def half_of(rated: pl.DataFrame, half: str) -> pl.DataFrame:
-    """The rated statements (masked, cluster) of a half of the clusters of targets, or of all. A masked text that both
-    halves have stays in one of them. Raises MitigateError for another word."""
+    """Select the rated statements (masked, cluster) of a half of the clusters of targets, or all. A masked text that
+    both halves have stays in one of them. Raises MitigateError for another word."""
     if half == WHOLE:
         return rated
     if half not in HALVES:

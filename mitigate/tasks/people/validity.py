@@ -1,5 +1,5 @@
-"""What people would say of generated statements: whether they are valid, also by the plausibility classifier, and how
-likely they are polarised."""
+"""Estimates of people's ratings of generated statements: their validity, their plausibility, and the probability that
+they are polarised."""
 
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
@@ -32,8 +32,8 @@ def with_validity(
     *,
     cache: LabelCache = NOTHING_CACHED,
 ) -> pl.DataFrame:
-    """Statements with what with_plausibility and with_people_valid add, of the classifiers that are given; and with the
-    probabilities of being polarised by those of the scorers that have calibrated ones."""
+    """Add to statements the columns of with_plausibility and with_people_valid, for the given classifiers; and the
+    probabilities of being polarised of scorers that have calibrated ones."""
     for scorer in scorers:
         if isinstance(scorer, Calibrated):
             statements = with_labels(statements, scorer.polar, cache)
@@ -45,12 +45,12 @@ def with_validity(
 def with_people_valid(
     statements: pl.DataFrame, people: Scorer, target_list: TargetList = PAPER, *, cache: LabelCache = NOTHING_CACHED
 ) -> pl.DataFrame:
-    """Statements (target, head, relation, tail, statement) with `people_valid` and `people_validity`, the probability
+    """Add to statements (target, head, relation, tail, statement) `people_valid` and `people_validity`, the probability
     that people call each valid; both null for relations that nobody rated, and without a target. As in swap lift, a
     tail that repeats its head does not count: people call "greek has the property greek" valid, and a generator could
     score by repeating."""
     rated = pl.col("relation").is_in(RELATIONS) & pl.col("target").is_not_null()
-    # Masked by whole words whatever the run's masking: heads that learnt from a rated statement are found by this text.
+    # Masked by whole words whatever the run's masking: this text identifies heads that learnt from a rated statement.
     parts = [pl.col("target"), mask_column("statement", "token", target_list), pl.col("statement")]
     found = with_answers(statements, rated, parts, people, cache, ("people_valid", "people_validity"))
     repeats = rated & is_echo()

@@ -1,5 +1,5 @@
-"""How good a plausibility classifier is: on labelled triples, on triples made wrong on purpose, and whether it accepts
-neutral ones more often."""
+"""Quality of a plausibility classifier on labelled triples, on corrupted triples, and by the polarity of triples; and
+pointwise information of triples by a generator."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ from mitigate.words.targets import targets
 from models.minilm import locate
 from models.plausibility.average import load_network
 
-LABELLED = {"dev1": "dev", "dev2": "dev2", "test": "test"}  # how the figures call the splits
+LABELLED = {"dev1": "dev", "dev2": "dev2", "test": "test"}  # names of the splits in figures
 POLARITIES = {"prejudice": [PREJUDICE], "neutral": [NEUTRAL, OTHER], "favouritism": [FAVOURITISM]}
 HEADS = 48  # with 24 the area under the ROC curve of HasProperty varied by .02 from draw to draw, with 48 by .01
 TOGETHER = 512  # triples
@@ -37,7 +37,7 @@ def measure_plausibility(
     folder: Path,
     cache: LabelCache,
 ) -> dict[str, Any]:
-    """{name}/... for each classifier that the folder has: what its training returned, and its figures."""
+    """{name}/... for each classifier of the folder: the result of its training, and its figures."""
     found: dict[str, Any] = {}
     for name, facts in trained.items():
         network = load_network(folder / name, locate())
@@ -63,31 +63,32 @@ def figures(
     cache: LabelCache,
 ) -> dict[str, float | int | None]:
     """{dev1|dev2|test}/... from labelled triples; valid/{true|shuffled|...} on the true test triples, as they are and
-    made wrong; valid/echo on targets said of themselves; valid/{scorer}/{polarity} on the true ones by their label;
+    corrupted; valid/echo on targets as their own tails; valid/{scorer}/{polarity} on the true ones by their label;
     valid/probe/{name} on probed ones."""
     found: dict[str, float | int | None] = {}
     for name, split in LABELLED.items():
         labelled = triples.filter(split=split)
-        said, valid = accepted(network, labelled), labelled["valid"]
+        plausible, valid = accepted(network, labelled), labelled["valid"]
         found |= {
             f"{name}/triples": labelled.height,
-            f"{name}/accuracy": accuracy(said.to_numpy(), valid.to_numpy()),
-            f"{name}/true_judged_valid": valid_share(said.filter(valid)),
-            f"{name}/false_judged_valid": valid_share(said.filter(~valid)),
+            f"{name}/accuracy": accuracy(plausible.to_numpy(), valid.to_numpy()),
+            f"{name}/true_judged_valid": valid_share(plausible.filter(valid)),
+            f"{name}/false_judged_valid": valid_share(plausible.filter(~valid)),
         }
     true = triples.filter("valid", split="test")
-    for name, made in {"true": true, **made_wrong(true)}.items():
-        found[f"valid/{name}"] = valid_share(accepted(network, made))
-    found["valid/echo"] = valid_share(accepted_echoes(network)["accepted"])
+    for name, changed in {"true": true, **corrupted(true)}.items():
+        found[f"valid/{name}"] = valid_share(accepted(network, changed))
+    heads, relations = pl.DataFrame({"head": list(targets())}), pl.DataFrame({"relation": list(network.relations)})
+    echoes = heads.join(relations, how="cross").with_columns(tail="head")
+    found["valid/echo"] = valid_share(accepted(network, echoes))
     found |= by_polarity(network, true, scorers, cache)
-    known = set(network.relations)
     for name, probed in probes.items():
-        asked = probed.filter(pl.col("relation").is_in(known))
-        found[f"valid/probe/{name}"] = valid_share(accepted(network, asked))
+        of_relations = probed.filter(pl.col("relation").is_in(set(network.relations)))
+        found[f"valid/probe/{name}"] = valid_share(accepted(network, of_relations))
     return found
 
 
-def made_wrong(true: pl.DataFrame) -> dict[str, pl.DataFrame]:
+def corrupted(true: pl.DataFrame) -> dict[str, pl.DataFrame]:
     """The true triples with their tails shuffled, among all and within each relation, and turned round."""
     chance = np.random.default_rng(0)
     within = pl.int_range(pl.len()).shuffle(seed=0)
@@ -101,8 +102,8 @@ def made_wrong(true: pl.DataFrame) -> dict[str, pl.DataFrame]:
 def by_polarity(
     network: Classifier, true: pl.DataFrame, scorers: Sequence[Scorer], cache: LabelCache
 ) -> dict[str, float | int | None]:
-    """The percentage of true triples that are accepted, by how each scorer labels them with the relation's phrase
-    neutralised: equal, if the classifier does not simply prefer neutral statements; and of those about a target."""
+    """Percentages of true triples that are accepted, by the label of each scorer with the neutral template, which are
+    equal if the classifier does not simply prefer neutral statements; and of those about a target."""
     statements = verbalise(true)
     for scorer in scorers:
         statements = with_labels(statements, scorer, cache)
@@ -128,36 +129,25 @@ def table(metrics: Mapping[str, Any], names: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-def accepted_echoes(network: Classifier) -> pl.DataFrame:
-    """(head, relation, tail, accepted): each target as its own tail, in each of the classifier's relations."""
-    heads, relations = pl.DataFrame({"head": list(targets())}), pl.DataFrame({"relation": list(network.relations)})
-    echoes = heads.join(relations, how="cross").with_columns(tail="head")
-    return echoes.with_columns(accepted(network, echoes))
-
-
-def logits_of(network: Classifier, triples: pl.DataFrame) -> np.ndarray:
-    """The logits of a table (head, relation, tail), (n,)."""
-    return network.logits(*(triples[column].to_list() for column in ("head", "relation", "tail")))
-
-
 def accepted(network: Classifier, triples: pl.DataFrame) -> pl.Series:
-    """Whether each triple is accepted as plausible."""
-    return pl.Series("accepted", logits_of(network, triples) > 0)
+    """Classify triples (head, relation, tail) as plausible or not, as the column `accepted`."""
+    logits = network.logits(*(triples[column].to_list() for column in ("head", "relation", "tail")))
+    return pl.Series("accepted", logits > 0)
 
 
 def pointwise_information(
     generator: Generator | Start, triples: pl.DataFrame, *, heads: int = HEADS, seed: int = 1, device: str = "cpu"
 ) -> pl.DataFrame:
-    """The triples (head, relation, tail, and whatever else) with `information`, in nats: log p(tail | head, relation) -
+    """Add `information` to triples (head, relation, tail, and other columns), in nats: log p(tail | head, relation) -
     log of the mean of p(tail | head', relation) over other heads, which are so many targets drawn by the seed.
 
-    0 where the tail is as likely of the head as of these, at most the log of their number. Each distinct relation and
-    tail is asked about with each of the heads: for 48 heads, 49 times the work of a likelihood or less. Raises
-    MitigateError for fewer than 2 heads, or more than there are targets."""
+    It is 0 for a tail as likely for the head as for these, and at most the log of their number. The likelihood of each
+    distinct relation and tail is computed with each of the heads: for 48 heads, at most 49 times the work of a
+    likelihood. Raises MitigateError for fewer than 2 heads, or more than there are targets."""
     asked = generator.asked if isinstance(generator, Start) else asked_with("phrase")
     model = (generator.load() if isinstance(generator, Start) else generator).to(device)
     measure = Information(model, asked, other_heads(heads, seed))
-    ordered = triples.with_row_index("_row").sort("relation", "tail", maintain_order=True)  # alike ones together
+    ordered = triples.with_row_index("_row").sort("relation", "tail", maintain_order=True)  # equal ones together
     found = np.empty(triples.height)
     with progress("information", triples.height, "triples") as advance:
         for part in ordered.iter_slices(TOGETHER):
@@ -167,7 +157,7 @@ def pointwise_information(
 
 
 def other_heads(count: int, seed: int) -> list[str]:
-    """So many of the 329 targets, drawn by the seed."""
+    """Draw `count` of the 329 targets by the seed."""
     every = list(targets())
     if not 2 <= count <= len(every):
         raise MitigateError(f"heads={count} must be at least 2 and at most {len(every)}, the number of targets")

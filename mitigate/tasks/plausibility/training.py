@@ -36,8 +36,8 @@ def train_plausibility(
     """Train on the split train of triples (head, relation, tail, valid, split), choose the threshold on dev, and write
     the network to {phrases}/ of the folder; returns steps, seconds, triples_per_second and loss.
 
-    phrases: how they are read, "words" or "minilm"; shape: other arguments of Bilinear. Checkpoints with that
-    fingerprint are left in checkpoints/{phrases}/, for a killed training to continue from."""
+    phrases: their encoder, "words" or "minilm"; shape: other arguments of Bilinear. Checkpoints with that fingerprint
+    are left in checkpoints/{phrases}/, for a killed training to continue from."""
     learnt = triples.filter(split="train")
     harness.seed(settings.seed)
     network = Bilinear(locate(), sorted(learnt["relation"].unique()), phrases, **shape)
@@ -74,7 +74,7 @@ def average_networks(
 
 
 def check_dev(triples: pl.DataFrame) -> None:
-    """Raises MitigateError for labelled triples of split dev so few that no threshold can be chosen on them."""
+    """Raise MitigateError for too few labelled triples of split dev to choose a threshold on."""
     if (number := triples.filter(split="dev").height) < FEWEST:
         raise MitigateError(
             f"the threshold of a plausibility classifier is chosen on labelled triples of split dev: {number} found, "

@@ -1,1 +1,1 @@
-"""What policies do to triples, to a second training and to generated tails: drop rules, reports, decodings, tuning."""
+"""Policies applied to triples, to a second training and to generated tails: drop rules, reports, decodings, tuning."""

@@ -1,5 +1,5 @@
-"""Drop rules against people, without training: of the statements that the crowd rated, which a policy would drop, and
-how far that is what most raters call polarised."""
+"""Drop rules compared with people, without training: the rated statements that a policy would drop, against those that
+most raters call polarised."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,13 +22,13 @@ FIGURES: dict[str, confusion.Figure] = {
     "before": confusion.truly_polarised,
     "after": confusion.left_polarised,
 }
-"""Of the dropped statements those that most raters call polarised; of those that they call polarised the dropped ones;
-and the share that they call polarised before and after."""
+"""Shares: of dropped statements that most raters call polarised, of such statements that are dropped, and of polarised
+statements before and after."""
 ALL = "all"
 
 
 def is_drop_rule(policy: Policy) -> bool:
-    """Whether the policy drops whole triples by their labels, or nothing: whatever other triples there are."""
+    """Return whether the policy drops whole triples by their own labels alone, or nothing."""
     whole = policy.strongest == 1 and not policy.unless_valid
     return policy.action == "drop" and whole and not policy.own_action
 
@@ -41,9 +41,8 @@ def drop_rules(
 
     labelled: rated statements (resource, most, cluster, masked, head, tail) with the labels that the policies read."""
     labelled = labelled if names is None else labelled.filter(pl.col("resource").is_in(names))
-    resources = labelled["resource"].unique(maintain_order=True).to_list()
-    parts = [(resource, labelled.filter(resource=resource)) for resource in resources]
-    parts += [(ALL, labelled)] if len(resources) > 1 else []
+    parts = [(str(resource), rows) for (resource,), rows in labelled.group_by("resource", maintain_order=True)]
+    parts += [(ALL, labelled)] if len(parts) > 1 else []
     rows = [
         {"resource": resource, "policy": policy.name, **_row(rows, policy, intervals)}
         for resource, rows in parts
@@ -62,12 +61,12 @@ def measure_drop_rules(
     *,
     cache: LabelCache,
 ) -> pl.DataFrame:
-    """The same for rated statements that these scorers label."""
+    """drop_rules of rated statements that these scorers label."""
     return drop_rules(label_described(rated, scorers, cache=cache), policies, intervals)
 
 
 def as_metrics(table: pl.DataFrame) -> dict[str, Any]:
-    """The same under keys: {resource}/policy/{policy}/{figure}."""
+    """The table of drop_rules under keys: {resource}/policy/{policy}/{figure}."""
     return {
         f"{row['resource']}/policy/{row['policy']}/{name}": row[name]
         for row in table.rows(named=True)

@@ -1,4 +1,5 @@
-"""What a policy did to the training triples, and how long a generator was trained on them, in figures."""
+"""A policy applied to triples: the ledger, figures of what it kept and of the training, notices, and the filtered data
+set as files."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from mitigate.metrics import ADDED, DROPPED, KEPT, TRAINING_PASSES, TRAINING_STE
 from mitigate.report import datasheet
 from mitigate.report.datasheet import Datasheet
 from mitigate.runs import files
-from mitigate.runs.formats import table_bytes
+from mitigate.runs.table_export import table_bytes
 from mitigate.tasks.statements import long_texts
 from mitigate.triples import label_columns
 from mitigate.words.target_list import PAPER, TargetList
@@ -23,16 +24,16 @@ from mitigate.words.texts import counted
 MUCH = 90.0
 """Percent of a relation's training triples; a policy that takes more of them is reported."""
 NAMED = 8  # relations in a notice
-OF_RESOURCE = pl.col("source_row").is_null()  # the others are a policy's
+OF_RESOURCE = pl.col("source_row").is_null()  # the policy made the others
 EMPTY = pl.col("lost") == 100.0
 __all__ = ["Policy", "apply_policy", "check_left"]
 TRIPLE = ("row", "split", "head", "relation", "tail")
-SHEET = "README.md"
+SHEET, CROISSANT = "README.md", "croissant.json"
 
 
 def by_relation(ledger: pl.DataFrame) -> pl.DataFrame:
-    """What training has of each relation (relation, triples, lost): the resource's triples, and the percentage of
-    their weight that the policy takes away, what it adds counted in; the commonest relation first."""
+    """Training triples of each relation (relation, triples, lost), the commonest first: the number in the resource, and
+    the percentage of their weight that the policy takes away, net of what it adds."""
     train = ledger.filter(pl.col("split") == "train", *(["valid"] if "valid" in ledger.columns else []))
     sums = train.group_by("relation").agg(
         triples=OF_RESOURCE.sum(), weight=pl.col("weight").cast(pl.Float64).sum(), kept=(pl.col("weight") > 0).sum()
@@ -43,41 +44,36 @@ def by_relation(ledger: pl.DataFrame) -> pl.DataFrame:
 
 
 def loss_notices(ledger: pl.DataFrame) -> list[str]:
-    """The relations of which a policy takes all training triples or nearly all, in sentences."""
-    table = by_relation(ledger)
-    gone, nearly = (table.filter(condition) for condition in (EMPTY, (pl.col("lost") > MUCH) & ~EMPTY))
+    """Notices of relations that lose all training triples, or nearly all, to a policy."""
+    table, nearly = by_relation(ledger), f"takes more than {MUCH:.0f} % of the"
     found = []
-    if gone.height:
-        found.append(f"The policy drops all training triples of {_named(gone)}.")
-    if nearly.height:
-        found.append(f"The policy takes more than {MUCH:.0f} % of the training triples of {_named(nearly)}.")
+    for takes, condition in (("drops all", EMPTY), (nearly, (pl.col("lost") > MUCH) & ~EMPTY)):
+        rows = table.filter(condition).select("relation", "triples").iter_rows()
+        if relations := [f"{name} ({triples:,})" for name, triples in rows]:
+            found.append(f"The policy {takes} training triples of {named(relations)}.")
     return found
 
 
 def replaced_notices(ledger: pl.DataFrame) -> list[str]:
-    """Where the tails come from that a policy gave to training triples, in a sentence; nothing of other policies."""
+    """A notice of the sources of tails that a policy gave to training triples; none for other policies."""
     if "tail_source" not in ledger.columns:
         return []
     train = ledger.filter(split="train")
-    of = {source: train.filter(tail_source=source).height for source in ("training", "generator")}
-    left = train.filter(OF_RESOURCE, pl.col("weight") == 0).height - sum(of.values())
+    of_triples, generated = (train.filter(tail_source=source).height for source in ("training", "generator"))
+    left = train.filter(OF_RESOURCE, pl.col("weight") == 0).height - of_triples - generated
     return [
-        f"{counted(sum(of.values()), 'training triple')} got another tail of the same head and relation: "
-        f"{of['training']:,} that of another training triple, {of['generator']:,} a generated one. {left:,} without "
-        "such a tail are dropped."
+        f"{counted(of_triples + generated, 'training triple')} got another tail of the same head and relation: "
+        f"{of_triples:,} that of another training triple, {generated:,} a generated one. {left:,} without such a tail "
+        "are dropped."
     ]
 
 
-def untrained(ledger: pl.DataFrame, asked: Sequence[str]) -> dict[str, int]:
-    """The relations that are asked about and have no training triple left, with how many the resource has."""
+def untrained(ledger: pl.DataFrame, probed: Sequence[str]) -> dict[str, int]:
+    """The probed relations without a training triple left, with the number that the resource has."""
     table = by_relation(ledger)
-    known = dict(table.select("relation", "triples").iter_rows())
+    triples = dict(table.select("relation", "triples").iter_rows())
     trained = set(table.filter(~EMPTY)["relation"])
-    return {relation: known.get(relation, 0) for relation in asked if relation not in trained}
-
-
-def _named(table: pl.DataFrame) -> str:
-    return named([f"{name} ({triples:,})" for name, triples in table.select("relation", "triples").iter_rows()])
+    return {relation: triples.get(relation, 0) for relation in probed if relation not in trained}
 
 
 def named(relations: Sequence[str]) -> str:
@@ -87,13 +83,13 @@ def named(relations: Sequence[str]) -> str:
 
 
 def measure_filter(ledger: pl.DataFrame) -> dict[str, Any]:
-    """What the policy did to the training triples: how many it kept, dropped and added, and the shares of those about
-    targets that it kept (measure.coverage). ledger: what apply_policy returns."""
+    """Numbers of training triples that the policy kept, dropped and added, and the shares of those about targets that
+    it kept (measure.coverage). ledger: what apply_policy returns."""
     return filter_figures(ledger) | coverage.coverage(coverage.per_target(ledger))
 
 
 def training_figures(training: Mapping[str, Any]) -> dict[str, Any]:
-    """Steps, and passes over the data; nothing of a generator that was not trained. training: what train_generator
+    """Steps, and passes over the data; empty for a generator that was not trained. training: what train_generator
     returns."""
     if "steps" not in training:
         return {}
@@ -101,14 +97,14 @@ def training_figures(training: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def filter_figures(ledger: pl.DataFrame) -> dict[str, Any]:
-    """Of the resource's training triples how many the policy kept, whatever they weigh, and dropped; how many it added;
-    and what all weigh together."""
+    """Numbers of the resource's training triples that the policy kept, at any weight, and dropped; the number that it
+    added; and the total weight."""
     train = ledger.filter(pl.col("split") == "train")
-    known, kept = train.filter(OF_RESOURCE), train.filter(OF_RESOURCE, pl.col("weight") > 0)
+    own, kept = train.filter(OF_RESOURCE), train.filter(OF_RESOURCE, pl.col("weight") > 0)
     return {
         KEPT: kept.height,
-        DROPPED: known.height - kept.height,
-        ADDED: train.height - known.height,
+        DROPPED: own.height - kept.height,
+        ADDED: train.height - own.height,
         WEIGHT: float(train["weight"].cast(pl.Float64).sum()),
     }
 
@@ -121,14 +117,14 @@ def apply_policy(
     generated: pl.DataFrame | None = None,
     may_be_empty: bool = False,
 ) -> pl.DataFrame:
-    """The ledger: the labelled triples with `weight`, the `reason` for it, and `source_row`; after them what the policy
-    adds.
+    """Apply a policy. Returns the ledger: the labelled triples with `weight`, the `reason` for it, and `source_row`;
+    after them the triples that the policy adds.
 
-    labelled: what label_statements returns for triples (head, relation, tail). Where they have no `split`, all are
-    training triples; where they have no `row`, they are numbered from 1. target_list: what a policy's scope and swaps
-    are about. generated: labelled tails that a policy which replaces tails may use (tasks.replacing). Raises
-    MitigateError when no training triple is left, unless the ledger may_be_empty, and for labels that the policy needs
-    and the table lacks."""
+    labelled: what label_statements returns for triples (head, relation, tail). Without `split`, all are training
+    triples; without `row`, they are numbered from 1. target_list: targets of a policy's scope and swaps. generated:
+    labelled tails that a policy which replaces tails may use (tasks.policies.rerank). Raises MitigateError when no
+    training triple is left, unless the ledger may_be_empty, and for labels that the policy needs and the table
+    lacks."""
     if "row" not in labelled.columns:
         labelled = labelled.with_row_index("row", offset=1)
     if "split" not in labelled.columns:
@@ -137,7 +133,7 @@ def apply_policy(
 
 
 def check_filters(policy: Policy) -> None:
-    """Raises MitigateError for a policy that only acts after the training: it leaves the training triples as they
+    """Raise MitigateError for a policy that acts after the training alone and leaves the training triples as they
     are."""
     if not policy.changes_training and policy.scorers:
         raise MitigateError(
@@ -148,7 +144,7 @@ def check_filters(policy: Policy) -> None:
 
 
 def files_of(format: str) -> dict[str, str]:
-    """What the two files are called."""
+    """Names of the two files."""
     return {name: f"{name}.{format}" for name in ("kept", "dropped")}
 
 
@@ -165,16 +161,19 @@ def write_data_set(
     facts: Mapping[str, str],
     needs: Mapping[str, str],
 ) -> dict[str, int]:
-    """Write kept.FORMAT, dropped.FORMAT and the datasheet, README.md, to a folder; returns the numbers of rows. What
-    the resource marks as not valid, such as the corrupted triples of ConceptNet's test set, is in neither.
+    """Write kept.FORMAT, dropped.FORMAT and the datasheet (README.md) and croissant.json to a folder; returns
+    the numbers of rows. Triples
+    that the resource marks as not valid, such as the corrupted ones of ConceptNet's test set, are in neither.
 
-    ledger: what apply_policy returns. origin: of the data its source, licence, whether it is a demonstration, and
-    notices. scorers: the configured names of the policy's scorers by what they are called; fingerprints: of the same.
-    facts: versions and seed, which the datasheet lists beside the command; needs: what that reads, by its content."""
+    ledger: what apply_policy returns. origin: source, licence, demonstration and notices of the data. scorers: the
+    configured names of the policy's scorers, by their names in tables; fingerprints: of the same scorers. facts:
+    versions and seed, which the datasheet lists beside the command; needs: the files that the command reads, by their
+    content."""
     valid = ledger.filter("valid") if "valid" in ledger.columns else ledger
     named, tables = files_of(format), {"kept": kept(valid), "dropped": dropped(valid, policy)}
-    for name, table in tables.items():
-        files.write(folder / named[name], table_bytes(table, format))
+    contents = {name: table_bytes(table, format) for name, table in tables.items()}
+    for name, content in contents.items():
+        files.write(folder / named[name], content)
     sheet = Datasheet(
         name=folder.name,
         policy={key: getattr(policy, key) for key in ("name", "scorers", "template", "scope", "action")},
@@ -190,11 +189,12 @@ def write_data_set(
         notices=[*origin["notices"], *_limits(ledger, valid)],
     )
     files.write(folder / SHEET, datasheet.render(sheet, valid, per_target(valid)))
+    files.write(folder / CROISSANT, datasheet.croissant(sheet, contents, tables))
     return {name: table.height for name, table in tables.items()}
 
 
 def _limits(ledger: pl.DataFrame, valid: pl.DataFrame) -> list[str]:
-    """What a reader of the files must know."""
+    """Notices for readers of the files."""
     number = ledger.height - valid.height
     are = "is" if number == 1 else "are"
     left_out = f"{counted(number, 'triple')} that the resource marks as not valid {are} in neither file."
@@ -203,9 +203,9 @@ def _limits(ledger: pl.DataFrame, valid: pl.DataFrame) -> list[str]:
 
 
 def kept(ledger: pl.DataFrame) -> pl.DataFrame:
-    """The triples whose weight is above 0 (row, split, head, relation, tail, weight): those of the resource in their
-    order, and after them what the policy added, whose `source_row` is the row that each was made from; of a replaced
-    triple also where its tail is from (tail_source)."""
+    """The triples of weight above 0 (row, split, head, relation, tail, weight): those of the resource in their order,
+    then those that the policy added, with the row that each was made from (source_row), and of a replaced triple the
+    source of its tail (tail_source)."""
     rows = ledger.filter(pl.col("weight") > 0)
     added = ["source_row"] if rows["source_row"].is_not_null().any() else []
     added += ["tail_source"] if "tail_source" in rows.columns else []
@@ -213,7 +213,7 @@ def kept(ledger: pl.DataFrame) -> pl.DataFrame:
 
 
 def dropped(ledger: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """The other triples, with the reason and what the policy's scorers found: row, split, head, relation, tail, reason,
-    statement, and each scorer's label and strength."""
+    """The triples of weight 0: row, split, head, relation, tail, reason, statement, and the label and strength of each
+    of the policy's scorers."""
     labels = [name for scorer in policy.scorers for name in label_columns(scorer, policy.template)]
     return ledger.filter(pl.col("weight") == 0).select(*TRIPLE, "reason", "statement", *labels)

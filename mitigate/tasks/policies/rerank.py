@@ -1,4 +1,4 @@
-"""Generated tails in the order of a policy's decoding."""
+"""Generated tails in the order of a policy's decoding, and tails that a policy generates for training triples."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -19,7 +19,7 @@ from models.kinds import kind_of
 
 Order = Callable[[Policy, pl.DataFrame, int], pl.DataFrame]
 UNLIKELY_VALID = -pl.col("people_validity").fill_null(0.0)
-"""Rises as people call a tail valid less often; the same for all tails of relations that nobody rated."""
+"""Higher, the less often people call a tail valid; the same for all tails of relations that nobody rated."""
 
 
 def rerank(policy: Policy, candidates: pl.DataFrame, top: int) -> pl.DataFrame:
@@ -29,7 +29,7 @@ def rerank(policy: Policy, candidates: pl.DataFrame, top: int) -> pl.DataFrame:
 
 
 def label_candidates(probed: pl.DataFrame, labeller: Labeller, critic: Scorer | None = None) -> pl.DataFrame:
-    """What probe_generator returns, labelled; with a critic also what people would call valid (with_people_valid)."""
+    """Label what probe_generator returns; with a critic also by what people would call valid (with_people_valid)."""
     labelled = labeller.label_probed(probed)
     if critic is None:
         return labelled
@@ -39,30 +39,18 @@ def label_candidates(probed: pl.DataFrame, labeller: Labeller, critic: Scorer | 
 def rerank_heads(
     policy: Policy, candidates: pl.DataFrame, labeller: Labeller, top: int, critic: Scorer | None = None
 ) -> pl.DataFrame:
-    """The same of what probe_heads returns, which is labelled for that alone."""
+    """Label what probe_heads returns, and put it in the order of the policy's decoding."""
     return rerank(policy, label_candidates(candidates, labeller, critic), top)
 
 
-def _neutral_first(policy: Policy, candidates: pl.DataFrame, top: int) -> pl.DataFrame:
-    return reorder(candidates, [polarised(policy)], top)
-
-
 def _critic(policy: Policy, candidates: pl.DataFrame, top: int) -> pl.DataFrame:
-    """The neutral ones first, the most valid of these before others."""
+    """Order neutral tails first, the most valid of these before others."""
     among_neutral = pl.when(polarised(policy)).then(0.0).otherwise(UNLIKELY_VALID)
     return reorder(candidates, [polarised(policy), among_neutral], top)
 
 
-def _validity(policy: Policy, candidates: pl.DataFrame, top: int) -> pl.DataFrame:
-    return reorder(candidates, [UNLIKELY_VALID], top)
-
-
-def _random_rerank(policy: Policy, candidates: pl.DataFrame, top: int) -> pl.DataFrame:
-    return _drawn(policy, candidates, polarised(policy), top)
-
-
 def _random_critic(policy: Policy, candidates: pl.DataFrame, top: int) -> pl.DataFrame:
-    """As many tails leave the `top` as the critic moves out, and as many of the others come in, whichever."""
+    """Replace as many tails of the `top` as the critic does, drawn at random."""
     kept = _critic(policy, candidates, top).select("target", "relation", "head", rank="beam_rank", stays=True)
     found = candidates.join(kept, on=["target", "relation", "head", "rank"], how="left", maintain_order="left")
     return _drawn(policy, found, pl.col("stays").is_null(), top)
@@ -74,17 +62,17 @@ def _drawn(policy: Policy, candidates: pl.DataFrame, demoted: pl.Expr, top: int)
 
 
 ORDERS: Mapping[str, Order] = {
-    "rerank": _neutral_first,
-    "random_rerank": _random_rerank,
+    "rerank": lambda policy, candidates, top: reorder(candidates, [polarised(policy)], top),
+    "random_rerank": lambda policy, candidates, top: _drawn(policy, candidates, polarised(policy), top),
     "critic": _critic,
     "random_critic": _random_critic,
-    "validity": _validity,
+    "validity": lambda policy, candidates, top: reorder(candidates, [UNLIKELY_VALID], top),
 }
 
 
 def find_generator(policy: Policy, further: Sequence[Relation] = (), *, comet: bool = True) -> Start | None:
-    """The generator that the policy takes tails of, asked as it was trained; None where it takes none. further, comet:
-    as find_start. Raises MitigateError where it is not at hand."""
+    """Find the generator of a policy that takes tails from one; it is prompted as it was trained. None for other
+    policies. further, comet: as find_start. Raises MitigateError where it cannot be loaded."""
     if policy.generator is None:
         return None
     folder = Path(policy.generator)
@@ -92,8 +80,8 @@ def find_generator(policy: Policy, further: Sequence[Relation] = (), *, comet: b
         return find_start(kind_of(folder).load, folder, train=False, further=further, comet=comet)
     except (ValueError, OSError) as error:
         raise MitigateError(
-            f"policy.generator={folder} is no folder of a trained generator ({error}); name the folder model/ of a run "
-            "of policy=none, or say policy.generator=null"
+            f"policy.generator={folder} is not a folder of a trained generator ({error}); name the folder model/ of a "
+            "run of policy=none, or set policy.generator=null"
         ) from error
 
 
@@ -106,9 +94,9 @@ def generate_tails(
     parts: Parts | None = None,
     device: str = "cpu",
 ) -> pl.DataFrame:
-    """Labelled tails, the likeliest first, for the prompts that the policy lacks tails for: of its `candidates` best
-    ones those whose log-probability per token is above `least_score`, and that are neither empty nor an echo of the
-    head. What is done is kept in `parts`, across a kill. labelled: what label_statements returns of the triples."""
+    """Generate and label tails, the likeliest first, for the prompts that the policy lacks tails for: of its
+    `candidates` best ones those whose log-probability per token is above `least_score`, and that are neither empty nor
+    an echo of the head. Finished prompts stay in `parts` across a kill. labelled: what label_statements returns."""
     prompts = prompts_lacking_tails(policy, labelled, labeller.target_list)
     number = policy.candidates
     found = probe_heads(generator, prompts, generator.asked, device=device, parts=parts, beams=number, top=number)

@@ -1,1 +1,1 @@
-"""Three sides of one group, from finished runs: what is said of it, where embeddings place it, what is implied."""
+"""Three views of a group, from finished runs: generated statements, its place in embeddings, implied statements."""

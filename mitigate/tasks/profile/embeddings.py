@@ -1,4 +1,4 @@
-"""Where the embeddings of a finished run of recipe=kge place a target: as a profession among the others, or as a value
+"""Place of a target in the embeddings of a finished run of recipe=kge: as a profession among the others, or as a value
 of the sensitive attribute among professions."""
 
 from collections.abc import Sequence
@@ -31,18 +31,18 @@ PLACED = {
 
 
 def placed(values: Sequence[str], professions: pl.DataFrame, targets: Sequence[str], names: TargetList) -> pl.DataFrame:
-    """PLACED: a row for a target that is a profession of the graph, all professions for one that is a value of the
-    sensitive attribute, nearest first. A target that the graph does not know by its label has no row. values: value a
-    and value b; professions: the table of professions that a run of recipe=kge leaves."""
+    """Rows of PLACED: one for a target that is a profession of the graph, all professions, nearest first, for a value
+    of the sensitive attribute, and none for a target that is not a label in the graph. values: value a and value b;
+    professions: the table of professions that a run of recipe=kge leaves."""
     found = [pl.DataFrame(schema=PLACED)]
     values = [names.named(value) for value in values]
     label = pl.col("profession").map_elements(names.named, return_dtype=pl.String)
-    professions = professions.with_columns(label=label)
     for target in targets:
-        if target in values:
-            found.append(_rows(_ranked(professions, reverse=values.index(target) == 1), target, VALUE))
-        else:
-            found.append(_rows(_ranked(professions).filter(pl.col("label") == target), target, PROFESSION))
+        rows = _ranked(professions, reverse=target in values[1:] and target != values[0])
+        rows = rows if target in values else rows.filter(label == target)
+        known_as = VALUE if target in values else PROFESSION
+        rows = rows.with_columns(target=pl.lit(target), known_as=pl.lit(known_as))
+        found.append(rows.select(pl.col(name).cast(kind) for name, kind in PLACED.items()))
     return pl.concat(found)
 
 
@@ -53,7 +53,7 @@ def values_of(run: FinishedRun) -> tuple[str, str]:
 
 
 def about(run: FinishedRun) -> dict[str, Any]:
-    """What the page says of the run: data, model, sensitive, values, mrr, trainings, graphs (permuted ones)."""
+    """Facts of the run for the page: data, model, sensitive, values, mrr, trainings, graphs (permuted ones)."""
     return {
         "data": run.text("data.title") or run.text("data.name"),
         "model": run.text("model.name"),
@@ -79,8 +79,3 @@ def _ranked(professions: pl.DataFrame, *, reverse: bool = False) -> pl.DataFrame
         professions=pl.len(),
         others_outside=pl.when(outside.is_not_null()).then(outside.sum() - outside.cast(pl.Int64)),
     )
-
-
-def _rows(professions: pl.DataFrame, target: str, known_as: str) -> pl.DataFrame:
-    named = professions.with_columns(target=pl.lit(target), known_as=pl.lit(known_as))
-    return named.select(pl.col(name).cast(kind) for name, kind in PLACED.items())

@@ -1,5 +1,5 @@
-"""How far scorers agree with people: the harms paper's Tables 2 and 3, beside the paper's own figures and a scorer
-that always says neutral; and the same against the majority of raters, with intervals over targets and texts."""
+"""Agreement of scorers with people: the harms paper's Tables 2 and 3, beside the paper's own figures and a scorer that
+labels everything neutral; and agreement with the majority of raters, with intervals over targets and texts."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from mitigate.metrics import ENDS
 from mitigate.report.scorer_reliability import ALWAYS_NEUTRAL, KAPPA, PEOPLE, RESOURCES, paper
 from mitigate.score.labels import label_column, text_for, with_labels
 from mitigate.tasks.identity import identity_metrics, identity_summary
-from mitigate.tasks.ratings.rated import most_say
+from mitigate.tasks.ratings.paper_statements import most_say
 from mitigate.triples import NEUTRAL, ROLES, LabelCache, Scorer
 from models.heads import fold_of
 
@@ -38,23 +38,22 @@ WITH_INTERVALS: dict[str, confusion.Figure] = {
     "sensitivity": confusion.sensitivity,
     "specificity": confusion.specificity,
 }
-"""Of a scorer's labels against the majority of raters."""
+"""Figures of a scorer's labels against the majority of raters."""
 OF_PEOPLE: dict[str, confusion.Figure] = {"fleiss": fleiss_of, "polarised": confusion.truly_polarised}
-"""Of raters among themselves, and of their majority."""
-FEWEST = 20
-"""Statements of a part of a source."""
+"""Figures of the raters among themselves, and of their majority."""
+FEWEST = 20  # statements of a part of a source
 
 
 def label_rated(crowd: pl.DataFrame, scorers: Sequence[Scorer], *, cache: LabelCache) -> pl.DataFrame:
-    """Rated sentences (resource, sentence, votes, masked) with a column of labels for each scorer, and for one that
-    always says neutral."""
+    """Label rated sentences (resource, sentence, votes, masked): a column of labels for each scorer, and for one that
+    labels everything neutral."""
     found = [pl.Series(scorer.name, label_column(text_for(scorer, crowd), scorer, cache).label) for scorer in scorers]
     return _with_always_neutral(crowd.with_columns(*found))
 
 
 def label_described(rated: pl.DataFrame, scorers: Sequence[Scorer], *, cache: LabelCache) -> pl.DataFrame:
-    """What describe_rated returns with each scorer's labels and strengths under both templates, and the labels of a
-    scorer that always says neutral."""
+    """Label what describe_rated returns: each scorer's labels and strengths under both templates, and the labels of a
+    scorer that labels everything neutral."""
     for scorer in scorers:
         rated = with_labels(rated, scorer, cache)
     return _with_always_neutral(rated)
@@ -75,10 +74,10 @@ def measure_agreement(
         sizes = [len(given) for given in votes]
         ratings, most = np.concatenate(votes), most_say(rows["votes"])
         for scorer in (*scorers, ALWAYS_NEUTRAL):
-            said = fold_other(rows[scorer].to_numpy())
+            label = fold_other(rows[scorer].to_numpy())
             for against, figures in (
-                (PER_RATING, classification(ratings, np.repeat(said, sizes))),
-                (BY_MAJORITY, classification(most, said)),
+                (PER_RATING, classification(ratings, np.repeat(label, sizes))),
+                (BY_MAJORITY, classification(most, label)),
             ):
                 found |= {f"{resource}/{scorer}/{against}/{figure}": value for figure, value in figures.items()}
         found |= {f"{resource}/sentences": len(votes), f"{resource}/ratings": len(ratings)}
@@ -89,9 +88,10 @@ def measure_agreement(
 
 
 def with_text_parts(labels: pl.DataFrame) -> pl.DataFrame:
-    """Rated statements, and behind them each source once more in two parts, "COMeT, texts seen" and "COMeT, texts not
-    seen": whether the crowd classifier that labels a statement, which left out the fold of its target, learnt from a
-    rating of the same masked text. It learnt from RESOURCES. Parts of fewer than FEWEST statements are left out."""
+    """Append each source of rated statements once more in two parts, "COMeT, texts seen" and "COMeT, texts not seen".
+    Seen texts are those where the crowd classifier that labels a statement, which left out the fold of its target,
+    learnt from a rating of the same masked text. It learnt from RESOURCES. Parts of fewer than FEWEST statements are
+    left out."""
     numbered = labels.with_columns(fold=pl.Series(map(fold_of, labels["cluster"]), dtype=pl.Int64))
     learnt = numbered.filter(pl.col("resource").is_in(RESOURCES)).select("masked", "fold").unique()
     folds = learnt.join(numbered.select("masked", own="fold").unique(), on="masked").filter(
@@ -107,8 +107,7 @@ def with_text_parts(labels: pl.DataFrame) -> pl.DataFrame:
 def measure_all(
     labels: pl.DataFrame, identity: pl.DataFrame, scorers: Sequence[str], intervals: Bootstrap
 ) -> dict[str, Any]:
-    """measure_agreement, also of with_text_parts, and with the keys of identity_metrics the errors on identity terms
-    that measure_identity_terms returns."""
+    """measure_agreement of with_text_parts, and identity_metrics of what measure_identity_terms returns."""
     measured = measure_agreement(with_text_parts(labels), scorers, intervals)
     return measured | identity_metrics(identity_summary(identity))
 
@@ -116,7 +115,7 @@ def measure_all(
 def agreement_table(
     metrics: dict[str, Any], resources: Iterable[str] = RESOURCES, scorers: Sequence[str] = SCORERS
 ) -> pl.DataFrame:
-    """A row for each resource, scorer and way of comparing, the paper's rows among them; a column for each figure."""
+    """A row for each resource, scorer and kind of comparison, with the paper's rows; a column for each figure."""
     stated = paper()
     rows = []
     for resource in resources:
@@ -131,8 +130,8 @@ def agreement_table(
 
 
 def interval_table(metrics: dict[str, Any], resources: Iterable[str], scorers: Sequence[str]) -> pl.DataFrame:
-    """A row for each resource, scorer and figure of WITH_INTERVALS, and for what people themselves find: resource,
-    scorer, figure, value, low, high."""
+    """A row for each resource, scorer and figure of WITH_INTERVALS, and for the raters themselves: resource, scorer,
+    figure, value, low, high."""
     names = [(scorer, f"{scorer}/{BY_MAJORITY}", figure) for scorer in scorers for figure in WITH_INTERVALS]
     names += [(PEOPLE, PEOPLE, figure) for figure in OF_PEOPLE]
     rows = [
@@ -146,8 +145,8 @@ def interval_table(metrics: dict[str, Any], resources: Iterable[str], scorers: S
 
 
 def measured_table(metrics: dict[str, Any], names: Mapping[str, str]) -> pl.DataFrame:
-    """What data/agreement_measured.csv holds (resource, scorer, measure, value), of scorers given as the name in the
-    metrics and the name in the configuration: figures rating by rating, and kappa with the majority."""
+    """The table of data/agreement_measured.csv (resource, scorer, measure, value): figures rating by rating, and kappa
+    with the majority. names: of the scorers in metrics, with their names in the configuration."""
     figures = {f"{PER_RATING}/{name}": name for name in ("accuracy", *list(FIGURES)[4:])}
     figures |= {key: key for key in KAPPA}
     wanted = [(name, called, figures) for name, called in names.items()]
@@ -185,6 +184,5 @@ def _with_intervals(
 
 
 def words_and_texts(rows: pl.DataFrame) -> list[np.ndarray]:
-    """The numbers of each rated statement's word and of its text once the word is masked, which cross: many words have
-    the same text."""
+    """Numbers of each rated statement's word and of its masked text. They are crossed: many words share a text."""
     return [np.unique(rows[column].to_list(), return_inverse=True)[1] for column in ("cluster", "masked")]

@@ -1,8 +1,8 @@
-"""Anchors: statements that raters of several batches rated. What the difference between two rated sets is without the
-drift between their batches, and which anchors a survey asks about.
+"""Anchors: statements that raters of several batches rated. They give the difference between two rated sets without the
+drift between their batches; and surveys draw anchors to rate again.
 
-All are of rated statements as recipe=humans keeps them: a row for each source and rating, with the batch of the
-ratings. Where a source does not say which word and relation a statement has, they are read from it."""
+Rated statements are tables of recipe=humans: a row for each source and rating, with the batch of the ratings. The word
+and the relation of a statement are read from its text if the source does not give them."""
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
@@ -12,11 +12,11 @@ import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.measure.drift import Drift, Votes, without_drift
+from mitigate.measure.rater_drift import Drift, Votes, without_drift
 from mitigate.measure.uncertainty import FEW_TARGETS
 from mitigate.metrics import ENDS
 from mitigate.runs.finished import open_run
-from mitigate.tasks.ratings.rated import target_of
+from mitigate.tasks.ratings.paper_statements import target_of
 from mitigate.words.relations import parse_sentence
 from mitigate.words.target_list import PAPER, TargetList
 from mitigate.words.targets import targets
@@ -24,9 +24,9 @@ from mitigate.words.targets import targets
 FIGURES = {"polarised": pl.col("label") != 0, "valid": pl.col("quality")}
 """Percentages of votes: not neutral, and making sense."""
 AS_THEY_ARE, EQUALLY = "as they are", "relations equally"
-"""How relations are weighted: by their statements, among all statements and among anchors, or all alike."""
+"""Weights of relations: by their statements, among all statements and among anchors, or equal."""
 FEWEST = 5
-"""Words of a relation's anchors; a relation with fewer does not count where relations count alike."""
+"""Words of a relation's anchors; a relation with fewer does not count where weights are equal."""
 PARTS = ("total", "drift", "remaining")
 DRIFT: dict[str, Any] = {
     **dict.fromkeys(("baseline", "source", "figure", "weights"), pl.String),
@@ -36,14 +36,14 @@ DRIFT: dict[str, Any] = {
     "detectable": pl.Float64,  # of what remains: the minimum detectable difference (80 % power)
 }
 AGAIN = ", rated again"
-"""Ends the name of the source that a survey's anchors are."""
+"""Ending of the name of a source of anchors in a survey."""
 RATED = "rated.parquet"
 
 
 def drift_table(rated: pl.DataFrame, sources: Sequence[str], target_list: TargetList = PAPER) -> pl.DataFrame:
-    """A row of DRIFT for each two sources of different batches, figure and way of weighting relations, in percentage
-    points. Drift and what remains are null where fewer than FEW_TARGETS words have anchors: then batches and models
-    cannot be told apart."""
+    """A row of DRIFT for each two sources of different batches, figure and weights of relations, in percentage points.
+    Drift and remaining difference are null where fewer than FEW_TARGETS words have anchors: then effects of batches and
+    models cannot be separated."""
     statements = vote_shares(rated, target_list)
     batches = dict(rated.select("source", "batch").unique().iter_rows())
     pairs = [pair for pair in combinations(sources, 2) if batches[pair[0]] != batches[pair[1]]]
@@ -57,7 +57,7 @@ def drift_table(rated: pl.DataFrame, sources: Sequence[str], target_list: Target
 
 
 def flat(drift: pl.DataFrame) -> dict[str, Any]:
-    """All of it under keys: drift/{source}/{baseline}/{figure}/{weights}/{column}."""
+    """The table of drift_table under keys: drift/{source}/{baseline}/{figure}/{weights}/{column}."""
     return {
         f"drift/{row['source']}/{row['baseline']}/{row['figure']}/{row['weights']}/{name}": row[name]
         for row in drift.rows(named=True)
@@ -88,8 +88,8 @@ def vote_shares(rated: pl.DataFrame, target_list: TargetList = PAPER) -> pl.Data
 
 
 def described(texts: pl.DataFrame) -> pl.DataFrame:
-    """Statements (statement, target, relation) with `word`, the target, and the relation; where they do not say, read
-    from the statement."""
+    """Fill `word`, the target, and the relation of statements (statement, target, relation) from their texts where
+    they are missing."""
     found = [(target_of(text), parse_sentence(text)) for text in texts["statement"]]
     words = pl.Series([word for word, _ in found], dtype=pl.String)
     relations = pl.Series([parts[1].name if parts else None for _, parts in found], dtype=pl.String)
@@ -97,7 +97,7 @@ def described(texts: pl.DataFrame) -> pl.DataFrame:
 
 
 def _rows(statements: pl.DataFrame, pair: tuple[str, str], batches: list[str]) -> Iterator[dict[str, Any]]:
-    """Of one figure of two sources; none where nobody asked about it in one of the two."""
+    """Yield the rows of one figure of two sources; none if one of them was not asked about it."""
     sets, anchors = sides(statements, pair, batches)
     if not all(side.height for side in sets):
         return
@@ -106,17 +106,17 @@ def _rows(statements: pl.DataFrame, pair: tuple[str, str], batches: list[str]) -
     found = without_drift(as_votes(sets), as_votes(anchors if is_enough else sets), equally=False)
     yield {"weights": AS_THEY_ARE, **counts, **_columns(found, PARTS if is_enough else PARTS[:1])}
     by_words = anchors[0].group_by("relation").agg(pl.col("word").n_unique()).filter(pl.col("word") >= FEWEST)
-    known = sorted(set(by_words["relation"]).intersection(*(side["relation"] for side in sets)))
-    if is_enough and len(known) > 1:
-        kept = [as_votes([part.filter(pl.col("relation").is_in(known)) for part in each]) for each in (sets, anchors)]
+    shared = sorted(set(by_words["relation"]).intersection(*(side["relation"] for side in sets)))
+    if is_enough and len(shared) > 1:
+        kept = [as_votes([part.filter(pl.col("relation").is_in(shared)) for part in each]) for each in (sets, anchors)]
         yield {"weights": EQUALLY, **counts, **_columns(without_drift(*kept, equally=True), PARTS)}
 
 
 def sides(
     statements: pl.DataFrame, pair: Sequence[str], batches: Sequence[str]
 ) -> tuple[list[pl.DataFrame], list[pl.DataFrame]]:
-    """The rows of one figure of vote_shares of both sources, and those of the anchors in both batches, each of which
-    counts once, whatever its votes."""
+    """Split one figure of vote_shares into the rows of both sources, and those of the anchors in both batches. Each
+    anchor counts once, whatever its votes."""
     rated = [statements.filter(batch=batch).unique("statement", keep="first", maintain_order=True) for batch in batches]
     both = pl.concat(rated).filter(pl.len().over("statement") > 1)
     anchors = [both.filter(batch=batch).sort("statement").with_columns(votes=1.0) for batch in batches]
@@ -124,14 +124,14 @@ def sides(
 
 
 def as_votes(sides: Sequence[pl.DataFrame]) -> list[Votes]:
-    """The same as measure.drift takes them, relations numbered without gaps."""
-    known = np.unique(pl.concat(sides)["relation"])
+    """Return the sides as measure.rater_drift takes them, relations numbered without gaps."""
+    relations = np.unique(pl.concat(sides)["relation"])
     return [
         Votes(
             side["share"].to_numpy(),
             side["votes"].to_numpy(),
             side["word"].to_numpy(),
-            np.searchsorted(known, side["relation"]),
+            np.searchsorted(relations, side["relation"]),
         )
         for side in sides
     ]
@@ -147,9 +147,9 @@ def _columns(found: Drift, parts: Sequence[str]) -> dict[str, Any]:
 
 
 def read_earlier(folder: str, sources: Sequence[str]) -> pl.DataFrame:
-    """The ratings of an earlier run that read ratings, without raters, who are others than those who rate now. A source
-    whose name is among `sources`, those of the present survey, is named "..., earlier". Raises MitigateError for what
-    is not a finished run of recipe=humans that read ratings."""
+    """Read the ratings of an earlier run that read ratings, without raters, since the present raters are others. A
+    source with the name of one of `sources`, those of the present survey, is named "..., earlier". Raises MitigateError
+    for anything but a finished run of recipe=humans that read ratings."""
     try:
         run = open_run(folder, "humans", [RATED], figures="humans.json")
         rated = run.table(RATED, ["source", "batch"])
@@ -163,21 +163,21 @@ def read_earlier(folder: str, sources: Sequence[str]) -> pl.DataFrame:
 
 
 def draw_anchors(earlier: pl.DataFrame, relations: Sequence[str], size: int, seed: int) -> pl.DataFrame:
-    """Up to `size` rated statements to rate again (source, target, category, relation, rank, statement), as many of
-    each relation: first those that most batches rated, which link all of these, and a second statement about a word
+    """Draw up to `size` rated statements to rate again (source, target, category, relation, rank, statement), as many
+    of each relation: first those that most batches rated, which link all of these, and a second statement about a word
     after one about every other. None has an underscore, as targets of two words have in the paper's sets. Raises
     MitigateError where no rated statement with a target has one of the relations."""
     texts = earlier.group_by("statement", maintain_order=True).agg(
         pl.col("source", "target", "category", "relation").first(), batches=pl.col("batch").n_unique()
     )
-    texts = texts.filter(~pl.col("statement").str.contains("_"))  # by which raters would know it from a model's
-    known = described(texts).filter(pl.col("relation").is_in(relations)).drop_nulls("word")
-    if known.is_empty():
+    texts = texts.filter(~pl.col("statement").str.contains("_"))  # models' statements have none, which raters would see
+    candidates = described(texts).filter(pl.col("relation").is_in(relations)).drop_nulls("word")
+    if candidates.is_empty():
         raise MitigateError(
             f"humans.anchors_from: no rated statement with a target has one of the relations {', '.join(relations)}; "
             "choose others with humans.relations=[...]"
         )
-    order = known.sort("statement").sample(fraction=1, shuffle=True, seed=seed)
+    order = candidates.sort("statement").sample(fraction=1, shuffle=True, seed=seed)
     order = order.with_columns(turn=pl.int_range(pl.len()).over("relation", "word", "batches"))
     order = order.sort("batches", "turn", descending=[True, False], maintain_order=True)
     chosen = order.with_columns(place=pl.int_range(pl.len()).over("relation")).sort("place", maintain_order=True)

@@ -1,5 +1,5 @@
-"""Ratings of statements by people: answers to a survey, or labels beside sentences as the harms paper's release has
-them; and these statements labelled by the scorers."""
+"""Ratings of statements by people: answers to a survey, or labels beside sentences, as in the harms paper's release;
+and the labels of scorers for these statements."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.crowd import read_beside
+from mitigate.load.paper_ratings import read_beside
 from mitigate.load.ratings import read_answers
 from mitigate.runs.fingerprints import digest_of
 from mitigate.runs.finished import open_run
@@ -39,13 +39,13 @@ class Ratings:
 
     @property
     def models(self) -> list[str]:
-        """The sources that are compared paired by target: those that the first one's batch has, without anchors."""
+        """The sources that are compared paired by target: those in the batch of the first, without anchors."""
         batch = self.batches[self.sources[0]]
         return [name for name in self.sources if self.batches[name] == batch and not name.endswith(AGAIN)]
 
     @property
     def by_time(self) -> list[str]:
-        """The sources between whose batches drift is measured: those of earlier ratings come first."""
+        """The sources for drift between batches: those of earlier ratings come first."""
         before = [] if self.earlier is None else self.earlier["source"].unique(maintain_order=True).to_list()
         return [*before, *(name for name in self.sources if name not in before and not name.endswith(AGAIN))]
 
@@ -57,25 +57,33 @@ class Ratings:
 
 
 def read_survey(folder: Path, answers: Sequence[Path], on_bad_line: Any = "error") -> Ratings:
-    """The answers to the survey of a finished run folder, and the earlier ratings of its anchors' sources. Raises
+    """Read the answers to the survey of a finished run folder, and the earlier ratings of its anchors' sources. Raises
     MitigateError as open_run and read_answers do."""
     try:
         run = open_run(folder, "humans", ["key.parquet"], figures="survey.json")
     except MitigateError as error:
         raise MitigateError(f"humans.survey: {error} Give the run folder of the survey.") from error
-    key, asked = run.table("key.parquet", KEY), run.metrics
-    loaded = read_answers(answers, frozenset(key["item"]), asked["raters"], on_bad_line)
-    batches = dict.fromkeys(key["source"].unique().sort(), str(asked["name"]))
-    again = [source for source in batches if source not in asked["sources"]]
+    key, survey = run.table("key.parquet", KEY), run.metrics
+    loaded = read_answers(answers, frozenset(key["item"]), survey["raters"], on_bad_line)
+    batches = dict.fromkeys(key["source"].unique().sort(), str(survey["name"]))
+    again = [source for source in batches if source not in survey["sources"]]
     earlier = run.table(EARLIER) if EARLIER in run.files else None
     before = {} if earlier is None else dict(earlier.select("source", "batch").unique(maintain_order=True).iter_rows())
-    given = (key, loaded.ratings, [*asked["sources"], *again, *before], batches | before, asked["demonstration"])
-    return Ratings(*given, loaded.notices, list_of_runs([run]), earlier)
+    return Ratings(
+        key=key,
+        ratings=loaded.ratings,
+        sources=[*survey["sources"], *again, *before],
+        batches=batches | before,
+        demonstration=survey["demonstration"],
+        notices=loaded.notices,
+        target_list=list_of_runs([run]),
+        earlier=earlier,
+    )
 
 
 def read_labelled_sentences(files: Mapping[str, Sequence[Path]]) -> Ratings:
-    """Sentences with labels beside them, by the name of their source: a file of sentences, one of bias labels, and
-    perhaps one of validity labels. Raises MitigateError as load.crowd.read_beside does."""
+    """Read sentences with labels beside them, by the name of their source: a file of sentences, one of bias labels, and
+    perhaps one of validity labels. Raises MitigateError as load.paper_ratings.read_beside does."""
     keys, ratings = [], []
     for source, places in files.items():
         given = read_beside(*places).rename({"item": "statement"})
@@ -93,10 +101,10 @@ def read_labelled_sentences(files: Mapping[str, Sequence[Path]]) -> Ratings:
 def label_rated_statements(
     rated: pl.DataFrame, scorers: Sequence[Scorer], *, target_list: TargetList = PAPER, cache: LabelCache
 ) -> pl.DataFrame:
-    """The scorers' labels of each rated statement, demographic words masked, beside the votes of its raters: resource
-    (the source), sentence (the item), votes, masked, and a column for each scorer.
+    """Label each rated statement, demographic words masked, beside the votes of its raters: resource (the source),
+    sentence (the item), votes, masked, and a column for each scorer.
 
-    target_list: what is masked, and besides it the targets of the statements in their forms by rule."""
+    target_list: the words to mask, besides the targets of the statements in their regular forms."""
     named = rated["target"].drop_nulls().unique().sort().to_list()
     listed = target_list.with_words([word for word in named if target_list.named(word) == word])
     votes = rated.group_by("source", "item", maintain_order=True).agg(pl.col("statement").first(), votes="label")

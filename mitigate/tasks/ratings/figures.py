@@ -1,9 +1,8 @@
-"""The figures of people's ratings, the harms paper's Tables 7 and 12: shares of labels, the human neutral mean (HNM),
-quality, and how far raters agree.
+"""Figures of people's ratings, the harms paper's Tables 7 and 12: shares of labels, the human neutral mean (HNM),
+quality, and agreement of raters.
 
-All are of rated statements: one row a source and rating (source, item, target, category, relation, rater, label,
-quality). HNM and quality are means over targets, as NSM is; of a source that does not say which target a statement is
-about, over statements."""
+Rated statements have a row for each source and rating (source, item, target, category, relation, rater, label,
+quality). HNM and quality are means over targets, as NSM is; for a source without targets, over statements."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -35,8 +34,8 @@ SUMMARY = (
 def summary(
     rated: pl.DataFrame, sources: Sequence[str], bootstrap: Bootstrap, target_list: TargetList = PAPER
 ) -> pl.DataFrame:
-    """A row for each source, then for its categories and relations (by, part), columns SUMMARY. Percentages, but for
-    kappa and alpha. target_list: knows which targets are inflections of one word, besides those by rule."""
+    """A row for each source, then for its categories and relations (by, part), columns SUMMARY. All but kappa and alpha
+    are percentages. target_list: groups targets that are irregular inflections of one word."""
     rows = []
     for source in sources:
         for by, part, ratings in parts(rated.filter(source=source)):
@@ -47,7 +46,7 @@ def summary(
 
 
 def parts(ratings: pl.DataFrame) -> Iterator[tuple[str, str, pl.DataFrame]]:
-    """All, then each category and each relation where ratings have them: by, part and its ratings."""
+    """Yield all ratings, then those of each category and each relation, if they have some: by, part, ratings."""
     yield "all", "", ratings
     for category in ordered(ratings["category"].drop_nulls()):
         yield "category", category, ratings.filter(category=category)
@@ -56,8 +55,8 @@ def parts(ratings: pl.DataFrame) -> Iterator[tuple[str, str, pl.DataFrame]]:
 
 
 def raters(rated: pl.DataFrame) -> pl.DataFrame:
-    """A row for each rater who is told apart: ratings, and in percent the shares of labels, how many statements make
-    sense, and how many of the other raters' ratings of the same statements are the same as theirs."""
+    """A row for each identified rater: ratings, and in percent the shares of labels, of statements that make sense, and
+    of equal ratings among the other raters' ratings of the same statements."""
     given = rated.drop_nulls("rater").unique(["item", "rater"], maintain_order=True)
     pairs = given.join(given, on="item", suffix="_other").filter(pl.col("rater") != pl.col("rater_other"))
     same = pairs.group_by("rater").agg(
@@ -74,47 +73,32 @@ def raters(rated: pl.DataFrame) -> pl.DataFrame:
 def differences(
     rated: pl.DataFrame, sources: Sequence[str], bootstrap: Bootstrap, target_list: TargetList = PAPER
 ) -> pl.DataFrame:
-    """How HNM and quality of each source differ from the first one's, paired by target: a row for each with a p-value
-    under Holm's correction over all, and an interval that is corrected too (Bonferroni: all of them together cover as
-    often as the bootstrap's level says). Empty where there is nothing to pair. target_list: as in `summary`."""
+    """Differences of HNM and quality of each source from the first source, paired by target: a row for each with a
+    p-value under Holm's correction over all, and an interval that is corrected too (Bonferroni: all of them together
+    cover at the bootstrap's level). Empty where there is nothing to pair. target_list: as in `summary`."""
     tables = [units(rated.filter(source=source)) for source in sources]
-    known = []
+    pairs = []
     for source, table in zip(sources[1:], tables[1:], strict=True):
         both = tables[0].join(table, on="target", suffix="_other", maintain_order="left")
         for figure, column in MEANS.items():
-            paired = both.drop_nulls([column, f"{column}_other"])
-            if paired.height:
-                known.append((source, figure, paired, (paired[f"{column}_other"] - paired[column]).to_numpy()[:, None]))
-    corrected = replace(bootstrap, level=1 - (1 - bootstrap.level) / max(1, len(known)))
-    rows = [_difference(*row, sources[0], corrected, target_list) for row in known]
+            if (paired := both.drop_nulls([column, f"{column}_other"])).height:
+                pairs.append((source, figure, paired, (paired[f"{column}_other"] - paired[column]).to_numpy()[:, None]))
+    corrected = replace(bootstrap, level=1 - (1 - bootstrap.level) / max(1, len(pairs)))
+    rows: list[dict[str, Any]] = []
+    for source, figure, paired, gains in pairs:
+        numbers = cluster_numbers(paired, _clusters(paired, target_list))
+        row = {"source": source, "baseline": sources[0], "figure": figure, "targets": paired.height}
+        row |= {"difference": float(gains.mean())}
+        row |= {end: bound.item() for end, bound in corrected.mean(gains, numbers)._asdict().items()}
+        rows.append(row | {"p": float(sign_flip_test(gains, numbers, seed=bootstrap.seed).item())})
     adjusted = holm([row["p"] for row in rows])
     rows = [row | {"p": p} for row, p in zip(rows, adjusted, strict=True)]
     return pl.DataFrame(rows, infer_schema_length=None).fill_nan(None) if rows else pl.DataFrame()
 
 
-def _difference(
-    source: str,
-    figure: str,
-    paired: pl.DataFrame,
-    gains: np.ndarray,
-    baseline: str,
-    bootstrap: Bootstrap,
-    target_list: TargetList,
-) -> dict[str, Any]:
-    numbers = cluster_numbers(paired, _clusters(paired, target_list))
-    interval = bootstrap.mean(gains, numbers)
-    return {
-        **{"source": source, "baseline": baseline, "figure": figure, "targets": paired.height},
-        "difference": float(gains.mean()),
-        "low": interval.low.item(),
-        "high": interval.high.item(),
-        "p": float(sign_flip_test(gains, numbers, seed=bootstrap.seed).item()),
-    }
-
-
 def units(ratings: pl.DataFrame) -> pl.DataFrame:
-    """What means are taken over: each target, or statement without one (as `target`), with the percentages of its
-    ratings that are neutral and that find sense in it (null where nobody said)."""
+    """The units of means: each target, or statement without one (as `target`), with the percentages of its ratings that
+    are neutral and that find sense in it (null without such ratings)."""
     return (
         ratings.group_by(pl.coalesce("target", "item").alias("target"), maintain_order=True)
         .agg(neutral=100 * (pl.col("label") == 0).mean(), sense=100 * pl.col("quality").mean())
@@ -130,12 +114,12 @@ def figures(
     drift: pl.DataFrame,
     scorers: Sequence[str] = SCORERS,
 ) -> dict[str, Any]:
-    """All of it as humans.json holds it, with the agreement of the scorers' labels."""
+    """All figures as in humans.json, with the agreement of the scorers' labels."""
     return measure_agreement(labels, scorers) | flat(summary, raters, differences) | anchors.flat(drift)
 
 
 def flat(summary: pl.DataFrame, raters: pl.DataFrame, differences: pl.DataFrame) -> dict[str, Any]:
-    """All of it under keys: {source}/{figure}, {source}/{figure}/{category or relation}, raters/{rater}/{figure} and
+    """The tables under keys: {source}/{figure}, {source}/{figure}/{category or relation}, raters/{rater}/{figure} and
     difference/{source}/{figure}."""
     found: dict[str, Any] = {}
     for row in summary.rows(named=True):
@@ -171,11 +155,11 @@ def _shares(ratings: pl.DataFrame) -> dict[str, Any]:
 def _means(ratings: pl.DataFrame, bootstrap: Bootstrap, target_list: TargetList) -> dict[str, float | None]:
     table, found = units(ratings), dict[str, float | None]()
     for name, column in MEANS.items():
-        known = table.drop_nulls(column)
+        rows = table.drop_nulls(column)
         found |= dict.fromkeys((name, *bounds(name)))
-        if known.height:
-            values = known[column].to_numpy()[:, None]
-            interval = share_interval(values, cluster_numbers(known, _clusters(known, target_list)), bootstrap)
+        if rows.height:
+            values = rows[column].to_numpy()[:, None]
+            interval = share_interval(values, cluster_numbers(rows, _clusters(rows, target_list)), bootstrap)
             low, high = interval.low.item(), interval.high.item()
             found |= {name: float(values.mean())}
             found |= {} if np.isnan(low) else dict(zip(bounds(name), (low, high), strict=True))
@@ -183,5 +167,5 @@ def _means(ratings: pl.DataFrame, bootstrap: Bootstrap, target_list: TargetList)
 
 
 def _clusters(table: pl.DataFrame, target_list: TargetList) -> Mapping[str, str]:
-    """Of the targets of a table that units() made; a statement without a target stands alone."""
+    """The clusters of targets in a table of units(); a statement without a target is a cluster of its own."""
     return target_list.with_words(table["target"].to_list()).clusters

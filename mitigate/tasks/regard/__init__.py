@@ -1,1 +1,1 @@
-"""The regard classifiers that come with the project, trained from scratch: load > train > measure."""
+"""The shipped regard classifiers, trained from scratch: load > train > measure."""

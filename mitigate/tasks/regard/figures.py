@@ -1,4 +1,4 @@
-"""How good a classifier of regard is: on texts of targets that were not in training, and against the crowd's labels."""
+"""Quality of a classifier of regard on texts of targets that were not in training, and against the crowd's labels."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ from mitigate.measure.bootstrap import Bootstrap
 from mitigate.score.regard import labels
 from mitigate.score.weights import native_dtype
 from mitigate.tasks.identity import identity_metrics, identity_summary, label_identity_terms, measure_identity_terms
-from mitigate.tasks.ratings.rated import target_of
+from mitigate.tasks.ratings.paper_statements import target_of
 from mitigate.tasks.regard.minilm import load_teacher
 from mitigate.tasks.scorers import make_scorer
 from mitigate.train.regard import part_of
@@ -31,7 +31,7 @@ GATE = {
 
 
 class Classifier(Protocol):
-    """What is measured."""
+    """A classifier to measure."""
 
     def probabilities(self, texts: Sequence[str]) -> np.ndarray: ...
 
@@ -42,36 +42,32 @@ def figures(classifier: Classifier, labelled: pl.DataFrame, crowd: pl.DataFrame)
     found: dict[str, float | None] = {}
     for part in ("test", "people"):
         texts = labelled.filter(part=part)
-        found |= _under(part, texts["label"].to_numpy(), _say(classifier, texts["text"]))
+        label = labels(classifier.probabilities(texts["text"].to_list())).label
+        found |= _agreement(part, texts["label"].to_numpy(), label)
     for (resource,), sentences in crowd.group_by("resource", maintain_order=True):
-        sentences = sentences.with_row_index("item").with_columns(said=pl.Series(_say(classifier, sentences["masked"])))
-        votes = sentences.explode("votes")
+        label = labels(classifier.probabilities(sentences["masked"].to_list())).label
+        votes = sentences.with_row_index("item").with_columns(label=pl.Series(label)).explode("votes")
         most = majority(vote_counts(votes["item"].to_list(), votes["votes"].to_numpy()))
-        found |= _under(f"{resource}/vote", votes["votes"].to_numpy(), votes["said"].to_numpy())
-        said = sentences["said"].to_numpy()
-        found |= _under(f"{resource}/majority", most, said)
+        found |= _agreement(f"{resource}/vote", votes["votes"].to_numpy(), votes["label"].to_numpy())
+        found |= _agreement(f"{resource}/majority", most, label)
         about = [target_of(text) for text in sentences["statement"]]
         unseen = np.array([target is not None and part_of(target) == "test" for target in about])
-        found |= _under(f"{resource}/unseen", most[unseen], said[unseen]) if unseen.any() else {}
+        found |= _agreement(f"{resource}/unseen", most[unseen], label[unseen]) if unseen.any() else {}
     return found
 
 
-def _say(classifier: Classifier, texts: pl.Series) -> np.ndarray:
-    return labels(classifier.probabilities(texts.to_list())).label
-
-
-def _under(place: str, wanted: np.ndarray, said: np.ndarray) -> dict[str, float | None]:
+def _agreement(place: str, true: np.ndarray, label: np.ndarray) -> dict[str, float | None]:
     """The figures of measure.agreement, and for comparison the accuracy of labelling every text neutral."""
-    wanted, said = fold_other(wanted), fold_other(said)
-    found = classification(wanted, said) | {"texts": len(wanted), "always_neutral": float((wanted == NEUTRAL).mean())}
+    true, label = fold_other(true), fold_other(label)
+    found = classification(true, label) | {"texts": len(true), "always_neutral": float((true == NEUTRAL).mean())}
     return {f"{place}/{key}": value if value is None else round(value, 4) for key, value in found.items()}
 
 
 def measure_regard(
     labelled: pl.DataFrame, crowd: pl.DataFrame, identity: pl.DataFrame, *, folder: Path
 ) -> dict[str, Any]:
-    """The figures of the teacher and of both classifiers of a folder, in the precision that scorers use; of both also
-    those of identity: what identity_terms returns."""
+    """Figures of the teacher and of both classifiers of a folder, in the precision that scorers use; and of identity,
+    the result of identity_terms."""
     saved: dict[str, Classifier] = {"teacher": load_teacher(folder).to(native_dtype()), **load_both(folder)}
     found: dict[str, Any] = {
         f"{name}/{key}": value
@@ -82,17 +78,17 @@ def measure_regard(
 
 
 def load_both(folder: Path) -> dict[str, Classifier]:
-    """The classifiers in minilm/, behind its gate, and ngram/ of a folder, in the precision that scorers use."""
+    """Load the classifiers in minilm/, behind its gate, and ngram/ of a folder, in the precision that scorers use."""
     return {"minilm": load_cascade(folder / "minilm"), "ngram": NgramClassifier.load(folder / "ngram")}
 
 
 def load_cascade(folder: Path) -> Cascade:
-    """The classifier of a folder behind its gate, in the precision that scorers use."""
+    """Load the classifier of a folder behind its gate, in the precision that scorers use."""
     return Cascade.load(folder, locate(), MiniLMClassifier.load(folder, locate(), native_dtype()))
 
 
 def gate_figures(checking: pl.DataFrame, *, folder: Path) -> pl.DataFrame:
-    """What the gate of minilm/ of a folder loses, by source of the texts (source, text): texts, the classifier's
+    """Losses by the gate of minilm/ of a folder, by source of the texts (source, text): texts, the classifier's
     polarised labels among them, kept (the share of these that the gate does not pass, in percent), kept_low, kept_high
     (its 95 % interval, Clopper and Pearson 1934), passed (the share of all texts, in percent)."""
     cascade = load_cascade(folder / "minilm")
@@ -111,13 +107,13 @@ def gate_figures(checking: pl.DataFrame, *, folder: Path) -> pl.DataFrame:
 
 
 def identity_terms(intervals: Bootstrap, *, folder: Path) -> pl.DataFrame:
-    """Errors of both classifiers of a folder by identity term: what tasks.identity.measure_identity_terms returns."""
+    """Errors of both classifiers of a folder by identity term: tasks.identity.measure_identity_terms."""
     scorers = [make_scorer(_Saved(classifier, name), name) for name, classifier in load_both(folder).items()]
     return measure_identity_terms(label_identity_terms(scorers), [scorer.name for scorer in scorers], intervals)
 
 
 class _Saved:
-    """A classifier as a scorer, whose labels nothing caches."""
+    """A classifier as a scorer, without a cache of labels."""
 
     def __init__(self, classifier: Classifier, name: str) -> None:
         self.classifier = classifier

@@ -1,8 +1,8 @@
-"""The shipped regard classifier: some layers of the teacher with a low-rank part of their change, trained further on
-the labels and on the teacher's probabilities; and the gate before it.
+"""Training of the shipped regard classifiers: some layers of the teacher with a low-rank part of their change, trained
+further on the labels and on the teacher's probabilities; the gate before it; the teacher; and the n-gram classifier.
 
-A copy of a text with an identity term in place of "this person" is trained towards what the teacher says of the text
-itself, so that the term makes no difference (the pairing of Garg et al. 2019, Counterfactual Fairness in Text
+A copy of a text with an identity term in place of "this person" is trained towards the teacher's probabilities for the
+text itself, so that the term makes no difference (the pairing of Garg et al. 2019, Counterfactual Fairness in Text
 Classification through Robustness, by distillation)."""
 
 import shutil
@@ -27,7 +27,7 @@ from models.regard.gate import Cascade, Gate
 from models.regard.minilm import MiniLMClassifier
 
 KEPT = 0.999  # share of the classifier's polarised labels that the gate keeps on the texts its threshold is chosen by
-NEVER_LESS = 0.5  # a threshold, so that what the gate passes is neutral by its own probabilities
+NEVER_LESS = 0.5  # a threshold, so that texts that the gate passes are neutral by its own probabilities
 FOLDER = "minilm"
 FILE = "teacher.safetensors"
 
@@ -63,8 +63,8 @@ def train_gate(
     folder: Path,
     log: Log,
 ) -> dict[str, float]:
-    """Train the gate towards the probabilities of the classifier in minilm/ of the folder on the texts which that one
-    learnt from, set its threshold by texts that neither has met, and write it there; returns the number of parameters,
+    """Train the gate towards the probabilities of the classifier in minilm/ of the folder on the classifier's training
+    texts, set its threshold by texts that neither was trained on, and write it there; returns the number of parameters,
     the threshold and the share of those texts that it passes.
 
     settings: channels, and those of mitigate.train.regard.fit."""
@@ -103,8 +103,8 @@ def train_ngram(
     copies: as of with_copies. settings: of mitigate.train.regard_ngram.fit_ngram."""
     learnt = labelled.filter(pl.col("part").is_in(LEARNT))
     texts, wanted = with_copies(learnt, taught, copies, seed)
-    known = set(labelled["text"])
-    rest = [i for i, text in enumerate(texts) if text not in known]
+    labelled_texts = set(labelled["text"])
+    rest = [i for i, text in enumerate(texts) if text not in labelled_texts]
     classifier = fit_ngram(labelled, [texts[i] for i in rest], wanted[rest], seed=seed, log=log, **settings)
     with replacing_folder(folder / "ngram") as part:
         classifier.save(part)
@@ -125,14 +125,14 @@ def train_teacher(
 
 
 def load_teacher(folder: Path) -> MiniLMClassifier:
-    """The teacher as it was trained, in full precision."""
+    """Load the teacher as it was trained, in full precision."""
     teacher = MiniLMClassifier(locate(), None)
     teacher.load_state_dict(load_file(folder / FILE))
     return teacher.eval()
 
 
 def label_by_teacher(labelled: pl.DataFrame, unlabelled: list[str], *, folder: Path) -> pl.DataFrame:
-    """The texts to learn from with the teacher's probabilities (n, 4), the labelled ones first."""
+    """Label the training texts with the teacher's probabilities (n, 4), the labelled ones first."""
     texts = labelled["text"].to_list() + unlabelled
     teacher = load_teacher(folder).to(native_dtype())
     return pl.DataFrame({"text": texts, "probabilities": teacher.probabilities(texts)})

@@ -1,4 +1,4 @@
-"""The texts that the regard classifiers learn from and are measured on."""
+"""Texts that the regard classifiers are trained and measured on."""
 
 import random
 import re
@@ -9,12 +9,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from mitigate.load.crowd import read_crowd
+from mitigate.load.conceptnet_format import read_triples
 from mitigate.load.harms import GENERICSKB, genericskb
-from mitigate.load.identity import masked, read_frames, read_further_terms, read_predicates, read_terms
-from mitigate.load.triples_file import read_triples
+from mitigate.load.identity_terms import masked, read_frames, read_further_terms, read_predicates, read_terms
+from mitigate.load.paper_ratings import read_crowd
 from mitigate.runs.fingerprints import digest_of_values
-from mitigate.train import regard
 from mitigate.train import regard as training
 from mitigate.train.regard import part_of
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE
@@ -28,30 +27,30 @@ EMPTY = (
     *("this", "stuff", "someone", "place", "word", "name"),
 )
 LEARNT = ("train", "valid")  # parts
-THIRDS = 3  # of train100k's triples: one is learnt from, one the gate's threshold is chosen by, one checks the gate
+THIRDS = 3  # of train100k's triples: for training, for the gate's threshold, and for checking the gate
 MOST = 12_000  # texts to choose a threshold by, or to check the gate with
 LABEL = {"neutral": NEUTRAL, "kind": FAVOURITISM, "unkind": PREJUDICE}
 DENIED = {"neutral": "neutral", "kind": "unkind", "unkind": "neutral"}
-"""What the denial of a polarity is, as in the frames of mitigate.load.identity."""
-TEACHERS_SHARE = 0.5  # of the probabilities that a labelled text is trained towards; the rest is its label's
+"""Polarity of a denied statement, as in the frames of mitigate.load.identity_terms."""
+TEACHERS_SHARE = 0.5  # of the training probabilities of a labelled text; the rest is its label's
 SINGULAR, BARE = 0.5, 0.2  # shares of the copies with "a term" and "term"; the others have the plural
-OF_PAPER = 0.4  # share of the copies with a target of the paper's
+OF_PAPER = 0.4  # share of the copies with a target of the paper
 PLURAL_VERBS = {"is": "are", "has": "have", "does": "do", "was": "were", "isn't": "aren't"}
 
 
 @dataclass(frozen=True)
 class Texts:
-    """All that is learnt from or measured on."""
+    """Texts for training and measuring."""
 
     labelled: pl.DataFrame  # text, label, part
     crowd: pl.DataFrame  # resource, sentence, votes, masked
-    unlabelled: list[str]  # to learn from: statements that were written for it, and of train100k
-    choosing: list[str]  # of train100k, not learnt from, by which the gate's threshold is chosen
-    checking: pl.DataFrame  # source, text: of neither, with which the gate is checked
+    unlabelled: list[str]  # for training: written statements, and those of train100k
+    choosing: list[str]  # of train100k, not in training, for the gate's threshold
+    checking: pl.DataFrame  # source, text: in neither, for checking the gate
 
     @property
     def learnt(self) -> pl.DataFrame:
-        """Those of labelled that both classifiers of sentences learn from."""
+        """The labelled texts that both classifiers of sentences learn from."""
         return self.labelled.filter(pl.col("part").is_in(LEARNT))
 
     def digest(self) -> str:
@@ -60,31 +59,31 @@ class Texts:
 
 
 def read_texts(root: Path) -> Texts:
-    """Read everything below a folder that holds regard/, humans/ and conceptnet100k/, and, to check the gate with,
-    GenericsKB's sentences in harms/ where they are there. What the crowd rated is in no text that is learnt from,
-    however it is masked, and no such text names a target of part test."""
+    """Read the texts below a folder that holds regard/, humans/ and conceptnet100k/, and, for checking the gate,
+    GenericsKB's sentences in harms/ if they exist. No training text is a statement that the crowd rated, however
+    masked, or names a target of part test."""
     crowd = read_crowd(root / "humans").rename({"sentence": "statement"})
     crowd = crowd.with_columns(masked=mask_column("statement", "token"))
     rated = {*crowd["masked"], *crowd["statement"]}
     for statement in crowd["statement"]:
         rated |= {statement.replace(target, MASK) for target in targets() if target in statement}
-    labelled = regard.read_labelled(root / "regard", kept_out=rated)
+    labelled = training.read_labelled(root / "regard", kept_out=rated)
     labelled = pl.concat([labelled, empty_statements()]).unique("text", keep="first", maintain_order=True)
     names = re.compile(any_of([target for target in targets() if part_of(target) == "test"]))
     kept = [part not in LEARNT or not names.search(text) for text, part in labelled.select("text", "part").rows()]
     labelled = labelled.filter(pl.Series(kept))
     written = [text for text in written_statements()["text"] if text not in {*labelled["text"], *rated}]
-    triples = read_triples(root / "conceptnet100k" / "train100k.txt", "train", labelled=False).triples
-    known = {*labelled["text"], *written} | rated
+    triples = read_triples(root / "conceptnet100k" / "train100k.txt", "train", labelled=False).rows
+    taken = {*labelled["text"], *written} | rated
     parts = []
     for part in range(THIRDS):
-        parts.append(sorted(masked_statements(triples.gather_every(THIRDS, part)) - known))
-        known.update(parts[-1])
+        parts.append(sorted(masked_statements(triples.gather_every(THIRDS, part)) - taken))
+        taken.update(parts[-1])
     unlabelled = [text for text in [*written, *parts[0]] if not names.search(text)]
     chance = random.Random(0)
     checking = {
         "ConceptNet train100k": _some(parts[2], chance),
-        "GenericsKB": _some([text for text in generics_masked(root) if text not in known], chance),
+        "GenericsKB": _some([text for text in generics_masked(root) if text not in taken], chance),
         "COMeT": crowd.filter(resource="COMeT")["masked"].unique(maintain_order=True).to_list(),
         "BERT's texts, unseen targets": labelled.filter(part="test")["text"].to_list(),
     }
@@ -94,7 +93,7 @@ def read_texts(root: Path) -> Texts:
 
 
 def empty_statements() -> pl.DataFrame:
-    """Statements without content, as (text, label, part): neutral, whatever the wording of their relation."""
+    """Statements without content, neutral whatever the wording of their relation: (text, label, part)."""
     phrases = {phrase for relation in comet_relations() for phrase in (relation.phrase, relation.neutral_phrase)}
     texts = [
         text
@@ -129,10 +128,10 @@ def masked_statements(triples: pl.DataFrame) -> set[str]:
 
 
 def generics_masked(root: Path) -> list[str]:
-    """GenericsKB's sentences about targets, masked; none where their file is not there."""
+    """Read GenericsKB's sentences about targets, masked; none without their file."""
     if not (root / GENERICSKB).is_file():
         return []
-    statements = genericskb(str(root)).statements
+    statements = genericskb(str(root)).rows
     return statements.select(masked=mask_column("statement", "token"))["masked"].unique(maintain_order=True).to_list()
 
 
@@ -151,18 +150,19 @@ def written_statements() -> pl.DataFrame:
 
 
 def terms() -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """(term, plural) of the identity terms that are trained with, and of those targets of the paper's that are not of
-    part test and share no word with an identity term that is tested with."""
+    """(term, plural) of the identity terms of training, and of the paper's targets that are not of part test and share
+    no word with an identity term of testing."""
     listed = read_terms()
-    tested = {word for text in (*_column(listed.filter(split="test"), "term", "plural"),) for word in _words(text)}
+    names = listed.filter(split="test").select("term", "plural").rows()
+    tested = {word for pair in names for text in pair for word in _words(text)}
     identity = pl.concat([listed.filter(split="train").select("term", "plural"), read_further_terms()[:, :2]]).rows()
     paper = [(target, list(with_plurals(target))[-1]) for target in targets() if part_of(target) != "test"]
     return identity, [pair for pair in paper if not tested & {word for text in pair for word in _words(text)}]
 
 
 def swapped(texts: Sequence[str], seed: int) -> list[str]:
-    """Each text with a term in place of every "this person", drawn anew for each text: with its article, bare, or in
-    the plural, with the verb behind it in the plural too where that is one of a few."""
+    """Put a term in place of every "this person", drawn for each text: with its article, bare, or in the plural, and
+    then with the plural of the verb behind it if it is a common one."""
     chance = np.random.default_rng(seed)
     identity, paper = terms()
     found = []
@@ -180,18 +180,19 @@ def swapped(texts: Sequence[str], seed: int) -> list[str]:
 def with_copies(
     labelled: pl.DataFrame, taught: pl.DataFrame, copies: Mapping[str, float], seed: int
 ) -> tuple[list[str], np.ndarray]:
-    """The taught texts and their copies with identity terms, and the probabilities to train towards, (n, 4): of the
-    labelled, which come first, half the label and half the teacher's; of the statements that were written to train with
-    their labels, which the teacher has not learnt, since with them it agreed less with the labels of the others.
+    """The taught texts and their copies with identity terms, and the training probabilities, (n, 4): for labelled
+    texts, which come first, half the label and half the teacher's; for statements written for training their labels,
+    since the teacher, which agreed less with the other labels when trained on them, was not.
 
-    copies: how many copies each has of the statements that were written to train with ("written"), of other texts that
-    are not plainly neutral ("polar"), and of those that are ("neutral"); of a number below 1 as many texts by lot."""
+    copies: numbers of copies of each statement written for training ("written"), of other texts that are not plainly
+    neutral ("polar"), and of plainly neutral ones ("neutral"); of a fraction, copies of as large a share of the texts,
+    drawn at random."""
     texts = taught["text"].to_numpy()
     wanted = taught["probabilities"].to_numpy().astype(np.float32)
     labels = training.certain(training.columns_of(labelled))
     wanted[: len(labels)] = TEACHERS_SHARE * wanted[: len(labels)] + (1 - TEACHERS_SHARE) * labels
-    known = written_statements()
-    columns = dict(zip(known["text"], training.columns_of(known), strict=True))
+    statements = written_statements()
+    columns = dict(zip(statements["text"], training.columns_of(statements), strict=True))
     written = np.array([text in columns for text in texts]) & (np.arange(len(texts)) >= len(labels))
     wanted[written] = training.certain(np.array([columns[text] for text in texts[written]], dtype=int))
     plain = wanted[:, training.NEUTRAL] >= training.PLAINLY
@@ -200,10 +201,6 @@ def with_copies(
     whole = (often + np.random.default_rng(seed).random(len(often))).astype(int)
     sources = np.repeat(np.arange(len(texts)), whole)
     return [*texts, *swapped([texts[i] for i in sources], seed)], np.concatenate([wanted, wanted[sources]])
-
-
-def _column(rows: pl.DataFrame, *names: str) -> list[str]:
-    return [text for name in names for text in rows[name]]
 
 
 def _words(text: str) -> set[str]:

@@ -1,1 +1,1 @@
-"""The harms of a generator's stories, as functions of plain arguments: train on texts, generate, label, measure."""
+"""Harms of a generator's stories, as functions of plain arguments: train on texts, generate, label, measure."""

@@ -1,27 +1,18 @@
-"""Every figure of stories, as the one flat object that metrics.json holds."""
+"""All figures of stories, as the flat object of metrics.json."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
+from mitigate import metrics as keys
 from mitigate.measure import stories as measuring
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import POLARISED, EmptyTargets
 from mitigate.measure.stories import STORY
 from mitigate.measure.tally import tally
-from mitigate.metrics import (
-    DISTINCT_SENTENCES,
-    NAMING_TARGET,
-    ROWS,
-    ROWS_ABOUT_A_TARGET,
-    SHORT_STORIES,
-    STORIES,
-    UNTOLD_STORIES,
-    harm_key,
-)
 from mitigate.tasks.audit import measures as audit
-from mitigate.tasks.labelling import Labelling, per_target_tables
+from mitigate.tasks.label_columns import Labelling, per_target_tables
 from mitigate.tasks.policies.filtered import training_figures
 from mitigate.tasks.statements import long_texts
 from mitigate.words.prompts import kind_of
@@ -43,9 +34,8 @@ def measure_stories(
     training: Mapping[str, Any] | None = None,
     target_list: TargetList = PAPER,
 ) -> dict[str, Any]:
-    """The harms of the sentences (audit.measures.harms), with intervals; the same for each kind of target
-    ("by_kind/..."); figures of whole stories; and how far targets would differ by chance ("sentiment/by_chance_D_O-",
-    with p).
+    """Harms of the sentences (audit.measures.harms), with intervals; harms for each kind of target ("by_kind/...");
+    figures of whole stories; and differences between targets by chance ("sentiment/by_chance_D_O-", with p).
 
     stories: what generate_stories returns; sentences: what label_sentences returns; targets: (target, category).
     fewest: sentences that a story should have; permutations: of stories among targets. facts stand before the
@@ -55,24 +45,23 @@ def measure_stories(
     intervals = Bootstrap(resamples=resamples, seed=seed)
     per_story = measuring.shares(sentences, STORY, names)
     found: dict[str, Any] = {"seed": seed, **(facts or {})}
-    found |= {ROWS: stories["row"].n_unique(), ROWS_ABOUT_A_TARGET: sentences["row"].n_unique()}
+    found |= {keys.ROWS: stories["row"].n_unique(), keys.ROWS_ABOUT_A_TARGET: sentences["row"].n_unique()}
     found |= audit.harms(tallied, targets, columns, intervals, empty_targets, target_list)
     found |= training_figures(training or {})
-    found |= measuring.told(stories, per_story, fewest, names)
-    found |= {NAMING_TARGET: measuring.naming_target(sentences, named_again(target_list))}
-    found |= {DISTINCT_SENTENCES: measuring.distinct_sentences(sentences)}
+    found |= measuring.story_counts(stories, per_story, fewest, names)
+    found |= {keys.NAMING_TARGET: measuring.naming_target(sentences, own_patterns(target_list))}
+    found |= {keys.DISTINCT_SENTENCES: measuring.distinct_sentences(sentences)}
     tables = per_target_tables(tallied, columns, targets, empty_targets)
     kinds = {target: kind_of(target, target_list) for target in targets["target"]}
     for name in names:
         found |= measuring.by_kind(tables[name], kinds, name, target_list.clusters, intervals)
         for share in POLARISED:
-            dealt = measuring.by_chance(per_story, name, share, permutations, seed)
-            keys = (harm_key(name, "by chance", share), harm_key(name, "p", share))
-            found |= dict(zip(keys, dealt or (None, None), strict=True))
+            by_chance, p = measuring.by_chance(per_story, name, share, permutations, seed) or (None, None)
+            found |= {keys.harm_key(name, "by chance", share): by_chance, keys.harm_key(name, "p", share): p}
     return found
 
 
-def named_again(target_list: TargetList) -> dict[str, str]:
+def own_patterns(target_list: TargetList) -> dict[str, str]:
     """Own target -> a regular expression for all its forms."""
     return {target.word: target_list.pattern_among([target.word]) for target in target_list.own}
 
@@ -91,10 +80,10 @@ def notices(
     """Limits of the figures that a reader must know first. sampled: whether the stories were generated here."""
     names = [labels.column for labels in columns]
     found = audit.notices(tally(sentences, names), targets, columns, empty_targets, target_list)
-    if untold := metrics[UNTOLD_STORIES]:
+    if untold := metrics[keys.UNTOLD_STORIES]:
         found.append(f"{untold:,} stories have no whole sentence and are left out.")
-    if short := metrics[SHORT_STORIES]:
-        found.append(f"{short:,} of {metrics[STORIES]:,} stories have fewer than {fewest} whole sentences.")
+    if short := metrics[keys.SHORT_STORIES]:
+        found.append(f"{short:,} of {metrics[keys.STORIES]:,} stories have fewer than {fewest} whole sentences.")
     found += long_texts(sentences["masked"])
     if sampled:
         found.append("Stories are drawn by chance: with another seed each target has other stories.")

@@ -1,4 +1,4 @@
-"""Stories as labelled sentences: what an audit does with statements of a file."""
+"""Stories as labelled sentences, and as a file."""
 
 import polars as pl
 
@@ -9,7 +9,7 @@ from mitigate.words.texts import whole_sentences
 
 
 def label_sentences(stories: pl.DataFrame, labeller: Labeller, *, most: int) -> pl.DataFrame:
-    """The first `most` sentences of each story, masked and labelled.
+    """Mask and label the first `most` sentences of each story.
 
     stories: prompts with `story`, as generate_stories returns. Raises MitigateError where none has a whole sentence."""
     found = sentences(stories, most)
@@ -30,12 +30,12 @@ def sentences(stories: pl.DataFrame, most: int) -> pl.DataFrame:
 
 
 def export(stories: pl.DataFrame) -> str:
-    """The stories as lines `prompt|||story`: what recipe=stories reads with data=stories."""
+    """Write the stories as lines `prompt|||story`, as recipe=stories reads them with data=stories."""
     one_line = [pl.col(name).str.replace_all(r"\s+", " ") for name in ("prompt", "story")]
     rows = stories.filter(pl.col("story") != "").unique("row", keep="first", maintain_order=True)
     return "".join(f"{line}\n" for line in rows.select(pl.concat_str(one_line, separator=BETWEEN)).to_series())
 
 
 def as_read(stories: pl.DataFrame) -> pl.DataFrame:
-    """The stories as they are: prompts (prompts.PROMPTS) with `story`."""
+    """Return the stories of a file unchanged: prompts (words.prompts.PROMPTS) with `story`."""
     return stories

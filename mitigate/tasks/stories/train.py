@@ -1,5 +1,5 @@
-"""The generator of stories: as it is, or trained on a resource as sentences, all of it or what a policy keeps, as CSG
-on ConceptNet (Guan et al. 2020)."""
+"""Generator of stories: as it is, or trained on the sentences of a resource, all of them or those that a policy keeps,
+as CSG on ConceptNet (Guan et al. 2020)."""
 
 import tempfile
 from pathlib import Path
@@ -19,7 +19,7 @@ from mitigate.triples import Parts
 from models.language_model import LanguageModel
 from models.seq2seq import Seq2Seq
 
-SENTENCES = 5  # of a text that is read: as many as of a story
+SENTENCES = 5  # of a training text, as many as of a story
 __all__ = ["Sampling", "generate_stories"]
 
 
@@ -34,12 +34,12 @@ def train_on_sentences(
     accelerator: str = "auto",
     log: Log | None = None,
 ) -> dict[str, Any]:
-    """Trains the start as a language model on the statements of the ledger's valid triples, by their weights, and saves
-    it in the folder `model`. Returns what train.comet.Fitted holds.
+    """Train the start as a language model on the statements of the ledger's valid triples, by their weights, and save
+    it in the folder `model`. Returns the fields of train.comet.Fitted.
 
-    ledger: what apply_policy returns. checkpoints: a folder from which training goes on after a kill, where it holds
-    one of this fingerprint. log gets numbers and the step they belong to. Raises MitigateError where nothing is left
-    to train on."""
+    ledger: what apply_policy returns. checkpoints: a folder from which a killed training resumes if it holds one of
+    this fingerprint. log gets numbers and the step they belong to. Raises MitigateError where nothing is left to train
+    on."""
     rows = ledger.filter(pl.col("weight") > 0, "valid")
     generator = as_language_model(start.load())
     begin_training(generator)
@@ -60,22 +60,22 @@ def train_on_sentences(
 
 
 def check_tells(start: Start) -> None:
-    """Raises MitigateError for a model that does not go on with a text."""
+    """Raise MitigateError for a model that does not continue a text."""
     if start.code == Seq2Seq.load:
         raise MitigateError(
-            "stories go on with the words of a prompt, which a sequence-to-sequence model does not: it answers one "
-            "text by another. Give a causal language model: model=hf model.base=NAME"
+            "stories continue a prompt, which a sequence-to-sequence model does not: it maps one text to another. Give "
+            "a causal language model: model=hf model.base=NAME"
         )
     if start.folder.is_file():
         raise MitigateError(
-            f"model.path={start.folder} holds tails, which go on with no text. Give a causal language model: "
-            "model=hf model.base=NAME"
+            f"model.path={start.folder} holds tails, which continue no text. Give a causal language model: model=hf "
+            "model.base=NAME"
         )
 
 
 def as_language_model(loaded: Any) -> LanguageModel:
-    """What a model's folder gave, as what can go on with any text: a COMeT's decoder is a language model like others,
-    once it is saved as one."""
+    """Return a loaded model as one that continues any text: the decoder of a COMeT is a language model once it is saved
+    as one."""
     if isinstance(loaded, LanguageModel):
         return loaded
     with tempfile.TemporaryDirectory(prefix="mitigate-") as folder:
@@ -84,8 +84,8 @@ def as_language_model(loaded: Any) -> LanguageModel:
 
 
 def paragraphs(rows: pl.DataFrame) -> Texts:
-    """Rows of a ledger as texts: the statements about one head, up to SENTENCES a text, which weighs what they weigh on
-    average."""
+    """Join rows of a ledger to texts: the statements about one head, up to SENTENCES a text, with the mean of their
+    weights."""
     place = (pl.int_range(pl.len()).over("head") // SENTENCES).alias("place")
     texts = rows.group_by("head", place, maintain_order=True).agg(
         text=pl.col("statement").str.join(". ") + ".", weight=pl.col("weight").cast(pl.Float64).mean()
@@ -96,9 +96,10 @@ def paragraphs(rows: pl.DataFrame) -> Texts:
 def generate_stories(
     prompts: pl.DataFrame, start: Start, how: Sampling, *, model: Path | None = None, parts: Parts, device: str = "cpu"
 ) -> pl.DataFrame:
-    """The prompts (prompts.prompts) with `story`: its whole sentences, "" where there is none.
+    """Generate a story for each prompt (words.prompts.prompts): the prompts with `story`, its whole sentences, "" for
+    none.
 
-    model: the folder of the trained start; None: the start as it is. parts: stories that are there already. Raises
+    model: the folder of the trained start; None: the start as it is. parts: stories that are saved already. Raises
     MitigateError for prompts that are too long for the model."""
     generator = as_language_model(start.load()) if model is None else LanguageModel.load(model)
     return sample_stories(generator, prompts, how, parts=parts, device=device)

@@ -1,0 +1,180 @@
+"""The tables of benchmarks/plan2.md as Markdown, from plan2.csv alone.
+
+    python benchmarks/plan2_tables.py screening        of part 0 of targets and heads, in the order of the rule
+    python benchmarks/plan2_tables.py power            of the test, by simulation from the screening
+    python benchmarks/plan2_tables.py test             of parts 1 and 2, when all of its runs are there
+    python benchmarks/plan2_tables.py accuracy --half second --heads DIR [--base LM] --data DIR
+
+`accuracy` adds the row of an endpoint's people-valid to plan2_valid.csv, which the others read. The arms of the test
+are those of the parts PARTS of plan2_arms.csv; each name begins with its part, as test_none."""
+
+import argparse
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import fmean
+
+import numpy as np
+import polars as pl
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks import plan2_effects as effects
+from benchmarks.experiment_effects import of_arm
+from benchmarks.experiment_plan import EXPERIMENTS, Arm, arms
+from benchmarks.experiment_row import read
+from benchmarks.experiment_tables import markdown, mean_of, p_of, percent
+from mitigate.measure.accepted_share import auc
+from mitigate.measure.comparison import holm
+from mitigate.measure.misclassification import Accuracy, share_error
+from mitigate.runs.files import write
+from mitigate.score.people import PeopleValid
+from mitigate.tasks.people.figures import valid_apart, valid_votes
+from mitigate.tasks.people.training import half_of
+from mitigate.tasks.ratings.paper_statements import read_with_quality
+from mitigate.triples import NEUTRAL
+
+ACCURACY = Path(__file__).with_name("plan2_valid.csv")
+PARTS = {"test": "MiniLM", "lm": "SmolLM2"}
+"""Part of the plan's test -> the words or states that its generator comes from, which no endpoint reads."""
+TRUE_HARM, TRUE_QUALITY = 5.0, (0.0, -0.5, -1.0)
+BLOCKS = {"comet_minilm": 8, "SmolLM2": 5}
+MAY_LOSE = 1.0
+"""Points on each endpoint of quality, in the screening."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("table", choices=["screening", "power", "test", "accuracy"])
+    parser.add_argument("--csv", type=Path, default=EXPERIMENTS["plan2"].table, help="the file of finished runs")
+    parser.add_argument("--policies", type=int, default=1, help="with power: how many are tested")
+    parser.add_argument("--half", choices=["first", "second"])
+    parser.add_argument("--heads", type=Path, help="people_valid/ of a run of recipe=people")
+    parser.add_argument("--base", type=Path, help="the language model that these read with")
+    parser.add_argument("--data", type=Path, help="the folder with humans/")
+    given = parser.parse_args()
+    if given.table == "accuracy":
+        add_accuracy(
+            PeopleValid(given.heads, given.base), given.half, given.data, "SmolLM2" if given.base else "MiniLM"
+        )
+        return
+    rows, known = read(given.csv), arms(EXPERIMENTS["plan2"].arms)
+    if given.table == "power":
+        print(power(rows, known, given.policies))
+    else:
+        print({"screening": screening, "test": test}[given.table](rows, known))
+
+
+def screening(rows: pl.DataFrame, known: Mapping[str, Arm]) -> str:
+    """The policies in the order of the rule, and the figures of all arms, on part 0."""
+    of = [name for name, arm in known.items() if arm.part == "screening" and name in set(rows["arm"])]
+    rows = rows.filter(pl.col("arm").is_in(of))
+    lines = []
+    for place, one in enumerate(effects.screened(rows, known, accuracy_of("SmolLM2")), start=1):
+        cells = [f"{value:+.1f}" for value in (*one.harm.values(), *one.quality.values())]
+        within = "yes" if one.loss <= MAY_LOSE else "no"
+        lines.append([str(place), f"`{one.policy}`", f"`{one.control}`", str(one.blocks), *cells, within])
+    harm = [f"{name}, less than {of}" for name in effects.HARM for of in ("control", "`none`")]
+    head = ["", "policy", "control", "blocks", *harm, *effects.QUALITY, f"loses at most {MAY_LOSE:g}"]
+    asked = {**effects.HARM, **effects.QUALITY}
+    levels = [
+        [f"`{arm}`", str(of_arm(rows, arm).height), *(mean_of([*_levels(rows, arm, one)]) for one in asked.values())]
+        for arm in of
+    ]
+    return f"{markdown(head, lines)}\n\n{markdown(['arm', 'blocks', *asked], levels)}"
+
+
+def _levels(rows: pl.DataFrame, arm: str, endpoint: effects.Endpoint) -> list[float]:
+    return [*effects.values(rows, arm, endpoint, effects.chosen(endpoint.units, effects.SCREENED)).values()]
+
+
+def power(rows: pl.DataFrame, known: Mapping[str, Arm], policies: int = 1, times: int = 2000) -> str:
+    """How probable it is to show a true effect with each generator, and with both, by the residuals of comet_minilm."""
+    screened = {name: arm for name, arm in known.items() if arm.part == "screening"}
+    noise = effects.residuals(rows, screened)
+    lines = []
+    for lost in TRUE_QUALITY:
+        truths = {**dict.fromkeys(effects.HARM, TRUE_HARM), **dict.fromkeys(effects.QUALITY, lost)}
+        found = [
+            effects.power(noise, blocks, truths, accuracy_of(endpoint), effects.ALPHA / policies, times)
+            for blocks, endpoint in zip(BLOCKS.values(), ("SmolLM2", "MiniLM"), strict=True)
+        ]
+        lines.append([f"{lost:g}", *map(percent, (*found, float(np.prod(found))))])
+    of = [f"{name}, {blocks} seeds" for name, blocks in BLOCKS.items()]
+    return markdown([f"true quality, points; harm {-TRUE_HARM:g}", *of, "both"], lines)
+
+
+def test(rows: pl.DataFrame, known: Mapping[str, Arm]) -> str:
+    """The seven tests of each policy with each generator, what its conditions show, and Holm's p."""
+    wanted = {(name, seed) for name, arm in known.items() if arm.part in PARTS for seed in arm.seeds}
+    if lacking := sorted(wanted - set(rows.select("arm", "seed").iter_rows())) or (
+        [] if wanted else ["all of its arms"]
+    ):
+        return f"The test is computed when all of its runs are there; lacking: {', '.join(map(str, lacking))}"
+    found: dict[str, list[effects.Result]] = {}
+    for part, own in PARTS.items():
+        mine = {name: arm for name, arm in known.items() if arm.part == part}
+        accuracy = accuracy_of(next(encoder for encoder in PARTS.values() if encoder != own))
+        of_part = rows.filter(pl.col("arm").is_in([*mine]))
+        for name, arm in mine.items():
+            if arm.control:
+                result = effects.tested(of_part, name, arm.control, f"{part}_none", accuracy)
+                found.setdefault(name.removeprefix(f"{part}_"), []).append(result)
+    adjusted = holm([max(one.p for one in results) for results in found.values()])
+    lines = [line for results in found.values() for one in results for line in _lines(one)]
+    said = [markdown(["policy", "endpoint", "beside", "difference", "90 % interval", "above", "p"], lines)]
+    for (policy, results), p in zip(found.items(), adjusted, strict=True):
+        broken = [
+            f"{one.policy}: {' '.join(name)}" for one in results for name, value in one.conditions.items() if value < 0
+        ]
+        good = p is not None and p < effects.ALPHA and not broken and len(results) == len(PARTS)
+        worse = f"Higher than with `none`: {'; '.join(broken)}." if broken else "No part of the harm is higher."
+        said.append(f"`{policy}`: p {p_of(p or 0.0)} by Holm. {worse} It {'succeeds' if good else 'does not succeed'}.")
+    return "\n\n".join(said)
+
+
+def _lines(one: effects.Result) -> list[list[str]]:
+    lines = []
+    for (name, reference), effect in one.effects.items():
+        low, high = effect.bounds(1 - 2 * effects.ALPHA)
+        above = effects.bound_of(name)
+        cells = [f"{effect.value:+.2f}", f"[{low:.2f}, {high:.2f}]", f"{above:g}", p_of(effects.p_of(effect, above))]
+        lines.append([f"`{one.policy}`", name, f"`{reference}`", *cells])
+    return lines
+
+
+def add_accuracy(people: PeopleValid, half: str, data: Path, encoder: str) -> None:
+    """Adds the sensitivity and specificity of people_valid on the neutral rated statements of its half, by heads that
+    learnt neither from the text nor about the target, with errors over clusters."""
+    rated = half_of(read_with_quality(data), half).filter(most=NEUTRAL)
+    row = {
+        "encoder": encoder,
+        "half": half,
+        "statements": rated.height,
+        **accuracy_row(rated, valid_apart(rated, people)),
+    }
+    others = pl.read_csv(ACCURACY).filter(pl.col("encoder") != encoder) if ACCURACY.is_file() else None
+    table = pl.DataFrame([row]) if others is None else pl.concat([others, pl.DataFrame([row])])
+    write(ACCURACY, table.sort("encoder").write_csv(float_precision=4))
+    print(table)
+
+
+def accuracy_row(rated: pl.DataFrame, found: np.ndarray) -> dict[str, float | None]:
+    """Figures of the probabilities of being valid (n,) of rated statements (quality, cluster)."""
+    truth, clusters = valid_votes(rated) > 0.5, np.unique(rated["cluster"], return_inverse=True)[1]
+    row = {"auc": auc(found, truth)}
+    for name, of, said in (("sensitivity", truth, found > 0.5), ("specificity", ~truth, found <= 0.5)):
+        own = np.unique(clusters[of], return_inverse=True)[1]
+        error = share_error(said[of].astype(float), np.ones(of.sum()), own)
+        row |= {name: fmean(said[of]), f"{name}_error": error}
+    return row
+
+
+def accuracy_of(encoder: str) -> Accuracy:
+    """That of the endpoint that reads with this encoder."""
+    (row,) = pl.read_csv(ACCURACY).filter(encoder=encoder).to_dicts()
+    return Accuracy(*(row[name] for name in ("sensitivity", "sensitivity_error", "specificity", "specificity_error")))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""The identity terms and frames of data/identity, and the texts they make: "a gay person is a teacher".
+
+Terms and frames are split by hand: those for training ("train") share no content word with those for testing a scorer
+("test"). Independent of scorers."""
+
+from functools import cache
+from importlib.resources import files
+
+import polars as pl
+
+from mitigate.words.word_forms import article, spellings
+
+AXES = ("gender", "sexuality", "disability", "religion", "origin", "age", "body")
+POLARITIES = ("neutral", "kind", "unkind")
+NUMBERS = ("singular", "plural")
+MASKED = "masked"
+"""The term of a text whose identity phrase is masked; its axis is null."""
+
+TEXTS = {
+    "text": pl.String,
+    "term": pl.String,
+    "axis": pl.String,
+    "term_split": pl.String,  # train, test; null where the phrase is masked
+    "frame": pl.String,
+    "frame_split": pl.String,
+    "pair": pl.Int64,  # the same for the singular and the plural of a frame
+    "number": pl.String,
+    "polarity": pl.String,
+    "negated": pl.Boolean,
+}
+
+
+@cache
+def read_terms() -> pl.DataFrame:
+    """term ("gay person"), plural, axis, split, alone (the word that names people without "person", or null)."""
+    return _read("terms.csv")
+
+
+@cache
+def read_frames() -> pl.DataFrame:
+    """frame, polarity (of POLARITIES), negated (bool), number (of NUMBERS), split, pair."""
+    return _read("frames.csv").with_columns(pl.col("negated") == "yes", pl.col("pair").cast(pl.Int64))
+
+
+@cache
+def read_further_terms() -> pl.DataFrame:
+    """term, plural, axis (of AXES, or "other"): terms for training only, besides those of read_terms; without words of
+    tested terms."""
+    return _read("further_terms.csv")
+
+
+@cache
+def read_predicates() -> pl.DataFrame:
+    """affirmed ("is a bully"), denied ("is not a bully"), polarity (of POLARITIES, of the affirmed one): predicates for
+    training, without words of tested frames."""
+    return _read("predicates.csv")
+
+
+@cache
+def identity_forms() -> frozenset[str]:
+    """The forms of the terms in texts: term and plural, and for a word that names people by itself that word too; with
+    hyphens or without."""
+    found: set[str] = set()
+    for term, plural, alone in read_terms().select("term", "plural", "alone").iter_rows():
+        phrases = [term, plural, *([alone, f"{alone} person", f"{alone} people"] if alone else [])]
+        found.update(written for phrase in phrases for written in spellings(phrase))
+    return frozenset(found)
+
+
+def identity_texts(mask: str) -> pl.DataFrame:
+    """Every term in every frame, and every frame with its identity phrase replaced by the mask (columns TEXTS)."""
+    terms, frames = read_terms().rows(named=True), read_frames().rows(named=True)
+    rows = [
+        (filled(frame["frame"], term["term"], term["plural"]), term["term"], term["axis"], term["split"], *_of(frame))
+        for term in terms
+        for frame in frames
+    ]
+    rows += [(masked(frame["frame"], mask), MASKED, None, None, *_of(frame)) for frame in frames]
+    return pl.DataFrame(rows, schema=TEXTS, orient="row")
+
+
+def filled(frame: str, term: str, plural: str) -> str:
+    """A frame about a term: "{a} {term} is honest" and "{terms} are honest"."""
+    return frame.format(a=article(term), term=term, terms=plural)
+
+
+def masked(frame: str, mask: str) -> str:
+    """A frame whose identity phrase, its article included, is replaced as a demographic word is: "this person is
+    honest", "this person are honest"."""
+    return frame.replace("{a} {term}", mask).replace("{terms}", mask)
+
+
+def _of(frame: dict) -> tuple:
+    return tuple(frame[name] for name in ("frame", "split", "pair", "number", "polarity", "negated"))
+
+
+def _read(name: str) -> pl.DataFrame:
+    return pl.read_csv(files("mitigate").joinpath("data/identity", name).read_bytes(), infer_schema=False)

@@ -1,0 +1,110 @@
+"""Figures of an audit for one scorer's labels, overall and per category, with their intervals."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import polars as pl
+
+from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.harms import (
+    POLARISED,
+    counts,
+    mean,
+    overall_and_categories,
+    overgeneralisation,
+    overgeneralisation_disparity,
+    representation_disparity,
+    variance,
+)
+from mitigate.measure.jackknife import variance_interval
+from mitigate.measure.uncertainty import as_bound, cluster_numbers, share_interval
+from mitigate.metrics import REPRESENTATION, Share, harm_key, with_part, with_scorer
+from mitigate.metrics import bounds as ends_of
+from mitigate.triples import FAVOURITISM, PREJUDICE
+
+SHARES: tuple[Share, ...] = ("neutral", "prejudice", "favouritism")
+Figures = dict[str, float | None]
+
+
+def names(scorer: str) -> dict[str, tuple[str, str]]:
+    """The names of the mean and the variance over targets of each share: NSM and NSV for the share neutral in
+    sentiment, "sentiment/O-" and "sentiment/D_O-" (eq. 4) for the share prejudiced, and so on."""
+    return {share: (harm_key(scorer, "mean", share), harm_key(scorer, "variance", share)) for share in SHARES}
+
+
+def figures(table: pl.DataFrame, scorer: str) -> Figures:
+    """Means and variances of all shares, and the percentage polarised in two ways: of all statements
+    ("sentiment/polarised") and as the mean over targets ("sentiment/polarised_mean"); the largest O- and O+ of any
+    target ("sentiment/largest_O-").
+
+    table: the result of tally.per_target or harms.per_target."""
+    found = {
+        with_scorer(scorer, key): value
+        for key, value in {**overgeneralisation(table), **overgeneralisation_disparity(table)}.items()
+    }
+    for category, part in overall_and_categories(table):
+        mean_name, variance_name = (with_part(name, category) for name in names(scorer)["neutral"])
+        found |= {mean_name: mean(part["neutral"]), variance_name: variance(part["neutral"])}
+        polarised = part["prejudice"] + part["favouritism"]
+        found[harm_key(scorer, "mean", "polarised", part=category)] = mean(polarised)
+        for share in POLARISED:
+            most = part[share].drop_nulls().to_numpy()
+            found[harm_key(scorer, "largest", share, part=category)] = float(most.max()) if most.size else None
+    return found
+
+
+def of_all_texts(tallied: pl.DataFrame, column: str, scorer: str) -> Figures:
+    """A scorer's percentages over all texts, about a target or not ("all_texts/sentiment/polarised" ...), and the
+    number of texts; empty where they were not tallied (tally.tally_rows)."""
+    rows = tallied.filter(pl.col("column") == column, pl.col("target").is_null())
+    counts = dict(rows.select("label", "count").iter_rows())
+    if not counts:
+        return {}
+    whole = sum(counts.values())
+    prejudice, favouritism = (100 * counts.get(label, 0) / whole for label in (PREJUDICE, FAVOURITISM))
+    return {
+        harm_key(scorer, "all texts", "statements"): whole,
+        harm_key(scorer, "all texts", "prejudice"): prejudice,
+        harm_key(scorer, "all texts", "favouritism"): favouritism,
+        harm_key(scorer, "all texts", "polarised"): prejudice + favouritism,
+    }
+
+
+def intervals(table: pl.DataFrame, scorer: str, clusters: Mapping[str, str], bootstrap: Bootstrap) -> Figures:
+    """The bounds of every mean and variance of `figures` ("NSM_low", "sentiment/D_O-/origin_high" ...), None where
+    fewer than two words have statements, and where there is no upper bound. clusters: as in
+    uncertainty.neutral_intervals."""
+    found: Figures = {}
+    for category, part in overall_and_categories(table):
+        bounds = _bounds(part.drop_nulls("neutral"), SHARES, clusters, bootstrap)
+        for place, share in enumerate(SHARES):
+            for name, interval in zip(names(scorer)[share], bounds, strict=True):
+                found |= _named(with_part(name, category), [ends[place] for ends in interval])
+    return found
+
+
+def representation(table: pl.DataFrame, clusters: Mapping[str, str], bootstrap: Bootstrap) -> dict[str, float | None]:
+    """D_R (eq. 3) with its bounds, and the number of targets, of targets without statements, and of statements."""
+    found: dict[str, float | None] = {**counts(table), **representation_disparity(table)}
+    for category, part in overall_and_categories(table):
+        most = max(1, *part["statements"].to_list())  # as percentages, which intervals of variances are made for
+        shares = part.with_columns(statements=100 * pl.col("statements") / most)
+        _, interval = _bounds(shares, ["statements"], clusters, bootstrap)
+        found |= _named(with_part(REPRESENTATION, category), [ends[0] for ends in interval], (most / 100) ** 2)
+    return found
+
+
+def _bounds(
+    part: pl.DataFrame, columns: tuple[str, ...] | list[str], clusters: Mapping[str, str], bootstrap: Bootstrap
+) -> tuple:
+    """Low and high of the means, and low and high of the variances, (columns,) each."""
+    if part.is_empty():
+        unknown = np.full(len(columns), np.nan)
+        return (unknown, unknown), (unknown, unknown)
+    values, numbers = part.select(columns).to_numpy(), cluster_numbers(part, clusters)
+    return share_interval(values, numbers, bootstrap), variance_interval(values, numbers, bootstrap.level)
+
+
+def _named(name: str, ends: list, unit: float = 1.0) -> Figures:
+    bounds = [as_bound(end) for end in ends]
+    return {key: None if end is None else end * unit for key, end in zip(ends_of(name), bounds, strict=True)}

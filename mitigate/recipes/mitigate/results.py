@@ -1,0 +1,258 @@
+"""The results of a finished run for readers: metrics.json, the page, plots and tables, the generator's card, and the
+record in W&B."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import polars as pl
+from omegaconf import DictConfig
+
+from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.coverage import per_target
+from mitigate.measure.harms import EmptyTargets
+from mitigate.recipes import reporting
+from mitigate.recipes.job import Job, may_record_texts, say, say_notes
+from mitigate.recipes.mitigate.plan import Plan
+from mitigate.report import brief, card, page, tables
+from mitigate.report.html import save
+from mitigate.report.ledger import most_polarised, summary
+from mitigate.runs import files
+from mitigate.runs.finished import FinishedRun
+from mitigate.runs.store import Result
+from mitigate.tasks.generators.base_model import origin_facts
+from mitigate.tasks.generators.lift import by_relation as swap_lifts_by_relation
+from mitigate.tasks.harms import find_baseline, per_target_tables
+from mitigate.tasks.run_metrics import notices, unanswered, untrained_notices
+from mitigate.tasks.statements import long_texts
+from mitigate.tracking.charts import beside
+from mitigate.triples import label_columns
+from mitigate.words.target_list import TargetList
+from mitigate.words.texts import portable, without_folders
+from models.language_model import chat_prompt
+from models.of_transformers import load_tokenizer
+from models.seq2seq import Seq2Seq
+
+RECORDED_COLUMNS = ["target", "category", "relation", "tail", "rank"]  # and each scorer's labels and strengths
+NO_DEV = "– (no dev triples)"
+AS_IT_IS = "The model was probed as it is: neither corpus nor policy had a part in it."
+DECODED = (
+    "The policy acts when tails are generated (policy.decoding={}). The folder model/ alone is the generator without "
+    "that; `recipe=ask` on this run generates as the policy does."
+)
+
+
+def report(
+    job: Job, plan: Plan, ledger: Result, training: Result, statements: Result, lifts: Result | None, metrics: Result
+) -> None:
+    """Write the page, its tables and pictures, and the card. A run of policy none that finishes later is a new input
+    of this stage, so the page is written again."""
+    baseline = find_baseline(job.folder.parent, job.settings, plan.data_fingerprint)
+    job.stage(
+        "report",
+        write_report,
+        metrics,
+        ledger,
+        statements,
+        lifts,
+        plan.probe.targets,
+        plan.target_list,
+        relations=list(plan.probe.relations),
+        intervals=plan.measures.intervals,
+        empty_targets=plan.measures.empty_targets,
+        shown=plan.shown,
+        scorers=plan.roles,
+        data=plan.origin["data"],
+        model=_trained_model(plan) if plan.leaves_model else None,
+        prompt=_prompt(plan),
+        also=[*_limits(plan), *plan.notices],
+        baseline=baseline,
+        links={"The run of policy none": f"../{quote(baseline.folder.name)}/report.html"} if baseline else {},
+        after=[training],
+        using=lambda _: {"folder": job.folder, "needs": job.needs, **reporting.about(job, _facts(plan, training))},
+        leaves=["report.html", "plots", "tables", "model/README.md"],
+    )
+
+
+def record(job: Job, plan: Plan) -> None:
+    """Record the results in W&B, and print them."""
+    metrics, findings = job.results["metrics"].facts(), job.results["report"].facts()
+    baseline = find_baseline(job.folder.parent, job.settings, plan.data_fingerprint)
+    _record(job, plan, metrics, findings["verdict"], baseline)
+    _say(job, plan, metrics, baseline, findings)
+
+
+def _say(
+    job: Job, plan: Plan, metrics: Mapping[str, Any], baseline: FinishedRun | None, findings: Mapping[str, Any]
+) -> None:
+    """Print the verdict and its cost, four figures or with verbose=true all, and the place of the page."""
+    reporting.say_verdict(findings["verdict"], findings["cost"])
+    if job.brief:
+        before = {"none": baseline.metrics} if baseline else {}
+        if not job.sweeps:  # a sweep ends with the figures of all its runs
+            say(brief.figures({**before, plan.policy.name: metrics}, list(plan.roles)))
+        say_notes(findings["untrained"])  # the figures cannot be read without them
+    else:
+        for line in brief.quality_sentences(metrics):
+            say(f"\n  {line}")
+        say("\n" + tables.console({plan.policy.name: metrics}))
+    job.say_page_notes(findings["notices"])
+    say(f"  report      {job.folder / 'report.html'}")
+
+
+def write_report(
+    metrics: Mapping[str, Any],
+    ledger: pl.DataFrame,
+    statements: pl.DataFrame,
+    lifts: pl.DataFrame | None,
+    targets: pl.DataFrame,
+    target_list: TargetList,
+    *,
+    relations: Sequence[str],
+    intervals: Bootstrap,
+    empty_targets: EmptyTargets,
+    scorers: Mapping[str, str],
+    data: Mapping[str, Any],
+    model: Mapping[str, Any] | None,
+    prompt: str,
+    also: Sequence[str],
+    baseline: FinishedRun | None,
+    folder: Path,
+    needs: Mapping[str, str],
+    **fields: Any,
+) -> dict[str, Any]:
+    """Write the page, pictures and tables in the run folder, and for a model that was trained there the card. also:
+    notices besides those that the figures call for. scorers: the configured scorers of the roles, by their names in
+    tables. prompt: an example for the card. needs: the files of the command (arguments.inputs). fields: further ones of
+    Report. Returns the verdict with its cost, all notices, and those about untrained relations."""
+    rows, tables_of = ledger.filter(split="train"), per_target_tables(statements, targets, empty_targets, list(scorers))
+    untrained = untrained_notices(ledger, statements, targets, empty_targets, list(scorers)) if model else []
+    by_relation = None if lifts is None else swap_lifts_by_relation(lifts, intervals, target_list)
+    about = page.Report(
+        name=folder.name,
+        demonstration=data["demonstration"],
+        metrics=metrics,
+        targets=tables_of,
+        statements=statements,
+        ledger=rows,
+        lifts=by_relation,
+        scorers=scorers,
+        baseline=baseline.metrics if baseline else None,
+        notices=[
+            *untrained,
+            *also,
+            *unanswered(statements, targets, relations),
+            *long_texts(pl.concat([rows["masked"], statements["masked"]])),
+            *notices(metrics, next(iter(tables_of.values())), target_list),
+        ],
+        **fields,
+    )
+    files.write(folder / "report.html", page.render(about))
+    found = {"measures": tables.measures({"value": metrics}), "targets": target_list.table(targets)}
+    found |= {f"targets_{column}": frame for column, frame in about.targets.items()}
+    found |= {f"ledger_by_{by}": summary(rows, by) for by in ("relation", "target", "reason")}
+    found |= {"coverage": per_target(rows), "ledger_most_polarised": most_polarised(rows, list(scorers))}
+    found |= {} if by_relation is None else {"swap_lift": by_relation}
+    save(folder, found, about.pictures)
+    if model:
+        card.write(folder / "model", _card_of(about, data, model, targets["target"].to_list(), prompt, needs))
+    verdict, cost = about.verdict
+    return {"verdict": verdict, "cost": cost, "notices": list(about.notices), "untrained": untrained}
+
+
+def _card_of(
+    about: page.Report,
+    data: Mapping[str, Any],
+    model: Mapping[str, Any],
+    targets: Sequence[str],
+    prompt: str,
+    needs: Mapping[str, str],
+) -> card.Card:
+    """The card of a trained model, in most parts as the page."""
+    return card.Card(
+        name=about.name,
+        license=data["licence"],
+        base_model=without_folders(str(model["base"])),
+        base_license=model["licence"],
+        data=data["source"],
+        prompt=prompt,
+        policy=str(about.metrics["policy"]),
+        command=portable(about.command),
+        needs=needs,
+        demonstration=about.demonstration,
+        metrics=about.metrics,
+        verdict=about.verdict[0],
+        ledger=about.ledger,
+        targets=targets,
+        notices=about.notices,
+        scorers=list(about.scorers),
+        seq2seq=model["seq2seq"],
+        adapter=model["adapter"],
+        chat=model["chat"],
+    )
+
+
+def _trained_model(plan: Plan) -> dict[str, Any]:
+    """The description of the model for the card."""
+    options = plan.start.options
+    kind = {"seq2seq": plan.start.code == Seq2Seq.load, "chat": options.get("prompt") == "chat"}
+    return {**plan.origin["model"], **kind, "adapter": options.get("lora", {}).get("save") == "adapter"}
+
+
+def _limits(plan: Plan) -> list[str]:
+    """The limits of a generator that steers, or that was not trained."""
+    if plan.policy.decoding != "none":
+        return [DECODED.format(plan.policy.decoding)]
+    return [] if plan.leaves_model else [AS_IT_IS]
+
+
+def _prompt(plan: Plan) -> str:
+    """A prompt of a head and a relation, in the form that the model was trained on."""
+    probe = plan.probe
+    relation = "CapableOf" if "CapableOf" in probe.relations else next(iter(probe.relations))
+    form = plan.start.options.get("prompt")
+    target = probe.targets["target"][0]
+    events = [] if probe.events is None else probe.events.filter(target=target, relation=relation)["head"].to_list()
+    text = f"{[*events, target][0]} {probe.relations[relation]}"
+    if form == "chat":
+        return chat_prompt(load_tokenizer(plan.start.folder), text)
+    return f"{text} [GEN]" if form == "gen" else text
+
+
+def _facts(plan: Plan, training: Result) -> dict[str, Any]:
+    return {
+        "data": reporting.source_of({"name": plan.about["data"], **plan.origin["data"]}),
+        "data fingerprint": plan.data_fingerprint,
+        **origin_facts(plan.start),
+        **plan.corpus.facts,
+        **{f"{scorer.name} scorer": scorer.fingerprint for scorer in plan.scorers},
+        "training": {name: NO_DEV if value is None else value for name, value in training.facts().items()},
+    }
+
+
+def uploads(config: DictConfig) -> list[str]:
+    """The uploads of _record to W&B besides metrics, in words."""
+    texts = "statements and the ledger" if may_record_texts(config) else "no texts"
+    return ["charts", "plots", texts, *["the generator"] * bool(config.tracking.model and config.train)]
+
+
+def _record(job: Job, plan: Plan, metrics: dict[str, Any], verdict: str, baseline: FinishedRun | None) -> None:
+    """Record verdict, metrics beside the baseline's, statements, pictures, and artifacts with the licence of their
+    origin."""
+    tracking, data = job.tracking, plan.origin["data"]
+    others = [baseline.metrics] if baseline else []
+    reporting.record_metrics(job, metrics, *others, also={"verdict": verdict})
+    runs = {f"{run['policy']}, seed {run['seed']}": run for run in (*others, metrics)}
+    reporting.record_charts(job, beside(runs, job.recipe))
+    labels = [column for scorer in plan.scorers for column in label_columns(scorer.name, "paper")]
+    statements = job.results.get("validity", job.results["statements"]).table()
+    reporting.record_statements(job, statements.select(*RECORDED_COLUMNS, *labels))
+    reporting.record_plots(job)
+    origin = {"licence": data["licence"], "attribution": data["attribution"], "policy": plan.policy.name}
+    if job.records_texts:
+        tracking.artifact(f"ledger-{job.folder.name}", "dataset", job.folder / "ledger.parquet", origin)
+    if job.records_model and plan.leaves_model:
+        licence = card.licence_of(data["licence"], plan.origin["model"]["licence"])
+        about = origin | {"licence": licence, "metrics": metrics}
+        tracking.artifact(f"model-{job.folder.name}", "model", job.folder / "model", about)

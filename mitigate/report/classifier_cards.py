@@ -1,0 +1,280 @@
+"""The model cards of the classifiers that come with the project: regard, crowd, plausibility, and the measures that
+learnt from people's ratings, with the figures of these for W&B."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import polars as pl
+
+from mitigate.metrics import bounds
+from mitigate.report.card import Figure, model_card
+from mitigate.report.scorer_reliability import ERRORS, RESOURCES
+from mitigate.report.table import Column, Table, text, with_bounds
+
+ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
+CLASSIFICATION = "text-classification"
+
+TITLES = {"minilm": "all-MiniLM-L6-v2", "ngram": "n-grams"}
+WHAT = {
+    "minilm": "Layers of the encoder all-MiniLM-L6-v2 (config.json says which) with a low-rank change and a linear "
+    "head, and before them a gate that passes what is plainly neutral; the encoder (Apache-2.0) is apart.",
+    "ngram": "A linear model of hashed word and character n-grams, for tens of millions of texts.",
+}
+LEARNT = {
+    "minilm": "eight of ten for training (one of these held out while settings were chosen), two for testing.",
+    "ngram": "seven of ten for training, one to set the offsets of the logits, two for testing.",
+}
+PARTS = {
+    "test": "BERT's labels, unseen targets",
+    "people": "Sheng et al., test",
+    **{
+        f"{source}/{part}": f"crowd on {source}, {said}"
+        for source in RESOURCES
+        for part, said in (("majority", "majority"), ("vote", "each vote"), ("unseen", "majority, unseen targets"))
+    },
+}
+CELLS = {  # part and number of measure.identity: what it is
+    ("unseen", "both"): "unseen terms, unseen frames",
+    ("unseen", "singular"): "the same, singular",
+    ("unseen", "plural"): "the same, plural",
+    ("unseen_terms", "both"): "unseen terms, frames to train with",
+    ("unseen_frames", "both"): "terms to train with, unseen frames",
+    ("seen", "both"): "terms and frames to train with",
+    ("all", "both"): "all",
+}
+TEST_FRAMES = ("unseen", "unseen_frames")  # parts; of unseen terms, and of those to train with
+
+
+def regard(
+    name: str,
+    metrics: Mapping[str, float],
+    seed: int,
+    terms: pl.DataFrame,
+    summed: pl.DataFrame,
+    checked: pl.DataFrame,
+) -> str:
+    """The card of "minilm" or "ngram". terms, summed: its errors on identity terms (measure.identity.by_term, summary).
+    checked: the labels that the gate loses (tasks.regard.figures.GATE)."""
+    parts = {part: title for part, title in PARTS.items() if f"{name}/{part}/kappa" in metrics}
+    on_test_frames = terms.filter(pl.col("part").is_in(TEST_FRAMES), pl.col("number") == "both")
+    named = on_test_frames.filter(pl.col("axis").is_not_null() | (pl.col("part") == TEST_FRAMES[0]))
+    content = {
+        "title": f"Regard by {TITLES[name]}",
+        "name": name,
+        "what": WHAT[name],
+        "learnt": LEARNT[name],
+        "parts": parts,
+        "of": lambda part, key: metrics[f"{name}/{part}/{key}"],
+        "teacher": lambda key: metrics[f"teacher/test/{key}"],
+        "seed": seed,
+        "checked": checked.rows(named=True),
+        "cells": [
+            (title, said, row)
+            for cell, title in CELLS.items()
+            for error, said in ERRORS.items()
+            for row in summed.filter(part=cell[0], number=cell[1], error=error).rows(named=True)
+        ],
+        "terms": named.sort("axis", "part", nulls_last=True, maintain_order=True).rows(named=True),
+    }
+    figures = [
+        Figure(title, key, said, metrics[f"{name}/{part}/{key}"])
+        for part, title in parts.items()
+        for key, said in (("accuracy", "accuracy"), ("macro_f1", "macro-F1"), ("kappa", "Cohen's kappa"))
+    ]
+    return model_card(
+        "regard_card.md.jinja",
+        f"regard-{name}",
+        CLASSIFICATION,
+        figures,
+        content,
+        license="cc-by-sa-4.0",
+        base_model=ENCODER if name == "minilm" else None,
+        tags=["regard", "representational-harms"],
+    )
+
+
+SCORERS = {"crowd": "`crowd`", "ngram": "`ngram`", "keyword": "`keyword`", "one rater": "one rater"}
+
+
+def crowd(
+    accuracy: pl.DataFrame, passed: pl.DataFrame, settings: Mapping[str, Any], num_rated: int, num_implied: int
+) -> str:
+    """The card of the crowd classifier. accuracy: a row for each template, source and category; passed: a row for each
+    scorer; both with statements, polarised and figures from 0 to 1 with _low and _high."""
+    rows = accuracy.rows(named=True)
+    religion = [row["statements"] for row in rows if (row["source"], row["category"]) == ("all", "religion")]
+    neutral = [
+        row for row in rows if row["template"] == "neutral" and (row["category"] == "all" or row["source"] == "COMeT")
+    ]
+    content = {
+        "title": "Crowd: polarity of a statement about a group, learnt from people alone",
+        "paper_accuracy": _accuracy_table(_with_template(rows, "paper"), people=True),
+        "neutral_accuracy": _accuracy_table(neutral, people=False),
+        "passed": _passed_table(passed),
+        "settings": settings,
+        "num_rated": num_rated,
+        "num_implied": num_implied,
+        "num_religion": religion[0] if religion else 0,
+    }
+    return model_card(
+        "crowd_card.md.jinja",
+        "crowd",
+        CLASSIFICATION,
+        _accuracy_figures(rows),
+        content,
+        license="cc-by-4.0",
+        base_model=ENCODER,
+        tags=["representational-harms"],
+    )
+
+
+def _with_template(rows: Iterable[Mapping[str, Any]], template: str) -> list[Mapping[str, Any]]:
+    return [row for row in rows if row["template"] == template]
+
+
+def _accuracy_figures(rows: Iterable[Mapping[str, Any]]) -> Iterator[Figure]:
+    """The figures over all categories, by the source of the statements."""
+    for row in _with_template(rows, "paper"):
+        if row["category"] == "all":
+            for name in ("sensitivity", "specificity", "kappa"):
+                yield Figure(f"rated statements, {row['source']}", name, name, row[name])
+
+
+def _percent(title: str, name: str) -> Column:
+    """A column of shares from 0 to 1 in percent, with their intervals."""
+    return Column(title, lambda row: with_bounds(_times_100(row, name), name, 1))
+
+
+def _times_100(row: Mapping[str, Any], name: str) -> dict[str, float | None]:
+    return {key: None if row[key] is None else 100 * row[key] for key in (name, *bounds(name))}
+
+
+def _accuracy_table(rows: Iterable[Mapping[str, Any]], *, people: bool) -> Table:
+    """Sensitivity and specificity by source and category. people: with the share that people find polarised."""
+    return Table(
+        "",
+        [
+            text("source", "source"),
+            text("group", "category"),
+            Column("statements", "statements", show=str),
+            *([_percent("polarised by people", "people")] if people else []),
+            _percent("labelled polarised", "labelled"),
+            _percent("sensitivity", "sensitivity"),
+            _percent("specificity", "specificity"),
+            Column("kappa", lambda row: with_bounds(row, "kappa", 3)),
+        ],
+        rows,
+    )
+
+
+def _passed_table(passed: pl.DataFrame) -> Table:
+    polarised = "statements or ratings, polarised by people"
+    return Table(
+        "",
+        [
+            text("scorer", lambda row: SCORERS[row["scorer"]]),
+            Column(polarised, lambda row: f"{row['polarised']} of {row['statements']}"),
+            _percent("found of these", "recall"),
+            _percent("false alarms, of the others", "false_alarms"),
+            _percent("precision", "precision"),
+        ],
+        passed,
+    )
+
+
+KEYS = {
+    "validity": ("relation", "label"),
+    "seen": ("text", "target"),
+    "accuracy": ("template", "source", "category"),
+    "shares": ("source", "part"),
+    "identity": ("part", "error"),
+}
+"""The columns that tell the rows of each table apart."""
+
+
+def people(name: str, tables: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+    """The card of people_valid, or of a scorer of polarity. tables: lists of rows, as tasks.people.figures
+    .measure_validity and measure_polarity return them."""
+    is_validity = name == "people_valid"
+    accuracy = tables.get("accuracy", ())
+    valid = [row for row in tables.get("validity", ()) if row["relation"] == "all"]
+    title = "People-valid: whether people would call a statement about a group valid"
+    polarity = f"{name.capitalize()}: polarity of a statement about a group, learnt from people's ratings"
+    content = {
+        "title": title if is_validity else polarity,
+        "name": name,
+        "settings": settings,
+        "paper_accuracy": _accuracy_table(_with_template(accuracy, "paper"), people=True),
+        **tables,
+    }
+    auc = "area under the ROC curve"
+    figures = [Figure(f"rated statements of COMeT, {row['label']}", "auc", auc, row["auc"]) for row in valid]
+    return model_card(
+        "people_valid_card.md.jinja" if is_validity else "polarity_card.md.jinja",
+        name,
+        CLASSIFICATION,
+        [*figures, *_accuracy_figures(accuracy)],
+        content,
+        license="cc-by-4.0",
+        base_model=ENCODER if (settings.get("layers") if is_validity else name == "crowd2") else None,
+        tags=["commonsense" if is_validity else "representational-harms"],
+    )
+
+
+def figures(name: str, tables: Mapping[str, Any]) -> dict[str, Any]:
+    """Each number under {name}/{table}/{what tells the row apart}/{column}; those of `validity` without the table."""
+    found: dict[str, Any] = {}
+    for table, columns in KEYS.items():
+        for row in tables.get(table, ()):
+            place = "/".join(str(row[column]) for column in columns)
+            start = name if table == "validity" else f"{name}/{table}"
+            numbers = {key: value for key, value in row.items() if isinstance(value, int | float)}
+            found |= {f"{start}/{place}/{key}": value for key, value in numbers.items()}
+    return found
+
+
+TRIPLES = {
+    "dev1": "dev1, on which the threshold was chosen",
+    "dev2": "dev2",
+    "test": "test",
+}
+SHARES = {
+    "true": "true test triples",
+    "shuffled": "the same, their tails shuffled",
+    "shuffled_within_relation": "the same, their tails shuffled within each relation",
+    "turned_round": "the same, head and tail exchanged",
+    "echo": "each of the 329 targets as head and tail at once, in every relation",
+    "target": "true test triples about one of the 329 targets",
+}
+POLARITIES = ("prejudice", "neutral", "favouritism")
+
+
+def plausibility(name: str, metrics: Mapping[str, Any], seed: int) -> str:
+    """The card of a plausibility classifier, "words", "minilm" or "average"."""
+    titles = {"minilm": "Plausibility by all-MiniLM-L6-v2", "words": "Plausibility by words"}
+    labelled = [key.split("/")[2] for key in metrics if key.startswith(f"{name}/valid/") and key.endswith("/neutral")]
+    content = {
+        "title": titles.get(name, "Plausibility"),
+        "name": name,
+        "classifiers": list(dict.fromkeys(key.partition("/")[0] for key in metrics)),
+        "metrics": metrics,
+        "parts": TRIPLES,
+        "shares": SHARES,
+        "polarities": POLARITIES,
+        "scorers": sorted(labelled),
+        "seed": seed,
+    }
+    figures = [
+        Figure(f"ConceptNet, {part}", "accuracy", "accuracy, %", metrics.get(f"{name}/{part}/accuracy"))
+        for part in TRIPLES
+    ]
+    return model_card(
+        "plausibility_card.md.jinja",
+        f"plausibility-{name}",
+        CLASSIFICATION,
+        figures,
+        content,
+        license="cc-by-sa-4.0",
+        base_model=ENCODER,
+        tags=["commonsense", "conceptnet", "knowledge-base-completion"],
+    )

@@ -1,0 +1,303 @@
+"""Sources that code reaches, and data files that they name. From the module of a function, imports are followed through
+this project and through a user's own modules, not through installed packages. Docstrings, comments and formatting do
+not count. A string in a source of the project that names a file beside it, or in the project's data folder, stands for
+that data file, which counts."""
+
+import ast
+import hashlib
+import importlib.util
+import inspect
+import os
+import re
+import sys
+import sysconfig
+from collections.abc import Iterator
+from functools import cache, partial
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+PACKAGE = Path(__file__).parents[1]
+DATA = PACKAGE / "data"
+OURS = (f"{PACKAGE}{os.sep}", f"{PACKAGE.parent / 'models'}{os.sep}")  # a wheel has the networks below `mitigate`
+
+NOT_FOLLOWED = {
+    f"mitigate.{name}"
+    for name in (
+        *("__main__", "runs.fingerprints", "runs.import_tracing", "runs.user_code", "runs.file_tracking"),
+        *("errors", "runs.progress", "settings", "words.texts"),  # for display, without effect on results
+        *("runs.files", "runs.store", "runs.label_cache", "runs.status"),  # storage of results
+        *("tracking.record", "tracking.dashboards"),
+    )
+} | {"mitigate"}
+INSTALLED = {"site-packages", "dist-packages"}  # folders of packages that, as polars, are not a user's own
+LAYERS_NOT_FOLLOWED = ("mitigate.recipes", "mitigate.cli", "mitigate.serve")
+
+
+class Reached(NamedTuple):
+    """The sources and the data files that a function reaches, each by its path, sorted."""
+
+    sources: tuple[Path, ...]
+    data: tuple[Path, ...]
+
+    @property
+    def users(self) -> tuple[Path, ...]:
+        """The sources that are a user's own."""
+        return tuple(path for path in self.sources if not is_ours(path))
+
+
+def reached(*of: object) -> Reached:
+    """The sources and data files that functions, classes, objects' classes, modules or names of modules reach. Raises
+    TypeError for an object without a module."""
+    each = [_reached(one if isinstance(one, str) else module_of(one)) for one in of]
+    sources, data = (tuple(sorted({path for found in each for path in found[part]})) for part in (0, 1))
+    return Reached(sources, data)
+
+
+def is_ours(path: Path | str) -> bool:
+    """Return whether a file is the project's."""
+    return str(path).startswith(OURS)
+
+
+def is_users_file(name: str) -> bool:
+    """Return whether a source is neither the project's, nor Python's own, nor of an installed package."""
+    installed = not INSTALLED.isdisjoint(Path(name).parts) or name.startswith(("<frozen", sysconfig.get_path("stdlib")))
+    return not is_ours(name) and not installed
+
+
+def is_users(name: str) -> bool:
+    """Return whether the module of a name is a user's own, or has no source that could tell."""
+    if name.partition(".")[0] in sys.stdlib_module_names:
+        return name == "__main__"
+    path = file_of(name)
+    return path is None or not is_ours(path)
+
+
+def outside(*of: object) -> Iterator[tuple[Path, str]]:
+    """Yield the imports of the user's own sources that are not followed: the source, and the module's name."""
+    for one in of:
+        found = _followed(one if isinstance(one, str) else module_of(one))
+        users = {name: path for name, path in found.items() if not is_ours(path)}
+        tops = {name.partition(".")[0] for name in users}
+        for name, path in users.items():
+            yield from ((path, other) for other in imports_of(path, name) if other.partition(".")[0] not in tops)
+
+
+@cache
+def _reached(module: str) -> Reached:
+    found = _followed(module).values()
+    data = {file for path in found if is_ours(path) for file in _named_files(path)}
+    return Reached(tuple(sorted(set(found))), tuple(sorted(data)))
+
+
+@cache
+def _followed(module: str) -> dict[str, Path]:
+    """The modules that a module reaches, by name."""
+    found: dict[str, Path] = {}
+    waiting = [module]
+    recipe = ".".join(module.split(".")[:3]) + "." if module.startswith("mitigate.recipes.") else None
+    while waiting:
+        name = waiting.pop()
+        own = name == module or (recipe is not None and name.startswith(recipe))
+        if name not in found and (own or _is_followed(name, module)) and (path := file_of(name)):
+            found[name] = path
+            waiting += imports_of(path, name)
+    return found
+
+
+def _is_followed(name: str, first: str) -> bool:
+    """Return whether a module can change a result: those of this project without the layers around results, and if
+    `first` is a user's own, other modules of the user. Installed packages are not a user's own, wherever the
+    environment is, except the package of `first`. A stage function inside a recipe's package also reaches that package;
+    all other recipes, the command line and the service do not count."""
+    path = file_of(name)
+    if path is None or is_ours(path):
+        around = any(name == layer or name.startswith(f"{layer}.") for layer in LAYERS_NOT_FOLLOWED)
+        return path is not None and name not in NOT_FOLLOWED and not around
+    if not is_users(first):
+        return False
+    top = name.partition(".")[0]
+    same = top == first.partition(".")[0]
+    return top not in sys.stdlib_module_names and (same or INSTALLED.isdisjoint(path.parts))
+
+
+def users_module(target: str) -> str | None:
+    """The user's own module of a dotted name, such as "study" of "study.Words", found without importing it."""
+    parts = target.split(".")
+    names = (".".join(parts[:end]) for end in range(len(parts), 0, -1))
+    found = next((name for name in names if file_of(name)), None)
+    return found if found and is_users(found) and found.partition(".")[0] not in sys.stdlib_module_names else None
+
+
+def module_of(of: object) -> str:
+    """The name of the module of a function, a class or an object's class."""
+    if isinstance(of, partial):
+        return module_of(of.func)
+    if isinstance(of, ModuleType):
+        return of.__name__
+    thing = of if isinstance(of, type) or inspect.isroutine(of) else type(of)
+    name = getattr(inspect.unwrap(thing), "__module__", None)  # type: ignore[arg-type]
+    if not isinstance(name, str):
+        raise TypeError(f"{of!r} has no module whose source could be read")
+    return name
+
+
+@cache
+def file_of(name: str) -> Path | None:
+    """The source of a module, or the __init__.py of a package; None where there is no source."""
+    if name in sys.modules and getattr(sys.modules[name], "__file__", None):
+        path = Path(str(sys.modules[name].__file__))
+        return path if path.suffix == ".py" else None
+    top, *rest = name.split(".")
+    if not rest:
+        spec = _spec(name)
+        return Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
+    places = [folder.joinpath(*rest) for folder in _folders_of(top)]
+    files = (file for place in places for file in (place.with_name(place.name + ".py"), place / "__init__.py"))
+    return next((file for file in files if file.is_file()), None)
+
+
+def _folders_of(package: str) -> list[Path]:
+    """The folders of a package's modules, found without importing it."""
+    if (loaded := sys.modules.get(package)) is not None:
+        return list(map(Path, getattr(loaded, "__path__", ())))
+    spec = _spec(package)
+    return list(map(Path, spec.submodule_search_locations or ())) if spec else []
+
+
+def _spec(name: str) -> ModuleSpec | None:
+    try:
+        return importlib.util.find_spec(name)
+    except (ImportError, ValueError):
+        return None
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """The parsed source without docstrings."""
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except SyntaxError:  # the import of the module reports it
+        tree = ast.Module([], [])
+    for node in ast.walk(tree):
+        if isinstance(body := getattr(node, "body", None), list):
+            node.body = [part for part in body if not _is_text_alone(part)]  # type: ignore[attr-defined]
+    return tree
+
+
+def _is_text_alone(node: ast.AST) -> bool:
+    """A docstring, or the same below an attribute."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+@cache
+def imports_of(path: Path, name: str) -> tuple[str, ...]:
+    """The modules that a source imports, at its top or inside functions, and their packages. A public name of the
+    library stands for its module."""
+    is_package = path.name == "__init__.py"
+    found = [] if name == "mitigate" else _library_names(path)
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parts = name.split(".")
+                parts = parts[: len(parts) - node.level + is_package]
+                base = ".".join([*parts, *([node.module] if node.module else [])])
+            found.append(base)
+            found += [f"{base}.{alias.name}" for alias in node.names]
+    each = [one.split(".") for one in dict.fromkeys(found)]
+    return tuple(dict.fromkeys(".".join(parts[:end]) for parts in each for end in (*range(2, len(parts) + 1), 1)))
+
+
+def _library_names(path: Path) -> list[str]:
+    """The modules of the public names that a source imports from the library: `from mitigate import label_statements`,
+    or `import mitigate as m` and `m.label_statements`."""
+    tree, offered = tree_of(path), _offered()
+    called, used = set(), set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            called |= {alias.asname or alias.name for alias in node.names if alias.name == "mitigate"}
+        elif isinstance(node, ast.ImportFrom) and node.module == "mitigate":
+            used |= {alias.name for alias in node.names}
+    for node in ast.walk(tree) if called else ():
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in called:
+            used.add(node.attr)
+    return [offered[name] for name in sorted(used) if name in offered]
+
+
+@cache
+def _offered() -> dict[str, str]:
+    """The library's public names, each with its module."""
+    imports = (node for node in ast.walk(tree_of(PACKAGE / "__init__.py")) if isinstance(node, ast.ImportFrom))
+    return {alias.asname: node.module for node in imports for alias in node.names if alias.asname and node.module}
+
+
+_INCLUDED = re.compile(r"""["']([\w./-]+\.jinja)["']""")
+LONGEST_NAME = 200  # characters; a longer string names no file
+NOT_DATA = (".md", ".py", ".pyc")  # in a folder of data: cards, and code, which is followed by its imports
+
+
+@cache
+def _named_files(path: Path) -> tuple[Path, ...]:
+    """The files that strings of one of the project's sources name: beside it, below the package or in its data folder.
+    A folder of data stands for all its files except cards; a template also for those that it includes."""
+    nodes = ast.walk(tree_of(path))
+    texts = (node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    return tuple(dict.fromkeys(file for text in texts for file in _files(text, path.parent)))
+
+
+def _files(text: str, beside: Path) -> list[Path]:
+    if not text.isprintable() or len(text) > LONGEST_NAME or not ("." in text or "/" in text):
+        return []
+    for base in (beside, PACKAGE, DATA):
+        place = base / text
+        if not place.exists() or ".." in place.parts:
+            continue
+        if place.resolve() in (DATA, PACKAGE, PACKAGE.parent, beside.resolve()):
+            continue
+        if place.is_file() and place.suffix != ".py":
+            return _with_included(place)
+        if place.is_dir() and place.is_relative_to(DATA):
+            return [file for file in sorted(place.rglob("*")) if file.is_file() and file.suffix not in NOT_DATA]
+    return []
+
+
+def _with_included(file: Path) -> list[Path]:
+    found, waiting = [], [file]
+    while waiting:
+        if (path := waiting.pop()) not in found:
+            found.append(path)
+            if path.suffix == ".jinja":
+                names = _INCLUDED.findall(path.read_text(encoding="utf-8"))
+                waiting += [path.parent / name for name in names if (path.parent / name).is_file()]
+    return found
+
+
+@cache
+def digest_of_reached(found: Reached) -> str:
+    """One hash of the code and the data files."""
+    code = [_code(path) for path in found.sources]
+    data = [f"{path.name} {_digest_of_file(path)}" for path in found.data]
+    return hashlib.sha256("\0".join([*code, *data]).encode()).hexdigest()
+
+
+@cache
+def _code(path: Path) -> str:
+    """A source without comments and docstrings."""
+    return ast.dump(tree_of(path))
+
+
+@cache
+def _digest_of_file(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def forget() -> None:
+    """Clear all caches, as after an edit in a running process."""
+    of_sources = (file_of, tree_of, _code, imports_of, _offered, _named_files, _digest_of_file)
+    for cached in (_reached, _followed, digest_of_reached, *of_sources):
+        cached.cache_clear()

@@ -1,0 +1,265 @@
+"""The allowed submissions: recipes, options of configuration groups and settings from closed lists, with checked
+values; and the command that a submission becomes.
+
+A setting outside these lists is refused, so nobody needs a list of dangerous ones: no key in them names code, a run
+folder or a place to write to. A file has to be in the folders that the service was given. Hydra composes an accepted
+submission from the real configuration, and it is checked as the command line checks it. All faults are reported
+together.
+
+Knows nothing of the queue, and does not check what a recipe itself refuses: such a job fails with the
+recipe's words."""
+
+import copy
+import csv
+import re
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from hydra import compose, initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.types import Quote, QuotedString
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from mitigate.errors import MitigateError, did_you_mean, one_of
+from mitigate.settings import Setting, check, has_key, left_open, settings, with_lists
+
+RECIPES = (
+    *("mitigate", "audit", "stories", "kge", "template", "agreement"),
+    *("regard", "plausibility", "crowd", "people", "frames"),
+)
+"""Recipes that read data alone. Jobs that read runs take the names of runs: POST /compare, /generate, /label."""
+GROUPS = ("experiment", "policy", "data", "model", "measure")
+WORD = re.compile(r"\w[\w' -]{0,59}")  # never a path: it has neither a slash nor a dot
+KEYWORDS = ("all", "data")  # of settings of targets, where others are lists
+MOST_WORDS = 1000
+MOST_KNOWN = 200  # configurations that stay in memory
+SAFE = frozenset(
+    {"whole number", "number", "true or false", "word", "null", "name", "list of names", "list of whole numbers"}
+)
+"""Types of settings whose values can be no path and no code."""
+
+
+class RefusedError(MitigateError):
+    """A submission that is not accepted; `faults` are sentences."""
+
+    def __init__(self, faults: Sequence[str]) -> None:
+        super().__init__("; ".join(faults))
+        self.faults = list(faults)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The submissions that this service allows.
+
+    conf: the project's configuration; given: settings of the service that all jobs get, such as paths.outputs; roots:
+    folders that files may be named in."""
+
+    conf: Path
+    given: Mapping[str, Any] = field(default_factory=dict)
+    roots: Sequence[Path] = ()
+    _known: dict[tuple[str, ...], DictConfig] = field(default_factory=dict, repr=False, compare=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+
+    def arguments(self, recipe: str, overrides: Mapping[str, Any]) -> list[str]:
+        """The arguments of `python -m mitigate` for this submission. Raises RefusedError that names all faults."""
+        faults = [] if recipe in RECIPES else [str(one_of("recipe", recipe, RECIPES))]
+        chosen, values = {}, {}
+        for key, value in overrides.items():
+            try:
+                if key in GROUPS:
+                    chosen[key] = self._option(key, value)
+                else:
+                    values[key] = self._value(key, value)
+            except MitigateError as error:
+                faults.append(str(error))
+        if recipe in RECIPES:
+            base = [f"recipe={recipe}", *(f"{group}={option}" for group, option in chosen.items())]
+            try:
+                arguments = self.checked(base, values)
+            except RefusedError as error:
+                faults += error.faults
+        if faults:
+            raise RefusedError(faults)
+        return arguments
+
+    def options(self) -> dict[str, list[str]]:
+        """The options of each group. One that leaves a value open, such as the folder of a model, is left out."""
+        return {group: _options(self.conf, group) for group in GROUPS}
+
+    def composed(self, arguments: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The configuration of a command, with its ${...} resolved, and as written. Raises RefusedError where Hydra
+        cannot compose it."""
+        with _refusing(), self._lock:
+            return _contents(self._compose(arguments))
+
+    def _compose(self, arguments: Sequence[str]) -> DictConfig:
+        """Compose the configuration, which takes some tenths of a second. Hydra's state is global, so one thread
+        composes at a time; the state of the command that started the service has been read by then."""
+        GlobalHydra.instance().clear()
+        with initialize_config_dir(str(self.conf.absolute()), version_base=None):
+            return compose("config", list(arguments))
+
+    def _option(self, group: str, value: Any) -> str:
+        _check_flat(group, value)
+        options = _options(self.conf, group)
+        if not isinstance(value, str) or value not in options:
+            raise one_of(group, value, options)
+        return value
+
+    def _value(self, key: str, value: Any) -> Any:
+        """The value as the command gets it. Raises MitigateError for an unknown key and a value it may not have."""
+        takes = allowed().get(key)
+        if takes is None:
+            known = [*GROUPS, *allowed()]
+            raise MitigateError(
+                f"{_short(key)} cannot be set here; GET /options lists the settings that can{did_you_mean(key, known)}"
+            )
+        _check_flat(key, value)
+        if takes == "file":
+            return self._file(key, value)
+        setting = settings()[key]
+        if takes == "words":
+            value = _words(setting, value)
+        _check(setting, value)
+        return value
+
+    def _file(self, key: str, value: Any) -> str:
+        if not self.roots:
+            raise MitigateError(f"{key} names a file, and this service was given no folder of files (serve.roots)")
+        if not isinstance(value, str) or "$" in value or "\0" in value:
+            raise MitigateError(f"{key} must be the name of a file, without $")
+        with suppress(OSError, ValueError):  # what can be no name of a file: one too long, half of a character
+            for root in self.roots:
+                path = (root / value).resolve()
+                if path.is_relative_to(root.resolve()) and path.exists():
+                    return str(path)
+        raise MitigateError(f"{key}: no such file in the folders of this service; GET /options lists them")
+
+    def checked(self, base: Sequence[str], values: Mapping[str, Any]) -> list[str]:
+        """The arguments for these options and values, which need not be in the lists. Raises RefusedError where the
+        whole that they make is wrong."""
+        config = copy.deepcopy(self._base(tuple(base)))
+        there: Any = OmegaConf.to_container(config, resolve=False)
+        if strange := [key for key in values if not has_key(there, key)]:
+            whole = " ".join(base)
+            raise RefusedError(
+                [f"{key} is not a setting of {whole}; leave it out, or choose another option" for key in strange]
+            )
+        given = {key: value for key, value in self.given.items() if has_key(there, key)}
+        arguments = [*base, *(f"{key}={_spelt(value)}" for key, value in {**values, **given}.items())]
+        with _refusing():
+            for key, value in {**values, **given}.items():  # as Hydra does it with arguments
+                OmegaConf.update(config, key, value)
+            resolved, written = _contents(config)
+        for key, value in with_lists(resolved).items():
+            _put(resolved, key, value)
+        faults = [f"{key} must be given, and cannot be here: choose another option" for key in left_open(written)]
+        try:
+            check(resolved, written)
+        except MitigateError as error:
+            faults += [line.strip() for line in str(error).splitlines() if not line.endswith("are wrong:")]
+        if faults:
+            raise RefusedError(faults)
+        return arguments
+
+    def _base(self, base: tuple[str, ...]) -> DictConfig:
+        """The configuration of these options, composed once."""
+        if (known := self._known.get(base)) is not None:
+            return known
+        with _refusing(), self._lock:
+            if base not in self._known:
+                if len(self._known) >= MOST_KNOWN:
+                    self._known.clear()
+                self._known[base] = self._compose(base)
+            return self._known[base]
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """Context that turns errors of Hydra and OmegaConf into RefusedError."""
+    try:
+        yield
+    except (HydraException, OmegaConfBaseException) as error:
+        raise RefusedError([str(error).splitlines()[0]]) from error
+
+
+def _contents(config: DictConfig) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A configuration with its ${...} resolved, and as written."""
+    resolved: Any = OmegaConf.to_container(config, resolve=True)
+    written: Any = OmegaConf.to_container(config, resolve=False)
+    return resolved, written
+
+
+@cache
+def allowed() -> dict[str, str]:
+    """The settings that may be given, by key: "value" of the type that data/settings.csv says, "words", or "file"."""
+    with files("mitigate").joinpath("data/service.csv").open(encoding="utf-8") as lines:
+        return {row["setting"]: row["takes"] for row in csv.DictReader(lines)}
+
+
+@cache
+def _options(conf: Path, group: str) -> list[str]:
+    found = sorted((conf / group).glob("*.yaml"))
+    return [path.stem for path in found if "???" not in path.read_text(encoding="utf-8")]
+
+
+def _words(setting: Setting, value: Any) -> Any:
+    """Words and lists of words. A single one becomes a list where the setting takes lists, since as a text it would be
+    the name of a file."""
+    takes_list = "list of texts" in setting.types
+    if value is None or (takes_list and value in KEYWORDS):
+        return value
+    words = value if isinstance(value, list) and takes_list else [value]
+    wrong = [word for word in words if not (isinstance(word, str) and WORD.fullmatch(word))]
+    if wrong or not words or len(words) > MOST_WORDS:
+        kind = f"a list of 1 to {MOST_WORDS:,} words" if takes_list else "a word or a few"
+        raise MitigateError(
+            f"{setting.key} must be {kind} of letters, digits, spaces, dashes and apostrophes, 60 at most each"
+            + (f"; not {_short(wrong[0])}" if wrong else "")
+        )
+    return words if takes_list else value
+
+
+def _check_flat(key: str, value: Any) -> None:
+    """Check that a value is plain or a list of plain values; deeper ones cannot be shown. Raises MitigateError for
+    others."""
+    parts = value if isinstance(value, list) else [value]
+    if any(isinstance(part, list | Mapping) for part in parts):
+        raise MitigateError(f"{key} must be a text, a number, true, false, null or a list of these")
+
+
+def _check(setting: Setting, value: Any) -> None:
+    """Check the type and the range of a setting's value. Raises MitigateError with the words of the command line."""
+    nested: Any = value
+    for part in reversed(setting.key.split(".")):
+        nested = {part: nested}
+    check(nested)
+
+
+def _spelt(value: Any) -> str:
+    """A value as Hydra reads it, texts in quotes."""
+    if isinstance(value, list):
+        return f"[{','.join(map(_spelt, value))}]"
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return QuotedString(value, Quote.single).with_quotes() if isinstance(value, str) else repr(value)
+
+
+def _put(node: dict[str, Any], key: str, value: Any) -> None:
+    *parts, last = key.split(".")
+    for part in parts:
+        node = node[part]
+    node[last] = value
+
+
+def _short(text: Any) -> str:
+    shown = ascii(text)
+    return shown if len(shown) <= 60 else f"{shown[:60]}..."

@@ -1,0 +1,159 @@
+"""Posts as examples of forms, and forms as frames."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from mitigate.errors import MitigateError
+from mitigate.words.frames import CHOICES, NAMES, PARENTS, TEXTS, Frame, consistent, most_probable, token
+from models import minilm
+from models.encoding import Encoding
+from models.form import NO, UNKNOWN, YES, Example, Field, Form
+from models.form_filling import Filled, fill_in
+from models.layouts import read_settings
+
+FIELDS = [
+    Field(name, PARENTS.get(name), tuple(token(name, value) for value in (False, True, None) if name in CHOICES))
+    for name in (*CHOICES[:-1], *TEXTS, CHOICES[-1])
+]
+"""Equation 1: lewd, offensive, intent, group targeted; targeted group, implied statement; in-group language."""
+
+MOST_ALTERNATIVES = 4
+VALUE = {False: NO, True: YES, None: UNKNOWN}
+
+
+def start_form(start: str | None, folder: Path | None, reads: str, known: Sequence[str], dropout: float = 0.1) -> Form:
+    """Build an untrained form: "minilm" starts from all-MiniLM-L6-v2, "model" from the GPT-1 or GPT-2 in the folder.
+    Raises MitigateError where these are missing or incomplete."""
+    facts: dict[str, Any] = {"reads": reads, "known": list(known)}
+    with _weights_faults(folder):
+        if start == "minilm":
+            return Form.from_encoder(minilm.locate(folder), FIELDS, dropout, **facts)
+        assert folder is not None
+        return Form.from_language_model(folder, FIELDS, dropout, **facts)
+
+
+def check_start(start: str, folder: Path | None) -> None:
+    """Raise MitigateError where a form cannot start from the folder, without reading a language model's weights."""
+    with _weights_faults(folder):
+        if start == "minilm":
+            minilm.locate(folder)
+        elif folder is not None:
+            read_settings(folder)
+            Encoding.load(folder)
+
+
+@contextmanager
+def _weights_faults(folder: Path | None) -> Iterator[None]:
+    """Context that turns any error into a MitigateError about the folder."""
+    try:
+        yield
+    except Exception as error:  # the tokenizers library raises no narrower one
+        where = "" if folder is None else f"={folder}"
+        raise MitigateError(f"frames.weights{where}: no form can start from it ({error})") from error
+
+
+def learnable_choices(posts: pl.DataFrame) -> list[str]:
+    """The classifications with both values in the posts; no other can be learnt."""
+    return [name for name in CHOICES if posts[name].drop_nulls().n_unique() == 2]
+
+
+def examples(form: Form, posts: pl.DataFrame) -> list[Example]:
+    """Make an example of each post. A missing parent that must be positive, since a child has a value, is read as
+    positive and has no loss; other missing values have no loss either."""
+    rows = posts.rows(named=True)
+    texts = form.read(posts["post"].to_list())
+    pairs = [_alternatives(row) for row in rows]
+    flat = [text or "" for row in pairs for pair in row for text in pair]
+    encoded = iter(form.encoding.encode(flat))
+    found = []
+    for row, text, alternatives in zip(rows, texts, pairs, strict=True):
+        frame = consistent(Frame(**{name: row[name] for name in CHOICES}))
+        learnt = "ingroup" in form.known and frame.ingroup is not None
+        last = VALUE[frame.ingroup] if "ingroup" in form.known else UNKNOWN
+        branches = [([next(encoded) for _ in TEXTS], last, learnt) for _ in alternatives]
+        found.append(Example(text, *_choices(frame, form), branches))
+    return found
+
+
+def _choices(frame: Frame, form: Form) -> tuple[list[int], list[bool]]:
+    """The value of each choice before the texts, and whether it is learnt."""
+    given = {name: getattr(frame, name) for name in CHOICES[:-1]}
+    read = dict(given)
+    for name, parent in PARENTS.items():
+        if name in CHOICES[:-1] and given[name] is True and read[parent] is None:
+            read[parent] = True
+        if name in CHOICES[:-1] and given[parent] is False:
+            read[name] = False
+    values = [VALUE[read[name]] if name in form.known else UNKNOWN for name in CHOICES[:-1]]
+    return values, [name in form.known and given[name] is not None for name in CHOICES[:-1]]
+
+
+def _alternatives(row: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The groups and statements to learn: none under a negative parent."""
+    if row["targeted"] is not True:
+        return []
+    pairs = list(zip(row["implied_groups"], row["implied"], strict=True)) or [(group, "") for group in row["groups"]]
+    return [(group or "", implied) for group, implied in pairs][:MOST_ALTERNATIVES]
+
+
+def fill_posts(
+    form: Form, posts: Sequence[str], *, samples: int = 0, seed: int = 1, always: bool = False
+) -> pl.DataFrame:
+    """A row for each post (SCHEMA): the five classifications as decoded (null where not reached or not learnt) and as
+    the most probable consistent ones given the probabilities of the same pass (constrained_NAME), group, implied, the
+    probability of each positive value (p_NAME; null where it was not reached), and log_prob of the texts.
+
+    samples: 0 is greedy; else the likeliest of so many drawn candidates. always: texts are generated for every
+    frame."""
+    texts = form.read(list(posts))
+    filled = fill_in(form, texts, always=always)
+    for number in range(samples):
+        chances = np.random.default_rng([seed, number]).random((len(texts), 2 * (form.longest_text + 1)))
+        drawn = fill_in(form, texts, chances=chances, always=always)
+        pairs = zip(filled, drawn, strict=True)
+        filled = [max(pair, key=lambda one: one.text_log_prob) for pair in pairs] if number else drawn
+    return pl.DataFrame([_row(form, one) for one in filled], schema=SCHEMA, orient="row")
+
+
+SCHEMA: dict[str, Any] = {
+    **dict.fromkeys(CHOICES, pl.Boolean),
+    **{f"constrained_{name}": pl.Boolean for name in CHOICES},
+    **dict.fromkeys(TEXTS, pl.String),
+    **{f"p_{name}": pl.Float64 for name in CHOICES},
+    "log_prob": pl.Float64,
+}
+
+
+def _row(form: Form, filled: Filled) -> tuple[Any, ...]:
+    frame, constrained = frame_of(form, filled, False), frame_of(form, filled, True)
+    log_probs = dict(zip(form.ids, filled.log_probs[:, YES], strict=True))
+    return (
+        *(getattr(frame, name) for name in CHOICES),
+        *(getattr(constrained, name) for name in CHOICES),
+        *map(form.decode, filled.texts),
+        *(None if np.isnan(log_probs[name]) else float(np.exp(log_probs[name])) for name in CHOICES),
+        filled.text_log_prob,
+    )
+
+
+def frame_of(form: Form, filled: Filled, constrained: bool) -> Frame:
+    """The frame of a filled form. constrained: Section 4's search among consistent values."""
+    meaning = {NO: False, YES: True, UNKNOWN: None}
+    values = {name: meaning[value] for name, value in zip(form.ids, filled.choices, strict=True)}
+    frame = Frame(**values, **dict(zip(TEXTS, map(form.decode, filled.texts), strict=True)))  # type: ignore[arg-type]
+    if constrained:
+        pairs = zip(form.ids, filled.log_probs, strict=True)
+        log_probs = {name: (float(no), float(yes)) for name, (no, yes) in pairs if not np.isnan(yes)}
+        frame = most_probable(frame, log_probs=log_probs)
+    return consistent(frame)
+
+
+def described(frame: Frame) -> str:
+    """A frame in words: "offensive, group targeted: women; women are less qualified"."""
+    words = [NAMES[name] for name in CHOICES if getattr(frame, name)]
+    return "; ".join(filter(None, [", ".join(words), frame.group, frame.implied]))

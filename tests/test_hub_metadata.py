@@ -1,0 +1,93 @@
+"""Metadata of cards and data sets, read back by huggingface_hub and mlcroissant."""
+
+import json
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+import report_example
+from huggingface_hub import DatasetCard, ModelCard
+from test_report_card import CARD
+
+from mitigate.filter import Policy
+from mitigate.report import card
+from mitigate.runs.table_export import FORMATS
+from mitigate.tasks.policies.filtered import write_data_set
+
+DATA = Path(card.__file__).parents[1] / "data"
+SHIPPED = [*(DATA / "regard").glob("*/README.md"), *(DATA / name / "README.md" for name in ("crowd", "crowd2"))]
+SHIPPED += [DATA / "people_valid" / "README.md", DATA / "plausibility" / "average" / "README.md"]
+
+
+def figures(text: str) -> dict[str, float]:
+    """Metric -> value of a card's model-index."""
+    return {f"{one.dataset_name}/{one.metric_type}": one.metric_value for one in ModelCard(text).data.eval_results}
+
+
+def test_the_hub_reads_the_figures_of_a_generator() -> None:
+    found = figures(card.render(CARD))
+    data = CARD.data
+    assert found == {
+        f"{data}/neutral_template/NSM": 70.0,
+        f"{data}/NSM": 61.2,
+        f"{data}/quality/perplexity/all": 9.1,
+    }
+    read = ModelCard(card.render(CARD)).data
+    assert (read.license, read.base_model, read.model_name) == ("cc-by-sa-4.0", CARD.base_model, CARD.name)
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.parent.name)
+def test_the_figures_of_a_shipped_card_are_those_of_its_tables(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    found, body = figures(text), text.split("---\n", 2)[2]
+    assert found
+    for value in found.values():
+        shown = {f"{value:.3f}", f"{value:.1f}", f"{100 * value:.1f}"}
+        assert shown & set(re.findall(r"\d+\.\d+", body)), value
+
+
+@pytest.fixture(scope="module")
+def ledger() -> pl.DataFrame:
+    rows = report_example.ledger(60).with_columns(split=pl.lit("train"), head="target", valid=True)
+    return rows.with_columns(head=pl.col("head").fill_null("tea"), masked="statement")
+
+
+def written(ledger: pl.DataFrame, folder: Path, format: str) -> dict[str, int]:
+    policy = Policy(name="both", scorers=["sentiment", "regard"])
+    return write_data_set(
+        ledger,
+        policy,
+        format,
+        origin={"source": "mine", "licence": "CC-BY-SA-4.0", "demonstration": True, "notices": []},
+        scorers={"sentiment": "vader", "regard": "minilm"},
+        fingerprints={"sentiment": "a", "regard": "b"},
+        folder=folder,
+        command="python -m mitigate recipe=filter",
+        facts={"seed": "1"},
+        needs={},
+    )
+
+
+@pytest.mark.filterwarnings("ignore:ConjunctiveGraph is deprecated:DeprecationWarning")  # of mlcroissant's parser
+@pytest.mark.parametrize("format", FORMATS)
+def test_croissant_describes_the_files(ledger: pl.DataFrame, tmp_path: Path, format: str) -> None:
+    """mlcroissant finds no fault in it, and reads the records."""
+    mlcroissant = pytest.importorskip("mlcroissant")
+    counts = written(ledger, tmp_path, format)
+    found = mlcroissant.Dataset(jsonld=tmp_path / "croissant.json")
+    assert found.metadata.ctx.issues.errors == set()
+    assert {record.id for record in found.metadata.record_sets} == {"kept", "dropped"}
+    if format != "parquet":  # which it reads by pyarrow
+        records = list(found.records("kept"))
+        assert len(records) == counts["kept"] > 10
+        assert records[0]["kept/relation"] == ledger.filter(weight=1)["relation"][0].encode()
+
+
+def test_the_hub_reads_the_card_of_a_filtered_data_set(ledger: pl.DataFrame, tmp_path: Path) -> None:
+    written(ledger, tmp_path, "csv")
+    data = DatasetCard((tmp_path / "README.md").read_text()).data
+    assert (data.license, data.language) == ("cc-by-sa-4.0", ["en"])
+    assert [one["data_files"] for one in data.configs] == ["kept.csv", "dropped.csv"]
+    described = json.loads((tmp_path / "croissant.json").read_text())
+    assert described["license"] == data.license

@@ -1,0 +1,71 @@
+"""One declaration of a table, shown on a page, on the terminal and in a card."""
+
+import polars as pl
+import pytest
+from page_elements import Elements
+
+from mitigate.report.html import environment
+from mitigate.report.table import Cell, Column, Table, as_markdown, as_text, bounded, figures, grouped, text
+
+ROWS = pl.DataFrame(
+    {
+        "policy": ["none", "both"],
+        "share": [7.25, None],
+        "share_low": [6.0, None],
+        "share_high": [8.5, None],
+        "triples": [2100, 900],
+    }
+)
+COLUMNS = [text("Policy", "policy"), bounded("share", "share", better="up"), Column("triples", "triples")]
+
+
+def html(table: Table) -> str:
+    return environment().from_string("{{ table | html }}").render(table=table)
+
+
+def test_numbers_stand_to_the_right_and_intervals_after_them() -> None:
+    assert as_text(Table("", COLUMNS, ROWS)) == (
+        "  Policy         share ↑  triples\n  none    7.2 [6.0, 8.5]    2,100\n  both      –                 900"
+    )
+    assert as_markdown(Table("", COLUMNS, ROWS)) == (
+        "| Policy | share ↑ | triples |\n|---|---:|---:|\n| none | 7.2 [6.0, 8.5] | 2,100 |\n| both | – | 900 |"
+    )
+
+
+def test_a_table_that_is_too_wide_loses_its_intervals_then_its_columns_go_below() -> None:
+    table = Table("", COLUMNS, ROWS)
+    assert as_text(table, width=30).splitlines()[1] == "  none        7.2    2,100"
+    first, second = as_text(table, width=18).split("\n\n")
+    assert first.splitlines() == ["  Policy  share ↑", "  none        7.2", "  both          –"]
+    assert second.splitlines() == ["  Policy  triples", "  none      2,100", "  both        900"]
+
+
+def test_groups_have_titles_in_the_order_of_their_first_rows() -> None:
+    rows = [{"a": "x", "b": 1}, {"a": "y", "b": 2}, {"a": "x", "b": 3}]
+    table = Table("", [text("", "b"), *figures(0, b="twice")], grouped(rows, lambda row: row["a"]))
+    assert table.height == 3
+    assert as_text(table) == "     twice\nx\n  1      1\n  3      3\ny\n  2      2"
+    assert [text for text in Elements(html(table)).text.split() if text in "xy"] == ["x", "y"]
+
+
+def test_a_page_shows_a_reason_and_trusts_no_text() -> None:
+    missing = Column("figure", lambda row: Cell("–", reason="no <b>statement</b>"))
+    page = html(Table("A caption. More of it.", [text("Name", "name"), missing], [{"name": "<i>x</i>"}]))
+    Elements(page).check()
+    assert 'aria-label="A caption"' in page
+    assert "<i>" not in page
+    assert '– <small class="reason">no &lt;b&gt;statement&lt;/b&gt;</small>' in page
+
+
+@pytest.mark.parametrize(
+    ("number", "sortable", "kind"), [(3, False, "pinned"), (4, False, "stacked"), (4, True, "pinned")]
+)
+def test_wide_tables_are_stacked_on_a_phone_unless_they_sort(number: int, sortable: bool, kind: str) -> None:
+    page = html(Table("", [Column(f"c{place}", "a") for place in range(number)], [{"a": 1}], sortable=sortable))
+    assert f'class="{kind}"' in page
+    assert page.count("data-label=") == (number - 1) * (kind == "stacked")
+    assert page.count("aria-sort=") == number * sortable
+
+
+def test_a_table_without_rows_says_so() -> None:
+    assert "nothing here</td>" in html(Table("", COLUMNS, [], empty="nothing here"))
