@@ -296,7 +296,7 @@ def test_faults_are_named(tmp_path: Path) -> None:
         ),
         (
             partial(locate, str(llama), seq2seq=True),
-            "is a causal language model, not a sequence-to-sequence model; say",
+            "is a causal language model, not a sequence-to-sequence model; set",
         ),
         (partial(prompt_of, bart, "tail", Seq2Seq.PROMPTS), "unknown model.prompt 'tail'; allowed: phrase, gen"),
         (partial(wording, "words", "gen"), "asks with the names of relations, not with model.relation=w"),
