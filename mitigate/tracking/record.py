@@ -168,7 +168,7 @@ class WandbTracking:
 
     def pictures(self, pictures: Iterable[tuple[str, str, Path]]) -> None:
         """Record pictures, (name, caption, file), as one table."""
-        rows = [[name, caption, self._wandb.Image(str(path))] for name, caption, path in pictures]
+        rows: list[Iterable[Any]] = [[name, text, self._wandb.Image(str(path))] for name, text, path in pictures]
         if rows:
             self._run.log({"pictures": self._wandb.Table(columns=["picture", "caption", "image"], data=rows)})
 
@@ -194,7 +194,9 @@ class WandbTracking:
 
     def _table(self, frame: pl.DataFrame) -> Any:
         kept = str | int | float | bool | None
-        rows = [[value if isinstance(value, kept) else str(value) for value in row] for row in frame.iter_rows()]
+        rows: list[Iterable[Any]] = [
+            [value if isinstance(value, kept) else str(value) for value in row] for row in frame.iter_rows()
+        ]
         return self._wandb.Table(columns=list[str | int](frame.columns), data=rows)
 
 
