@@ -20,7 +20,7 @@ from hydra.errors import HydraException
 from omegaconf import OmegaConf
 from overrides import RECIPES, command_of, drawn, fault
 
-from mitigate import __main__ as command_line
+from mitigate.recipes import main as command_line
 from mitigate.cli.arguments import named_folders, readable
 from mitigate.errors import MitigateError
 from mitigate.settings import check, left_open, with_lists

@@ -126,9 +126,9 @@ def test_imports_make_no_circle() -> None:
 
 SHARED = {
     *("scorer_accuracy", "instantiate", "comparing", "drop_rules", "job", "loading", "sweep_notes", "rated_scorers"),
-    *("before_download", "replacing", "reporting", "scorers", "model_spec", "targets"),
+    *("before_download", "replacing", "reporting", "scorers", "model_spec", "targets", "failures"),
 }
-"""Modules of recipes/ that recipes share; the others are recipes, or callbacks of a sweep."""
+"""Modules of recipes/ that recipes or the command share; the others are recipes, or callbacks of a sweep."""
 
 
 def recipe_of(module: str) -> str | None:

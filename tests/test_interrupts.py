@@ -142,7 +142,7 @@ def test_an_error_in_the_place_of_the_interrupt(
                 raise WrappedError("the stage failed") from ValueError(error)
 
     before = signal.getsignal(signal.SIGINT)
-    monkeypatch.setattr(command_line, "_run", interrupted)
+    monkeypatch.setattr("mitigate.recipes.main._run", interrupted)
     monkeypatch.setattr(
         sys, "argv", ["mitigate", "hydra.run.dir=.", "hydra/job_logging=none", "hydra/hydra_logging=none"]
     )

@@ -98,7 +98,7 @@ def ending(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
         def fail(config: object) -> None:
             raise error
 
-        monkeypatch.setattr("mitigate.__main__.get_method", lambda _: fail)
+        monkeypatch.setattr("mitigate.recipes.main.get_method", lambda _: fail)
         return here(monkeypatch), capsys.readouterr().err
 
     return run
@@ -135,7 +135,7 @@ def composed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., l
             plain: Any = OmegaConf.to_container(config, resolve=True)
             seen.append((command(config), {name: part for name, part in plain.items() if name != "call"}))
 
-        monkeypatch.setattr("mitigate.__main__._recipe", lambda name: look)
+        monkeypatch.setattr("mitigate.recipes.main._recipe", lambda name: look)
         assert here(monkeypatch, *arguments) == 0
         return seen
 

@@ -26,7 +26,7 @@ def refused(monkeypatch: pytest.MonkeyPatch, error: Exception) -> int:
     def fail(config: object) -> None:
         raise error
 
-    monkeypatch.setattr("mitigate.__main__._recipe", lambda _: fail)
+    monkeypatch.setattr("mitigate.recipes.main._recipe", lambda _: fail)
     return here(monkeypatch)
 
 

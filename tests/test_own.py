@@ -117,7 +117,7 @@ def test_the_commands_of_the_documentation_build_what_they_name(own: pytest.Monk
         built.append((scorers.policy(config.policy).name, [scorer.name for scorer in scorers.labelling]))
 
     with own.context() as patch:
-        patch.setattr("mitigate.__main__._recipe", lambda name: build)
+        patch.setattr("mitigate.recipes.main._recipe", lambda name: build)
         for command in commands:
             assert here(own, *shlex.split(command, comments=True)) == 0
     both = ["sentiment", "regard"]

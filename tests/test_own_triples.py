@@ -189,7 +189,7 @@ def test_splits_are_those_of_a_column_or_drawn_by_their_own_seed(read: Callable[
 
 def test_a_licence_that_is_given_is_what_page_and_card_name(files: dict[str, str], monkeypatch) -> None:
     seen: list[DictConfig] = []
-    monkeypatch.setattr("mitigate.__main__._recipe", lambda name: seen.append)
+    monkeypatch.setattr("mitigate.recipes.main._recipe", lambda name: seen.append)
     assert here(monkeypatch, *MINE, *files.values(), "data.licence=CC-BY-4.0", "data.attribution=us") == 0
     assert source_of(seen[0].data) == "triples, us, licence CC-BY-4.0"
     assert origin(seen[0])["data"] == {

@@ -10,7 +10,8 @@ import pytest
 
 from mitigate.errors import MitigateError
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.runs.store import as_json, digest_of
+from mitigate.runs.files import as_json
+from mitigate.runs.store import digest_of
 from mitigate.tasks.ratings.figures import differences, flat, raters, summary
 from mitigate.tasks.ratings.survey import draw, statements_of_file, statements_of_runs
 from mitigate.triples import PROBED

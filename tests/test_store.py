@@ -12,6 +12,7 @@ from refusals import refuses
 from mitigate.errors import MitigateError
 from mitigate.runs.files import replacing, write
 from mitigate.runs.fingerprints import as_parquet
+from mitigate.runs.files import as_json, read_json
 from mitigate.runs.store import (
     BusyError,
     NotComputedError,
@@ -19,8 +20,6 @@ from mitigate.runs.store import (
     Result,
     Run,
     Work,
-    as_json,
-    read_json,
     tidy,
     wait_for,
 )

@@ -17,7 +17,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from joblib.externals.loky import get_reusable_executor
 from omegaconf import DictConfig, OmegaConf
 
-from mitigate.__main__ import CONF
+from mitigate.recipes.main import CONF
 from mitigate.errors import MitigateError
 from mitigate.filter.policy import SCOPES
 from mitigate.recipes import job, labels, sweep

@@ -148,7 +148,7 @@ def test_wrong_words_are_named_before_anything_is_run(command: str, messages: li
 
 def test_a_single_word_is_a_list_of_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     seen: list[object] = []
-    monkeypatch.setattr("mitigate.__main__._recipe", lambda name: lambda config: seen.append(config))
+    monkeypatch.setattr("mitigate.recipes.main._recipe", lambda name: lambda config: seen.append(config))
     words = ("probe.relations=CapableOf", "score.extra=keyword", "probe.targets=own.csv", f"paths.outputs={tmp_path}")
     assert here(monkeypatch, *words, "tracking=none") == 0
     (config,) = seen
@@ -161,7 +161,7 @@ def test_a_job_on_a_cluster_takes_a_cluster_and_its_rehearsal_none(told, ran, tm
     error = told("-m", "hydra/launcher=slurm")
     assert "this machine is in none (there is no srun); start the command on a node" in error
     started: list[str] = []
-    monkeypatch.setattr("mitigate.__main__._recipe", lambda name: lambda config: started.append(config.policy.name))
+    monkeypatch.setattr("mitigate.recipes.main._recipe", lambda name: lambda config: started.append(config.policy.name))
     said = ran("-m", "hydra/launcher=slurm", "policy=none,both", "dry_run=true", f"paths.outputs={tmp_path}").done
     assert started == ["none", "both"]
     assert "dry_run=true submits no job: all are rehearsed here, one after the other" in said

@@ -1,5 +1,5 @@
-"""Answers that need no Hydra, from the files of the configuration: its version, lists of what a group offers,
-and the help of a single recipe. All else is left to Hydra."""
+"""Answers that need no Hydra, from the files of the configuration: lists of what a group offers, and the help of one
+recipe. All else is left to Hydra."""
 
 import re
 import textwrap
@@ -9,11 +9,10 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from mitigate import __version__
 from mitigate.errors import one_of
 from mitigate.settings import settings
 
-VERSION, LIST, HELP = "--version", "--list", ("--help", "-h")
+LIST, HELP = "--list", ("--help", "-h")
 LISTED = ("policy", "data", "model")  # by --list alone
 NOT_SHOWN = ("name", "run", "reads")  # of a recipe: what the code reads
 NO_GROUPS = ("hydra", "sweep")
@@ -25,8 +24,6 @@ WIDEST = 48  # of a setting with its value, beyond which its meaning stands belo
 def answer(arguments: Sequence[str], conf: Sequence[Path]) -> str | None:
     """The text that the arguments ask for, or None where they ask for none of this. conf: the folders of the
     configuration. Raises MitigateError for a group or a recipe that there is not."""
-    if VERSION in arguments:
-        return f"mitigate {__version__}"
     if LIST in arguments:
         groups = [word for word in arguments[arguments.index(LIST) + 1 :] if not word.startswith("-")]
         return "\n\n".join(listed(group, conf) for group in groups or LISTED)

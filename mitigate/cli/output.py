@@ -7,8 +7,6 @@ import time
 from io import BufferedWriter, FileIO, TextIOWrapper
 from typing import Any
 
-from tqdm.auto import tqdm
-
 from mitigate.runs.progress import Step
 from mitigate.runs.status import Status
 from mitigate.words.texts import escaped
@@ -64,13 +62,15 @@ class Showing:
     def __init__(self, status: Status | None = None, every: float = EVERY) -> None:
         self.status = status
         self.every = every
-        self.bar: tqdm | None = None
+        self.bar: Any = None
         self.said = 0.0
 
     def begin(self, step: Step) -> None:
         """A step begins."""
         self.said = time.monotonic()
         if sys.stderr.isatty() and step.total:
+            from tqdm import tqdm
+
             by_share = step.total == 1.0
             self.bar = tqdm(
                 total=100 if by_share else step.total,

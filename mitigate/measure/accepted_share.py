@@ -7,7 +7,6 @@ from functools import partial
 
 import numpy as np
 import polars as pl
-from scipy.stats import rankdata
 
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.uncertainty import cluster_numbers, share_interval
@@ -52,6 +51,8 @@ def auc(scores: np.ndarray, valid: np.ndarray) -> float | None:
     above, below = int(valid.sum()), int((~valid).sum())
     if not above or not below:
         return None
+    from scipy.stats import rankdata  # a second to load, which filters and labels do without
+
     ranks = rankdata(scores)
     return float((ranks[valid].sum() - above * (above + 1) / 2) / (above * below))
 

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special, stats
 
 MOST_VARIANCE = 2500.0
 """The largest variance of percentages: half of them 0, half 100."""
@@ -74,6 +73,8 @@ def cluster_sums(values: np.ndarray, clusters: np.ndarray, powers: tuple[int, ..
 
 
 def _bca(sums: np.ndarray, counts: np.ndarray, level: float) -> tuple:
+    from scipy import special  # half a second to load, which labels without intervals do without
+
     estimate = mean_of(sums.sum(axis=1))
     influence = sums[1] - estimate * sums[0]
     estimates = np.sort(mean_of(counts @ sums).T)  # (figures, resamples)
@@ -83,7 +84,7 @@ def _bca(sums: np.ndarray, counts: np.ndarray, level: float) -> tuple:
     bias = special.ndtri(np.clip(below, 1 / resamples, 1 - 1 / resamples))
     spread = (influence**2).sum(axis=0) ** 1.5
     acceleration = (influence**3).sum(axis=0) / np.where(spread > 0, 6 * spread, 1)
-    width = stats.t.ppf((1 + level) / 2, num_clusters - 1) * np.sqrt(num_clusters / (num_clusters - 1))
+    width = special.stdtrit(num_clusters - 1, (1 + level) / 2) * np.sqrt(num_clusters / (num_clusters - 1))
 
     def bound(shift: float) -> np.ndarray:
         share = special.ndtr(bias + (bias + shift) / np.maximum(1 - acceleration * (bias + shift), 0.01))

@@ -22,7 +22,7 @@ from mitigate.recipes import sweep_notes
 from mitigate.recipes.instantiate import build as build
 from mitigate.result_settings import deciding
 from mitigate.runs import store
-from mitigate.runs.files import write
+from mitigate.runs.files import as_json, read_json, write
 from mitigate.runs.fingerprints import plain as hashed
 from mitigate.runs.fingerprints import sealed
 from mitigate.runs.progress import listening
@@ -150,7 +150,7 @@ def perform(
     then looks again. uploads: what goes to W&B besides settings and metrics, in words. tracked: the policies, data and
     models that W&B groups and tags the run by, where the settings do not name them. facts: further entries of the
     manifest."""
-    digest = store.digest_of(store.as_json([result_settings(config), hashed(inputs)]))
+    digest = store.digest_of(as_json([result_settings(config), hashed(inputs)]))
     folder = Path(config.paths.outputs) / f"{name}-{digest[:8]}"
     say(f"  run folder  {folder}")
     keep_code = config.get("code") == "keep"
@@ -246,12 +246,12 @@ def _open_tracking(
 
 def _restore_settings(config: DictConfig, folder: Path) -> None:
     """Write config.yaml of a complete run again when it is missing or damaged."""
-    path, manifest = folder / store.SETTINGS, store.read_json(folder / "manifest.json") or {}
+    path, manifest = folder / store.SETTINGS, read_json(folder / "manifest.json") or {}
     if not path.is_file() or store.digest_of(path.read_bytes()) != manifest["files"].get(path.name):
         content = OmegaConf.to_yaml(config, resolve=True)
         write(path, content)
         manifest["files"][path.name] = store.digest_of(content)
-        write(folder / "manifest.json", store.as_json(sealed(manifest)))
+        write(folder / "manifest.json", as_json(sealed(manifest)))
         say("  config.yaml was damaged and was written again")
 
 

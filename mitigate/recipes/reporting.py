@@ -9,7 +9,6 @@ from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
 from mitigate.recipes.job import Job, say
-from mitigate.report.html import Stage
 from mitigate.tracking.charts import Chart, compared, summary
 from mitigate.tracking.headlines import figures, headlines
 
@@ -22,6 +21,8 @@ RECORDED_STATEMENTS = 20_000  # W&B's tables are slow beyond; the parquet files 
 
 def about(job: Job, more: Mapping[str, Any]) -> dict[str, Any]:
     """The origin of a page: the command, the stages so far, and the provenance with what is given besides."""
+    from mitigate.report.html import Stage  # loads matplotlib, which recipes without pictures do without
+
     stages = [Stage(result.stage, result.seconds, result.from_cache) for result in job.run.results]
     return {"command": job.command, "stages": stages, "facts": job.provenance(more)}
 

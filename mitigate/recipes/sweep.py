@@ -14,8 +14,8 @@ from mitigate.cli.arguments import quoted
 from mitigate.recipes import sweep_notes
 from mitigate.recipes.job import is_brief, plain, say
 from mitigate.result_settings import role_scorers
+from mitigate.runs.files import read_json
 from mitigate.runs.finished import recipe_of, short_names
-from mitigate.runs.store import read_json
 
 MOST_RUNS = 24  # of a page, which has a section for each
 LIKE_THE_SWEEP = (

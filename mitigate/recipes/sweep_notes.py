@@ -13,8 +13,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from mitigate.cli import arguments
 from mitigate.errors import MitigateError
-from mitigate.runs.files import write
-from mitigate.runs.store import as_json, read_json
+from mitigate.runs.files import as_json, read_json, write
 
 SWEEP = "MITIGATE_SWEEP"  # the environment variable
 COMPARISON = "comparison"  # the file that marks a failed comparison

@@ -1,13 +1,14 @@
 """Atomic writes of files and folders: a reader, or a kill, never finds half of one."""
 
 import errno
+import json
 import os
 import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from mitigate.errors import MitigateError
 
@@ -182,3 +183,17 @@ def refuse_link(folder: Path) -> None:
             "Replace the link by the folder itself, or remove the link, or choose another disk for all runs with "
             "paths.outputs=DIR"
         )
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """The object in a JSON file; None where it cannot be read."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def as_json(content: object) -> bytes:
+    """The bytes of a JSON file."""
+    return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()

@@ -19,7 +19,7 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.runs.file_tracking import is_changed
-from mitigate.runs.files import PART, refuse_link, remove_parts, write, writing
+from mitigate.runs.files import PART, as_json, read_json, refuse_link, remove_parts, write, writing
 from mitigate.runs.fingerprints import (
     as_parquet,
     codes_of,
@@ -346,20 +346,6 @@ def _record(path: Path) -> dict[str, Any] | None:
     if record is None or any(not isinstance(record.get(name), kind) for name, kind in kinds.items()):
         return None
     return record if record["files"] and is_intact(record) else None
-
-
-def read_json(path: Path) -> dict[str, Any] | None:
-    """The object in a JSON file; None where it cannot be read."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return None
-    return content if isinstance(content, dict) else None
-
-
-def as_json(content: object) -> bytes:
-    """The bytes of a JSON file."""
-    return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
 
 
 def peak_memory() -> int:

@@ -17,7 +17,7 @@ from mitigate.score.labels import SEPARATOR
 from mitigate.score.weights import digest_of_folder, native_dtype
 from mitigate.triples import Labels
 from mitigate.words.targets import clusters
-from models import hub, minilm
+from models import minilm
 from models.heads import LABELS, CrossFitted, polar_columns
 from models.states import Causal, Encoder, States
 
@@ -97,6 +97,8 @@ class CrowdLM(Crowd2):
                 f"folder={folder}. `python -m mitigate recipe=people data.root=DIR recipe.base=BASE` leaves the heads "
                 "in crowd_lm/ of its run folder"
             )
+        from models import hub  # loads the hub's client: half a second
+
         super().__init__(folder, hub.locate(base, seq2seq=False))
 
 

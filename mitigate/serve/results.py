@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from mitigate.errors import MitigateError
+from mitigate.runs.files import read_json
 from mitigate.runs.finished import FinishedRun, open_run
-from mitigate.runs.store import read_json
 from mitigate.tracking.headlines import headlines
 
 NAME = re.compile(r"\w[\w.,=+-]*")

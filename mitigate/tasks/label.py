@@ -70,7 +70,7 @@ def label_statements(
     labels = label_masked(masked, scorers, explain=explain, cache=cache)
     if not explain:
         return labels
-    from mitigate.tasks.identity import with_identity_words  # loads scipy, which answers of a run do without
+    from mitigate.tasks.identity import with_identity_words
 
     return with_identity_words(labels, scorers, target_list, cache=cache)
 
