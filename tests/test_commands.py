@@ -20,9 +20,9 @@ from hydra.errors import HydraException
 from omegaconf import OmegaConf
 from overrides import RECIPES, command_of, drawn, fault
 
-from mitigate.recipes import main as command_line
 from mitigate.cli.arguments import named_folders, readable
 from mitigate.errors import MitigateError
+from mitigate.recipes import main as command_line
 from mitigate.settings import check, left_open, with_lists
 
 SHELL = re.compile(r"(?:[A-Z_]+=\S+ )*(?:python|pip|\.venv/bin/pip|make|cd|export|ray|wandb|cat|\.) ")

@@ -10,9 +10,8 @@ import pytest
 from refusals import refuses
 
 from mitigate.errors import MitigateError
-from mitigate.runs.files import replacing, write
+from mitigate.runs.files import as_json, read_json, replacing, write
 from mitigate.runs.fingerprints import as_parquet
-from mitigate.runs.files import as_json, read_json
 from mitigate.runs.store import (
     BusyError,
     NotComputedError,

@@ -17,12 +17,12 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from joblib.externals.loky import get_reusable_executor
 from omegaconf import DictConfig, OmegaConf
 
-from mitigate.recipes.main import CONF
 from mitigate.errors import MitigateError
 from mitigate.filter.policy import SCOPES
 from mitigate.recipes import job, labels, sweep
 from mitigate.recipes import sweep_notes as notes
 from mitigate.recipes.failures import Failures
+from mitigate.recipes.main import CONF
 from mitigate.recipes.sweep import MOST_RUNS, SideBySide, comparable, compare, short_names
 from mitigate.runs.store import Run
 from mitigate.tracking.headlines import headline
