@@ -19,6 +19,9 @@ BY_HAND = {
     "distmult": 1 * 3 * 7 + 2 * 5 * 11,
     "complex": ((1 + 2j) * (3 + 5j) * (7 - 11j)).real,
     "complex_n3": ((1 + 2j) * (3 + 5j) * (7 - 11j)).real,
+    "rotate": -abs((1 + 2j) * (3 + 5j) / abs(3 + 5j) - (7 + 11j)),
+    "transe_l1": -(abs(1 + 3 - 7) + abs(2 + 5 - 11)),
+    "translated_tail": 1 * (7 + 3) + 2 * (11 + 5),
 }
 
 
@@ -100,7 +103,7 @@ def test_a_saved_model_is_loaded_again_and_impossible_shapes_are_refused(tmp_pat
     assert torch.equal(again.entities, model.entities)
     assert torch.equal(again.relations, model.relations)
     refuses(ValueError, "dimension=3 must be even", Embeddings, "complex", 2, 1, 3)
-    refuses(ValueError, "unknown kind 'rotate'; allowed: transe, complex", Embeddings, "rotate", 2, 1, 4)
+    refuses(ValueError, "unknown kind 'turning'; allowed: transe, complex", Embeddings, "turning", 2, 1, 4)
 
 
 def test_values_and_gradients_are_those_of_logsumexp():

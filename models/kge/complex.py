@@ -20,9 +20,7 @@ class ComplEx(DotProduct):
         return product(torch.cat([real, -imaginary], -1), tails)
 
     def moduli(self, vectors: Tensor) -> Tensor:
-        """The moduli of complex numbers, at least 1e-12, since the square root has no gradient at 0."""
-        real, imaginary = vectors.chunk(2, -1)
-        return (real.square() + imaginary.square()).clamp_min(1e-24).sqrt()
+        return moduli(vectors)
 
 
 def product(left: Tensor, right: Tensor) -> Tensor:
@@ -30,3 +28,9 @@ def product(left: Tensor, right: Tensor) -> Tensor:
     a, b = left.chunk(2, -1)
     c, d = right.chunk(2, -1)
     return torch.cat([a * c - b * d, a * d + b * c], -1)
+
+
+def moduli(vectors: Tensor) -> Tensor:
+    """The moduli of complex numbers, (n, dimension / 2), at least 1e-12, since the square root has no gradient at 0."""
+    real, imaginary = vectors.chunk(2, -1)
+    return (real.square() + imaginary.square()).clamp_min(1e-24).sqrt()

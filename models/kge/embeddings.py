@@ -12,7 +12,8 @@ from torch.nn.functional import embedding
 from models.kge.complex import ComplEx
 from models.kge.distmult import DistMult
 from models.kge.interaction import Interaction
-from models.kge.transe import TransE, TransEL2
+from models.kge.rotate import RotatE
+from models.kge.transe import TransE, TransEL1, TransEL2, TranslatedTail
 from models.stored_tensors import read_facts
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
@@ -31,7 +32,11 @@ KINDS = {
     "transe_l2": Kind(TransEL2, False),
     "distmult": Kind(DistMult, False),
     "complex_n3": Kind(ComplEx, True),
+    "rotate": Kind(RotatE, False),
+    "transe_l1": Kind(TransEL1, False),
+    "translated_tail": Kind(TranslatedTail, False),
 }
+COMPLEX = (ComplEx, RotatE)
 
 
 class Embeddings(nn.Module):
@@ -39,16 +44,27 @@ class Embeddings(nn.Module):
 
     Raises ValueError for a kind that is not in KINDS, or an odd dimension of complex vectors."""
 
-    def __init__(self, kind: str, entities: int, relations: int, dimension: int, init: float = 1e-3) -> None:
-        """init: standard deviation of the numbers that training starts from."""
+    def __init__(
+        self,
+        kind: str,
+        entities: int,
+        relations: int,
+        dimension: int,
+        init: float = 1e-3,
+        reciprocal: bool | None = None,
+    ) -> None:
+        """init: standard deviation of the numbers that training starts from. reciprocal: whether each relation has a
+        second vector, by which heads are predicted; None: as KINDS says."""
         super().__init__()
         if kind not in KINDS:
             raise ValueError(f"unknown kind {kind!r}; allowed: {', '.join(KINDS)}")
-        if KINDS[kind].interaction is ComplEx and dimension % 2:
+        if KINDS[kind].interaction in COMPLEX and dimension % 2:
             raise ValueError(f"dimension={dimension} must be even: complex numbers have two parts")
         self.facts = {"kind": kind, "entities": entities, "relations": relations, "dimension": dimension}
         self.interaction: Interaction = KINDS[kind].interaction()
-        self.reciprocal = KINDS[kind].reciprocal
+        self.reciprocal = KINDS[kind].reciprocal if reciprocal is None else reciprocal
+        if self.reciprocal != KINDS[kind].reciprocal:
+            self.facts["reciprocal"] = self.reciprocal
         self.num_relations = relations
         self.entities = nn.Parameter(torch.randn(entities, dimension) * init)
         self.relations = nn.Parameter(torch.randn(relations * (1 + self.reciprocal), dimension) * init)

@@ -1,4 +1,4 @@
-"""TransE (Bordes et al. 2013): a relation is a translation. Two ways to compare what it leads to with the tail."""
+"""TransE (Bordes et al. 2013): a relation is a translation. Several ways to compare where it leads with the tail."""
 
 import torch
 from torch import Tensor
@@ -22,20 +22,57 @@ class TransE(DotProduct):
         return (relations * tails).sum(-1)
 
 
+class TranslatedTail(DotProduct):
+    """head . (tail + relation), the form of PyTorch-BigGraph (Lerer et al. 2019), which moves the tail."""
+
+    def transform(self, heads: Tensor, relations: Tensor) -> Tensor:
+        return heads
+
+    def weight(self, relations: Tensor, tails: Tensor) -> Tensor:
+        return tails + relations
+
+    def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
+        return (heads * self.weight(relations, tails)).sum(-1)
+
+    def tails(self, heads: Tensor, relations: Tensor, candidates: Tensor) -> Tensor:
+        return heads @ candidates.T + (heads * relations).sum(-1)[:, None]
+
+
 class TransEL2:
     """- || head + relation - tail ||, the Euclidean distance of the original."""
 
+    def move(self, heads: Tensor, relations: Tensor) -> Tensor:
+        """Where a relation leads from each head, (n, dimension)."""
+        return heads + relations
+
+    def move_back(self, tails: Tensor, relations: Tensor) -> Tensor:
+        """Where a relation leads from to each tail, (n, dimension)."""
+        return tails - relations
+
     def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
-        return -(heads + relations - tails).square().sum(-1).clamp_min(SMALLEST).sqrt()
+        return -(self.move(heads, relations) - tails).square().sum(-1).clamp_min(SMALLEST).sqrt()
 
     def tails(self, heads: Tensor, relations: Tensor, candidates: Tensor) -> Tensor:
-        return -_distances(heads + relations, candidates)
+        return -_distances(self.move(heads, relations), candidates)
 
     def heads(self, relations: Tensor, tails: Tensor, candidates: Tensor) -> Tensor:
-        return -_distances(tails - relations, candidates)
+        return -_distances(self.move_back(tails, relations), candidates)
 
     def moduli(self, vectors: Tensor) -> Tensor:
         return vectors.abs()
+
+
+class TransEL1(TransEL2):
+    """- | head + relation - tail |, the sum of absolute differences, the other distance of the original."""
+
+    def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
+        return -(self.move(heads, relations) - tails).abs().sum(-1)
+
+    def tails(self, heads: Tensor, relations: Tensor, candidates: Tensor) -> Tensor:
+        return -torch.cdist(self.move(heads, relations), candidates, p=1)
+
+    def heads(self, relations: Tensor, tails: Tensor, candidates: Tensor) -> Tensor:
+        return -torch.cdist(self.move_back(tails, relations), candidates, p=1)
 
 
 def _distances(points: Tensor, candidates: Tensor) -> Tensor:

@@ -11,18 +11,25 @@ from omegaconf import DictConfig, OmegaConf
 
 from mitigate.errors import MitigateError, did_you_mean, one_of
 from mitigate.load.graph.table import Graph
+from mitigate.load.graph.trained_embeddings import TrainedEmbeddings, read_embeddings, restrict
 from mitigate.recipes.job import build, plain
 from mitigate.recipes.reporting import source_of, title_of
 from mitigate.runs.fingerprints import digest_of_values
 from mitigate.runs.finished import FinishedRun, read_runs
 from mitigate.tasks.kge.graphs import Triples, triples_of
+from mitigate.tasks.kge.imported import check_interaction
 from mitigate.tasks.kge.mitigation import MITIGATIONS
 from mitigate.tasks.kge.pairs import Pair, choose_pairs
 from mitigate.tasks.kge.question import Question, find_question
 from mitigate.train.kge import Settings
-from models.kge.embeddings import Embeddings
+from models.kge.embeddings import KINDS, Embeddings
 
 SHAPE = ("kind", "dimension", "deviation")
+FOREIGN = "foreign"  # the name of the model that is not trained here
+NO_NULL = (
+    "The embeddings are those of {origin}, scored as {kind}: one training, without permuted graphs. The place of a "
+    "single profession may be due to chance."
+)
 PROFESSIONS = "professions.parquet"
 SAME = (
     "data.name",
@@ -40,10 +47,12 @@ class Plan:
     triples: Triples
     question: Question
     pairs: Sequence[Pair]
-    shape: dict[str, Any]
+    graph: Graph
+    foreign: TrainedEmbeddings | None  # embeddings that another program trained; None: they are trained here
+    shape: dict[str, Any]  # empty with foreign embeddings
     settings: Settings  # of the first seed
-    num_seeds: int
-    permuted: int  # trainings on graphs with permuted attributes
+    num_seeds: int  # 1 with foreign embeddings
+    permuted: int  # trainings on graphs with permuted attributes; 0 with foreign embeddings
     step: float  # how far embeddings of people are moved
     device: str
     mitigations: Sequence[str]
@@ -75,28 +84,40 @@ def make_plan(config: DictConfig) -> Plan:
     if "kind" not in config.model:
         raise MitigateError(
             f"recipe=kge trains embeddings, and model={config.model.name} is a generator; set model=transe, complex, "
-            "transe_l2, distmult or complex_n3"
+            "transe_l2, distmult, complex_n3, rotate or foreign"
         )
-    shape, training = _model(config)
+    is_foreign = config.model.name == FOREIGN
+    shape, training = ({}, Settings(seed=config.seed)) if is_foreign else _model(config)
     kge, data, model = config.kge, config.data.name, config.model.name
     mitigations = [str(name) for name in kge.mitigations]
     if unknown := [name for name in mitigations if name not in MITIGATIONS]:
         raise one_of("kge.mitigations", unknown[0], MITIGATIONS)
+    if is_foreign and "downsample" in mitigations:
+        raise MitigateError(
+            "kge.mitigations=downsample trains again, and model=foreign is not trained here; leave it out"
+        )
     if kge.device == "cuda" and not torch.cuda.is_available():
         raise MitigateError("kge.device=cuda: PyTorch finds no GPU here; set kge.device=cpu or auto")
     runs = read_runs(map(Path, kge.runs), "kge", "kge.runs", [PROFESSIONS])
     graph: Graph = build(config.data.graph)
+    foreign = read_embeddings(config.model.path, config.model.kind, KINDS) if is_foreign else None
+    graph = restrict(graph, set(foreign.entities), set(foreign.relations)) if foreign else graph
     question = find_question(graph, _sensitive(config, graph), list(kge["values"]), kge.occupation, kge.fewest)
     triples = triples_of(graph)
+    if foreign:
+        check_interaction(foreign, graph, triples)
+    foreign_notices = [NO_NULL.format(origin=foreign.origin, kind=foreign.kind)] if foreign else []
     source = digest_of_values(triples, graph.entities, graph.relations, graph.entity_names, graph.relation_names)
     return Plan(
         triples=triples,
+        graph=graph,
+        foreign=foreign,
         question=question,
         pairs=choose_pairs(graph, triples, question, list(kge.people)),
         shape=shape,
         settings=training,
-        num_seeds=kge.seeds,
-        permuted=kge.permuted,
+        num_seeds=1 if foreign else kge.seeds,
+        permuted=0 if foreign else kge.permuted,
         step=kge.step,
         device=kge.device,
         mitigations=mitigations,
@@ -110,12 +131,12 @@ def make_plan(config: DictConfig) -> Plan:
             "names": question.names,
             "sensitive": kge.sensitive,
             "fewest": kge.fewest,
-            "left_out": question.notices,
+            "left_out": [*question.notices, *foreign_notices],
             "top": kge.top,
         },
         provenance=source_of(config.data),
         demonstration=config.data.demonstration,
-        notices=[*graph.notices, *question.notices],
+        notices=[*graph.notices, *question.notices, *foreign_notices],
     )
 
 

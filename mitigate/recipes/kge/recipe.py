@@ -6,6 +6,7 @@ from typing import Any
 
 from omegaconf import DictConfig
 
+from mitigate.load.graph.trained_embeddings import TrainedEmbeddings
 from mitigate.recipes import reporting
 from mitigate.recipes.job import Job, folder_name, may_record_texts, perform, say, say_notes
 from mitigate.recipes.kge.page import write_report
@@ -14,6 +15,7 @@ from mitigate.report import kge as page
 from mitigate.runs.store import Result
 from mitigate.tasks.kge.figures import join_null, measure_bias, profession_table
 from mitigate.tasks.kge.graphs import Triples
+from mitigate.tasks.kge.imported import keep_embeddings
 from mitigate.tasks.kge.mitigation import downsampled, project_out
 from mitigate.tasks.kge.pairs import compare_pairs
 from mitigate.tasks.kge.predictions import measure_leakage, parity_figures, predict_professions
@@ -32,7 +34,7 @@ def run(config: DictConfig) -> float | None:
     found = perform(
         config,
         folder_name("kge", config.data.name, config.model.name, config.kge.sensitive.rsplit("/", 1)[-1]),
-        plan.source,
+        [plan.source, plan.foreign] if plan.foreign else plan.source,
         partial(pipeline, plan=plan),
         partial(record, plan=plan),
         uploads=["plots", "professions" if may_record_texts(config) else "no texts"],
@@ -46,6 +48,8 @@ def pipeline(job: Job, plan: Plan) -> None:
     names = [f"seed_{seed}" for seed in plan.seeds]
     trained = [
         train(job, plan, plan.triples, seed, f"train_{seed}", name)
+        if plan.foreign is None
+        else import_embeddings(job, plan, plan.foreign, name)
         for seed, name in zip(plan.seeds, names, strict=True)
     ]
     base = measure(job, plan, names, trained)
@@ -86,6 +90,12 @@ def train(job: Job, plan: Plan, triples: Triples, seed: int, stage: str, name: s
         scratch=[f"checkpoints/{name}"],
         may_be_kept=True,
     )
+
+
+def import_embeddings(job: Job, plan: Plan, foreign: TrainedEmbeddings, name: str) -> Result:
+    """Embeddings that another program trained, left in embeddings/{name}/."""
+    leaves = [f"embeddings/{name}"]
+    return job.stage("import", keep_embeddings, foreign, plan.graph, name, using={"folder": job.folder}, leaves=leaves)
 
 
 def train_nulls(job: Job, plan: Plan) -> Result | None:

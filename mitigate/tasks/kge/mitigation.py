@@ -16,6 +16,7 @@ from mitigate.tasks.kge.question import Question
 from mitigate.tasks.kge.training import EMBEDDINGS, open_embeddings
 from models.kge.embeddings import Embeddings
 from models.kge.interaction import DotProduct
+from models.kge.transe import TransEL2
 
 MITIGATIONS = ("downsample", "project")
 
@@ -48,15 +49,20 @@ def directions(network: Embeddings, question: Question) -> tuple[Tensor, Tensor]
     """The directions of people and of professions, (dimension,) of length 1; without them equation 1 is 0.
 
     With a dot product a person moves along the gradient of m; a profession's score changes by the part of its vector
-    along the transformed gradient. With a distance both are the difference between the values' vectors."""
+    along the transformed gradient. With a distance it is the difference between the values moved back by the attribute,
+    for professions moved by the occupation: both are a - b for a translation."""
     entities = network.entities.detach()
     ends = torch.from_numpy(np.concatenate([question.values, question.others]))
     is_a = np.arange(len(ends)) < len(question.values)
-    if not isinstance(network.interaction, DotProduct):
-        difference = torch.from_numpy(attribute_direction(entities[ends].numpy(), is_a, ~is_a))
-        return _unit(difference), _unit(difference)
-    weight = network.interaction.weight
-    relations = network.relations.detach()
+    relations, interaction = network.relations.detach(), network.interaction
+    if isinstance(interaction, TransEL2):
+        of_values = interaction.move_back(entities[ends], relations[question.attribute].expand(len(ends), -1))
+        direction = torch.from_numpy(attribute_direction(of_values.numpy(), is_a, ~is_a))
+        both = torch.stack([direction, torch.zeros_like(direction)])
+        moved = interaction.move(both, relations[question.occupation].expand(2, -1))
+        return _unit(direction), _unit(moved[0] - moved[1])
+    assert isinstance(interaction, DotProduct)
+    weight = interaction.weight
     of_values = weight(relations[question.attribute].expand(len(ends), -1), entities[ends])
     direction = torch.from_numpy(attribute_direction(of_values.numpy(), is_a, ~is_a))
     vector = torch.zeros_like(direction).requires_grad_()
