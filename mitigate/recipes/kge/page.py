@@ -28,7 +28,14 @@ def write_report(
 ) -> dict[str, Any]:
     """Write the page, its tables and pictures. left_out: notices on people who are in neither group; what: further
     fields of the page. Returns the number of professions in each side's table."""
-    one_training = "There is one training only: how much seeds differ is not known (kge.seeds)."
+    unknown = []
+    if changes["model"].n_unique() < 2:
+        unknown.append("There is one training only: how much seeds differ is not known (kge.seeds).")
+    if null is None:
+        unknown.append(
+            "There are no permuted graphs (kge.permuted), so no null band: place and sign of a single profession "
+            "show nothing."
+        )
     ratios = professions.select("profession", "log_ratio")
     results = Results(
         name=folder.name,
@@ -41,7 +48,7 @@ def write_report(
         pairs=pairs,
         ranks=ranks,
         others=others,
-        notices=[*([one_training] if changes["model"].n_unique() < 2 else []), *left_out],
+        notices=[*unknown, *left_out],
         **{**what, "names": tuple(what["names"])},
         **about,
     )

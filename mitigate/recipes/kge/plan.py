@@ -27,8 +27,8 @@ from models.kge.embeddings import KINDS, Embeddings
 SHAPE = ("kind", "dimension", "deviation")
 FOREIGN = "foreign"  # the name of the model that is not trained here
 NO_NULL = (
-    "The embeddings are those of {origin}, scored as {kind}: one training, without permuted graphs. The place of a "
-    "single profession may be due to chance."
+    "The embeddings are those of {origin}, scored as {kind}. They are not trained here, so that there is one training "
+    "and no permuted graph."
 )
 PROFESSIONS = "professions.parquet"
 SAME = (
