@@ -18,7 +18,8 @@ from models.kge.ranking import filtered_ranks
 
 CHECKED = 300  # test triples that interactions are compared on
 CLEARLY = 1.2  # times the MRR of the given interaction: another that reaches it is the right one
-ABOVE_CHANCE = 3.0  # times the MRR of random ranks, below which vectors do not fit the graph
+ABOVE_CHANCE = 3.0  # times the MRR of random ranks, below which vectors do not fit the graph, ...
+USABLE = 0.02  # ... nor below this MRR, where chance is far lower
 
 
 def network_of(found: TrainedEmbeddings, graph: Graph, kind: str) -> Embeddings:
@@ -47,12 +48,13 @@ def check_interaction(found: TrainedEmbeddings, graph: Graph, triples: Triples) 
         reached[kind] = mean_reciprocal_rank(np.concatenate([rank.numpy() for rank in ranks]))
     mine, best = reached.get(found.kind, 0.0), max(reached, key=lambda kind: reached[kind])
     chance = float(np.mean(1 / np.arange(1, triples.num_entities + 1)))
+    least = max(ABOVE_CHANCE * chance, USABLE)
     facts = f"On {len(chosen)} test triples the MRR is {mine:.3f} with model.kind={found.kind}"
-    if reached[best] > CLEARLY * mine and reached[best] > ABOVE_CHANCE * chance:
+    if reached[best] > max(CLEARLY * mine, least):
         raise MitigateError(f"{facts}, and {reached[best]:.3f} with {best}; set model.kind={best}")
-    if mine < ABOVE_CHANCE * chance:
+    if mine < least:
         raise MitigateError(
-            f"{facts}, hardly above chance ({chance:.3f}): the vectors do not fit data's triples by this interaction. "
+            f"{facts}, too close to chance ({chance:.4f}): the vectors do not fit data's triples by this interaction. "
             f"Check ids and their order, and model.kind, one of {', '.join(KINDS)}"
         )
 
