@@ -109,7 +109,7 @@ def test_the_shipped_classifier_tells_plain_cases_apart() -> None:
 
 def test_what_comes_with_the_project_is_small_and_has_a_card_and_its_folds() -> None:
     assert sum(file.stat().st_size for file in SHIPPED.iterdir()) < 100_000
-    assert "python -m mitigate recipe=crowd" in (SHIPPED / "README.md").read_text(encoding="utf-8")
+    assert "recipe=classifier classifier=crowd" in (SHIPPED / "README.md").read_text(encoding="utf-8")
     shipped = pl.read_csv(SHIPPED / FOLDS_FILE)
     assert shipped.height == 329
     assert shipped.equals(folds_of_targets()), "the clusters have changed: train the classifier again"

@@ -225,7 +225,7 @@ def test_people_valid_is_measured_of_rated_relations_on_all_targets_and_professi
 def test_the_shipped_measures_are_small_have_cards_and_tell_plain_cases_apart() -> None:
     for folder in SHIPPED.values():
         assert sum(file.stat().st_size for file in folder.iterdir()) < 600_000
-        assert "python -m mitigate recipe=people" in (folder / "README.md").read_text(encoding="utf-8")
+        assert "recipe=classifier classifier=people" in (folder / "README.md").read_text(encoding="utf-8")
     crowd = Crowd2()
     texts = ["this person is a thief", "this person is related to table", "this person is capable of help people"]
     assert crowd(texts).label.tolist() == [PREJUDICE, NEUTRAL, FAVOURITISM]
