@@ -43,7 +43,7 @@ def train_plausibility(
     network = Bilinear(locate(), sorted(learnt["relation"].unique()), phrases, **shape)
     if isinstance(network.phrases, MiniLMPhrases):
         network.phrases.encode.to(native_dtype())  # as a loaded network reads; it is not trained
-    fitted = training.fit(
+    found = training.fit(
         network,
         training.Known(learnt, network.relations),
         settings,
@@ -54,7 +54,7 @@ def train_plausibility(
     set_threshold(network, triples)
     with replacing_folder(folder / phrases) as part:  # safetensors leaves a file of its own where it is killed
         network.save(part)
-    return fitted._asdict()
+    return found
 
 
 def average_networks(
