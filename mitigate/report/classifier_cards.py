@@ -12,7 +12,20 @@ from mitigate.report.scorer_reliability import ERRORS, RESOURCES
 from mitigate.report.table import Column, Table, text, with_bounds
 
 ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
-CLASSIFICATION = "text-classification"
+ROUNDING = "On another kind of processor sums round otherwise, so that single labels may differ."
+BY_SEED = "The same seed gives the same classifier on the same kind of processor."
+
+
+def _card(
+    name: str, title: str, figures: Iterable[Figure], content: Mapping[str, Any], again: str, note: str, **metadata: Any
+) -> str:
+    """The card of a classifier. content: what its template is given, besides the title and how to train it again;
+    again: arguments of the command; metadata: template, license, tags and base_model."""
+    command = f"python -m mitigate recipe=classifier classifier={again}"
+    content = {"title": title, "again": command, "note": note, **content}
+    template = f"{metadata.pop('template', name)}_card.md.jinja"
+    return model_card(template, name, "text-classification", figures, content, **metadata)
+
 
 TITLES = {"minilm": "all-MiniLM-L6-v2", "ngram": "n-grams"}
 WHAT = {
@@ -59,14 +72,12 @@ def regard(
     on_test_frames = terms.filter(pl.col("part").is_in(TEST_FRAMES), pl.col("number") == "both")
     named = on_test_frames.filter(pl.col("axis").is_not_null() | (pl.col("part") == TEST_FRAMES[0]))
     content = {
-        "title": f"Regard by {TITLES[name]}",
         "name": name,
         "what": WHAT[name],
         "learnt": LEARNT[name],
         "parts": parts,
         "of": lambda part, key: metrics[f"{name}/{part}/{key}"],
         "teacher": lambda key: metrics[f"teacher/test/{key}"],
-        "seed": seed,
         "checked": checked.rows(named=True),
         "cells": [
             (title, said, row)
@@ -81,16 +92,11 @@ def regard(
         for part, title in parts.items()
         for key, said in (("accuracy", "accuracy"), ("macro_f1", "macro-F1"), ("kappa", "Cohen's kappa"))
     ]
-    return model_card(
-        "regard_card.md.jinja",
-        f"regard-{name}",
-        CLASSIFICATION,
-        figures,
-        content,
-        license="cc-by-sa-4.0",
-        base_model=ENCODER if name == "minilm" else None,
-        tags=["regard", "representational-harms"],
-    )
+    again = f"regard data.root=DIR seed={seed}", f"DIR holds regard/, humans/ and conceptnet100k/. {BY_SEED}"
+    metadata = {"license": "cc-by-sa-4.0", "tags": ["regard", "representational-harms"], "template": "regard"}
+    base = ENCODER if name == "minilm" else None
+    title = f"Regard by {TITLES[name]}"
+    return _card(f"regard-{name}", title, figures, content, *again, base_model=base, **metadata)
 
 
 SCORERS = {"crowd": "`crowd`", "ngram": "`ngram`", "keyword": "`keyword`", "one rater": "one rater"}
@@ -107,7 +113,6 @@ def crowd(
         row for row in rows if row["template"] == "neutral" and (row["category"] == "all" or row["source"] == "COMeT")
     ]
     content = {
-        "title": "Crowd: polarity of a statement about a group, learnt from people alone",
         "paper_accuracy": _accuracy_table(_with_template(rows, "paper"), people=True),
         "neutral_accuracy": _accuracy_table(neutral, people=False),
         "passed": _passed_table(passed),
@@ -116,16 +121,11 @@ def crowd(
         "num_implied": num_implied,
         "num_religion": religion[0] if religion else 0,
     }
-    return model_card(
-        "crowd_card.md.jinja",
-        "crowd",
-        CLASSIFICATION,
-        _accuracy_figures(rows),
-        content,
-        license="cc-by-4.0",
-        base_model=ENCODER,
-        tags=["representational-harms"],
-    )
+    title = "Crowd: polarity of a statement about a group, learnt from people alone"
+    note = "Nothing is drawn at random: the same data gives the same classifier on the same kind of processor."
+    again = "crowd data.root=DIR", f"DIR holds humans/ and sbic/. {note}"
+    metadata = {"license": "cc-by-4.0", "base_model": ENCODER, "tags": ["representational-harms"]}
+    return _card("crowd", title, _accuracy_figures(rows), content, *again, **metadata)
 
 
 def _with_template(rows: Iterable[Mapping[str, Any]], template: str) -> list[Mapping[str, Any]]:
@@ -142,11 +142,8 @@ def _accuracy_figures(rows: Iterable[Mapping[str, Any]]) -> Iterator[Figure]:
 
 def _percent(title: str, name: str) -> Column:
     """A column of shares from 0 to 1 in percent, with their intervals."""
-    return Column(title, lambda row: with_bounds(_times_100(row, name), name, 1))
-
-
-def _times_100(row: Mapping[str, Any], name: str) -> dict[str, float | None]:
-    return {key: None if row[key] is None else 100 * row[key] for key in (name, *bounds(name))}
+    keys = name, *bounds(name)
+    return Column(title, lambda row: with_bounds({key: row[key] and 100 * row[key] for key in keys}, name, 1))
 
 
 def _accuracy_table(rows: Iterable[Mapping[str, Any]], *, people: bool) -> Table:
@@ -198,10 +195,10 @@ def people(name: str, tables: Mapping[str, Any], settings: Mapping[str, Any]) ->
     is_validity = name == "people_valid"
     accuracy = tables.get("accuracy", ())
     valid = [row for row in tables.get("validity", ()) if row["relation"] == "all"]
-    title = "People-valid: whether people would call a statement about a group valid"
-    polarity = f"{name.capitalize()}: polarity of a statement about a group, learnt from people's ratings"
+    title = f"{name.capitalize()}: polarity of a statement about a group, learnt from people's ratings"
+    if is_validity:
+        title = "People-valid: whether people would call a statement about a group valid"
     content = {
-        "title": title if is_validity else polarity,
         "name": name,
         "settings": settings,
         "paper_accuracy": _accuracy_table(_with_template(accuracy, "paper"), people=True),
@@ -209,16 +206,15 @@ def people(name: str, tables: Mapping[str, Any], settings: Mapping[str, Any]) ->
     }
     auc = "area under the ROC curve"
     figures = [Figure(f"rated statements of COMeT, {row['label']}", "auc", auc, row["auc"]) for row in valid]
-    return model_card(
-        "people_valid_card.md.jinja" if is_validity else "polarity_card.md.jinja",
-        name,
-        CLASSIFICATION,
-        [*figures, *_accuracy_figures(accuracy)],
-        content,
-        license="cc-by-4.0",
-        base_model=ENCODER if (settings.get("layers") if is_validity else name == "crowd2") else None,
-        tags=["commonsense" if is_validity else "representational-harms"],
-    )
+    again = f"people data.root=DIR{' recipe.base=FOLDER' if name == 'crowd_lm' else ''}"
+    note = f"The search for each head has at most {settings['steps']} steps. {ROUNDING}"
+    metadata = {
+        "template": name if is_validity else "polarity",
+        "license": "cc-by-4.0",
+        "base_model": ENCODER if settings.get("layers") is not None else None,
+        "tags": ["commonsense" if is_validity else "representational-harms"],
+    }
+    return _card(name, title, [*figures, *_accuracy_figures(accuracy)], content, again, note, **metadata)
 
 
 def figures(name: str, tables: Mapping[str, Any]) -> dict[str, Any]:
@@ -251,10 +247,8 @@ POLARITIES = ("prejudice", "neutral", "favouritism")
 
 def plausibility(name: str, metrics: Mapping[str, Any], seed: int) -> str:
     """The card of a plausibility classifier, "words", "minilm" or "average"."""
-    titles = {"minilm": "Plausibility by all-MiniLM-L6-v2", "words": "Plausibility by words"}
     labelled = [key.split("/")[2] for key in metrics if key.startswith(f"{name}/valid/") and key.endswith("/neutral")]
     content = {
-        "title": titles.get(name, "Plausibility"),
         "name": name,
         "classifiers": list(dict.fromkeys(key.partition("/")[0] for key in metrics)),
         "metrics": metrics,
@@ -262,19 +256,14 @@ def plausibility(name: str, metrics: Mapping[str, Any], seed: int) -> str:
         "shares": SHARES,
         "polarities": POLARITIES,
         "scorers": sorted(labelled),
-        "seed": seed,
     }
     figures = [
         Figure(f"ConceptNet, {part}", "accuracy", "accuracy, %", metrics.get(f"{name}/{part}/accuracy"))
         for part in TRIPLES
     ]
-    return model_card(
-        "plausibility_card.md.jinja",
-        f"plausibility-{name}",
-        CLASSIFICATION,
-        figures,
-        content,
-        license="cc-by-sa-4.0",
-        base_model=ENCODER,
-        tags=["commonsense", "conceptnet", "knowledge-base-completion"],
-    )
+    note = "DIR holds conceptnet100k/; without it the files are downloaded."
+    again = f"plausibility data.root=DIR seed={seed}", f"{note} {BY_SEED.replace('classifier', 'network')}"
+    title = {"minilm": "Plausibility by all-MiniLM-L6-v2", "words": "Plausibility by words"}.get(name, "Plausibility")
+    tags = ["commonsense", "conceptnet", "knowledge-base-completion"]
+    metadata = {"license": "cc-by-sa-4.0", "base_model": ENCODER, "tags": tags, "template": "plausibility"}
+    return _card(f"plausibility-{name}", title, figures, content, *again, **metadata)
