@@ -249,8 +249,8 @@ def test_minilm_learns_and_a_seed_repeats_it(labelled):
     def fitted(number: int, epochs: int) -> MiniLMClassifier:
         torch.manual_seed(0)
         classifier, log = MiniLMClassifier(locate(), rank=4), lambda values, _: losses.append(values["loss"])
-        settings = {"learning_rate": 0.003, "epochs": epochs, "batch_size": 8, "neutral_share": 1.0, "seed": 3}
-        regard.fit(classifier, classifier.encode(learnt[:number]), wanted[:number], log=log, **settings)
+        settings = {"learning_rate": 0.003, "epochs": epochs, "batch_size": 8, "neutral_share": 1.0}
+        regard.fit(classifier, classifier.encode(learnt[:number]), wanted[:number], settings, seed=3, log=log)
         return classifier
 
     classifier = fitted(36, epochs=6)
@@ -264,7 +264,7 @@ def test_ngrams_learn_from_labels_and_from_what_they_are_taught(labelled):
     taught = [f"{word} was related to this person" for word in ("saint", "crook")]
     probabilities = np.array([[0.0, 0.1, 0.9, 0.0], [0.9, 0.1, 0.0, 0.0]], dtype=np.float32)
     settings = {"buckets": 2**12, "learning_rate": 0.1, "decay": 1e-6, "epochs": 30, "batch_size": 8}
-    classifier = fit_ngram(labelled, taught * 4, np.tile(probabilities, (4, 1)), seed=3, **settings)
+    classifier = fit_ngram(labelled, taught * 4, np.tile(probabilities, (4, 1)), settings, seed=3)
     texts = ["this person is a thief of 99", "this person is a table of 98", "saint", "crook"]
     expected = [regard.NEGATIVE, regard.NEUTRAL, regard.POSITIVE, regard.NEGATIVE]
     assert classifier.probabilities(texts).argmax(1).tolist() == expected

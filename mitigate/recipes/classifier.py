@@ -65,10 +65,10 @@ class Classifier(ABC):
     @classmethod
     def run(cls, config: DictConfig) -> float | None:
         """Train the classifier, measure it and write its cards; returns its headline."""
-        self = cls(config)
-        name = f"{config.recipe.name}-seed{self.seed}" if self.has_seed else config.recipe.name
-        found = perform(config, name, self.inputs, self.stages, self.record, uploads=[self.uploads])
-        return self.metrics(found)[self.headline] if found else None
+        made = cls(config)
+        name = f"{config.recipe.name}-seed{made.seed}" if cls.has_seed else config.recipe.name
+        found = perform(config, name, made.inputs, made.stages, made.record, uploads=[cls.uploads])
+        return made.metrics(found)[cls.headline] if found else None
 
     @abstractmethod
     def stages(self, job: Job) -> None:

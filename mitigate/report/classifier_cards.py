@@ -99,9 +99,6 @@ def regard(
     return _card(f"regard-{name}", title, figures, content, *again, base_model=base, **metadata)
 
 
-SCORERS = {"crowd": "`crowd`", "ngram": "`ngram`", "keyword": "`keyword`", "one rater": "one rater"}
-
-
 def crowd(
     accuracy: pl.DataFrame, passed: pl.DataFrame, settings: Mapping[str, Any], num_rated: int, num_implied: int
 ) -> str:
@@ -169,7 +166,7 @@ def _passed_table(passed: pl.DataFrame) -> Table:
     return Table(
         "",
         [
-            text("scorer", lambda row: SCORERS[row["scorer"]]),
+            text("scorer", lambda row: row["scorer"] if " " in row["scorer"] else f"`{row['scorer']}`"),
             Column(polarised, lambda row: f"{row['polarised']} of {row['statements']}"),
             _percent("found of these", "recall"),
             _percent("false alarms, of the others", "false_alarms"),
@@ -242,7 +239,6 @@ SHARES = {
     "echo": "each of the 329 targets as head and tail at once, in every relation",
     "target": "true test triples about one of the 329 targets",
 }
-POLARITIES = ("prejudice", "neutral", "favouritism")
 
 
 def plausibility(name: str, metrics: Mapping[str, Any], seed: int) -> str:
@@ -254,7 +250,7 @@ def plausibility(name: str, metrics: Mapping[str, Any], seed: int) -> str:
         "metrics": metrics,
         "parts": TRIPLES,
         "shares": SHARES,
-        "polarities": POLARITIES,
+        "polarities": ("prejudice", "neutral", "favouritism"),
         "scorers": sorted(labelled),
     }
     figures = [

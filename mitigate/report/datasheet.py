@@ -138,7 +138,8 @@ def _records(name: str, file: str, table: pl.DataFrame) -> dict[str, Any]:
 
 
 def _agreement(sheet: Datasheet) -> list[dict[str, object]]:
-    """How often the policy's scorers are right, where that is known: a row for each scorer and source of statements."""
+    """The precision and recall of the policy's scorers, where they were measured: a row for each scorer and source of
+    statements."""
     known = measured()
     rows = []
     for name in sheet.policy["scorers"]:
