@@ -17,14 +17,17 @@ BY_SEED = "The same seed gives the same classifier on the same kind of processor
 
 
 def _card(
-    name: str, title: str, figures: Iterable[Figure], content: Mapping[str, Any], again: str, note: str, **metadata: Any
+    template: str,
+    name: str,
+    figures: Iterable[Figure],
+    content: Mapping[str, Any],
+    again: str,
+    metadata: Mapping[str, Any],
 ) -> str:
-    """The card of a classifier. content: what its template is given, besides the title and how to train it again;
-    again: arguments of the command; metadata: template, license, tags and base_model."""
-    command = f"python -m mitigate recipe=classifier classifier={again}"
-    content = {"title": title, "again": command, "note": note, **content}
-    template = f"{metadata.pop('template', name)}_card.md.jinja"
-    return model_card(template, name, "text-classification", figures, content, **metadata)
+    """The card of a classifier. content: title, note (on training it again), and what the template needs; again: the
+    arguments that train it; metadata: license, tags and base_model."""
+    content = {"again": f"python -m mitigate recipe=classifier classifier={again}", **content}
+    return model_card(f"{template}_card.md.jinja", name, "text-classification", figures, content, **metadata)
 
 
 TITLES = {"minilm": "all-MiniLM-L6-v2", "ngram": "n-grams"}
@@ -72,6 +75,8 @@ def regard(
     on_test_frames = terms.filter(pl.col("part").is_in(TEST_FRAMES), pl.col("number") == "both")
     named = on_test_frames.filter(pl.col("axis").is_not_null() | (pl.col("part") == TEST_FRAMES[0]))
     content = {
+        "title": f"Regard by {TITLES[name]}",
+        "note": f"DIR holds regard/, humans/ and conceptnet100k/. {BY_SEED}",
         "name": name,
         "what": WHAT[name],
         "learnt": LEARNT[name],
@@ -92,11 +97,9 @@ def regard(
         for part, title in parts.items()
         for key, said in (("accuracy", "accuracy"), ("macro_f1", "macro-F1"), ("kappa", "Cohen's kappa"))
     ]
-    again = f"regard data.root=DIR seed={seed}", f"DIR holds regard/, humans/ and conceptnet100k/. {BY_SEED}"
-    metadata = {"license": "cc-by-sa-4.0", "tags": ["regard", "representational-harms"], "template": "regard"}
-    base = ENCODER if name == "minilm" else None
-    title = f"Regard by {TITLES[name]}"
-    return _card(f"regard-{name}", title, figures, content, *again, base_model=base, **metadata)
+    metadata = {"license": "cc-by-sa-4.0", "tags": ["regard", "representational-harms"]}
+    metadata |= {"base_model": ENCODER} if name == "minilm" else {}
+    return _card("regard", f"regard-{name}", figures, content, f"regard data.root=DIR seed={seed}", metadata)
 
 
 def crowd(
@@ -109,7 +112,10 @@ def crowd(
     neutral = [
         row for row in rows if row["template"] == "neutral" and (row["category"] == "all" or row["source"] == "COMeT")
     ]
+    note = "Nothing is drawn at random: the same data gives the same classifier on the same kind of processor."
     content = {
+        "title": "Crowd: polarity of a statement about a group, learnt from people alone",
+        "note": f"DIR holds humans/ and sbic/. {note}",
         "paper_accuracy": _accuracy_table(_with_template(rows, "paper"), people=True),
         "neutral_accuracy": _accuracy_table(neutral, people=False),
         "passed": _passed_table(passed),
@@ -118,11 +124,8 @@ def crowd(
         "num_implied": num_implied,
         "num_religion": religion[0] if religion else 0,
     }
-    title = "Crowd: polarity of a statement about a group, learnt from people alone"
-    note = "Nothing is drawn at random: the same data gives the same classifier on the same kind of processor."
-    again = "crowd data.root=DIR", f"DIR holds humans/ and sbic/. {note}"
     metadata = {"license": "cc-by-4.0", "base_model": ENCODER, "tags": ["representational-harms"]}
-    return _card("crowd", title, _accuracy_figures(rows), content, *again, **metadata)
+    return _card("crowd", "crowd", _accuracy_figures(rows), content, "crowd data.root=DIR", metadata)
 
 
 def _with_template(rows: Iterable[Mapping[str, Any]], template: str) -> list[Mapping[str, Any]]:
@@ -196,6 +199,8 @@ def people(name: str, tables: Mapping[str, Any], settings: Mapping[str, Any]) ->
     if is_validity:
         title = "People-valid: whether people would call a statement about a group valid"
     content = {
+        "title": title,
+        "note": f"The search for each head has at most {settings['steps']} steps. {ROUNDING}",
         "name": name,
         "settings": settings,
         "paper_accuracy": _accuracy_table(_with_template(accuracy, "paper"), people=True),
@@ -204,14 +209,10 @@ def people(name: str, tables: Mapping[str, Any], settings: Mapping[str, Any]) ->
     auc = "area under the ROC curve"
     figures = [Figure(f"rated statements of COMeT, {row['label']}", "auc", auc, row["auc"]) for row in valid]
     again = f"people data.root=DIR{' recipe.base=FOLDER' if name == 'crowd_lm' else ''}"
-    note = f"The search for each head has at most {settings['steps']} steps. {ROUNDING}"
-    metadata = {
-        "template": name if is_validity else "polarity",
-        "license": "cc-by-4.0",
-        "base_model": ENCODER if settings.get("layers") is not None else None,
-        "tags": ["commonsense" if is_validity else "representational-harms"],
-    }
-    return _card(name, title, [*figures, *_accuracy_figures(accuracy)], content, again, note, **metadata)
+    template = name if is_validity else "polarity"
+    metadata = {"license": "cc-by-4.0", "tags": ["commonsense" if is_validity else "representational-harms"]}
+    metadata |= {} if settings.get("layers") is None else {"base_model": ENCODER}
+    return _card(template, name, [*figures, *_accuracy_figures(accuracy)], content, again, metadata)
 
 
 def figures(name: str, tables: Mapping[str, Any]) -> dict[str, Any]:
@@ -244,7 +245,11 @@ SHARES = {
 def plausibility(name: str, metrics: Mapping[str, Any], seed: int) -> str:
     """The card of a plausibility classifier, "words", "minilm" or "average"."""
     labelled = [key.split("/")[2] for key in metrics if key.startswith(f"{name}/valid/") and key.endswith("/neutral")]
+    titles = {"minilm": "Plausibility by all-MiniLM-L6-v2", "words": "Plausibility by words"}
+    note = "DIR holds conceptnet100k/; without it the files are downloaded."
     content = {
+        "title": titles.get(name, "Plausibility"),
+        "note": f"{note} {BY_SEED.replace('classifier', 'network')}",
         "name": name,
         "classifiers": list(dict.fromkeys(key.partition("/")[0] for key in metrics)),
         "metrics": metrics,
@@ -257,9 +262,7 @@ def plausibility(name: str, metrics: Mapping[str, Any], seed: int) -> str:
         Figure(f"ConceptNet, {part}", "accuracy", "accuracy, %", metrics.get(f"{name}/{part}/accuracy"))
         for part in TRIPLES
     ]
-    note = "DIR holds conceptnet100k/; without it the files are downloaded."
-    again = f"plausibility data.root=DIR seed={seed}", f"{note} {BY_SEED.replace('classifier', 'network')}"
-    title = {"minilm": "Plausibility by all-MiniLM-L6-v2", "words": "Plausibility by words"}.get(name, "Plausibility")
     tags = ["commonsense", "conceptnet", "knowledge-base-completion"]
-    metadata = {"license": "cc-by-sa-4.0", "base_model": ENCODER, "tags": tags, "template": "plausibility"}
-    return _card(f"plausibility-{name}", title, figures, content, *again, **metadata)
+    metadata = {"license": "cc-by-sa-4.0", "base_model": ENCODER, "tags": tags}
+    again = f"plausibility data.root=DIR seed={seed}"
+    return _card("plausibility", f"plausibility-{name}", figures, content, again, metadata)
