@@ -38,14 +38,14 @@ def train_crowd(
 
     settings: implied_weight of an implied statement, where a rated one has 1; decay and false_alarms of fit_heads."""
     encoder = Encoder(locate(), native_dtype())
-    masked, others = rated["masked"].to_list(), len(implied)
+    texts, others = rated["masked"].to_list(), len(implied)
     prejudice = np.tile(np.eye(len(VOTES))[VOTES.index(PREJUDICE)], (others, 1))
     rows = Rows(
-        features=np.concatenate([encoder.features(masked), encoder.features(implied)]),
+        features=np.concatenate([encoder.features(texts), encoder.features(implied)]),
         shares=np.concatenate([rated["shares"].list.to_array(len(VOTES)).to_numpy(), prejudice]),
         counts=np.repeat([1.0, settings["implied_weight"]], [rated.height, others]),
         subjects=np.append(rated["fold"].to_numpy(), np.full(others, -1)),
-        texts=np.array([*masked, *implied], dtype=object),
+        texts=np.array([*texts, *implied], dtype=object),
     )
     neutral = np.append(rated["most"].to_numpy() == NEUTRAL, np.zeros(others, dtype=bool))
     heads = fit_heads(rows, neutral, settings["false_alarms"], settings["decay"])
