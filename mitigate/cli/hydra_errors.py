@@ -22,7 +22,7 @@ from mitigate.settings import find, settings
 NOT_OVERRIDDEN = re.compile(r"Could not override '([^']+)'")
 NOT_CHOSEN = re.compile(r"You must specify '(\w+)'")
 NOT_APPENDED = re.compile(r"To append to your config use (\+\S.*)")
-ELSEWHERE = ("experiment", "classifier", "hydra")  # what a command can name besides the settings of data/settings.csv
+ELSEWHERE = ("classifier", "experiment", "hydra")  # what a command can name besides the settings of data/settings.csv
 OF_RECIPES = {
     "texts": "labels",
     "compare": "compare",
