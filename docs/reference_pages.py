@@ -62,6 +62,9 @@ def recipes() -> str:
         skipped = ["defaults", *(f"{'recipe.' if is_whole else ''}{word}" for word in NOT_SET)]
         parts += [f"## {name}", _told(comment(path))]
         parts.append(_settings_table(rows({name: path}, "" if is_whole else "recipe.", name, skipped)))
+        for kind, file in sorted(options("classifier", [CONF]).items()) if name == "classifier" else ():
+            parts += [f"### classifier={kind}", _told(comment(file))]
+            parts.append(_settings_table(rows({kind: file}, "recipe.", kind, NOT_SET)))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

@@ -110,13 +110,16 @@ COMMANDS: dict[str, Callable[[Path], list[str]]] = {
     "language_model": lambda place: generator(place, "hf", save_llama),
     "kge": kge,
     "frames": frames,
-    "crowd": lambda place: ["recipe=crowd", f"data.root={once(place / 'data', write_crowd)}"],
+    "crowd": lambda place: ["recipe=classifier", "classifier=crowd", f"data.root={once(place / 'data', write_crowd)}"],
     "plausibility": lambda place: [
-        "recipe=plausibility",
+        *("recipe=classifier", "classifier=plausibility"),
         f"data.root={once(place / 'data', write_plausibility)}",
         *PLAUSIBILITY,
     ],
-    "regard": lambda place: ["recipe=regard", f"data.root={once(place / 'data', write_regard)}", *REGARD],
+    "regard": lambda place: [
+        *("recipe=classifier", "classifier=regard"),
+        *(f"data.root={once(place / 'data', write_regard)}", *REGARD),
+    ],
 }
 
 

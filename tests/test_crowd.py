@@ -18,7 +18,7 @@ from mitigate.score.crowd import SHIPPED, Crowd
 from mitigate.tasks.crowd.accuracy import accuracy_table, as_metrics, one_rater, passed_table
 from mitigate.tasks.crowd.training import FOLDS_FILE, folds_of_targets, implied_statements, masked, read_texts
 from mitigate.tasks.regard.texts import read_texts as read_regard_texts
-from mitigate.train.crowd import Learnt, fit_heads, fit_softmax
+from mitigate.train.crowd import Rows, fit_heads, fit_softmax
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE
 from models.heads import LABELS, Heads, fold_of
 
@@ -60,30 +60,28 @@ def test_a_softmax_without_decay_is_the_share_of_raters_and_polar_is_above_the_t
 
 
 @pytest.fixture(scope="module")
-def learnt() -> Learnt:
-    """Three folds; a feature says prejudice, another favouritism; the text of statement 0 is in two folds."""
-    sign = np.tile([0, 1, 2, 1], 9)
-    return Learnt(
+def rows() -> Rows:
+    """Three folds and a row of none; a feature says prejudice, another favouritism; the text of row 0 is in two
+    folds."""
+    sign = np.append(np.tile([0, 1, 2, 1], 9), 0)
+    return Rows(
         features=np.eye(3, dtype=np.float32)[sign],
         shares=np.eye(3)[sign],
-        neutral=sign == 1,
-        fold=np.repeat([0, 1, 2], 12),
-        texts=np.array(["same" if number in (0, 12) else str(number) for number in range(36)]),
-        negative=np.eye(3, dtype=np.float32)[[0]],
-        negative_weight=0.5,
-        decay=0.1,
-        false_alarms=0.15,
+        counts=np.append(np.ones(36), 0.5),
+        subjects=np.append(np.repeat([0, 1, 2], 12), -1),
+        texts=np.array(["same" if number in (0, 12) else str(number) for number in range(37)]),
     )
 
 
-def test_a_head_learns_neither_from_its_fold_nor_from_the_same_text(learnt: Learnt, tmp_path: Path) -> None:
+def test_a_head_learns_neither_from_its_fold_nor_from_the_same_text(rows: Rows, tmp_path: Path) -> None:
     """There is one head of all folds, and one without each."""
-    assert learnt.kept(frozenset()).all()
-    kept = learnt.kept(frozenset([1]))
+    assert rows.outside([]).all()
+    kept = rows.outside([1])
     assert not kept[12:24].any()
     assert not kept[0]  # its text is in fold 1 too
     assert kept[1:12].all()
-    heads = fit_heads(learnt)
+    assert kept[36]
+    heads = fit_heads(rows, np.append(np.tile([False, True], 18), False), false_alarms=0.15, decay=0.1)
     assert heads.weight.shape == (4, 3, 3)
     probabilities = heads.probabilities(np.eye(3, dtype=np.float32), 0)
     assert heads.columns(probabilities, 0).tolist() == [0, 1, 2]
@@ -109,7 +107,7 @@ def test_the_shipped_classifier_tells_plain_cases_apart() -> None:
 
 def test_what_comes_with_the_project_is_small_and_has_a_card_and_its_folds() -> None:
     assert sum(file.stat().st_size for file in SHIPPED.iterdir()) < 100_000
-    assert "python -m mitigate recipe=crowd" in (SHIPPED / "README.md").read_text(encoding="utf-8")
+    assert "recipe=classifier classifier=crowd" in (SHIPPED / "README.md").read_text(encoding="utf-8")
     shipped = pl.read_csv(SHIPPED / FOLDS_FILE)
     assert shipped.height == 329
     assert shipped.equals(folds_of_targets()), "the clusters have changed: train the classifier again"

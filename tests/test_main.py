@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from command import ROOT, here
+from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig, OmegaConf
 
 from mitigate import __version__
@@ -20,6 +21,7 @@ from mitigate.settings import settings
 
 CONF = [ROOT / "conf"]
 RECIPES = sorted(path.stem for path in (ROOT / "conf" / "recipe").glob("*.yaml"))
+CLASSIFIERS = sorted(path.stem for path in (ROOT / "conf" / "classifier").glob("*.yaml"))
 
 
 def test_help_names_the_choices_and_loads_no_heavy_library() -> None:
@@ -59,6 +61,23 @@ def test_every_recipe_has_an_example_and_settings_that_are_described(recipe: str
         assert "".join(settings()[key].meaning.split()) in "".join(said.split())
 
 
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_a_classifier_has_help_with_its_settings_and_its_former_name(name: str) -> None:
+    said = helping.answer(["recipe=classifier", f"classifier={name}", "--help"], CONF) or ""
+    assert f"python -m mitigate recipe=classifier classifier={name} data.root=DIR" in said
+    keys = [key for key, _ in helping._own_settings(CONF[0] / "classifier" / f"{name}.yaml")]
+    assert keys
+    assert set(keys) <= set(settings())
+    for key in keys:
+        assert f"  {key}=" in said
+        assert f"  {key}=" in helping.help_of(name, CONF)
+    with initialize_config_dir(str(CONF[0]), version_base=None):
+        words = [f"recipe={name}"], ["recipe=classifier", f"classifier={name}"]
+        former, present = (compose("config", list(given)) for given in words)
+    assert former == present
+    assert present.recipe.name == name
+
+
 def test_lists_of_policies_data_and_models(ran) -> None:
     said = ran("--list").done
     for group in ("policy", "data", "model"):
@@ -75,9 +94,10 @@ def test_lists_of_policies_data_and_models(ran) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--list", "polcy"], "unknown group 'polcy'; allowed: data, experiment, "),
-        (["--list", "hydra"], "unknown group 'hydra'; allowed: data, experiment, "),
+        (["--list", "polcy"], "unknown group 'polcy'; allowed: classifier, data, experiment, "),
+        (["--list", "hydra"], "unknown group 'hydra'; allowed: classifier, data, experiment, "),
         (["recipe=asq", "--help"], "; did you mean ask?"),
+        (["recipe=classifier", "classifier=crwd", "--help"], "unknown classifier 'crwd'; .* did you mean crowd?"),
     ],
 )
 def test_unknown_groups_and_recipes(arguments: list[str], message: str) -> None:

@@ -4,6 +4,7 @@ and what the main job makes of them."""
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -23,7 +24,14 @@ from mitigate.measure.bootstrap import Bootstrap
 from mitigate.report.reasons import why
 from mitigate.score.people import SHIPPED, Crowd2, CrowdLM, PeopleValid, polarity
 from mitigate.tasks.caveats import of_critic
-from mitigate.tasks.people.figures import agreement, calibration_table, seen_valid, valid_apart, validity_table
+from mitigate.tasks.people.figures import (
+    agreement,
+    calibration_table,
+    measure_validity,
+    seen_valid,
+    valid_apart,
+    validity_table,
+)
 from mitigate.tasks.people.training import fitted, half_of, marks_of, rated_part, rows_of, save
 from mitigate.tasks.people.validity import with_people_valid, with_validity
 from mitigate.tasks.quality import people_figures
@@ -225,7 +233,7 @@ def test_people_valid_is_measured_of_rated_relations_on_all_targets_and_professi
 def test_the_shipped_measures_are_small_have_cards_and_tell_plain_cases_apart() -> None:
     for folder in SHIPPED.values():
         assert sum(file.stat().st_size for file in folder.iterdir()) < 600_000
-        assert "python -m mitigate recipe=people" in (folder / "README.md").read_text(encoding="utf-8")
+        assert "recipe=classifier classifier=people" in (folder / "README.md").read_text(encoding="utf-8")
     crowd = Crowd2()
     texts = ["this person is a thief", "this person is related to table", "this person is capable of help people"]
     assert crowd(texts).label.tolist() == [PREJUDICE, NEUTRAL, FAVOURITISM]
@@ -314,6 +322,18 @@ def test_halves_of_the_ratings_share_no_target_and_no_masked_text() -> None:
     assert {of_cluster[cluster] for cluster in first["cluster"]} == {0}
     with pytest.raises(MitigateError, match="unknown recipe.validity.half 'third'; allowed: all, first, second"):
         half_of(rated, "third")
+
+
+def test_what_heads_have_seen_is_of_the_half_that_they_learnt_from(tmp_path: Path) -> None:
+    """Of other statements no head has seen the text, and a mean over none is no number."""
+    rated = read_with_quality(write_rated(tmp_path))
+    heads = numbered(half_of(rated, "first")["masked"].to_list())
+    weight = np.zeros((FOLDS, FOLDS, 384, 2))
+    replace(heads, weight=weight, facts={**FACTS, "half": "first"}).save(tmp_path / "people_valid")
+    tables = measure_validity(rated, folder=tmp_path)
+    assert tables["validity"][0]["statements"] == 12
+    assert [(row["text"], row["target"]) for row in tables["seen"]] == list(product(("unseen", "seen"), repeat=2))
+    assert all(0 <= row["auc"] <= 1 for row in tables["seen"])
 
 
 def test_a_critic_of_the_same_ratings_is_reported() -> None:

@@ -13,7 +13,7 @@ from huggingface_hub import ModelCard
 from refusals import refuses
 
 from mitigate.errors import MitigateError
-from mitigate.recipes.plausibility import read_probe, read_probes
+from mitigate.recipes.classifier import read_probe, read_probes
 from mitigate.runs.fingerprints import digest_of
 from mitigate.score.labels import NOTHING_CACHED
 from mitigate.tasks.plausibility.figures import corrupted, figures

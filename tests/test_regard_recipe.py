@@ -71,7 +71,7 @@ def test_what_comes_with_the_project_is_small_and_has_a_card(name, megabytes):
     files = list((SHIPPED / name).iterdir())
     assert sum(file.stat().st_size for file in files) < megabytes * 1_000_000
     card = (SHIPPED / name / "README.md").read_text(encoding="utf-8")
-    assert "python -m mitigate recipe=regard" in card
+    assert "python -m mitigate recipe=classifier classifier=regard" in card
 
 
 def test_a_digest_and_a_fingerprint_are_of_weights_and_code_and_not_of_the_card(tmp_path, monkeypatch):

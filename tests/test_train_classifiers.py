@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from mitigate.errors import MitigateError
 from mitigate.train import harness, regard
-from mitigate.train.plausibility import Fitted, Known, PlausibilityTraining, Settings, choice, fit, mean_by
+from mitigate.train.plausibility import Known, PlausibilityTraining, Settings, choice, fit, mean_by
 from mitigate.train.regard import part_of, read_labelled
 from mitigate.train.regard_ngram import fit_ngram
 from models.minilm import locate
@@ -96,20 +96,16 @@ def test_the_two_further_terms_by_hand():
     assert found == pytest.approx(2 * (math.log1p(math.exp(3)) + 3 * coin) / 2 / 2)
 
 
-def test_the_learning_rate_and_faulty_settings():
+def test_the_learning_rate():
     module = PlausibilityTraining(Kinds(), known(Kinds.relations), SETTINGS)  # 60 steps, .06 of them to warm up
     rates = [module.learning_rate(step) for step in range(60)]
     assert rates[:5] == pytest.approx([0.3 / 4, 0.3 / 2, 0.3 * 3 / 4, 0.3, 0.3])
     assert (rates[32], rates[59]) == (pytest.approx(0.3 / 2), pytest.approx(0.3 / 56))
-    with pytest.raises(MitigateError) as error:
-        Settings(epochs=0, batch_size=8, learning_rate=-1, precision="fp4")
-    assert str(error.value) == (
-        "plausibility: epochs=0 must be at least 1; learning_rate=-1 must be above 0; "
-        "precision='fp4' must be one of auto, bf16-mixed, 32-true"
-    )
 
 
-def train(folder: Path, settings: Settings = SETTINGS, network: Any = None, **more: Any) -> tuple[Kinds, Fitted]:
+def train(
+    folder: Path, settings: Settings = SETTINGS, network: Any = None, **more: Any
+) -> tuple[Kinds, dict[str, float]]:
     network = network or Kinds()
     return network, fit(network, known(network.relations), settings, folder, **{"fingerprint": "a"} | more)
 
@@ -121,9 +117,9 @@ def test_it_learns_which_heads_and_tails_belong_together(tmp_path: Path):
     eats, sees = network.matrices.detach()
     assert eats[cat, mouse] > 0 > eats[cat, goat]
     assert sees[dog, goat] > 0 > sees[cat, mouse]
-    assert fitted.steps == 60
+    assert fitted["steps"] == 60
     assert told == [20, 40, 60]
-    assert 0 < fitted.loss < 2 * math.log(2)
+    assert 0 < fitted["loss"] < 2 * math.log(2)
 
 
 def test_it_trains_on_the_processor_beside_a_gpu_in_half_precision_and_within_a_job_of_slurm(tmp_path, monkeypatch):
@@ -131,9 +127,9 @@ def test_it_trains_on_the_processor_beside_a_gpu_in_half_precision_and_within_a_
     monkeypatch.setenv("SLURM_JOB_NAME", "array")
     asked: list[str] = []
     monkeypatch.setattr(harness, "native_precision", lambda *place: asked.extend(place) or "32-true")
-    assert train(tmp_path, replace(SETTINGS, epochs=1, precision="auto"))[1].steps == 3
+    assert train(tmp_path, replace(SETTINGS, epochs=1, precision="auto"))[1]["steps"] == 3
     assert asked == ["cpu"]
-    assert train(tmp_path, replace(SETTINGS, epochs=1, precision="bf16-mixed"), Stacking())[1].steps == 3
+    assert train(tmp_path, replace(SETTINGS, epochs=1, precision="bf16-mixed"), Stacking())[1]["steps"] == 3
 
 
 class HalfPrecision(Letters):
@@ -163,7 +159,7 @@ def test_a_stopped_training_goes_on_to_the_same_weights(tmp_path: Path):
         train(tmp_path / "parts", replace(SETTINGS, checkpoint_every=1e-9), log=stop)
     assert (tmp_path / "parts" / "last.ckpt").is_file()
     again, fitted = train(tmp_path / "parts")
-    assert fitted.steps == 60
+    assert fitted["steps"] == 60
     assert torch.equal(again.matrices, whole.matrices)
     with pytest.raises(MitigateError, match="is of another training"):
         train(tmp_path / "parts", fingerprint="b")
@@ -253,8 +249,8 @@ def test_minilm_learns_and_a_seed_repeats_it(labelled):
     def fitted(number: int, epochs: int) -> MiniLMClassifier:
         torch.manual_seed(0)
         classifier, log = MiniLMClassifier(locate(), rank=4), lambda values, _: losses.append(values["loss"])
-        settings = {"learning_rate": 0.003, "epochs": epochs, "batch_size": 8, "neutral_share": 1.0, "seed": 3}
-        regard.fit(classifier, classifier.encode(learnt[:number]), wanted[:number], log=log, **settings)
+        settings = {"learning_rate": 0.003, "epochs": epochs, "batch_size": 8, "neutral_share": 1.0}
+        regard.fit(classifier, classifier.encode(learnt[:number]), wanted[:number], settings, seed=3, log=log)
         return classifier
 
     classifier = fitted(36, epochs=6)
@@ -268,7 +264,7 @@ def test_ngrams_learn_from_labels_and_from_what_they_are_taught(labelled):
     taught = [f"{word} was related to this person" for word in ("saint", "crook")]
     probabilities = np.array([[0.0, 0.1, 0.9, 0.0], [0.9, 0.1, 0.0, 0.0]], dtype=np.float32)
     settings = {"buckets": 2**12, "learning_rate": 0.1, "decay": 1e-6, "epochs": 30, "batch_size": 8}
-    classifier = fit_ngram(labelled, taught * 4, np.tile(probabilities, (4, 1)), seed=3, **settings)
+    classifier = fit_ngram(labelled, taught * 4, np.tile(probabilities, (4, 1)), settings, seed=3)
     texts = ["this person is a thief of 99", "this person is a table of 98", "saint", "crook"]
     expected = [regard.NEGATIVE, regard.NEUTRAL, regard.POSITIVE, regard.NEGATIVE]
     assert classifier.probabilities(texts).argmax(1).tolist() == expected

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 from command import ROOT, here
+from hydra import compose, initialize_config_dir
 from hydra._internal.utils import get_args_parser
-from hydra.errors import ConfigCompositionException, MissingConfigException, OverrideParseException
+from hydra.errors import ConfigCompositionException, HydraException, MissingConfigException, OverrideParseException
 from omegaconf import OmegaConf
 
 from mitigate.cli import hydra_errors
@@ -212,6 +213,22 @@ def test_a_setting_that_a_recipe_brings_along_names_that_recipe() -> None:
         for name in keys:
             error = ConfigCompositionException(f"Could not override '{name}'.")
             assert hydra_errors.in_words(error).endswith(f"is a setting of another recipe; set recipe={recipe}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["recipe=classifier"],
+            "classifier must be given: classifier=NAME; allowed: crowd, people,",
+        ),
+        (["classifier=crowd"], "classifier is a setting of another recipe; set recipe=classifier"),
+    ],
+)
+def test_a_classifier_goes_with_its_recipe(arguments: list[str], message: str) -> None:
+    with initialize_config_dir(str(ROOT / "conf"), version_base=None), pytest.raises(HydraException) as error:
+        compose("config", arguments)
+    assert hydra_errors.in_words(error.value).startswith(message)
 
 
 def test_an_error_of_the_projects_own_is_not_dressed_up(monkeypatch: pytest.MonkeyPatch) -> None:

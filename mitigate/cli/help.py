@@ -16,6 +16,7 @@ LIST, HELP = "--list", ("--help", "-h")
 LISTED = ("policy", "data", "model")  # by --list alone
 NOT_SHOWN = ("name", "run", "reads")  # of a recipe: what the code reads
 NO_GROUPS = ("hydra", "sweep")
+BUILT_ON = re.compile(r"^ +- /(\w+/\w+)$", re.MULTILINE)  # the file that has all settings of a recipe
 COMMAND = "python -m mitigate"
 WIDTH = 120  # characters of a line
 WIDEST = 48  # of a setting with its value, beyond which its meaning stands below
@@ -27,9 +28,9 @@ def answer(arguments: Sequence[str], conf: Sequence[Path]) -> str | None:
     if LIST in arguments:
         groups = [word for word in arguments[arguments.index(LIST) + 1 :] if not word.startswith("-")]
         return "\n\n".join(listed(group, conf) for group in groups or LISTED)
-    recipes = [word.partition("=")[2] for word in arguments if word.startswith("recipe=")]
-    if recipes and set(arguments) & set(HELP):
-        return help_of(recipes[-1], conf)
+    chosen = dict(word.split("=", 1) for word in arguments if "=" in word)
+    if "recipe" in chosen and set(arguments) & set(HELP):
+        return help_of(chosen["recipe"], conf, chosen.get("classifier"))
     return None
 
 
@@ -42,20 +43,25 @@ def listed(group: str, conf: Sequence[Path]) -> str:
     return f"{group}=NAME\n{_columns(rows)}"
 
 
-def help_of(recipe: str, conf: Sequence[Path]) -> str:
-    """A recipe's purpose, with an example, and its own settings with their meaning."""
-    found = options("recipe", conf)
-    if recipe not in found:
-        raise one_of("recipe", recipe, sorted(found))
-    path = found[recipe]
+def help_of(recipe: str, conf: Sequence[Path], classifier: str | None = None) -> str:
+    """A recipe's purpose, with an example, and its own settings with their meaning; of recipe=classifier those of the
+    classifier."""
+    chosen = {"recipe": recipe} | ({"classifier": classifier} if recipe == "classifier" and classifier else {})
+    for group, name in chosen.items():
+        if name not in options(group, conf):
+            raise one_of(group, name, sorted(options(group, conf)))
+    path = options(group, conf)[name]
     told = [f"  {line}" if line.lstrip().startswith(COMMAND) else line for line in comment(path)]
-    parts = ["\n".join([f"recipe={recipe}", *(f"  {line}" for line in told)])]
+    title = " ".join(f"{group}={name}" for group, name in chosen.items())
+    parts = ["\n".join([title, *(f"  {line}" for line in told)])]
+    if base := BUILT_ON.search(path.read_text(encoding="utf-8")):
+        path = path.parents[1] / f"{base[1]}.yaml"
     if own := {f"{key}={_shown(value)}": _meaning(key) for key, value in _own_settings(path)}:
         parts.append(f"Its settings, with their defaults (??? must be given):\n{_columns(own)}")
     if reads := [name for name in _content(path).get("recipe", {}).get("reads") or () if name != recipe]:
         parts.append(
             f"What it finds also depends on {', '.join(reads)}.\n`{COMMAND} --list policy` says what a group offers, "
-            f"`{COMMAND} recipe={recipe} --cfg job` prints all settings."
+            f"`{COMMAND} {title} --cfg job` prints all settings."
         )
     return "\n\n".join(parts)
 

@@ -20,8 +20,9 @@ from mitigate.errors import MitigateError, did_you_mean, nearest, one_of
 from mitigate.settings import find, settings
 
 NOT_OVERRIDDEN = re.compile(r"Could not override '([^']+)'")
+NOT_CHOSEN = re.compile(r"You must specify '(\w+)'")
 NOT_APPENDED = re.compile(r"To append to your config use (\+\S.*)")
-ELSEWHERE = ("experiment", "hydra")  # what a command can name besides the settings of data/settings.csv
+ELSEWHERE = ("classifier", "experiment", "hydra")  # what a command can name besides the settings of data/settings.csv
 OF_RECIPES = {
     "texts": "labels",
     "compare": "compare",
@@ -32,6 +33,7 @@ OF_RECIPES = {
     "serve": "serve",
     "data.output": "labels",
     "data.runs": "humans",
+    "classifier": "classifier",
 }
 """Groups and settings that a recipe brings along."""
 OF_RECIPES |= dict.fromkeys(("ask", "head", "relation"), "ask")
@@ -52,6 +54,9 @@ def in_words(error: Exception, folders: Iterable[str] = ()) -> str:
     if isinstance(error, ConfigCompositionException) and (found := NOT_OVERRIDDEN.match(str(error))):
         appended = NOT_APPENDED.search(str(error))
         return _no_setting(found[1], appended[1] if appended else None)
+    if isinstance(error, ConfigCompositionException) and (found := NOT_CHOSEN.match(str(error))):
+        allowed = ", ".join(line.strip() for line in str(error).splitlines() if line.startswith("\t"))
+        return f"{found[1]} must be given: {found[1]}=NAME; allowed: {allowed}"
     if isinstance(error, OmegaConfBaseException):
         first = str(error).splitlines()[0]
         if isinstance(error, AttributeError | KeyError) and error.full_key:
@@ -106,9 +111,9 @@ def _no_setting(name: str, appended: str | None) -> str:
     known: list[str] = [*settings(), *ELSEWHERE]
     if name.startswith("hydra."):
         return f"unknown setting of Hydra {name!r}; see --hydra-help"
-    if name in settings():
+    if name in settings() or name in OF_RECIPES:
         group = name.split(".")[0]
-        what = f"{name} ({settings()[name].meaning}) is a setting of"
+        what = f"{name}{f' ({settings()[name].meaning})' if name in settings() else ''} is a setting of"
         if recipe := OF_RECIPES.get(name, OF_RECIPES.get(group)):
             return f"{what} another recipe; set recipe={recipe}"
         return f"{what} others than the {group} that is chosen; choose one of them by {group}=NAME"

@@ -49,8 +49,12 @@ def model_card(
     known = {key: value for key, value in metadata.items() if value is not None}
     known |= {"model_name": name, "eval_results": results} if results else {}
     data = ModelCardData(language=["en"], pipeline_tag=task, **known)
-    text = environment(Path(__file__).parent).get_template(template).render(metadata=data.to_yaml(), **content)
-    return str(ModelCard(text))
+    return str(ModelCard(rendered(template, data, content)))
+
+
+def rendered(template: str, data: Any, content: Mapping[str, Any]) -> str:
+    """The text of a card of this folder, with the hub's metadata."""
+    return environment(Path(__file__).parent).get_template(template).render(metadata=data.to_yaml(), **content)
 
 
 def _slug(dataset: str) -> str:

@@ -12,7 +12,23 @@ from mitigate.report.scorer_reliability import ERRORS, RESOURCES
 from mitigate.report.table import Column, Table, text, with_bounds
 
 ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
-CLASSIFICATION = "text-classification"
+ROUNDING = "On another kind of processor sums round otherwise, so that single labels may differ."
+BY_SEED = "The same seed gives the same classifier on the same kind of processor."
+
+
+def _card(
+    template: str,
+    name: str,
+    figures: Iterable[Figure],
+    content: Mapping[str, Any],
+    again: str,
+    metadata: Mapping[str, Any],
+) -> str:
+    """The card of a classifier. content: title, note (on training it again), and what the template needs; again: the
+    arguments that train it; metadata: license, tags and base_model."""
+    content = {"again": f"python -m mitigate recipe=classifier classifier={again}", **content}
+    return model_card(f"{template}_card.md.jinja", name, "text-classification", figures, content, **metadata)
+
 
 TITLES = {"minilm": "all-MiniLM-L6-v2", "ngram": "n-grams"}
 WHAT = {
@@ -60,13 +76,13 @@ def regard(
     named = on_test_frames.filter(pl.col("axis").is_not_null() | (pl.col("part") == TEST_FRAMES[0]))
     content = {
         "title": f"Regard by {TITLES[name]}",
+        "note": f"DIR holds regard/, humans/ and conceptnet100k/. {BY_SEED}",
         "name": name,
         "what": WHAT[name],
         "learnt": LEARNT[name],
         "parts": parts,
         "of": lambda part, key: metrics[f"{name}/{part}/{key}"],
         "teacher": lambda key: metrics[f"teacher/test/{key}"],
-        "seed": seed,
         "checked": checked.rows(named=True),
         "cells": [
             (title, said, row)
@@ -81,19 +97,9 @@ def regard(
         for part, title in parts.items()
         for key, said in (("accuracy", "accuracy"), ("macro_f1", "macro-F1"), ("kappa", "Cohen's kappa"))
     ]
-    return model_card(
-        "regard_card.md.jinja",
-        f"regard-{name}",
-        CLASSIFICATION,
-        figures,
-        content,
-        license="cc-by-sa-4.0",
-        base_model=ENCODER if name == "minilm" else None,
-        tags=["regard", "representational-harms"],
-    )
-
-
-SCORERS = {"crowd": "`crowd`", "ngram": "`ngram`", "keyword": "`keyword`", "one rater": "one rater"}
+    metadata = {"license": "cc-by-sa-4.0", "tags": ["regard", "representational-harms"]}
+    metadata |= {"base_model": ENCODER} if name == "minilm" else {}
+    return _card("regard", f"regard-{name}", figures, content, f"regard data.root=DIR seed={seed}", metadata)
 
 
 def crowd(
@@ -106,8 +112,10 @@ def crowd(
     neutral = [
         row for row in rows if row["template"] == "neutral" and (row["category"] == "all" or row["source"] == "COMeT")
     ]
+    note = "Nothing is drawn at random: the same data gives the same classifier on the same kind of processor."
     content = {
         "title": "Crowd: polarity of a statement about a group, learnt from people alone",
+        "note": f"DIR holds humans/ and sbic/. {note}",
         "paper_accuracy": _accuracy_table(_with_template(rows, "paper"), people=True),
         "neutral_accuracy": _accuracy_table(neutral, people=False),
         "passed": _passed_table(passed),
@@ -116,16 +124,8 @@ def crowd(
         "num_implied": num_implied,
         "num_religion": religion[0] if religion else 0,
     }
-    return model_card(
-        "crowd_card.md.jinja",
-        "crowd",
-        CLASSIFICATION,
-        _accuracy_figures(rows),
-        content,
-        license="cc-by-4.0",
-        base_model=ENCODER,
-        tags=["representational-harms"],
-    )
+    metadata = {"license": "cc-by-4.0", "base_model": ENCODER, "tags": ["representational-harms"]}
+    return _card("crowd", "crowd", _accuracy_figures(rows), content, "crowd data.root=DIR", metadata)
 
 
 def _with_template(rows: Iterable[Mapping[str, Any]], template: str) -> list[Mapping[str, Any]]:
@@ -142,11 +142,8 @@ def _accuracy_figures(rows: Iterable[Mapping[str, Any]]) -> Iterator[Figure]:
 
 def _percent(title: str, name: str) -> Column:
     """A column of shares from 0 to 1 in percent, with their intervals."""
-    return Column(title, lambda row: with_bounds(_times_100(row, name), name, 1))
-
-
-def _times_100(row: Mapping[str, Any], name: str) -> dict[str, float | None]:
-    return {key: None if row[key] is None else 100 * row[key] for key in (name, *bounds(name))}
+    keys = name, *bounds(name)
+    return Column(title, lambda row: with_bounds({key: row[key] and 100 * row[key] for key in keys}, name, 1))
 
 
 def _accuracy_table(rows: Iterable[Mapping[str, Any]], *, people: bool) -> Table:
@@ -172,7 +169,7 @@ def _passed_table(passed: pl.DataFrame) -> Table:
     return Table(
         "",
         [
-            text("scorer", lambda row: SCORERS[row["scorer"]]),
+            text("scorer", lambda row: row["scorer"] if " " in row["scorer"] else f"`{row['scorer']}`"),
             Column(polarised, lambda row: f"{row['polarised']} of {row['statements']}"),
             _percent("found of these", "recall"),
             _percent("false alarms, of the others", "false_alarms"),
@@ -198,10 +195,12 @@ def people(name: str, tables: Mapping[str, Any], settings: Mapping[str, Any]) ->
     is_validity = name == "people_valid"
     accuracy = tables.get("accuracy", ())
     valid = [row for row in tables.get("validity", ()) if row["relation"] == "all"]
-    title = "People-valid: whether people would call a statement about a group valid"
-    polarity = f"{name.capitalize()}: polarity of a statement about a group, learnt from people's ratings"
+    title = f"{name.capitalize()}: polarity of a statement about a group, learnt from people's ratings"
+    if is_validity:
+        title = "People-valid: whether people would call a statement about a group valid"
     content = {
-        "title": title if is_validity else polarity,
+        "title": title,
+        "note": f"The search for each head has at most {settings['steps']} steps. {ROUNDING}",
         "name": name,
         "settings": settings,
         "paper_accuracy": _accuracy_table(_with_template(accuracy, "paper"), people=True),
@@ -209,16 +208,11 @@ def people(name: str, tables: Mapping[str, Any], settings: Mapping[str, Any]) ->
     }
     auc = "area under the ROC curve"
     figures = [Figure(f"rated statements of COMeT, {row['label']}", "auc", auc, row["auc"]) for row in valid]
-    return model_card(
-        "people_valid_card.md.jinja" if is_validity else "polarity_card.md.jinja",
-        name,
-        CLASSIFICATION,
-        [*figures, *_accuracy_figures(accuracy)],
-        content,
-        license="cc-by-4.0",
-        base_model=ENCODER if (settings.get("layers") if is_validity else name == "crowd2") else None,
-        tags=["commonsense" if is_validity else "representational-harms"],
-    )
+    again = f"people data.root=DIR{' recipe.base=FOLDER' if name == 'crowd_lm' else ''}"
+    template = name if is_validity else "polarity"
+    metadata = {"license": "cc-by-4.0", "tags": ["commonsense" if is_validity else "representational-harms"]}
+    metadata |= {} if settings.get("layers") is None else {"base_model": ENCODER}
+    return _card(template, name, [*figures, *_accuracy_figures(accuracy)], content, again, metadata)
 
 
 def figures(name: str, tables: Mapping[str, Any]) -> dict[str, Any]:
@@ -246,35 +240,29 @@ SHARES = {
     "echo": "each of the 329 targets as head and tail at once, in every relation",
     "target": "true test triples about one of the 329 targets",
 }
-POLARITIES = ("prejudice", "neutral", "favouritism")
 
 
 def plausibility(name: str, metrics: Mapping[str, Any], seed: int) -> str:
     """The card of a plausibility classifier, "words", "minilm" or "average"."""
-    titles = {"minilm": "Plausibility by all-MiniLM-L6-v2", "words": "Plausibility by words"}
     labelled = [key.split("/")[2] for key in metrics if key.startswith(f"{name}/valid/") and key.endswith("/neutral")]
+    titles = {"minilm": "Plausibility by all-MiniLM-L6-v2", "words": "Plausibility by words"}
+    note = "DIR holds conceptnet100k/; without it the files are downloaded."
     content = {
         "title": titles.get(name, "Plausibility"),
+        "note": f"{note} {BY_SEED.replace('classifier', 'network')}",
         "name": name,
         "classifiers": list(dict.fromkeys(key.partition("/")[0] for key in metrics)),
         "metrics": metrics,
         "parts": TRIPLES,
         "shares": SHARES,
-        "polarities": POLARITIES,
+        "polarities": ("prejudice", "neutral", "favouritism"),
         "scorers": sorted(labelled),
-        "seed": seed,
     }
     figures = [
         Figure(f"ConceptNet, {part}", "accuracy", "accuracy, %", metrics.get(f"{name}/{part}/accuracy"))
         for part in TRIPLES
     ]
-    return model_card(
-        "plausibility_card.md.jinja",
-        f"plausibility-{name}",
-        CLASSIFICATION,
-        figures,
-        content,
-        license="cc-by-sa-4.0",
-        base_model=ENCODER,
-        tags=["commonsense", "conceptnet", "knowledge-base-completion"],
-    )
+    tags = ["commonsense", "conceptnet", "knowledge-base-completion"]
+    metadata = {"license": "cc-by-sa-4.0", "base_model": ENCODER, "tags": tags}
+    again = f"plausibility data.root=DIR seed={seed}"
+    return _card("plausibility", f"plausibility-{name}", figures, content, again, metadata)

@@ -10,9 +10,9 @@ from typing import Any
 
 import polars as pl
 
-from mitigate.report.card import NOT_KNOWN
+from mitigate.report.card import NOT_KNOWN, rendered
 from mitigate.report.ledger import summary
-from mitigate.report.markdown import environment
+from mitigate.report.markdown import plain
 from mitigate.report.scorer_reliability import RESOURCES, measured
 
 CROISSANT = "http://mlcommons.org/croissant/1.0"
@@ -77,17 +77,16 @@ def render(sheet: Datasheet, ledger: pl.DataFrame, of_targets: pl.DataFrame) -> 
     )
     train = ledger.filter(split="train")
     by_category = of_targets.group_by("category").agg(pl.col("triples", "kept").sum())
-    template = environment(Path(__file__).parent).get_template("datasheet.md.jinja")
-    text = template.render(
-        metadata=data.to_yaml(),
-        sheet=sheet,
-        tables={by: summary(train, by).rows(named=True) for by in ("reason", "relation")},
-        splits=summary(ledger, "split").rows(named=True),
-        categories=by_category.sort("category").rows(named=True),
-        agreement=_agreement(sheet),
-        columns=MEASURES,
-    )
-    return str(DatasetCard(text))
+    content = {
+        "title": plain(sheet.name),
+        "sheet": sheet,
+        "tables": {by: summary(train, by).rows(named=True) for by in ("reason", "relation")},
+        "splits": summary(ledger, "split").rows(named=True),
+        "categories": by_category.sort("category").rows(named=True),
+        "agreement": _agreement(sheet),
+        "columns": MEASURES,
+    }
+    return str(DatasetCard(rendered("datasheet.md.jinja", data, content)))
 
 
 def _licence(sheet: Datasheet) -> str:
@@ -139,7 +138,8 @@ def _records(name: str, file: str, table: pl.DataFrame) -> dict[str, Any]:
 
 
 def _agreement(sheet: Datasheet) -> list[dict[str, object]]:
-    """How often the policy's scorers are right, where that is known: a row for each scorer and source of statements."""
+    """The precision and recall of the policy's scorers, where they were measured: a row for each scorer and source of
+    statements."""
     known = measured()
     rows = []
     for name in sheet.policy["scorers"]:

@@ -22,7 +22,7 @@ MEANING = {"negative": PREJUDICE, "neutral": NEUTRAL, "positive": FAVOURITISM}
 class Crowd:
     """The scorer. Its strength is P(favouritism) - P(prejudice).
 
-    folder: the output of `recipe=crowd` (None: the classifier in this package). unseen: the number of a fold of
+    folder: the output of `classifier=crowd` (None: the classifier in this package). unseen: the number of a fold of
     targets (models.heads.fold_of) whose ratings the classifier must not have learnt from, to label
     statements that people rated; None: it may have learnt from all."""
 

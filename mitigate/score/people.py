@@ -50,7 +50,7 @@ class FromRatings:
 class Crowd2(FromRatings):
     """Polarity by raters, on states of all-MiniLM-L6-v2. Its strength is P(favouritism) - P(prejudice).
 
-    folder: the output of `recipe=people` (None: the heads in this package); encoder_folder: the encoder's (None: as
+    folder: the output of `classifier=people` (None: the heads in this package); encoder_folder: the encoder's (None: as
     models.minilm.locate finds it)."""
 
     name = "crowd2"
@@ -84,7 +84,7 @@ class Polar:
 
 
 class CrowdLM(Crowd2):
-    """Polarity by raters on states of a causal language model, by heads of `recipe=people recipe.base=BASE`.
+    """Polarity by raters on states of a causal language model, by heads of `classifier=people recipe.base=BASE`.
 
     base: a folder, or a name on the hub; folder: the crowd_lm/ of that recipe's run folder."""
 

@@ -1,4 +1,5 @@
-"""Plausibility: the probability that a triple is valid, by the network that `recipe=plausibility` trains on ConceptNet.
+"""Plausibility: the probability that a triple is valid, by the network that `classifier=plausibility` trains on
+ConceptNet.
 
 Triples are classified unmasked. The network has learnt the beliefs of ConceptNet's contributors about the world and
 about people: plausible is neither true nor fair."""
@@ -31,8 +32,8 @@ class TrainedOnRelations(Protocol):
 
 
 class Plausibility:
-    """The plausibility classifier. folder: words/, minilm/ or average/ of a run of `recipe=plausibility` (None: the one
-    in this package). encoder_folder: the encoder's (None: as models.minilm.locate finds it)."""
+    """The plausibility classifier. folder: words/, minilm/ or average/ of a run of `classifier=plausibility` (None:
+    that of this package). encoder_folder: the encoder's (None: as models.minilm.locate finds it)."""
 
     name = "plausibility"
 

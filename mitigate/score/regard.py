@@ -27,7 +27,7 @@ PRECISIONS = ("auto", "bf16", "int8", "fp32")
 
 
 class MiniLMRegard:
-    """The default: layers of all-MiniLM-L6-v2 with the change that `recipe=regard` trains.
+    """The default: layers of all-MiniLM-L6-v2 with the change that `classifier=regard` trains.
 
     folder: has that change (None: the one in this package); encoder_folder: has the encoder (None: as
     models.minilm.locate finds it). gate: whether the folder's gate, if there is one, passes plainly neutral texts."""

@@ -5,9 +5,8 @@ trains the first crowd classifier: every head but the first leaves out a fold of
 chosen by heads that leave out one fold more, so that no statement affects the threshold it is labelled by, or the head
 that scores it for that choice."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import torch
@@ -17,93 +16,63 @@ from models.heads import FOLDS, LABELS, Heads, softmax
 
 NEUTRAL = LABELS.index("neutral")
 STEPS = 200
-Head = tuple[np.ndarray, np.ndarray]
-"""weight (width, 3) and bias (3,)."""
-
-
-@dataclass(frozen=True)
-class Learnt:
-    """Training data: n rated statements, and m further texts, all of them negative."""
-
-    features: np.ndarray  # (n, width)
-    shares: np.ndarray  # (n, 3), of raters, columns as in LABELS
-    neutral: np.ndarray  # (n,), whether most raters call it neutral
-    fold: np.ndarray  # (n,), from 0; of its target
-    texts: np.ndarray  # (n,): equal texts may be about targets of several folds
-    negative: np.ndarray  # (m, width)
-    negative_weight: float  # of one of them; a rated statement has 1
-    decay: float  # weight of half the sum of squared weights
-    false_alarms: float  # share of neutral statements that the threshold calls polar
-
-    @cached_property
-    def folds(self) -> int:
-        return int(self.fold.max()) + 1
-
-    def kept(self, left_out: frozenset[int]) -> np.ndarray:
-        """The mask of statements that a head learns from, (n,): none of these folds, and none whose text is in them."""
-        inside = np.isin(self.fold, list(left_out))
-        return ~inside & ~np.isin(self.texts, self.texts[inside])
-
-
-def fit_heads(learnt: Learnt) -> Heads:
-    """Fit the heads: head 0 learns from all statements, head k + 1 from all but fold k."""
-    folds = range(learnt.folds)
-    wanted = [frozenset[int](), *(frozenset([fold]) for fold in folds)]
-    every = dict.fromkeys([*wanted, *(one | {fold} for one in wanted for fold in folds)])
-    found: dict[frozenset[int], Head] = {}
-    with progress("train", len(every), "heads") as advance:
-        for left_out in every:
-            found[left_out] = _fit(learnt, left_out)
-            advance(1)
-    weights, biases = zip(*(found[left_out] for left_out in wanted), strict=True)
-    thresholds = []
-    for left_out in wanted:  # `false_alarms` of the neutral statements outside these folds are above the threshold
-        polar = []
-        for fold in sorted(set(folds) - left_out):
-            weight, bias = found[left_out | {fold}]
-            rows = (learnt.fold == fold) & learnt.neutral
-            polar.append(1 - softmax(learnt.features[rows] @ weight + bias)[:, NEUTRAL])
-        thresholds.append(float(np.quantile(np.concatenate(polar), 1 - learnt.false_alarms)))
-    return Heads(np.stack(weights), np.stack(biases), np.array(thresholds, dtype=np.float32))
-
-
-def _fit(learnt: Learnt, left_out: frozenset[int]) -> Head:
-    kept = learnt.kept(left_out)
-    negative = np.eye(len(LABELS))[np.full(len(learnt.negative), LABELS.index("negative"))]
-    return fit_softmax(
-        np.concatenate([learnt.features[kept], learnt.negative]),
-        np.concatenate([learnt.shares[kept], negative]),
-        np.concatenate([np.ones(kept.sum()), np.full(len(negative), learnt.negative_weight)]),
-        learnt.decay,
-    )
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Training data of cross-fitted heads, n rows: ratings, copies of rated texts, texts with known labels."""
+    """Training data of heads, n rows: rated texts, copies of them, and texts whose label is known."""
 
     features: np.ndarray  # (n, width)
     shares: np.ndarray  # (n, columns), of raters
     counts: np.ndarray  # (n,): the weight of a row; a rated statement has 1
-    subjects: np.ndarray  # (n,): the fold of the target of the rated statement; -1: every head learns from the row
-    texts: np.ndarray  # (n,): the fold of its text; -1 as in subjects
+    subjects: np.ndarray  # (n,): the fold of the target, from 0; -1: every head learns from the row
+    texts: np.ndarray  # (n,): of fit_crossed the fold of the text, -1 as in subjects; of fit_heads the text itself
 
     def without(self, subject: int, text: int) -> np.ndarray:
         """The mask of rows that the head at (subject, text) learns from, (n,) bool."""
         return (self.subjects != subject) & (self.texts != text)
 
+    def outside(self, folds: Iterable[int]) -> np.ndarray:
+        """The mask of rows of no such fold of targets, and with no text that is in them, (n,) bool."""
+        inside = np.isin(self.subjects, list(folds))
+        return ~inside & ~np.isin(self.texts, self.texts[inside])
+
+
+def fit_heads(rows: Rows, neutral: np.ndarray, false_alarms: float, decay: float) -> Heads:
+    """Fit the heads: head 0 learns from all rows, head k + 1 from all but fold k. neutral: the mask (n,) of rows that
+    most raters call neutral, of which the thresholds call the share `false_alarms` polar. decay: as in fit_softmax."""
+    folds = range(int(rows.subjects.max()) + 1)
+    wanted = [frozenset[int](), *(frozenset([fold]) for fold in folds)]
+    every = list(dict.fromkeys([*wanted, *(one | {fold} for one in wanted for fold in folds)]))
+    weights, biases = _fit_each(rows, [rows.outside(left_out) for left_out in every], decay, STEPS)
+    thresholds = []
+    for left_out in wanted:
+        polar = []
+        for fold in sorted(set(folds) - left_out):
+            head, kept = every.index(left_out | {fold}), (rows.subjects == fold) & neutral
+            polar.append(1 - softmax(rows.features[kept] @ weights[head] + biases[head])[:, NEUTRAL])
+        thresholds.append(float(np.quantile(np.concatenate(polar), 1 - false_alarms)))
+    return Heads(weights[: len(wanted)], biases[: len(wanted)], np.array(thresholds, dtype=np.float32))
+
 
 def fit_crossed(rows: Rows, decay: float, steps: int) -> tuple[np.ndarray, np.ndarray]:
-    """The weight (FOLDS, FOLDS, width, columns) and bias (FOLDS, FOLDS, columns) of heads. The head at (s, t) has
-    learnt from no row of a subject of fold s and no row of a text of fold t. decay, steps: as in fit_softmax."""
-    found = []
-    with progress("train", FOLDS**2, "heads") as advance:
-        for place in range(FOLDS**2):
-            kept = rows.without(*divmod(place, FOLDS))
-            found.append(fit_softmax(rows.features[kept], rows.shares[kept], rows.counts[kept], decay, steps))
-            advance(1)
-    weights, biases = (np.stack(parts) for parts in zip(*found, strict=True))
+    """The weight (FOLDS, FOLDS, width, columns) and bias (FOLDS, FOLDS, columns) of heads. The head at (s, t) learns
+    from no row of a subject of fold s and no row of a text of fold t. decay, steps: as in fit_softmax."""
+    masks = [rows.without(*divmod(place, FOLDS)) for place in range(FOLDS**2)]
+    weights, biases = _fit_each(rows, masks, decay, steps)
     return weights.reshape(FOLDS, FOLDS, *weights.shape[1:]), biases.reshape(FOLDS, FOLDS, -1)
+
+
+def _fit_each(rows: Rows, masks: Sequence[np.ndarray], decay: float, steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """The weights (m, width, columns) and biases (m, columns) of m heads, each of which learns from the rows of a
+    mask."""
+    heads = []
+    with progress("train", len(masks), "heads") as advance:
+        for kept in masks:
+            heads.append(fit_softmax(rows.features[kept], rows.shares[kept], rows.counts[kept], decay, steps))
+            advance(1)
+    weights, biases = zip(*heads, strict=True)
+    return np.stack(weights), np.stack(biases)
 
 
 def calibrate(logits: np.ndarray, shares: np.ndarray) -> tuple[float, np.ndarray]:
@@ -120,7 +89,7 @@ def fit_softmax(
     counts: Sequence[float] | np.ndarray,
     decay: float,
     steps: int = STEPS,
-) -> Head:
+) -> tuple[np.ndarray, np.ndarray]:
     """The weight (width, 3) and bias (3,) that minimise the cross-entropy with shares (n, 3), each row weighted by
     counts, plus decay times half the sum of squared weights. The bias does not decay."""
     x, wanted, count = (torch.tensor(np.asarray(part), dtype=torch.float32) for part in (features, shares, counts))

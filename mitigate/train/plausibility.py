@@ -13,7 +13,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -21,21 +20,18 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, softplus
 
-from mitigate.errors import MitigateError
 from mitigate.runs.fingerprints import SURROUNDING
 from mitigate.train import harness
 from mitigate.train.batches import Batches
 from mitigate.train.checkpoints import Checkpoints
-from mitigate.train.harness import LOG_EVERY, PRECISIONS, Log, seed
+from mitigate.train.harness import LOG_EVERY, Log
 from mitigate.train.module import TrainingModule, adamw, linear
 from models.plausibility.bilinear import Bilinear
-
-__all__ = ["Fitted", "Known", "PlausibilityTraining", "Settings", "choice", "fit", "mean_by", "seed"]
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of a training."""
+    """Settings of a training. mitigate/data/settings.csv has their ranges."""
 
     epochs: int
     batch_size: int
@@ -47,30 +43,6 @@ class Settings:
     precision: str = "auto"  # bf16-mixed where the processor computes in it, else 32-true
     seed: int = 1
     checkpoint_every: float = field(default=30.0, metadata=SURROUNDING)  # seconds
-
-    def __post_init__(self) -> None:
-        checks = [
-            (self.epochs >= 1, f"epochs={self.epochs} must be at least 1"),
-            (self.batch_size >= 1, f"batch_size={self.batch_size} must be at least 1"),
-            (self.learning_rate > 0, f"learning_rate={self.learning_rate} must be above 0"),
-            (self.weight_decay >= 0, f"weight_decay={self.weight_decay} must be at least 0"),
-            (0 <= self.warmup < 1, f"warmup={self.warmup} must be a share of the steps, at least 0 and below 1"),
-            (self.echo >= 0, f"echo={self.echo} must be a weight of at least 0"),
-            (self.contrast >= 0, f"contrast={self.contrast} must be a weight of at least 0"),
-            (self.precision in PRECISIONS, f"precision={self.precision!r} must be one of {', '.join(PRECISIONS)}"),
-            (self.checkpoint_every > 0, f"checkpoint_every={self.checkpoint_every} must be above 0 seconds"),
-        ]
-        if faults := [fault for holds, fault in checks if not holds]:
-            raise MitigateError("plausibility: " + "; ".join(faults))
-
-
-class Fitted(NamedTuple):
-    """The result of a training. The weights are in the trained network."""
-
-    steps: int
-    seconds: float  # of training, interruptions not counted
-    triples_per_second: float
-    loss: float  # mean of the steps since the last multiple of LOG_EVERY before the end
 
 
 class Known:
@@ -172,8 +144,10 @@ def fit(
     *,
     fingerprint: str,
     log: Log | None = None,
-) -> Fitted:
-    """Train the network in place, resuming from the newest intact checkpoint of the same training in folder.
+) -> dict[str, float]:
+    """Train the network in place, resuming from the newest intact checkpoint of the same training in folder. Returns
+    steps, seconds (of training, without interruptions), triples_per_second and loss (the mean of the steps since the
+    last multiple of LOG_EVERY before the end).
 
     fingerprint: identifies the training; any change of its result must change it. Raises MitigateError when the
     checkpoint is of another one."""
@@ -187,4 +161,5 @@ def fit(
         accelerator="cpu",
     )
     losses = [float(loss) for loss in counts.losses][-(module.steps % LOG_EVERY or LOG_EVERY) :]
-    return Fitted(module.steps, counts.seconds, counts.rate(module.steps), sum(losses) / len(losses))
+    pace = {"seconds": counts.seconds, "triples_per_second": counts.rate(module.steps)}
+    return {"steps": module.steps, **pace, "loss": sum(losses) / len(losses)}

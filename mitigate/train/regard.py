@@ -2,9 +2,10 @@
 polar texts; and functions that the training of n-grams shares."""
 
 import hashlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -37,22 +38,20 @@ def fit(
     network: nn.Module,
     rows: Sequence[list[int]],
     wanted: np.ndarray,
+    settings: Mapping[str, Any],
     *,
     seed: int,
-    learning_rate: float,
-    epochs: int,
-    batch_size: int = 64,
-    neutral_share: float = 0.5,
     log: Log | None = None,
 ) -> None:
     """Train a network, tokens and mask (batch, length) to logits (batch, 4), towards the probabilities wanted (n, 4) of
     each row of token ids.
 
-    neutral_share of the plainly neutral texts, which are 19 of 20, is drawn anew for each epoch. With half of them the
-    logits need no offsets: the best on part valid, when it was held out, changed macro-F1 by less than .01."""
+    settings: learning_rate, epochs, batch_size, and neutral_share, the share of the plainly neutral texts, 19 of 20,
+    that is drawn anew for each epoch. With half of them the logits need no offsets: the best on part valid, when it was
+    held out, changed macro-F1 by less than .01."""
     harness.seed(seed)
-    batches = Batches(rows, wanted, batch_size, neutral_share=neutral_share, seed=seed)
-    train(TokenTraining(network, batches, learning_rate, epochs), log, precision="auto")
+    batches = Batches(rows, wanted, settings["batch_size"], neutral_share=settings["neutral_share"], seed=seed)
+    train(TokenTraining(network, batches, settings["learning_rate"], settings["epochs"]), log, precision="auto")
     network.eval()
 
 
@@ -135,15 +134,13 @@ def best_offsets(probabilities: np.ndarray, columns: np.ndarray) -> np.ndarray:
     measures, and keeps its logit."""
     logits = np.log(probabilities + 1e-9)
     wanted = np.where(columns == OTHER, NEUTRAL, columns)
-    best, best_score = np.zeros(len(LABELS), dtype=np.float32), -1.0
-    for negative in np.arange(-2, 3.01, 0.25):
-        for positive in np.arange(-2, 3.01, 0.25):
-            offsets = np.array([negative, 0, positive, 0], dtype=np.float32)
-            chosen = (logits + offsets).argmax(1)
-            score = f1_score(wanted, np.where(chosen == OTHER, NEUTRAL, chosen), average="macro")
-            if score > best_score:
-                best, best_score = offsets, score
-    return best
+
+    def score(offsets: np.ndarray) -> float:
+        chosen = (logits + offsets).argmax(1)
+        return f1_score(wanted, np.where(chosen == OTHER, NEUTRAL, chosen), average="macro")
+
+    grid = product(np.arange(-2, 3.01, 0.25), repeat=2)
+    return max((np.array([negative, 0, positive, 0], dtype=np.float32) for negative, positive in grid), key=score)
 
 
 def read_labelled(folder: Path, kept_out: Collection[str] = ()) -> pl.DataFrame:
@@ -155,7 +152,7 @@ def read_labelled(folder: Path, kept_out: Collection[str] = ()) -> pl.DataFrame:
     missing = [name for name in (DISTILLED, *HUMAN) if not (folder / name).is_file()]
     if missing:
         raise MitigateError(f"{folder} lacks {', '.join(missing)}; data.root must name the folder that has regard/")
-    distilled = read_distilled(folder)
+    distilled = _read(folder / DISTILLED, ["target", "label", "text"])  # a row for each target that a text names
     parts = {target: part_of(target) for target in distilled["target"].unique()}
     ranks = pl.Enum(["test", "valid", "train"])
     distilled = (
@@ -174,11 +171,6 @@ def read_labelled(folder: Path, kept_out: Collection[str] = ()) -> pl.DataFrame:
     return labelled.filter(~pl.col("text").is_in(list(kept_out))).sort("part", "text")
 
 
-def read_distilled(folder: Path) -> pl.DataFrame:
-    """BERT's labels: target, label, text; a text has a row for each target that it was made from."""
-    return _read(folder / DISTILLED, ["target", "label", "text"])
-
-
 def part_of(target: str) -> str:
     """The part of a target: two of ten are for testing, one for choosing settings, seven for training."""
     digit = int(hashlib.sha256(target.encode()).hexdigest(), 16) % 10
@@ -186,11 +178,5 @@ def part_of(target: str) -> str:
 
 
 def _read(path: Path, columns: list[str]) -> pl.DataFrame:
-    return pl.read_csv(
-        path,
-        separator="\t",
-        has_header=False,
-        quote_char=None,
-        new_columns=columns,
-        schema_overrides={"label": pl.Int8},
-    )
+    format: dict[str, Any] = {"separator": "\t", "has_header": False, "quote_char": None}
+    return pl.read_csv(path, new_columns=columns, schema_overrides={"label": pl.Int8}, **format)

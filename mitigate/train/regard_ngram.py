@@ -1,7 +1,8 @@
 """Training of the weights of n-grams, from the labels and from another classifier's probabilities for unlabelled texts:
 a linear model has no weight for a word that it has not seen."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -23,22 +24,18 @@ def fit_ngram(
     labelled: pl.DataFrame,
     taught: Sequence[str],
     probabilities: np.ndarray,
+    settings: Mapping[str, Any],
     *,
     seed: int,
-    buckets: int = 2**18,
-    learning_rate: float = 0.05,
-    decay: float = 1e-6,
-    epochs: int = 5,
-    batch_size: int = 256,
     log: Log | None = None,
 ) -> NgramClassifier:
     """Train on the texts of part train and on the taught ones with their probabilities (n, 4); set the offsets by
-    part valid. decay is the weight of the sum of squares."""
+    part valid. settings: buckets, batch_size, learning_rate, epochs, and decay, the weight of the sum of squares."""
     harness.seed(seed)
     learnt, valid = (labelled.filter(part=part) for part in ("train", "valid"))
     wanted = np.concatenate([certain(columns_of(learnt)), probabilities])
-    batches = NgramBatches([*learnt["text"], *taught], wanted, buckets, batch_size, seed)
-    module = NgramTraining(batches, buckets, wanted.mean(0), learning_rate, decay, epochs)
+    batches = NgramBatches([*learnt["text"], *taught], wanted, settings["buckets"], settings["batch_size"], seed)
+    module = NgramTraining(batches, wanted.mean(0), settings)
     train(module, log, precision="32-true")
     weight = module.weight.weight.detach().numpy() * batches.rarity[:, None]
     classifier = NgramClassifier(weight, module.bias.detach().numpy())
@@ -49,15 +46,14 @@ def fit_ngram(
 class NgramTraining(TrainingModule):
     """Cross-entropy with probabilities; Adam, whose learning rate falls to 0."""
 
-    def __init__(
-        self, batches: "NgramBatches", buckets: int, prior: np.ndarray, peak: float, decay: float, epochs: int
-    ) -> None:
-        steps = epochs * len(batches)
+    def __init__(self, batches: "NgramBatches", prior: np.ndarray, settings: Mapping[str, Any]) -> None:
+        peak, steps = settings["learning_rate"], settings["epochs"] * len(batches)
+        shape = settings["buckets"], len(LABELS)
         size = len(batches.lengths) / len(batches)
         super().__init__(Epochs(batches, size), steps, lambda step: peak * (1 - step / steps), seed=None)
-        self.weight = nn.EmbeddingBag(buckets, len(LABELS), mode="sum", _weight=torch.zeros(buckets, len(LABELS)))
+        self.weight = nn.EmbeddingBag(*shape, mode="sum", _weight=torch.zeros(shape))
         self.bias = nn.Parameter(torch.tensor(np.log(prior + 1e-6), dtype=torch.float32))
-        self.decay = decay
+        self.decay = settings["decay"]
 
     def training_step(self, batch: Batch, _: int) -> Tensor:
         buckets, starts, shares, wanted = batch
@@ -71,8 +67,8 @@ class NgramTraining(TrainingModule):
 class NgramBatches:
     """The n-grams of all texts, hashed once, in another order of the texts each time they are gone through.
 
-    An n-gram counts by its rarity (1 for one met in e^2 texts), so that rare ones learn faster; it is part of the
-    weights in the end."""
+    An n-gram counts by its rarity, 1 for one of e^2 texts, so that rare ones learn faster; at the end it is part of the
+    weights."""
 
     def __init__(self, texts: Sequence[str], wanted: np.ndarray, buckets: int, size: int, seed: int) -> None:
         owners, found = ngrams(texts, buckets)
@@ -93,11 +89,8 @@ class NgramBatches:
         order = self.chance.permutation(len(self.lengths))
         for start in range(0, len(order), self.size):
             chosen = order[start : start + self.size]
-            lengths = self.lengths[chosen]
-            buckets = [
-                self.buckets[begin : begin + length] for begin, length in zip(self.starts[chosen], lengths, strict=True)
-            ]
-            together = np.concatenate(buckets)
+            lengths, starts = self.lengths[chosen], self.starts[chosen]
+            together = np.concatenate([self.buckets[a:b] for a, b in zip(starts, starts + lengths, strict=True)])
             yield (
                 torch.tensor(together),
                 torch.tensor(np.cumsum(lengths) - lengths),

@@ -69,12 +69,9 @@ def known_accuracy(source: str, folder: Path | None = None, template: str = TEMP
     table = pl.read_csv(path, glob=False)
     if "template" not in table.columns:
         table = table.with_columns(template=pl.lit(TEMPLATES[0]))
-    rows = table.filter(
-        pl.col("template") == template,
-        pl.col("source") == source,
-        pl.col("polarised") >= FEWEST,
-        pl.col("statements") - pl.col("polarised") >= FEWEST,
-    )
+    enough = (pl.col(kind) >= FEWEST for kind in ("polarised", "neutral"))
+    table = table.with_columns(neutral=pl.col("statements") - pl.col("polarised"))
+    rows = table.filter(*enough, template=template, source=source)
     found = {}
     for row in rows.rows(named=True):
         errors = {name: standard_error(*(row[bound] for bound in bounds(name))) for name in RATES}
@@ -125,9 +122,8 @@ def probable_figures(
 
 def _corrected(table: pl.DataFrame, accuracy: Accuracy, clusters: Mapping[str, str]) -> tuple[float, float, float]:
     """The corrected share with its bounds, 0 to 1; NaN without statements, or where none can be given."""
-    counts = table["statements"].to_numpy().astype(float)
+    counts, nothing = table["statements"].to_numpy().astype(float), (np.nan,) * 3
     shares = (table["prejudice"] + table["favouritism"]).fill_null(0.0).to_numpy() / 100
-    nothing = (np.nan, np.nan, np.nan)
     if not counts.sum():
         return nothing
     error = share_error(counts * shares, counts, cluster_numbers(table, clusters))

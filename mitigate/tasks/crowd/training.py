@@ -6,17 +6,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from mitigate.load.frames import read_frames
 from mitigate.runs.files import replacing_folder, write
 from mitigate.runs.fingerprints import digest_of_values
-from mitigate.score.crowd import SHIPPED, Crowd
+from mitigate.score.crowd import MEANING, SHIPPED, Crowd
 from mitigate.score.labels import with_labels
 from mitigate.score.weights import native_dtype
 from mitigate.tasks.ratings.paper_statements import read_rated
-from mitigate.train.crowd import Learnt, fit_heads
-from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, LabelCache
+from mitigate.train.crowd import Rows, fit_heads
+from mitigate.triples import NEUTRAL, PREJUDICE, LabelCache
 from mitigate.verbalise import MASK
 from mitigate.words.targets import clusters, targets
 from mitigate.words.word_forms import any_of
@@ -25,10 +26,8 @@ from models.minilm import locate
 from models.states import Encoder
 
 FOLDS_FILE = "folds.csv"
-VOTES = (PREJUDICE, NEUTRAL, FAVOURITISM)
-
-
-assert dict(zip(LABELS, VOTES, strict=True)) == {"negative": PREJUDICE, "neutral": NEUTRAL, "positive": -PREJUDICE}
+VOTES = tuple(MEANING[label] for label in LABELS)
+"""The meaning of the heads' columns."""
 
 
 def train_crowd(
@@ -37,20 +36,19 @@ def train_crowd(
     """Train on rated statements (masked, shares, most, fold) and implied ones, all of them prejudice, and write crowd/
     to the folder; returns the number of parameters.
 
-    settings: implied_weight, decay and false_alarms of mitigate.train.crowd.Learnt."""
+    settings: implied_weight of an implied statement, where a rated one has 1; decay and false_alarms of fit_heads."""
     encoder = Encoder(locate(), native_dtype())
-    learnt = Learnt(
-        features=encoder.features(rated["masked"].to_list()),
-        shares=rated["shares"].list.to_array(len(VOTES)).to_numpy(),
-        neutral=rated["most"].to_numpy() == NEUTRAL,
-        fold=rated["fold"].to_numpy(),
-        texts=rated["masked"].to_numpy(),
-        negative=encoder.features(implied),
-        negative_weight=settings["implied_weight"],
-        decay=settings["decay"],
-        false_alarms=settings["false_alarms"],
+    texts, others = rated["masked"].to_list(), len(implied)
+    prejudice = np.tile(np.eye(len(VOTES))[VOTES.index(PREJUDICE)], (others, 1))
+    rows = Rows(
+        features=np.concatenate([encoder.features(texts), encoder.features(implied)]),
+        shares=np.concatenate([rated["shares"].list.to_array(len(VOTES)).to_numpy(), prejudice]),
+        counts=np.repeat([1.0, settings["implied_weight"]], [rated.height, others]),
+        subjects=np.append(rated["fold"].to_numpy(), np.full(others, -1)),
+        texts=np.array([*texts, *implied], dtype=object),
     )
-    heads = fit_heads(learnt)
+    neutral = np.append(rated["most"].to_numpy() == NEUTRAL, np.zeros(others, dtype=bool))
+    heads = fit_heads(rows, neutral, settings["false_alarms"], settings["decay"])
     with replacing_folder(folder / "crowd") as part:
         heads.save(part)
         write(part / FOLDS_FILE, folds_of_targets().write_csv())

@@ -15,6 +15,7 @@ from mitigate.measure.bootstrap import Bootstrap
 from mitigate.score.people import POLAR, VALID, Crowd2, CrowdLM, FromRatings, PeopleValid, plain, polarity
 from mitigate.tasks.crowd.accuracy import GENERATED, RELATIONS, accuracy_table
 from mitigate.tasks.identity import identity_summary, label_identity_terms, measure_identity_terms
+from mitigate.tasks.people.training import half_of
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, TEMPLATES, label_columns
 from mitigate.words.relations import parse_sentence
 from models import hub
@@ -138,12 +139,13 @@ def _by_seen(
 
 def measure_validity(rated: pl.DataFrame, *, base: str | None = None, folder: Path) -> dict[str, Any]:
     """Tables of people_valid as lists of rows: validity, seen and calibration. folder: of people_valid/ with the heads,
-    which use the language model `base` or MiniLM."""
+    which use the language model `base` or MiniLM. Of heads of a half of the targets, `seen` is of that half: no head
+    has seen the other."""
     people = PeopleValid(folder / PeopleValid.name, None if base is None else hub.locate(base, seq2seq=False))
     found = valid_apart(rated, people)
     return {
         "validity": validity_table(rated, found, validity_by_label(rated)).to_dicts(),
-        "seen": seen_valid(rated, people).to_dicts(),
+        "seen": seen_valid(half_of(rated, people.half), people).to_dicts(),
         "calibration": calibration_table(valid_votes(rated), found).to_dicts(),
     }
 

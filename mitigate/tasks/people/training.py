@@ -1,6 +1,6 @@
 """Training of the heads of crowd2 and crowd_lm on rated polarity, and of people_valid on rated validity."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -53,17 +53,16 @@ def train_harm(
     COMeT's neutral statements that the threshold labels as polarised."""
     states = states_for(settings, base)
     first = rated_part(rated, rated["shares"].list.to_array(len(VOTES)).to_numpy())
-    copies = range(seed, seed + settings["copies"])
-    copied = [first._replace(texts=swapped(first.texts, copy)) for copy in copies]
+    copies, parts = range(seed, seed + settings["copies"]), [first]
+    for copy in copies:
+        weight = settings["copied"] / len(copies)
+        parts.append(first._replace(texts=swapped(first.texts, copy), weight=weight))
     statements = written_statements()
-    labels = np.eye(len(VOTES))[[VOTES.index(label) for label in statements["label"]]]
-    texts_written = statements["text"].to_list()
-    written = [texts_written, *(swapped(texts_written, copy + len(copies)) for copy in copies)]
-    parts = [first, *(part._replace(weight=settings["copied"] / len(copies)) for part in copied)]
-    parts += [in_all(texts, labels, settings["written"] / len(written)) for texts in written]
+    written = [statements["text"].to_list()]
+    written += [swapped(written[0], copy + len(copies)) for copy in copies]
+    parts += [in_all(texts, statements["label"], settings["written"] / len(written)) for texts in written]
     if settings["implied"]:
-        prejudice = np.tile(np.eye(len(VOTES))[VOTES.index(PREJUDICE)], (len(implied), 1))
-        parts.append(in_all(implied, prejudice, settings["implied"]))
+        parts.append(in_all(implied, [PREJUDICE] * len(implied), settings["implied"]))
     texts = {"masked": [text for part in parts for text in part.texts]}
     read = features(states, settings["reads"], texts)
     generated = np.flatnonzero(rated["resource"] == GENERATED)
@@ -99,8 +98,9 @@ def rated_part(rated: pl.DataFrame, shares: np.ndarray) -> Part:
     return Part(rated["masked"].to_list(), shares, 1.0, subjects, folds)
 
 
-def in_all(texts: Sequence[str], shares: np.ndarray, weight: float) -> Part:
-    """Part of texts that every head learns from."""
+def in_all(texts: Sequence[str], labels: Iterable[int], weight: float) -> Part:
+    """Part of texts with their labels that every head learns from."""
+    shares = np.eye(len(VOTES))[[VOTES.index(label) for label in labels]]
     return Part(list(texts), shares, weight, *np.full((2, len(texts)), -1))
 
 
@@ -164,5 +164,4 @@ def half_of(rated: pl.DataFrame, half: str) -> pl.DataFrame:
     of_text = pl.Series([fold_of(text) % 2 for text in rows["text"]])
     in_both = rows.select(pl.col("of_cluster").n_unique().over("text") == 2).to_series()
     place = HALVES.index(half)
-    kept = (rows["of_cluster"] == place) & (~in_both | (of_text == place))
-    return rated.filter(kept)
+    return rated.filter((rows["of_cluster"] == place) & (~in_both | (of_text == place)))

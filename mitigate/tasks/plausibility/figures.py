@@ -40,9 +40,8 @@ def measure_plausibility(
     """{name}/... for each classifier of the folder: the result of its training, and its figures."""
     found: dict[str, Any] = {}
     for name, facts in trained.items():
-        network = load_network(folder / name, locate())
-        own = {**facts, **figures(network, triples, probes, scorers, cache)}
-        found |= {f"{name}/{key}": value for key, value in own.items()}
+        own = figures(load_network(folder / name, locate()), triples, probes, scorers, cache)
+        found |= {f"{name}/{key}": value for key, value in {**facts, **own}.items()}
     return found
 
 
@@ -114,15 +113,14 @@ def by_polarity(
         for polarity, labels in POLARITIES.items()
     }
     parts["target"] = labelled.filter(pl.col("target").is_not_null())
-    shares: dict[str, float | int | None] = {f"valid/{name}": valid_share(p["accepted"]) for name, p in parts.items()}
-    return shares | {f"triples/{name}": part.height for name, part in parts.items()}
+    shares = {f"valid/{name}": valid_share(part["accepted"]) for name, part in parts.items()}
+    return {**shares, **{f"triples/{name}": part.height for name, part in parts.items()}}
 
 
 def table(metrics: Mapping[str, Any], names: Sequence[str]) -> str:
     """The figures for the terminal, a column for each network."""
-    keys = list(dict.fromkeys(key.partition("/")[2] for key in metrics))
     lines = [f"{'':<40}" + "".join(f"{name:>12}" for name in names)]
-    for key in keys:
+    for key in dict.fromkeys(key.partition("/")[2] for key in metrics):
         values = [metrics.get(f"{name}/{key}") for name in names]
         shown = (f"{value:>12,.2f}" if isinstance(value, float) else f"{value or '–':>12}" for value in values)
         lines.append(f"  {key:<38}" + "".join(shown))

@@ -43,18 +43,12 @@ def train_plausibility(
     network = Bilinear(locate(), sorted(learnt["relation"].unique()), phrases, **shape)
     if isinstance(network.phrases, MiniLMPhrases):
         network.phrases.encode.to(native_dtype())  # as a loaded network reads; it is not trained
-    fitted = training.fit(
-        network,
-        training.Known(learnt, network.relations),
-        settings,
-        folder / "checkpoints" / phrases,
-        fingerprint=fingerprint,
-        log=log,
-    )
+    known, checkpoints = training.Known(learnt, network.relations), folder / "checkpoints" / phrases
+    found = training.fit(network, known, settings, checkpoints, fingerprint=fingerprint, log=log)
     set_threshold(network, triples)
     with replacing_folder(folder / phrases) as part:  # safetensors leaves a file of its own where it is killed
         network.save(part)
-    return fitted._asdict()
+    return found
 
 
 def average_networks(

@@ -17,7 +17,7 @@ from mitigate.tasks.ratings.paper_statements import target_of
 from mitigate.tasks.regard.minilm import load_teacher
 from mitigate.tasks.scorers import make_scorer
 from mitigate.train.regard import part_of
-from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, Labels
+from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, Scorer
 from models.minilm import locate
 from models.regard.gate import Cascade
 from models.regard.minilm import MiniLMClassifier
@@ -68,12 +68,9 @@ def measure_regard(
 ) -> dict[str, Any]:
     """Figures of the teacher and of both classifiers of a folder, in the precision that scorers use; and of identity,
     the result of identity_terms."""
-    saved: dict[str, Classifier] = {"teacher": load_teacher(folder).to(native_dtype()), **load_both(folder)}
-    found: dict[str, Any] = {
-        f"{name}/{key}": value
-        for name, classifier in saved.items()
-        for key, value in figures(classifier, labelled, crowd).items()
-    }
+    found: dict[str, Any] = {}
+    for name, classifier in {"teacher": load_teacher(folder).to(native_dtype()), **load_both(folder)}.items():
+        found |= {f"{name}/{key}": value for key, value in figures(classifier, labelled, crowd).items()}
     return found | identity_metrics(identity_summary(identity))
 
 
@@ -98,26 +95,17 @@ def gate_figures(checking: pl.DataFrame, *, folder: Path) -> pl.DataFrame:
         passed = cascade.passes(cascade.opinions(encoded))
         polarised = np.isin(labels(cascade.classifier.read(encoded)).label, [PREJUDICE, FAVOURITISM])
         kept, count = int((polarised & ~passed).sum()), int(polarised.sum())
-        share: list[float | None] = [None] * 3
-        if count:
-            exact = stats.binomtest(kept, count).proportion_ci()
-            share = [100 * value for value in (kept / count, exact.low, exact.high)]
+        exact = stats.binomtest(kept, count).proportion_ci() if count else None
+        share = [100 * value for value in (kept / count, exact.low, exact.high)] if exact else [None] * 3
         rows.append((source, len(encoded), count, *share, 100 * float(passed.mean())))
     return pl.DataFrame(rows, schema=GATE, orient="row")
 
 
 def identity_terms(intervals: Bootstrap, *, folder: Path) -> pl.DataFrame:
     """Errors of both classifiers of a folder by identity term: tasks.identity.measure_identity_terms."""
-    scorers = [make_scorer(_Saved(classifier, name), name) for name, classifier in load_both(folder).items()]
-    return measure_identity_terms(label_identity_terms(scorers), [scorer.name for scorer in scorers], intervals)
 
+    def scorer(name: str, classifier: Classifier) -> Scorer:
+        return make_scorer(lambda texts: labels(classifier.probabilities(texts)), name)
 
-class _Saved:
-    """A classifier as a scorer, without a cache of labels."""
-
-    def __init__(self, classifier: Classifier, name: str) -> None:
-        self.classifier = classifier
-        self.fingerprint = name
-
-    def __call__(self, texts: Sequence[str]) -> Labels:
-        return labels(self.classifier.probabilities(texts))
+    scorers = [scorer(*pair) for pair in load_both(folder).items()]
+    return measure_identity_terms(label_identity_terms(scorers), [one.name for one in scorers], intervals)

@@ -40,16 +40,14 @@ def train_minilm(
     parameters.
 
     settings: rank, layers, copies, and those of mitigate.train.regard.fit."""
-    own = ("rank", "layers", "copies")
-    how = {name: value for name, value in settings.items() if name not in own}
     texts, wanted = with_copies(labelled, taught, settings["copies"], seed)
     harness.seed(seed)  # what is low-rank starts at random before it takes the teacher's change
     classifier = MiniLMClassifier(locate(), settings["rank"], settings["layers"])
     classifier.take(load_teacher(folder))
-    training.fit(classifier, classifier.encode(texts), wanted, seed=seed, log=log, **how)
+    training.fit(classifier, classifier.encode(texts), wanted, settings, seed=seed, log=log)
     with replacing_folder(folder / FOLDER) as part:
         classifier.save(part)
-    return {"parameters": sum(value.numel() for value in classifier.trained().values()), "texts": len(texts)}
+    return {"parameters": _size(classifier), "texts": len(texts)}
 
 
 def train_gate(
@@ -68,23 +66,20 @@ def train_gate(
     the threshold and the share of those texts that it passes.
 
     settings: channels, and those of mitigate.train.regard.fit."""
-    how = {name: value for name, value in settings.items() if name != "channels"}
     texts, _ = with_copies(labelled, taught, copies, seed)
     classifier = MiniLMClassifier.load(folder / FOLDER, locate())
     rows = classifier.encode(texts)
     harness.seed(seed)
     gate = Gate(locate(), settings["channels"])
-    training.fit(gate, rows, classifier.read(rows), seed=seed, log=log, **how)
+    training.fit(gate, rows, classifier.read(rows), settings, seed=seed, log=log)
     found = Cascade(gate, classifier, 1.0).opinions(classifier.encode(unseen))[:, LABELS.index("neutral")]
     polarised = np.isin(classifier.probabilities(unseen).argmax(1), [training.NEGATIVE, training.POSITIVE])
-    threshold = NEVER_LESS
-    if polarised.any():
-        threshold = max(threshold, float(np.quantile(found[polarised], KEPT, method="higher")))
+    lost = float(np.quantile(found[polarised], KEPT, method="higher")) if polarised.any() else NEVER_LESS
+    threshold = max(NEVER_LESS, lost)
     with replacing_folder(folder / FOLDER) as part:
         shutil.copytree(folder / FOLDER, part, dirs_exist_ok=True)
         Cascade(gate, classifier, threshold).save(part)
-    parameters = sum(value.numel() for value in gate.trained().values())
-    return {"parameters": parameters, "threshold": threshold, "passes": float((found > threshold).mean())}
+    return {"parameters": _size(gate), "threshold": threshold, "passes": float((found > threshold).mean())}
 
 
 def train_ngram(
@@ -105,7 +100,7 @@ def train_ngram(
     texts, wanted = with_copies(learnt, taught, copies, seed)
     labelled_texts = set(labelled["text"])
     rest = [i for i, text in enumerate(texts) if text not in labelled_texts]
-    classifier = fit_ngram(labelled, [texts[i] for i in rest], wanted[rest], seed=seed, log=log, **settings)
+    classifier = fit_ngram(labelled, [texts[i] for i in rest], wanted[rest], settings, seed=seed, log=log)
     with replacing_folder(folder / "ngram") as part:
         classifier.save(part)
     return {"parameters": classifier.weight.size + classifier.bias.size}
@@ -119,9 +114,13 @@ def train_teacher(
     harness.seed(seed)  # the head's first weights are drawn when it is built
     teacher = MiniLMClassifier(locate(), None)
     wanted = training.certain(training.columns_of(labelled))
-    training.fit(teacher, teacher.encode(labelled["text"].to_list()), wanted, seed=seed, log=log, **settings)
+    training.fit(teacher, teacher.encode(labelled["text"].to_list()), wanted, settings, seed=seed, log=log)
     write(folder / FILE, save(teacher.state_dict()))
-    return {"parameters": sum(value.numel() for value in teacher.trained().values())}
+    return {"parameters": _size(teacher)}
+
+
+def _size(network: MiniLMClassifier | Gate) -> int:
+    return sum(value.numel() for value in network.trained().values())
 
 
 def load_teacher(folder: Path) -> MiniLMClassifier:

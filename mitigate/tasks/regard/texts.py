@@ -95,12 +95,8 @@ def read_texts(root: Path) -> Texts:
 def empty_statements() -> pl.DataFrame:
     """Statements without content, neutral whatever the wording of their relation: (text, label, part)."""
     phrases = {phrase for relation in comet_relations() for phrase in (relation.phrase, relation.neutral_phrase)}
-    texts = [
-        text
-        for phrase in sorted(phrases)
-        for thing in EMPTY
-        for text in (f"{MASK} {phrase} {thing}", f"{thing} {phrase} {MASK}")
-    ]
+    pairs = [pair for thing in EMPTY for pair in ((MASK, thing), (thing, MASK))]
+    texts = [f"{head} {phrase} {tail}" for phrase in sorted(phrases) for head, tail in pairs]
     return pl.DataFrame({"text": texts}).with_columns(pl.lit(NEUTRAL, pl.Int8).alias("label"), part=pl.lit("train"))
 
 
@@ -114,17 +110,11 @@ def masked_statements(triples: pl.DataFrame) -> set[str]:
         pl.col("tail").str.to_lowercase(),
     ).with_columns(statement=pl.concat_str("head", "relation", "tail", separator=" "))
     rows = rows.with_columns(statement=mask_column("statement", "token"))
-    return {
-        text
-        for head, phrase, tail, statement in rows.rows()
-        for text in (
-            statement,
-            f"{MASK} {phrase} {tail}",
-            f"{head} {phrase} {MASK}",
-            f"{head} is related to {MASK}",
-            f"{tail} is related to {MASK}",
-        )
-    }
+    found = set()
+    for head, phrase, tail, statement in rows.rows():
+        found |= {statement, f"{MASK} {phrase} {tail}", f"{head} {phrase} {MASK}"}
+        found |= {f"{end} is related to {MASK}" for end in (head, tail)}
+    return found
 
 
 def generics_masked(root: Path) -> list[str]:

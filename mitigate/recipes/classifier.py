@@ -1,0 +1,314 @@
+"""recipe=classifier: a classifier that comes with the project, trained again: load > train > measure > card.
+
+Each class below describes one of them (conf/classifier): its data and settings, its stages and its cards."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+from omegaconf import DictConfig
+
+from mitigate.errors import MitigateError
+from mitigate.load import conceptnet
+from mitigate.load.files import root_with
+from mitigate.measure.bootstrap import Bootstrap
+from mitigate.recipes.job import Job, perform, plain, say, say_notes
+from mitigate.recipes.scorers import Scorers, label_cache
+from mitigate.report import classifier_cards
+from mitigate.runs.files import write
+from mitigate.runs.fingerprints import digest_of_values
+from mitigate.runs.finished import open_run
+from mitigate.runs.store import Result
+from mitigate.tasks.caveats import WHOLE
+from mitigate.tasks.crowd.accuracy import FILE, SCORER, accuracy_table, as_metrics, passed_table
+from mitigate.tasks.crowd.training import label_unseen, read_texts, train_crowd
+from mitigate.tasks.identity import identity_summary
+from mitigate.tasks.people.figures import measure_polarity, measure_validity
+from mitigate.tasks.people.training import train_harm, train_validity
+from mitigate.tasks.plausibility.figures import measure_plausibility, table
+from mitigate.tasks.plausibility.training import average_networks, check_dev, train_plausibility
+from mitigate.tasks.ratings.agreement import label_described
+from mitigate.tasks.ratings.paper_statements import read_with_quality
+from mitigate.tasks.regard import figures, minilm
+from mitigate.tasks.regard import texts as regard_texts
+from mitigate.train.plausibility import Settings
+from models import hub, states
+
+Results = Mapping[str, Result]
+WEIGHTS = ("model.safetensors", "config.json")
+
+
+class Artefact(NamedTuple):
+    """A folder of trained weights, and what is added to it."""
+
+    folder: str
+    card: str
+    accuracy: pl.DataFrame | None = None  # written beside the weights
+    upload: str | None = None  # its name in W&B; None: it is not uploaded
+
+
+class Classifier(ABC):
+    """A classifier to be trained. Its constructor reads and checks everything before the first stage."""
+
+    uploads: str  # to W&B, in words
+    headline: str  # the key of the metric that the recipe returns
+    has_seed = True  # whether results depend on the seed, so that it is part of the run folder's name
+    inputs: object  # of the stages, or their hash
+
+    def __init__(self, config: DictConfig) -> None:
+        self.settings: dict[str, Any] = plain(config.recipe)
+        self.seed: int = config.seed
+
+    @classmethod
+    def run(cls, config: DictConfig) -> float | None:
+        """Train the classifier, measure it and write its cards; returns its headline."""
+        made = cls(config)
+        name = f"{config.recipe.name}-seed{made.seed}" if cls.has_seed else config.recipe.name
+        found = perform(config, name, made.inputs, made.stages, made.record, uploads=[cls.uploads])
+        return made.metrics(found)[cls.headline] if found else None
+
+    @abstractmethod
+    def stages(self, job: Job) -> None:
+        """Run the stages in their order; trained weights are left in folders of the run folder."""
+
+    @abstractmethod
+    def artefacts(self, results: Results) -> Iterator[Artefact]:
+        """Yield the folders of trained weights with their cards."""
+
+    def metrics(self, results: Results) -> dict[str, Any]:
+        """The figures by their keys."""
+        return results["metrics"].facts()
+
+    def record(self, job: Job) -> None:
+        """Record the figures, and the weights with their cards."""
+        metrics = self.metrics(job.results)
+        job.tracking.summarise(metrics)
+        for folder, card, accuracy, upload in self.artefacts(job.results):
+            write(job.folder / folder / "README.md", card)
+            if accuracy is not None:
+                write(job.folder / folder / FILE, accuracy.with_columns(pl.col(pl.Float64).round(4)).write_csv())
+            if upload:
+                job.tracking.artifact(upload, "model", job.folder / folder, metrics)
+
+
+def train(
+    job: Job, stage: str, *values: Any, folder: str | None = None, files: Sequence[str] = WEIGHTS, **more: Any
+) -> Result:
+    """Run the stage of a training, which leaves its weights in a folder, by default one of its name. Finished weights
+    may be kept when its code changes (code=keep)."""
+    leaves = [str(Path(stage if folder is None else folder, file)) for file in files]
+    return job.stage(stage, *values, leaves=leaves, may_be_kept=True, **{"using": {"folder": job.folder}, **more})
+
+
+class Crowd(Classifier):
+    """crowd: polarity, learnt from people's ratings by heads each of which leaves out a fold of targets."""
+
+    uploads, headline, has_seed = "the classifier", f"passed/{SCORER}/recall", False
+    compared = ("ngram", "keyword")  # scorers
+
+    def __init__(self, config: DictConfig) -> None:
+        super().__init__(config)
+        self.texts = read_texts(root_with(config.data.root, ["humans", "sbic"]))
+        self.inputs = self.texts.digest()
+        self.learnt_by = {name: self.settings[name] for name in ("implied_weight", "decay", "false_alarms")}
+        self.others = Scorers(config.score).rated(self.compared)
+        self.intervals = Bootstrap(resamples=config.measure.resamples, seed=self.seed)
+        self.cache = label_cache(config)
+        say(f"crowd: {self.texts.rated.height:,} rated statements, {len(self.texts.implied):,} implied by posts")
+
+    def stages(self, job: Job) -> None:
+        rated, using = self.texts.rated, {"cache": self.cache}
+        values = train_crowd, rated, self.texts.implied, self.learnt_by
+        heads = train(job, "heads", *values, folder="crowd", files=[*WEIGHTS, "folds.csv"])
+        others = job.stage("others", label_described, rated, self.others, using=using)
+        labels = job.stage(
+            "unseen", label_unseen, others, after=[heads], using={"folder": job.folder / "crowd", **using}
+        )
+        accuracy = job.stage("accuracy", accuracy_table, labels, self.intervals)
+        passed = job.stage("passed", passed_table, labels, [SCORER, *self.compared], self.intervals)
+        job.stage("metrics", as_metrics, accuracy, passed)
+
+    def artefacts(self, results: Results) -> Iterator[Artefact]:
+        accuracy, counts = results["accuracy"].table(), (self.texts.rated.height, len(self.texts.implied))
+        card = classifier_cards.crowd(accuracy, results["passed"].table(), self.learnt_by, *counts)
+        yield Artefact("crowd", card, accuracy, "crowd")
+
+
+class People(Classifier):
+    """people: people_valid, crowd2 and, with recipe.base, crowd_lm, learnt from people's ratings by heads each of which
+    leaves out a fold of targets and one of texts. With a half of the ratings of validity there is no crowd2, since it
+    would not differ."""
+
+    uploads, headline, has_seed = "the heads", "people_valid/all/all/auc", False
+
+    def __init__(self, config: DictConfig) -> None:
+        super().__init__(config)
+        root = root_with(config.data.root, ["humans", "sbic"])
+        validity, self.base = self.settings["validity"], self.settings["base"]
+        bases = [digest_of_model("recipe.base", self.base), digest_of_model("recipe.validity.base", validity["base"])]
+        self.texts, self.rated = read_texts(root), read_with_quality(root)
+        self.inputs = digest_of_values(self.texts.digest(), self.rated, *bases)
+        self.intervals = Bootstrap(resamples=config.measure.resamples, seed=self.seed)
+        of_model, harm = self.settings["lm"], self.settings["harm"]
+        if validity["base"] is not None:
+            validity = {**validity, "layers": None, "depth": of_model["depth"]}
+        self.learnt_by = {"people_valid": validity}
+        if validity["half"] == WHOLE:
+            self.learnt_by["crowd2"] = harm
+        if self.base is not None:
+            self.learnt_by["crowd_lm"] = {**harm, "layers": None, **of_model}
+        counts = f"{self.rated.height:,} statements rated for validity, {self.texts.rated.height:,} for polarity"
+        say(f"people: {counts}")
+
+    def stages(self, job: Job) -> None:
+        texts, using = self.texts, {"folder": job.folder}
+        for name, settings in self.learnt_by.items():
+            if name == "people_valid":
+                more = {"base": settings["base"]}
+                trained = train(job, name, train_validity, self.rated, settings, **more)
+                more |= {"after": [trained], "using": using}
+                job.stage(f"{name}_figures", measure_validity, self.rated, **more)
+            else:
+                more = {"scorer": name, "base": self.base if name == "crowd_lm" else None}
+                trained = train(job, name, train_harm, texts.rated, texts.implied, settings, self.seed, **more)
+                more |= {"after": [trained], "using": using}
+                job.stage(f"{name}_figures", measure_polarity, texts.rated, self.intervals, **more)
+
+    def metrics(self, results: Results) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for name in self.learnt_by:
+            found |= classifier_cards.figures(name, results[f"{name}_figures"].facts())
+        return found
+
+    def artefacts(self, results: Results) -> Iterator[Artefact]:
+        for name, settings in self.learnt_by.items():
+            tables = results[f"{name}_figures"].facts()
+            rows = tables.get("accuracy")
+            accuracy = None if rows is None else pl.DataFrame(rows, infer_schema_length=None)
+            yield Artefact(name, classifier_cards.people(name, tables, settings), accuracy, name)
+
+
+def digest_of_model(setting: str, base: str | None) -> str | None:
+    """The hash of a causal language model, if one is named. Raises MitigateError where there is none of that name."""
+    try:
+        return None if base is None else states.digest_of(hub.locate(base, seq2seq=False))
+    except (FileNotFoundError, ValueError) as error:
+        raise MitigateError(f"{setting}: {error}") from error
+
+
+class Plausibility(Classifier):
+    """plausibility: two networks that are trained on ConceptNet train100k, and their average."""
+
+    uploads, headline = "the classifier", "average/test/accuracy"
+    networks = ("words", "minilm")
+
+    def __init__(self, config: DictConfig) -> None:
+        super().__init__(config)
+        self.learnt_by = {name: self.shape_and_training(self.settings[name]) for name in self.networks}
+        loaded = conceptnet.load(config.data.root, config.paths.cache, config.data.on_bad_line)
+        say_notes(loaded.notices)
+        self.triples = loaded.rows.with_columns(pl.col("head", "tail").str.to_lowercase())
+        check_dev(self.triples)
+        self.probes, self.scorers = read_probes(config.recipe.probes), Scorers(config.score).of_roles
+        self.inputs = digest_of_values(self.triples, self.probes)
+        self.cache = label_cache(config)
+
+    def shape_and_training(self, settings: Mapping[str, Any]) -> tuple[dict[str, Any], Settings]:
+        """The shape of a network, and how it is trained. Raises MitigateError for settings that are not allowed."""
+        shape = {key: settings[key] for key in ("width", "dropout") if key in settings}
+        return shape, Settings(**{key: settings[key] for key in settings if key not in shape}, seed=self.seed)
+
+    def stages(self, job: Job) -> None:
+        triples, folder = self.triples, {"folder": job.folder}
+        made = {
+            name: train(
+                job,
+                name,
+                train_plausibility,
+                triples,
+                name,
+                *self.learnt_by[name],
+                using=job.training(name),
+                scratch=[f"checkpoints/{name}"],
+            )
+            for name in self.networks
+        }
+        made["average"] = job.stage("average", average_networks, triples, dict(made), using=folder, leaves=["average"])
+        using = {**folder, "cache": self.cache}
+        job.stage("metrics", measure_plausibility, triples, self.probes, self.scorers, made, using=using)
+
+    def artefacts(self, results: Results) -> Iterator[Artefact]:
+        metrics = self.metrics(results)
+        for name in (*self.networks, "average"):
+            upload = "plausibility" if name == "average" else None
+            yield Artefact(name, classifier_cards.plausibility(name, metrics, self.seed), upload=upload)
+
+    def record(self, job: Job) -> None:
+        super().record(job)
+        say(table(self.metrics(job.results), (*self.networks, "average")))
+
+
+def read_probes(folders: Iterable[str]) -> dict[str, pl.DataFrame]:
+    """The generated triples of finished runs, by the names of their folders, which stand in names of figures. Raises
+    MitigateError for two folders of one name."""
+    found: dict[str, pl.DataFrame] = {}
+    for folder in folders:
+        name = Path(folder).resolve().name
+        if name in found:
+            raise MitigateError(f"recipe.probes names two folders called {name}; name one, or rename a copy")
+        found[name] = read_probe(folder)
+    return found
+
+
+def read_probe(folder: str) -> pl.DataFrame:
+    """The generated triples of a finished run's folder. Raises MitigateError when it has none."""
+    probed = open_run(folder, needs=["probe.parquet"]).table("probe.parquet", ["target", "relation", "tail"])
+    # Earlier versions had no events: the target itself was the head, and there was no column `head`.
+    head = pl.col("head" if "head" in probed.columns else "target").alias("head")
+    return probed.select(head, "relation", "tail")
+
+
+class Regard(Classifier):
+    """regard: first the encoder is trained whole, as a teacher. The shipped classifiers learn from the labels and from
+    the teacher's probabilities, also of statements of train100k without a label and of copies that name groups: some of
+    the teacher's layers with a low-rank part of their change, a gate before them, and the n-grams."""
+
+    uploads, headline = "both classifiers", "minilm/test/macro_f1"
+
+    def __init__(self, config: DictConfig) -> None:
+        super().__init__(config)
+        root = root_with(config.data.root, ["regard", "humans", "conceptnet100k"])
+        self.texts = regard_texts.read_texts(root)
+        self.inputs = self.texts.digest()
+        parts = self.texts.labelled["part"].value_counts(sort=True).iter_rows()
+        say(f"regard: seed {self.seed}; texts: " + ", ".join(f"{part} {count:,}" for part, count in parts))
+
+    def stages(self, job: Job) -> None:
+        texts, of, folder = self.texts, self.settings, {"folder": job.folder}
+
+        def learn(name: str, *values: Any, **more: Any) -> Result:
+            log = partial(job.tracking.log, stage=name)
+            return train(job, name, *values, of[name], seed=self.seed, using={**folder, "log": log}, **more)
+
+        teacher = learn("teacher", minilm.train_teacher, texts.learnt, folder="", files=[minilm.FILE])
+        labels = partial(minilm.label_by_teacher, texts.learnt, texts.unlabelled)
+        taught, copies = job.stage("taught", labels, after=[teacher], using=folder), of["minilm"]["copies"]
+        layers = learn("minilm", minilm.train_minilm, texts.learnt, taught, after=[teacher])
+        values = minilm.train_gate, texts.learnt, taught, texts.choosing, copies
+        gate = learn("gate", *values, after=[layers], folder="minilm", files=["gate.safetensors", "gate.json"])
+        ngram = learn("ngram", minilm.train_ngram, texts.labelled, taught, copies, files=WEIGHTS[:1])
+        after: dict[str, Any] = {"after": [teacher, layers, gate, ngram], "using": folder}
+        terms = job.stage("identity", figures.identity_terms, Bootstrap(seed=self.seed), **after)
+        job.stage("checked", figures.gate_figures, texts.checking, **after)
+        job.stage("metrics", figures.measure_regard, texts.labelled, texts.crowd, terms, **after)
+
+    def artefacts(self, results: Results) -> Iterator[Artefact]:
+        metrics, checked, terms = self.metrics(results), results["checked"].table(), results["identity"].table()
+        summed = identity_summary(terms)
+        for name in ("minilm", "ngram"):
+            own = terms.filter(scorer=name), summed.filter(scorer=name)
+            card = classifier_cards.regard(name, metrics, self.seed, *own, checked)
+            yield Artefact(name, card, upload=f"regard-{name}")

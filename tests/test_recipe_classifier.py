@@ -1,0 +1,55 @@
+"""The steps that all classifiers of the project share: train, measure, card. What each learns is tested beside it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+from command import ROOT
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
+
+from mitigate.recipes.classifier import Artefact, Classifier, Results, train
+from mitigate.recipes.job import Job
+
+
+def leave_weights(*, folder: Path) -> dict[str, int]:
+    (folder / "fake").mkdir(exist_ok=True)
+    (folder / "fake" / "weights.txt").write_text("1")
+    return {"parameters": 1}
+
+
+def measure() -> dict[str, float]:
+    return {"recall": 0.5}
+
+
+class Fake(Classifier):
+    uploads, headline, inputs = "the weights", "recall", "data"
+
+    def stages(self, job: Job) -> None:
+        weights = train(job, "fit", leave_weights, folder="fake", files=["weights.txt"])
+        job.stage("metrics", measure, after=[weights])
+
+    def artefacts(self, results: Results) -> Iterator[Artefact]:
+        card = f"recall {self.metrics(results)['recall']}\n"
+        yield Artefact("fake", card, pl.DataFrame({"kappa": [0.123456]}), "fake")
+
+
+def test_a_classifier_is_trained_once_measured_and_written_with_its_card(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    overrides = ["recipe=classifier", "classifier=crowd", "tracking.mode=none", "seed=7"]
+    with initialize_config_dir(str(ROOT / "conf"), version_base=None):
+        config = compose("config", [*overrides, f"paths.outputs={tmp_path}"])
+    OmegaConf.set_struct(config, False)
+    assert Fake.run(config) == 0.5
+    (folder,) = tmp_path.iterdir()
+    assert folder.name.startswith("crowd-seed7-")
+    assert (folder / "fake" / "README.md").read_text() == "recall 0.5\n"
+    assert (folder / "fake" / "accuracy.csv").read_text() == "kappa\n0.1235\n"
+    (folder / "fake" / "weights.txt").unlink()
+    assert Fake.run(config) == 0.5
+    assert (folder / "fake" / "weights.txt").read_text() == "1"
+    capsys.readouterr()
+    assert Fake.run(config) == 0.5
+    assert "complete: nothing is left to do" in capsys.readouterr().out
