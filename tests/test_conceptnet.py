@@ -52,7 +52,7 @@ def test_a_folder_that_is_named_is_never_replaced(tmp_path: Path, monkeypatch: p
     (tmp_path / "empty").mkdir()
     with pytest.raises(
         MitigateError,
-        match="neither there nor in conceptnet100k/; put train100k.txt, dev1.txt, dev2.txt, test.txt there",
+        match="neither in this folder nor in its folder conceptnet100k/; put train100k.txt, dev1.txt, dev2",
     ):
         conceptnet.find(str(tmp_path / "empty"), str(tmp_path / "cache"))
 

@@ -130,11 +130,13 @@ def test_qualifiers_of_wd50k_are_dropped_and_counted(tmp_path):
 
 def test_published_graphs_that_are_missing_say_where_they_are_from(tmp_path, monkeypatch):
     with pytest.raises(
-        MitigateError, match="data.root=DIR, or with MITIGATE_DATA, the folder that holds kg/codex-m/train.txt"
+        MitigateError, match="set it, or the variable MITIGATE_DATA, to the folder that contains kg/codex-m/train.txt"
     ):
         published.codex_m()
     monkeypatch.setenv("MITIGATE_DATA", str(tmp_path))
-    refuses(MitigateError, r"there is no .*codex-m/train.txt; .*github.com/tsafavi/codex", published.codex_m)
+    refuses(
+        MitigateError, r"no such file or folder: .*codex-m/train.txt; .*github.com/tsafavi/codex", published.codex_m
+    )
 
 
 def test_own_triples_are_split_with_all_entities_in_training(tmp_path):

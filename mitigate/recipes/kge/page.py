@@ -28,7 +28,7 @@ def write_report(
 ) -> dict[str, Any]:
     """Write the page, its tables and pictures. left_out: notices on people who are in neither group; what: further
     fields of the page. Returns the number of professions in each side's table."""
-    one_training = "There is one training only: how much seeds differ is not known (kge.seeds)."
+    one_training = "There is only one training, so the differences between seeds are unknown (kge.seeds)."
     ratios = professions.select("profession", "log_ratio")
     results = Results(
         name=folder.name,
