@@ -50,7 +50,7 @@ def test_a_graph_is_numbers_of_sorted_ids_and_names_are_looked_up():
     assert graph.entities_called("ann a.").tolist() == [0, 2]
     assert graph.entities_called("nurse").tolist() == [4]
     assert graph.relations_called("is acquainted with").tolist() == [1]
-    refuses(MitigateError, r"no entity 'Nurs'; give .* did you mean Nurse\?", graph.entities_called, "Nurs")
+    refuses(MitigateError, r"unknown entity 'Nurs'; allowed: .* did you mean Nurse\?", graph.entities_called, "Nurs")
 
 
 def test_fb15k237_is_read_from_its_archive(tmp_path):
@@ -171,7 +171,7 @@ def test_own_folder_and_its_faults(tmp_path):
     (tmp_path / "valid.tsv").unlink()
     refuses(MitigateError, r"has no file valid.tsv", own.load, str(tmp_path))
     refuses(MitigateError, "3 triples, too few to split", own.load, str(tmp_path / "train.tsv"))
-    refuses(MitigateError, r"give data\.path", own.load, None)
+    refuses(MitigateError, r"set data\.path", own.load, None)
 
 
 PUBLISHED = {  # train, valid, test, entities, relations
