@@ -288,7 +288,7 @@ def test_harms_of_ones_own_scorer_and_what_is_missing() -> None:
     assert harms["words/neutral_mean_low"] <= 75 <= harms["words/neutral_mean_high"]
     for statements, fault in (
         (labelled.drop("target"), "have no column 'target'"),
-        (labelled.with_columns(target=None), "no statement is about a target"),
+        (labelled.with_columns(target=None), "the column 'target' is null in all"),
         (triples.with_columns(target="head"), "have no labels"),
     ):
         with pytest.raises(MitigateError, match=fault):
