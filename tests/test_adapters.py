@@ -137,7 +137,7 @@ def test_a_checkpoint_of_another_model_is_refused(tmp_path: Path) -> None:
     model = AutoModelForCausalLM.from_pretrained(begun.folder)
     model.model.norm.weight.data[5] += 1
     model.save_pretrained(begun.folder)
-    with pytest.raises(MitigateError, match="the frozen weights are not those of when it was written"):
+    with pytest.raises(MitigateError, match="the frozen weights differ from those at the time it was written"):
         trained(start(begun.folder, lora=LORA), tmp_path / "model", **how)
 
 
@@ -148,7 +148,9 @@ def test_all_weights_go_on_from_an_adapter_and_checkpointing_changes_none(llama:
     weights = after.state_dict()
     assert not any(torch.equal(old, weights[name]) for name, old in before.state_dict().items())
     again = start(alone, lora=LORA | {"save": "adapter"})
-    with pytest.raises(MitigateError, match="alone holds an adapter itself.*; set model.lora.save=merged"):
+    with pytest.raises(
+        MitigateError, match="needs whole weights to start from, and .* holds an adapter.*; set model.lora.save=merged"
+    ):
         check_training(again, QUICK, compile="auto", strategy="auto")
     base = llama / "base"
     plain = LanguageModel.load(trained(start(base), tmp_path / "plain"))
@@ -189,7 +191,7 @@ def test_what_cannot_be_is_said_before_the_first_stage(llama: Path, tmp_path: Pa
     asked = ["model=hf", f"model.base={folder}", "model.lora.rank=2"]
     refused = job(*asked, "model.relation=token")
     assert refused.status == 2
-    assert "adds words to the vocabulary, which adapters do not train" in refused.complaint
+    assert "adds tokens to the vocabulary, which adapters do not train" in refused.complaint
     monkeypatch.setitem(sys.modules, "peft", None)
     monkeypatch.setattr("mitigate.tasks.generators.train.find_spec", lambda name: None)
     refused = job(*asked)

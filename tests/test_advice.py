@@ -109,7 +109,7 @@ CASES = [
     Advice(
         "policy",
         "policy=both policy.action=keep",
-        "set policy.balance=true, policy.decoding=rerank, policy.tuning=prefer, or policy=none",
+        "set policy.balance=true, policy.decoding=rerank or policy.tuning=prefer, or choose policy=none",
         ["policy.balance=true", "policy.decoding=rerank", "policy.tuning=prefer", "policy=none ~policy.action"],
     ),
     Advice("policy", "policy=both policy.action=swap policy.swapped_relations=[]", f"such as {SWAPPED}", [SWAPPED]),
@@ -136,7 +136,7 @@ CASES = [
         ["policy=none ~policy.template"],
     ),
     Advice("search", "probe.top=20", "at most probe.beams=10", ["probe.top=10", "probe.beams=20"]),
-    Advice("search", "probe.device=cuda", "give probe.device=cpu or auto", ["probe.device=cpu", "probe.device=auto"]),
+    Advice("search", "probe.device=cuda", "set probe.device=cpu or auto", ["probe.device=cpu", "probe.device=auto"]),
     Advice(
         "targets",
         "probe.targets=$targets_wrong.csv",
@@ -158,7 +158,7 @@ CASES = [
     Advice(
         "training",
         "trainer.batch_size=1 trainer.devices=2",
-        "give trainer.batch_size=2 or more",
+        "set trainer.batch_size=2 or more",
         ["trainer.batch_size=2"],
     ),
     Advice("training", "trainer.keep=first", "must be 'last' or 'best'", ["trainer.keep=last", "trainer.keep=best"]),
@@ -166,7 +166,7 @@ CASES = [
     Advice(
         "roles", "score.sentiment=null score.regard=null", "such as score.sentiment=vader", ["score.sentiment=vader"]
     ),
-    Advice("load", "data=triples", "give data.path=FILE", ["data.path=$triples.tsv"]),
+    Advice("load", "data=triples", "set data.path=FILE", ["data.path=$triples.tsv"]),
     Advice("load", "data=triples data.path=$bad.tsv", "data.on_bad_line=skip", ["data.on_bad_line=skip"]),
     Advice(
         "load",
@@ -183,7 +183,7 @@ CASES = [
     Advice(
         "load",
         "data=triples data.path=$lines.tsv",
-        "by number, from 1, where the file has no line of names",
+        "in a file without a header line, by their numbers from 1",
         ["data.columns={head: 1, relation: 2, tail: 3}"],
     ),
     Advice(
@@ -217,19 +217,19 @@ CASES = [
         "trainer.strategy=fsdp (allowed: auto or ddp)",
         ["trainer.strategy=auto", "trainer.strategy=ddp"],
     ),
-    Advice("start", f"{LLAMA} model.layout=comet", "Set model.layout=packed", ["model.layout=packed"]),
+    Advice("start", f"{LLAMA} model.layout=comet", "set model.layout=packed", ["model.layout=packed"]),
     Advice(
         "start",
         f"{LLAMA} model.relation=token train=false policy=none",
-        "Set model.relation=phrase or model.relation=words",
+        "set model.relation=phrase or model.relation=words",
         ["model.relation=phrase", "model.relation=words"],
     ),
     Advice("start", f"{LLAMA} policy=both train=false", "set policy=none", ["policy=none"]),
-    Advice("start", "model=tails policy=none train=false", "give model.path=FILE.tsv", ["model.path=$tails.tsv"]),
+    Advice("start", "model=tails policy=none train=false", "set model.path=FILE.tsv", ["model.path=$tails.tsv"]),
     Advice(
         "start",
         "model=tails policy=none model.path=$tails.tsv train=true",
-        "leave train=true out, or train model=comet_minilm, or model=hf with model.base=FOLDER",
+        "leave train=true out, or choose model=comet_minilm, or model=hf with model.base=FOLDER",
         ["train=false", "model=comet_minilm ~model.path", "model=hf model.base=$llama ~model.path"],
     ),
     Advice("start", "model=comet model.base=$run", "did you mean $run/model?", ["model.base=$run/model"]),
@@ -239,22 +239,22 @@ CASES = [
     Advice(
         "audit",
         f"{AUDIT} data.path=$plurals.tsv",
-        "recipe.targets=FILE.csv finds them",
+        "recipe.targets=FILE.csv adds it",
         ["recipe.targets=$plural_forms.csv"],
     ),
     Advice(
         "audit",
         f"{AUDIT} data.path=$plurals.tsv measure.match=contains",
-        "recipe.targets=FILE.csv finds them",
+        "recipe.targets=FILE.csv adds it",
         ["recipe.targets=$plural_forms.csv"],
     ),
     Advice(
         "audit",
         "recipe=audit data=sentences data.path=$plural_sentences.txt",
-        "recipe.targets=FILE.csv finds them",
+        "recipe.targets=FILE.csv adds it",
         ["recipe.targets=$plural_forms.csv"],
     ),
-    Advice("audit", f"{AUDIT} data.path=$others.tsv", "recipe.targets=[...] names others", ["recipe.targets=[cat]"]),
+    Advice("audit", f"{AUDIT} data.path=$others.tsv", "recipe.targets=[...] sets others", ["recipe.targets=[cat]"]),
     Advice(
         "audit",
         "recipe=audit data=sentences data.path=$sentences.txt measure.template=neutral",
@@ -264,7 +264,7 @@ CASES = [
     Advice(
         "audit",
         "recipe=audit data=statements data.path=$statements.tsv measure.texts=all",
-        "leave it out",
+        "leave measure.texts out",
         ["measure.texts=targets"],
     ),
     Advice(
@@ -278,7 +278,7 @@ CASES = [
     Advice(
         "labels",
         f"{TEXTS} measure.masking=paper",
-        "leave it out, or give statements with their targets (data=statements data.path=FILE)",
+        "leave measure.masking out, or give statements with their targets (data=statements data.path=FILE)",
         ["measure.masking=token", "texts=null data=statements data.path=$statements.tsv"],
     ),
     Advice(
@@ -291,7 +291,7 @@ CASES = [
     Advice(
         "labels",
         "recipe=labels score.regard=null score.sentiment=null texts=[kind]",
-        "at least one must label",
+        "at least one, such as score.sentiment=vader",
         ["score.sentiment=vader"],
     ),
     Advice(
@@ -338,7 +338,7 @@ CASES = [
     Advice("compose", "policy=bohth", "did you mean both?", ["policy=both"]),
     Advice("compose", "prob.beams=3", "did you mean probe.beams?", ["~prob.beams probe.beams=30"]),
     Advice("compose", "kge.seeds=3", "set recipe=kge", ["recipe=kge"]),
-    Advice("compose", "data.relations=$relations.csv", "choose one of them by data=NAME", ["data=triples"]),
+    Advice("compose", "data.relations=$relations.csv", "choose one of them with data=NAME", ["data=triples"]),
 ]
 
 

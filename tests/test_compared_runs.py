@@ -59,11 +59,11 @@ def test_interpolations_of_a_foreign_folder_stay_text(tmp_path: Path, monkeypatc
     ("name", "content", "fault"),
     [
         ("config.yaml", b"recipe: \xff", "its config.yaml cannot be read (it is not UTF-8); run the command that made"),
-        ("config.yaml", b"a: [", "its config.yaml cannot be read (it holds no settings)"),
-        ("config.yaml", b"- a", "its config.yaml cannot be read (it holds no settings)"),
-        ("config.yaml", b"5", "its config.yaml cannot be read (it holds no settings)"),
+        ("config.yaml", b"a: [", "its config.yaml cannot be read (it has no settings)"),
+        ("config.yaml", b"- a", "its config.yaml cannot be read (it has no settings)"),
+        ("config.yaml", b"5", "its config.yaml cannot be read (it has no settings)"),
         ("config.yaml", b"a: {${", "its config.yaml cannot be read"),
-        ("config.yaml", b"a: &a [*a]", "its config.yaml cannot be read (it holds no settings)"),
+        ("config.yaml", b"a: &a [*a]", "its config.yaml cannot be read (it has no settings)"),
         ("config.yaml", b"a: !!python/object/apply:os.getcwd []", "its config.yaml cannot be read"),
         ("config.yaml", b"a: !!int x", "its config.yaml cannot be read"),
         ("config.yaml", b"a: " + b"[" * 5000, "its config.yaml cannot be read"),
@@ -71,12 +71,12 @@ def test_interpolations_of_a_foreign_folder_stay_text(tmp_path: Path, monkeypatc
         ("config.yaml", b"recipe: {name: mitigate}", "config.yaml has no value of seed and policy.name and data.name"),
         ("config.yaml", b"recipe: {name: audit}", "is a run of recipe=audit"),
         ("manifest.json", b"{", "manifest.json is damaged: it is not JSON"),
-        ("manifest.json", b"[]", "manifest.json is damaged: it holds no object"),
+        ("manifest.json", b"[]", "manifest.json is damaged: it is not a JSON object"),
         ("manifest.json", b"{}", "manifest.json is damaged: it does not list the run's files"),
         ("manifest.json", b'{"files": {"metrics.json": 1}}', "manifest.json is damaged: it does not list"),
         ("manifest.json", b'{"files": {}, "sha256": "0"}', "manifest.json is damaged: its content changed"),
         ("manifest.json", None, "is not finished (it has no manifest.json); run its command again"),
-        ("metrics.json", b"[1]", "metrics.json is damaged: it holds no object"),
+        ("metrics.json", b"[1]", "metrics.json is damaged: it is not a JSON object"),
         ("metrics.json", b"\xff", "metrics.json is damaged: it is not JSON"),
         ("metrics.json", b"[" * 100_000, "metrics.json is damaged: it is not JSON"),
         ("metrics.json", b"{}", "metrics.json has no fingerprint"),
@@ -97,7 +97,7 @@ def test_each_fault_of_a_folder_is_one_sentence(name: str, content: bytes | None
         read_runs([folder], "mitigate", "compare.runs", USED)
     assert str(caught.value).startswith(f"compare.runs: {folder}")
     assert fault in str(caught.value)
-    assert str(caught.value).endswith(". Name folders that finished runs of recipe=mitigate left.")
+    assert str(caught.value).endswith(". Set it to folders of finished runs of recipe=mitigate.")
 
 
 @pytest.mark.parametrize("name", [*USED, "metrics.json", "config.yaml"])
@@ -132,7 +132,7 @@ def test_all_files_of_a_folder_are_checked(tmp_path: Path) -> None:
     run = open_run(folder, needs=["statements/"])
     assert run.below("statements") == ["statements/000000.parquet"]
     (folder / "statements" / "000000.parquet").write_text("other")
-    with pytest.raises(MitigateError, match=r"000000.parquet is damaged: it is not the file that manifest.json names"):
+    with pytest.raises(MitigateError, match=r"000000.parquet is damaged: its content is not that in manifest.json"):
         open_run(folder, needs=["statements/"])
     (folder / "statements.parquet").write_text("PAR1")
     seal(folder)

@@ -52,7 +52,7 @@ def test_a_folder_that_is_named_is_never_replaced(tmp_path: Path, monkeypatch: p
     (tmp_path / "empty").mkdir()
     with pytest.raises(
         MitigateError,
-        match="neither there nor in conceptnet100k/; put train100k.txt, dev1.txt, dev2.txt, test.txt there",
+        match="neither in this folder nor in its folder conceptnet100k/; put train100k.txt, dev1.txt, dev2",
     ):
         conceptnet.find(str(tmp_path / "empty"), str(tmp_path / "cache"))
 
@@ -76,7 +76,9 @@ def retrieve(url: str, known_hash: None, name: str, folder: Path, progressbar: b
 
 def test_a_download_is_checked_by_its_triples_and_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pooch.retrieve", retrieve)
-    with pytest.raises(MitigateError, match=r"download of train100k.txt has the wrong content: SHA-256 .*try again"):
+    with pytest.raises(
+        MitigateError, match=r"download of train100k.txt has the wrong content: SHA-256 .*run the command again"
+    ):
         conceptnet.load(cache=str(tmp_path))
     assert list((tmp_path / "conceptnet100k").iterdir()) == []
     lines = {name: content.splitlines() for name, content in FILES.items()}

@@ -39,9 +39,9 @@ def test_frames_are_read_with_their_groups_which_are_masked_and_faults_are_named
     assert read_frames(folder).rows() == [(0, "elves are small", ["elves"]), (0, "are small", ["elves"])]
     assert implied_statements(folder) == ["this person are small"]
     (folder / "frames_test_posts.csv").unlink()
-    with pytest.raises(MitigateError, match="lacks frames_test_posts.csv; data.root must name the folder that has sbi"):
+    with pytest.raises(MitigateError, match="has no frames_test_posts.csv; set data.root to the folder that contains"):
         read_frames(tmp_path)
-    with pytest.raises(MitigateError, match="frames_test_posts.csv:2: targetStereotype '7' is no list of texts"):
+    with pytest.raises(MitigateError, match="frames_test_posts.csv:2: targetStereotype '7' is not a list of texts"):
         read_frames(save_frames(tmp_path, ("a", 7, ["elves"])))
     assert masked("lawyers and elves like dwarfs", ["elves", "elves and"]) == "this person and this person like dwarfs"
     assert masked("should be quiet", ["elves"]) == "this person should be quiet"
@@ -184,4 +184,4 @@ def test_the_recipe_leaves_a_classifier_its_accuracy_and_its_card(tmp_path: Path
     assert ModelCard((folder / "crowd" / "README.md").read_text()).data.eval_results
     crowd = Crowd(folder / "crowd")
     assert crowd(["this person is lazy", "this person is in town"]).label.tolist() == [-1, 0]
-    assert "complete: nothing is left to do" in apart(*command).stdout
+    assert "complete: nothing to do" in apart(*command).stdout

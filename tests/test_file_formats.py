@@ -54,9 +54,9 @@ def test_a_table_asks_for_its_column(name: str, packed: bool, tmp_path: Path) ->
     path = write(tmp_path / (f"{name}.gz" if packed else name), content)
     with pytest.raises(MitigateError, match=r"with the columns .*post.*'data.columns=\{statement: NAME\}'"):
         sentences.load(path)
-    with pytest.raises(MitigateError, match=r"with the columns .*; name that of the texts: recipe.column=NAME"):
+    with pytest.raises(MitigateError, match=r"with the columns .*; name the column of the texts: recipe.column=NAME"):
         texts(path)
-    with pytest.raises(MitigateError, match="has no column generic sentence.* is read with data=sentences"):
+    with pytest.raises(MitigateError, match="has no column generic sentence.*For another table, set data=sentences"):
         genericskb.load(path)
     column = "post.post" if "nested" in name else "post"
     for rows in (whole(sentences.load(path, columns={"statement": column}))[0], texts(path, column).rows):
@@ -66,7 +66,7 @@ def test_a_table_asks_for_its_column(name: str, packed: bool, tmp_path: Path) ->
 def test_parquet_asks_too_and_a_usual_name_is_taken(tmp_path: Path) -> None:
     pl.DataFrame(RECORDS).write_parquet(tmp_path / "a.parquet")
     pl.DataFrame(RECORDS).rename({"post": "text"}).write_parquet(tmp_path / "named.dat")
-    with pytest.raises(MitigateError, match="is Parquet with the columns id, post, note; name that"):
+    with pytest.raises(MitigateError, match="is Parquet with the columns id, post, note; name the"):
         sentences.load(str(tmp_path / "a.parquet"))
     assert whole(sentences.load(str(tmp_path / "named.dat")))[0]["statement"].to_list() == ["the nurse sings", "x, y"]
 
@@ -93,7 +93,7 @@ def test_plain_lines_stay_lines(content: str, tmp_path: Path) -> None:
         (b"PK\x03\x04rest", "a zip archive or a spreadsheet"),
         (b"BZh9rest", "packed with bzip2; unpack it"),
         (b"\x28\xb5\x2f\xfdrest", "packed with zstd"),
-        (gzip.compress(b"PAR1rest", mtime=0), "a Parquet file; name it .parquet, unpacked"),
+        (gzip.compress(b"PAR1rest", mtime=0), "a Parquet file; unpack it and name it .parquet"),
         ("a".encode("utf-16"), "is UTF-16; save it as UTF-8"),
         (b"\n \n", "is empty"),
     ],
@@ -157,13 +157,13 @@ def test_atomic_2019_as_its_authors_publish_it(made: Callable[[Path], str], tmp_
         ("test", "personx rests", "xWant", "to sleep"),
     ]
     assert notices == [
-        "2 rows left out: an empty list of tails: nobody was asked, or nobody answered",
+        "2 rows left out: an empty list of tails: no annotator was asked, or none answered",
         "2 rows left out: the tail is 'none'",
     ]
 
 
 def test_a_cell_that_is_no_list_is_named_and_a_folder_has_splits(tmp_path: Path) -> None:
-    with pytest.raises(MitigateError, match=r"a.csv:3: xReact '\[true\]' is no list of texts"):
+    with pytest.raises(MitigateError, match=r"a.csv:3: xReact '\[true\]' is not a list of texts"):
         whole(atomic.load(write(tmp_path / "a.csv", 'event,xReact\na,[]\nb,[true]\nc,["x"]\n')))
     folder = tmp_path / "atomic"
     folder.mkdir()
@@ -241,11 +241,11 @@ def test_openke_is_read_as_head_tail_relation(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "told"),
     [
-        ("train2id.txt", "3\n0 1 0\n0 2 1\n", "states 3 lines, and has 2"),
+        ("train2id.txt", "3\n0 1 0\n0 2 1\n", "states 3 lines, but has 2"),
         ("train2id.txt", "2\n0 1 0\n0 9 1\n", "train2id.txt:3: entity 9 is not in entity2id.txt"),
         ("train2id.txt", "2\n0 1 0\n0 2 5\n", "train2id.txt:3: relation 5 is not in relation2id.txt"),
         ("train2id.txt", "0 1 0\n0 2 1\n", "expected the number of lines, as OpenKE writes it"),
-        ("entity2id.txt", "2\nanna\t0\nanna\t1\n", "gives two ids one name"),
+        ("entity2id.txt", "2\nanna\t0\nanna\t1\n", "gives two ids the same name"),
     ],
 )
 def test_faults_of_openke_are_named(name: str, content: str, told: str, tmp_path: Path) -> None:
@@ -253,7 +253,7 @@ def test_faults_of_openke_are_named(name: str, content: str, told: str, tmp_path
         write(tmp_path / other, content if other == name else text)
     with pytest.raises(MitigateError, match=told):
         graph.load(str(tmp_path))
-    with pytest.raises(MitigateError, match="is a part of a folder of OpenKE: give the folder"):
+    with pytest.raises(MitigateError, match="is one file of an OpenKE folder; set data.path="):
         graph.load(str(tmp_path / "train2id.txt"))
 
 

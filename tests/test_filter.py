@@ -326,7 +326,7 @@ def test_balance_conserves_weight_and_makes_no_statement_count_more_than_most() 
     assert ledger.filter(target="nurse")["weight"].max() == MOST
 
 
-SCORERS = "with no policy.scorers finds nothing to act on; set policy.scorers=[sentiment,regard]"
+SCORERS = "needs policy.scorers, which is empty; set policy.scorers=[sentiment,regard]"
 ACTIONS = "drop, random, downweight, swap, replace, random_replace, keep, rerank, experts, erase"
 FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"template": "own"}, "unknown policy.template 'own'; allowed: paper, neutral"),
@@ -335,18 +335,18 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"action": "downweight"}, f"policy.action=downweight policy.balance=false {SCORERS}"),
     (
         {"scorers": BOTH, "balance": True},
-        "policy.balance=true has nothing to weigh with policy.action=drop; set policy.action=keep or downweight, "
+        "policy.balance=true does not apply to policy.action=drop; set policy.action=keep or downweight, "
         "or policy.action=swap with policy.swapped_relations=[CapableOf,HasProperty]",
     ),
     (
         {"scorers": BOTH, "action": "keep"},
-        "policy.action=keep does nothing by itself; set policy.balance=true, policy.decoding=rerank, "
-        "policy.tuning=prefer, or policy=none",
+        "policy.action=keep alone changes nothing; also set policy.balance=true, policy.decoding=rerank or "
+        "policy.tuning=prefer, or choose policy=none",
     ),
     ({"strongest": 0.0}, "policy.strongest=0 must be above 0 and at most 1"),
     (
         {"scorers": BOTH, "action": "keep", "decoding": "rerank", "strongest": 0.5},
-        "policy.strongest=0.5 has nothing to choose from: policy.action=keep policy.decoding=rerank acts on no single "
+        "policy.strongest=0.5 does not apply to policy.action=keep policy.decoding=rerank, which acts on no single "
         "triples; set policy.strongest=1 or policy.action=drop",
     ),
     ({"decoding": "rerank"}, f"policy.action=drop policy.balance=false policy.decoding=rerank {SCORERS}"),
@@ -357,13 +357,13 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"scorers": BOTH, "action": "keep", "decoding": "critic", "unless_valid": True},
-        "policy.unless_valid=true has no triples to spare: policy.action=keep policy.decoding=critic acts on no single "
+        "policy.unless_valid=true does not apply to policy.action=keep policy.decoding=critic, which acts on no single "
         "triples; set policy.unless_valid=false or policy.action=drop",
     ),
     (
         {"scorers": BOTH, "action": "swap", "copies": 1},
         "policy.action=swap needs relations, such as policy.swapped_relations=[CapableOf,HasProperty]; policy.copies=1 "
-        "must be at least 2: a statement and one more",
+        "must be at least 2: the statement itself and one copy",
     ),
     (
         {"template": "own", "action": "burn"},

@@ -50,7 +50,7 @@ def test_a_graph_is_numbers_of_sorted_ids_and_names_are_looked_up():
     assert graph.entities_called("ann a.").tolist() == [0, 2]
     assert graph.entities_called("nurse").tolist() == [4]
     assert graph.relations_called("is acquainted with").tolist() == [1]
-    refuses(MitigateError, r"no entity 'Nurs'; give .* did you mean Nurse\?", graph.entities_called, "Nurs")
+    refuses(MitigateError, r"unknown entity 'Nurs'; allowed: .* did you mean Nurse\?", graph.entities_called, "Nurs")
 
 
 def test_fb15k237_is_read_from_its_archive(tmp_path):
@@ -130,11 +130,13 @@ def test_qualifiers_of_wd50k_are_dropped_and_counted(tmp_path):
 
 def test_published_graphs_that_are_missing_say_where_they_are_from(tmp_path, monkeypatch):
     with pytest.raises(
-        MitigateError, match="data.root=DIR, or with MITIGATE_DATA, the folder that holds kg/codex-m/train.txt"
+        MitigateError, match="set it, or the variable MITIGATE_DATA, to the folder that contains kg/codex-m/train.txt"
     ):
         published.codex_m()
     monkeypatch.setenv("MITIGATE_DATA", str(tmp_path))
-    refuses(MitigateError, r"there is no .*codex-m/train.txt; .*github.com/tsafavi/codex", published.codex_m)
+    refuses(
+        MitigateError, r"no such file or folder: .*codex-m/train.txt; .*github.com/tsafavi/codex", published.codex_m
+    )
 
 
 def test_own_triples_are_split_with_all_entities_in_training(tmp_path):
@@ -169,7 +171,7 @@ def test_own_folder_and_its_faults(tmp_path):
     (tmp_path / "valid.tsv").unlink()
     refuses(MitigateError, r"has no file valid.tsv", own.load, str(tmp_path))
     refuses(MitigateError, "3 triples, too few to split", own.load, str(tmp_path / "train.tsv"))
-    refuses(MitigateError, r"give data\.path", own.load, None)
+    refuses(MitigateError, r"set data\.path", own.load, None)
 
 
 PUBLISHED = {  # train, valid, test, entities, relations

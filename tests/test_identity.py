@@ -271,5 +271,5 @@ def test_forms_have_plurals_hyphens_and_words_that_stand_alone() -> None:
     forms = identity_forms()
     assert {"gay person", "gay people", "gay", "nonbinary", "non binary", "muslims", "short person"} <= forms
     assert not {"short", "black", "person", "straight", ""} & forms
-    with pytest.raises(Exception, match="ends in _identity, as columns beside a scorer's labels do"):
+    with pytest.raises(Exception, match="ends in _identity, which is reserved for other columns of scorers"):
         make_scorer(AgainstThem, "my_identity")

@@ -52,7 +52,7 @@ def test_a_file_that_is_no_database_is_set_aside(file: Path, capsys: pytest.Capt
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert f"{file} is damaged" in said
-    assert f"set aside as {file.name}.damaged-1, and its texts are labelled anew" in said
+    assert f"it was set aside as {file.name}.damaged-1, and its texts are labelled again" in said
     assert file.with_name(f"{file.name}.damaged-1").read_bytes().startswith(b"no database")
 
 

@@ -36,13 +36,13 @@ def test_heads_and_tails_beyond_the_slots(tmp_path: Path) -> None:
     assert cut_notices(start, asked("a b", "k"), triples(("a", "b c"))) == []
     one = cut_notices(start, asked("a b", LONG_TARGETS[0]), triples())
     assert one == [
-        "1 head to be asked about is longer than the 10 tokens that the model reads of a head, and the rest is cut: "
+        "1 head of the probe is longer than the 10 tokens that the model reads of a head, and cut: "
         f"{LONG_TARGETS[0]!r}."
     ]
     both = cut_notices(start, asked("b", *LONG_TARGETS), triples())
     assert both[1] == (
-        f"The model reads the same 10 tokens for {LONG_TARGETS[0]!r} and for {LONG_TARGETS[1]!r}: it generates the "
-        "same tails for them. Give targets that differ sooner."
+        f"The first 10 tokens of {LONG_TARGETS[0]!r} and {LONG_TARGETS[1]!r} are the same, and the model reads no "
+        "more: it generates the same tails for them. Choose targets that differ within these tokens."
     )
     prompts = start.load().prompts(LONG_TARGETS, ["is", "is"])
     assert prompts[0] == prompts[1]  # which is what the notice says
@@ -53,7 +53,7 @@ def test_heads_and_tails_beyond_the_slots(tmp_path: Path) -> None:
     ]
     # an event about a target may have lost it
     events = pl.DataFrame({"target": ["lawyer", "nurse"], "head": [f"{LONG_TARGETS[0]} m", f"{LONG_TARGETS[0]} n"]})
-    assert "for 'lawyer' and for 'nurse'" in cut_notices(start, events, triples())[1]
+    assert "of 'lawyer' and 'nurse'" in cut_notices(start, events, triples())[1]
 
 
 def test_a_model_of_transformers_reads_all_of_a_head(tmp_path: Path) -> None:
@@ -183,18 +183,18 @@ def test_a_survey_that_is_repeated_says_where_its_page_is(
         said.append(capsys.readouterr().out)
     (page,) = (tmp_path / "out").glob("humans-*/survey/survey.html")
     assert all(f"hand out    {page} " in out for out in said)
-    assert "complete: nothing is left to do" in said[1]
+    assert "complete: nothing to do" in said[1]
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["policy=both", "policy=none"], "policy is given 2 times; the last counts: policy=none, not both"),
-        (["seed=1", "seed=2", "seed=3"], "seed is given 3 times; the last counts: seed=3, not 1, 2"),
+        (["policy=both", "policy=none"], "policy is set 2 times; the last counts: policy=none, not both"),
+        (["seed=1", "seed=2", "seed=3"], "seed is set 3 times; the last counts: seed=3, not 1, 2"),
         (["probe.beams=3", "probe={beams: 4, top: 2}"], "the last counts: probe.beams=4, not 3"),
         (["probe={beams: 4}", "probe.beams=3"], "the last counts: probe.beams=3, not 4"),
         (["+mine=1", "mine=2"], "the last counts: mine=2, not 1"),
-        (["--config-dir=a", "-cd", "b"], "--config-dir is given 2 times; the last counts: --config-dir=b, not a"),
+        (["--config-dir=a", "-cd", "b"], "--config-dir is set 2 times; the last counts: --config-dir=b, not a"),
         (["--config-dir", "a", "--config-dir", "b"], "--config-dir=b, not a"),
         (["policy=both,none", "-m", "policy=none"], "policy=none, not both,none"),
         (["texts=[a]", "texts=[b]"], "texts=[b], not [a]"),
@@ -212,7 +212,7 @@ def test_the_command_says_which_of_two_values_counts(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert here(monkeypatch, "policy=both", "policy=bohth") == 2
-    assert "mitigate: policy is given 2 times; the last counts: policy=bohth, not both\n" in capsys.readouterr().err
+    assert "mitigate: policy is set 2 times; the last counts: policy=bohth, not both\n" in capsys.readouterr().err
 
 
 def stage() -> dict[str, int]:

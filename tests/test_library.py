@@ -1,6 +1,7 @@
 """The library as users meet it: its names, its examples, a scorer and a recipe of one's own."""
 
 import ast
+import csv
 import inspect
 import os
 import re
@@ -8,7 +9,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from importlib.resources import files
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -138,6 +142,28 @@ def test_code_shown_in_the_documentation_is_that_of_the_examples() -> None:
     assert recipe in (EXAMPLES / "conf" / "recipe" / "toy.yaml").read_text(encoding="utf-8")
 
 
+def test_the_measure_of_the_documentation_runs_and_its_rows_fit_their_tables() -> None:
+    text = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
+    (source,) = re.findall(r"```python\n(def words_per_tail.*?)```", text, re.DOTALL)
+    module: dict[str, Any] = {"pl": pl}
+    exec(source, module)
+    (line,) = re.findall(r"the line `(\"words_per_tail.*?),?`", text)
+    statements = pl.DataFrame({"tail": ["win a case", "argue", "", "sleep well"]})
+    given = {"quality": SimpleNamespace(**module), "statements": statements}
+    exec(f"figures = {{{line}}}", given)
+    assert given["figures"] == {"words_per_tail": (3 + 1 + 0 + 2) / 4}
+    assert module["words_per_tail"](statements.clear()) is None
+    rows: dict[str, Any] = {"metrics": r"^words_per_tail,.*$", "headlines": r"(?<=`)words_per_tail,.*?(?=`)"}
+    for name, row in [*rows.items()]:
+        header = (files("mitigate") / "data" / f"{name}.csv").read_text(encoding="utf-8").splitlines()[0]
+        (found,) = csv.DictReader([header, *re.findall(row, text, re.MULTILINE)], strict=True)
+        assert found["key"] == "words_per_tail"
+        assert None not in found  # no cell beyond the columns
+        assert None not in found.values()
+        rows[name] = found
+    assert (rows["metrics"]["unit"], rows["metrics"]["better"], rows["headlines"]["charted"]) == ("count", "none", "no")
+
+
 def test_a_recipe_of_ones_own_is_cached_until_its_module_is_edited(folder: Path) -> None:
     """Three processes start, which takes seconds: an edited module is read anew by a new one alone."""
     assert lines(folder / "toy.py") <= 40
@@ -152,7 +178,7 @@ def test_a_recipe_of_ones_own_is_cached_until_its_module_is_edited(folder: Path)
     source = (folder / "toy.py").read_text(encoding="utf-8")
     (folder / "toy.py").write_text(source.replace("and count.", "and count them."), encoding="utf-8")
     second = run()
-    assert "complete: nothing is left to do" in second
+    assert "complete: nothing to do" in second
     assert said in second
     (folder / "toy.py").write_text(source.replace("100 * (", "1000 * ("), encoding="utf-8")
     third = run()
@@ -262,7 +288,7 @@ def test_harms_of_ones_own_scorer_and_what_is_missing() -> None:
     assert harms["words/neutral_mean_low"] <= 75 <= harms["words/neutral_mean_high"]
     for statements, fault in (
         (labelled.drop("target"), "have no column 'target'"),
-        (labelled.with_columns(target=None), "no statement is about a target"),
+        (labelled.with_columns(target=None), "the column 'target' is null in all"),
         (triples.with_columns(target="head"), "have no labels"),
     ):
         with pytest.raises(MitigateError, match=fault):
@@ -287,7 +313,7 @@ def test_a_generator_is_trained_and_probed_of_plain_arguments(tmp_path: Path) ->
     assert probed.select("target", "category", "relation", "rank").rows() == rows
     assert mitigate.probe_generator(generator, ["nurse"], beams=1, top=1, max_length=1).height == 34
     synonyms = ledger.with_columns(relation=pl.lit("Synonym"))
-    with pytest.raises(MitigateError, match="cannot be trained on the relations Synonym; leave their triples out"):
+    with pytest.raises(MitigateError, match="training triples have unknown relations: Synonym; allowed"):
         mitigate.train_generator(synonyms, start, settings, model=tmp_path / "none")
     with pytest.raises(MitigateError, match="is not a folder, is not in the hub's cache"):
         mitigate.open_generator("no/such-model")

@@ -129,7 +129,9 @@ def test_statements_stay_as_written_and_targets_are_made_plain(write: Write) -> 
         (3, "gamer", "own", "It's fun"),
     ]
     assert loaded.notices == []
-    with pytest.raises(MitigateError, match="data=statements needs a file: give data.path=FILE.tsv"):
+    with pytest.raises(
+        MitigateError, match="data=statements needs data.path, which is not set; set data.path=FILE.tsv"
+    ):
         files.load(None)
 
 
@@ -140,7 +142,7 @@ def test_a_header_is_no_statement(write: Write, header: str) -> None:
 
 def test_columns_are_named_by_the_first_line_or_by_the_user_and_each_once(write: Write) -> None:
     path = write("target\tstatement\tStatement\nnurse\tcares\tsings\n")
-    with pytest.raises(MitigateError, match="has 2 columns called statement, and one is to be read; give the others"):
+    with pytest.raises(MitigateError, match="has 2 columns named statement, expected one; rename the others"):
         files.load(path)
     others = write("target\tstatement\tnote\tnote\nnurse\tcares\t\t\n")  # which are not read
     assert files.load(others).rows["statement"].to_list() == ["cares"]
@@ -151,9 +153,9 @@ def test_columns_are_named_by_the_first_line_or_by_the_user_and_each_once(write:
     named = files.load(write("nurse\t2\tcares\n"), columns=order, label_column="Regard")
     assert named.rows["regard"].to_list() == [2]
     path = write("nurse\tcares\n")
-    with pytest.raises(MitigateError, match="has no column mine, but target, statement; name its columns in a first"):
+    with pytest.raises(MitigateError, match=r"has no column mine \(found: target, statement\); name the columns in a"):
         files.load(path, label_column="mine")
-    with pytest.raises(MitigateError, match="has no column target and no column statement, but who, what;"):
+    with pytest.raises(MitigateError, match=r"column target and no column statement \(found: who, what\);"):
         files.load(path, columns=["who", "what"])
 
 
@@ -209,9 +211,11 @@ def test_released_labels_have_no_header(tmp_path: Path) -> None:
 
 
 def test_the_place_of_a_released_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(MitigateError, match="data.root is not given: name with data.root=DIR, or with MITIGATE_DATA,"):
+    with pytest.raises(MitigateError, match="data.root is not set; set it, or the variable MITIGATE_DATA, to"):
         harms.genericskb()
-    with pytest.raises(MitigateError, match=f"there is no {tmp_path}/harms/genericskb_target_sentences.tsv; data.root"):
+    with pytest.raises(
+        MitigateError, match=f"no such file or folder: {tmp_path}/harms/genericskb_target_sentences.tsv; set"
+    ):
         harms.genericskb(str(tmp_path))
     placed(tmp_path, harms.GENERICSKB, b"Italy\titaly is warm\n")
     monkeypatch.setenv("MITIGATE_DATA", str(tmp_path))
@@ -252,8 +256,7 @@ def test_a_file_that_may_not_be_read_is_not_called_damaged(read, tmp_path, monke
     with pytest.raises(MitigateError) as caught:
         read(tmp_path / "data.parquet")
     assert str(caught.value) == (
-        f"{tmp_path}/data.parquet cannot be read (permission denied); have its owner allow it: "
-        f"chmod +r {tmp_path}/data.parquet"
+        f"{tmp_path}/data.parquet cannot be read (permission denied); allow it: chmod +r {tmp_path}/data.parquet"
     )
 
 

@@ -81,11 +81,13 @@ def test_atomic_in_a_folder_has_splits(written) -> None:
     written("atomic_dev.tsv", "PersonX wins\toreact\thappy\n")
     assert atomic.load(str(folder)).digest != before
     written("dev.tsv", "PersonX wins\toreact\tsad\n")
-    with pytest.raises(MitigateError, match="has atomic_dev.tsv and dev.tsv, both of split dev; leave one"):
+    with pytest.raises(
+        MitigateError, match="has atomic_dev.tsv and dev.tsv, both of split dev; expected one file a split"
+    ):
         atomic.load(str(folder))
     (folder / "train.tsv").unlink()
     (folder / "dev.tsv").unlink()
-    with pytest.raises(MitigateError, match="has no train.tsv, but atomic_dev.tsv; give a folder with train.tsv"):
+    with pytest.raises(MitigateError, match="has no train.tsv .found: atomic_dev.tsv.; give a folder with train.tsv"):
         atomic.load(str(folder))
 
 
@@ -157,9 +159,9 @@ def test_bad_triples_are_named(written, name: str, lines: str, fault: str) -> No
         ("some.csv", None, "has no column head, relation, tail; its first line is subject | pred | object"),
         ("some.csv", {"head": "subject"}, "has no column relation, tail"),
         ("some.csv", PLACES | {"tail": 4}, "tail in column 4, separated by a comma; its first line has 3: subject"),
-        ("some.csv", {"subject": "head"}, "give {head: ..., relation: ..., tail: ...}, the names of the file's col"),
+        ("some.csv", {"subject": "head"}, "must be {head: ..., relation: ..., tail: ...}, the names of the file's col"),
         ("some.csv", {"split": "part"}, "has no column head, relation, tail, part; its first line is subject | pred |"),
-        ("some.csv", {"splits": "part"}, "from 1; there may be split and valid besides"),
+        ("some.csv", {"splits": "part"}, "from 1; optional: split, valid"),
         ("some.doc", None, "has no column head, relation, tail; its first line is subject | pred | object"),
         ("some.parquet", None, "is not a readable Parquet file"),
     ],
@@ -201,12 +203,15 @@ def test_relations_with_two_wordings_or_one(written) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("relation,words\na,b\n", "has no column phrase, but relation, words; give a table such as"),
-        ("relation,phrase\n", "phrases.csv names no relation; give a table such as"),
+        ("relation,words\na,b\n", "has no column phrase (found: relation, words); give a table such as"),
+        ("relation,phrase\n", "phrases.csv has no rows; give a table such as"),
         ("relation,phrase\nmentors,\n", "phrases.csv:2: a blank phrase"),
         ("relation,phrase\n,helps\n", "phrases.csv:2: a blank relation"),
-        ("relation,phrase\na/b,helps\n", "phrases.csv:2: the name 'a/b'; allowed: letters, digits, dash"),
-        ("relation,phrase\nworks with,a\nWorksWith,b\n", "phrases.csv:3: 'WorksWith' after 'works_with'; case, blanks"),
+        ("relation,phrase\na/b,helps\n", "phrases.csv:2: invalid name 'a/b'; allowed: letters, digits, dash"),
+        (
+            "relation,phrase\nworks with,a\nWorksWith,b\n",
+            "phrases.csv:3: 'WorksWith' after 'works_with', the same relation: case, blanks",
+        ),
         ("relation,phrase\na,b,c\n", "phrases.csv:2: 3 columns, expected 2 separated by a comma"),
         ("", "phrases.csv is empty"),
     ],
@@ -236,14 +241,14 @@ def test_a_split_column_is_used_unless_it_is_declined(written, tmp_path: Path) -
         _ = any_triples.load(path, relations=phrases).rows
     allowed = "train, training, trn, test, tst, dev, valid, validation, val, dev2;"
     assert f"1 bad line:\n  {path}:4: split 'later'; allowed: {allowed}" in str(error.value)
-    assert "data.columns={split: null} takes no notice of the column" in str(error.value)
+    assert "to ignore the column, set data.columns={split: null}" in str(error.value)
 
 
 def test_labels_are_read_where_a_column_is_named(written) -> None:
     lines = "head,relation,tail,split,ok\na,IsA,b,train,1\na,IsA,c,train,0\na,IsA,d,test,0\na,IsA,e,test,1\n"
     loaded = any_triples.load(written("mine.csv", lines), columns={"valid": "ok"})
     assert loaded.rows.select("tail", "valid").rows() == [("b", True), ("d", False), ("e", True)]
-    assert loaded.notices == ["1 row left out: labelled 0 (not valid), which nothing is trained on"]
+    assert loaded.notices == ["1 row left out: labelled 0 (not valid), not used for training"]
     with pytest.raises(MitigateError, match=r"mine.csv:2: valid 'yes'; allowed: 1, 1.0, true, 0, 0.0, false"):
         _ = any_triples.load(written("mine.csv", lines.replace(",1\n", ",yes\n", 1)), columns={"valid": "ok"}).rows
 
@@ -262,7 +267,7 @@ def test_relations_without_a_phrase_are_listed_with_the_file_to_write(written) -
     kept = any_triples.load(path, "skip")
     assert kept.rows.height == 2
     assert kept.notices == ["2 triples left out, whose relation has no phrase: mentors 1, works_with 1"]
-    with pytest.raises(MitigateError, match="has sentences, which recipe=audit is for; this recipe needs triples"):
+    with pytest.raises(MitigateError, match="has sentences, and this recipe needs triples; for sentences, set"):
         _ = sentences.load(written("mine.txt", "Nurses care.\n")).notices
 
 
@@ -334,9 +339,9 @@ def test_a_damaged_line_of_generations_is_named_with_its_content(tmp_path: Path,
 
 
 def test_generations_of_no_file_or_of_something_else(tmp_path: Path) -> None:
-    with pytest.raises(MitigateError, match="has no line that can be read; expected lines"):
+    with pytest.raises(MitigateError, match="has no readable line; expected lines"):
         generations.load(jsonl(tmp_path / "a.jsonl", "head,relation"))
-    with pytest.raises(MitigateError, match="data=generations needs a file"):
+    with pytest.raises(MitigateError, match="data=generations needs data.path"):
         generations.load(None)
     with pytest.raises(MitigateError, match="data.top=0 must be at least 1"):
         generations.load(jsonl(tmp_path / "b.jsonl", ONE), top=0)

@@ -44,9 +44,9 @@ def test_the_version_and_the_configuration(ran) -> None:
 
 def test_a_recipes_help_has_an_example_and_its_settings(ran) -> None:
     said = ran("recipe=ask", "--help").done
-    assert said.startswith("recipe=ask\n  A finished run of the main job asked about a head and a relation")
+    assert said.startswith("recipe=ask\n  The ten best tails of a finished run for a head and a relation")
     assert "\n    python -m mitigate recipe=ask ask.run=DIR head=lawyer relation=CapableOf\n" in said
-    assert "\n  ask.run=???       run folder that is asked\n" in said
+    assert "\n  ask.run=???       run folder whose generator answers\n" in said
     assert "trainer" not in said
 
 

@@ -61,7 +61,7 @@ def test_a_language_model_of_hugging_faces(bases, job) -> None:
     done = job(*SMALL, "model=hf", f"model.base={bases['LLAMA']}", *AS_IT_IS)
     check(done.folder, LanguageModel.load(bases["LLAMA"]), "phrase")
     assert not (done.folder / "model").exists()
-    assert "The model was probed as it is" in (done.folder / "report.html").read_text(encoding="utf-8")
+    assert "The model was not trained here" in (done.folder / "report.html").read_text(encoding="utf-8")
     assert re.search(r"  notes       .* on the page; verbose=true prints them", done.said)
     metrics = json.loads((done.folder / "metrics.json").read_text())
     assert metrics["model"] == "hf"
@@ -101,25 +101,25 @@ LLAMA = ["model=hf", "model.base=LLAMA"]
         (["model.layout=slots"], "unknown model.layout 'slots'; allowed: packed, comet"),
         (
             ["model=tails", "model.path=x.tsv", "train=true"],
-            "model=tails is probed as it is and cannot be trained here",
+            "model=tails cannot be trained here",
         ),
-        ([*LLAMA, "model.relation=token", *AS_IT_IS], "asks with a word of each relation's own"),
+        ([*LLAMA, "model.relation=token", *AS_IT_IS], "needs a token for each relation"),
         (
             [*LLAMA, "trainer.compile=true", "trainer.vocabulary=tails"],
             "trainer.vocabulary=tails (allowed: auto or all), trainer.compile=true (allowed: auto or false): only the",
         ),
         ([*LLAMA, "trainer=fsdp"], "trainer.strategy=fsdp (allowed: auto or ddp): only"),
-        ([*LLAMA, "policy=erase"], "policy=erase works on the project's own decoder alone, and this model is"),
+        ([*LLAMA, "policy=erase"], "policy=erase works only with the project's own decoder, and this model is"),
         (
             ["model=seq2seq", "model.base=.", "model.prompt=tail"],
             "unknown model.prompt 'tail'; allowed: phrase, chat, gen",
         ),
-        ([*LLAMA, "policy=both", "train=false"], "policy=both filters what a model is trained on, and this one is not"),
+        ([*LLAMA, "policy=both", "train=false"], "policy=both changes training triples, and the model is not"),
         (
             ["model=comet_original", "model.base=.", "model.init=nowhere.pickle"],
             "nowhere.pickle is no checkpoint: no such file; give the path of the original COMeT's",
         ),
-        (["model=comet_original", "model.base=."], "model.init must be given: model.init=..."),
+        (["model=comet_original", "model.base=."], "model.init must be set: model.init=..."),
         (["model=comet_gpt1", "model.base=COMET", *AS_IT_IS], "trained with model.relation=words; give that, or null"),
     ],
 )

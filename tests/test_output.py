@@ -48,7 +48,7 @@ def test_an_output_that_knows_ascii_only(tmp_path: Path) -> None:
     process = started(tmp_path, "texts=['the naïve lawyer']", "data.path=null", env=environment)
     said, faults = process.communicate()
     assert process.returncode == 0
-    assert faults.startswith("mitigate: data.path is given 2 times; the last counts: data.path=null")
+    assert faults.startswith("mitigate: data.path is set 2 times; the last counts: data.path=null")
     assert said.splitlines()[0] == r"the na\xefve lawyer  (the na\xefve this person)"
 
 

@@ -92,7 +92,7 @@ def test_the_command_of_the_page_can_be_pasted(finished: Path, own: pytest.Monke
     assert here(own, *arguments) == 0
     said = capsys.readouterr().out
     assert f"run folder  {finished}" in said
-    assert "complete: nothing is left to do" in said
+    assert "complete: nothing to do" in said
 
 
 def test_the_folder_can_lie_anywhere_and_its_module_is_found(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ BASE = "defaults: [none, _self_]\n"
 @pytest.mark.parametrize(
     ("policy", "content", "message"),
     [
-        ("both", BASE, "both.yaml is not read, since the project has"),
+        ("both", BASE, "both.yaml is ignored, because the project has"),
         ("mine", "name: mine", "begin its file with `defaults: [none, _self_]`"),
         ("mine", "a: b: c", "mapping values are not allowed here"),
         ("mine", "defaults: [non, _self_]", "policy/mine.yaml builds on policy/non, which does not exist"),
@@ -172,10 +172,10 @@ class Given(Policy):
 @pytest.mark.parametrize(
     ("returns", "message"),
     [
-        (None, "Given.act returned NoneType, no table; it must return its rows in their order, with"),
-        (lambda rows: rows.drop("weight"), "returned no column weight"),
-        (lambda rows: rows.head(1), "returned 1 rows, of 3, or in another order"),
-        (lambda rows: rows.reverse(), "returned 3 rows, of 3, or in another order"),
+        (None, "Given.act returned NoneType, not a table; it must return its rows in their order, with"),
+        (lambda rows: rows.drop("weight"), "returned a table without the column weight"),
+        (lambda rows: rows.head(1), "returned 1 rows for 3, or changed their order"),
+        (lambda rows: rows.reverse(), "returned 3 rows for 3, or changed their order"),
         (lambda rows: rows.with_columns(weight=-1.0), "returned a weight that is not a number of 0 or more"),
         (lambda rows: rows.with_columns(weight=float("nan")), "returned a weight that is not a number of 0 or more"),
         (lambda rows: rows.with_columns(weight=pl.lit(None, pl.Float64)), "a weight or a reason that is missing"),

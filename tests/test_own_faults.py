@@ -141,7 +141,7 @@ def test_what_a_scorer_raises(name: str, way: str) -> None:
     assert f"fails with {name}" in said
     assert "(test_own_faults.py, line " in said
     assert f"for the text {TEXTS[1]!r}" in said
-    assert said.endswith("Mend it, or leave the scorer out")
+    assert said.endswith("Correct it, or leave the scorer out")
 
 
 class Pieces(Given):
@@ -243,8 +243,8 @@ SENTENCES = pl.DataFrame({"statement": TEXTS, "rude": ["yes", "no"], "kind_stren
 def test_a_column_of_the_table_is_not_lost_under_a_scorers_labels(names: list[str], column: str) -> None:
     with pytest.raises(MitigateError) as error:
         mitigate.label_statements(SENTENCES, [Named(name) for name in names])
-    assert f"a scorer cannot be called {names[-1]!r}: the table has a column {column!r} already" in str(error.value)
-    assert str(error.value).endswith("give the scorer another name, or leave the column out")
+    assert f"invalid scorer name {names[-1]!r}: the table already has a column {column!r}" in str(error.value)
+    assert str(error.value).endswith("rename the scorer, or leave the column out")
     rest = SENTENCES.select("statement")
     once = mitigate.label_statements(rest, [Named("one")])
     assert mitigate.label_statements(once, [Named("other")])["one"].to_list() == [0, 0]

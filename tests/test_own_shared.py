@@ -158,8 +158,8 @@ def test_a_version_decides_alone_and_is_kept_by_the_cache(
     assert capsys.readouterr().err == ""
     assert label(Has) == [0, -1]
     assert capsys.readouterr().err == (
-        "what the scorer own labels is for this process alone and is computed again by the next, also after a kill, "
-        'since test_own_shared.Has has no version. Give it a version, which then alone decides: Has.version = "1"\n'
+        "the result of the scorer own cannot be reused: the next process computes this again, also after a kill, "
+        'because test_own_shared.Has has no version. To identify the code by a version alone, set Has.version = "1"\n'
     )
 
 

@@ -402,6 +402,6 @@ def test_labels_of_a_scorer_are_never_stale(
         assert said == ""
     else:
         assert said.count("\n") == 2  # one line in each of two processes
-        assert "what the scorer own labels is for this process alone and is computed again by the next" in said
+        assert "the result of the scorer own cannot be reused: the next process computes this again" in said
         assert change.said in said
-        assert 'Give it a version, which then alone decides: Own.version = "1"' in said
+        assert 'To identify the code by a version alone, set Own.version = "1"' in said

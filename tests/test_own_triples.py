@@ -81,7 +81,7 @@ def test_held_out_heads_licence_and_own_wordings_are_announced(finished: tuple[P
     assert "Trained on mine.tsv (licence: not given), from" in (folder / "model" / "README.md").read_text()
     assert "triples, licence not given" in page
     assert "mentors: “is a great mentor of”, neutral “is a mentor of”; works_with: “works with”" in page
-    assert "One wording alone is given for works_with" in page
+    assert "Relations with a single wording, also used as the neutral one: works_with" in page
 
 
 def test_own_relations_are_verbalised_trained_probed_measured_and_asked_about(finished: tuple[Path, str]) -> None:
@@ -215,7 +215,10 @@ def test_data_that_say_nothing_of_a_licence_are_told_before_the_first_stage(
     (group / "mine.yaml").write_text("\n".join(said))
     mine = [*recipe, "data=mine", *MINE[:-2], NAMES, *files.values(), f"paths.outputs={tmp_path / 'out'}"]
     assert here(monkeypatch, "--config-dir", str(tmp_path / "conf"), *mine) == 2
-    assert "the report needs data.attribution, data.licence; add what is missing" in capsys.readouterr().err
+    assert (
+        "the configuration lacks data.attribution, data.licence, which the report needs; add them"
+        in capsys.readouterr().err
+    )
     assert not (tmp_path / "out").exists()
 
 
@@ -225,14 +228,17 @@ def test_data_that_say_nothing_of_a_licence_are_told_before_the_first_stage(
         (["data.relations=null"], "210 triples have a relation without a phrase: mentors 120, works with 90. Write"),
         (["data.columns={head: whom}"], "has no column whom, relation, tail; its first line is who | how | what"),
         (["data.holdout=1"], "data.holdout=1 must be a number at least 0 and below 1"),
-        (["trainer.keep=best"], "trainer.keep=best chooses weights by dev triples, and the data has none"),
+        (["trainer.keep=best"], "trainer.keep=best needs dev triples, and the data has none"),
         (["probe.relations=[mentor]"], "unknown relation 'mentor'; allowed: AtLocation, CapableOf, "),
         (["data.relations=absent.csv"], "no such file: absent.csv"),
         (
             ["data.licence=[CC-BY-4.0]"],
             "data.licence=[CC-BY-4.0] must be a text, without control characters, or null (licence of the resource)",
         ),
-        (["~model.licence"], "the report needs model.licence; add what is missing to the YAML file of the group"),
+        (
+            ["~model.licence"],
+            "the configuration lacks model.licence, which the report needs; add them to the YAML file of the group",
+        ),
     ],
 )
 def test_faults_are_named_before_the_first_stage(overrides, message, files, tmp_path, capsys, monkeypatch) -> None:

@@ -97,7 +97,7 @@ def test_training_and_decoding_are_set_apart() -> None:
     assert (both.scope, both.action, both.decoding) == ("person_heads", "drop", "rerank")
     assert both.changes_training
     assert both.reranks
-    with pytest.raises(MitigateError, match="policy.decoding=experts is given too; say one of them"):
+    with pytest.raises(MitigateError, match="policy.decoding=experts is set too; set only one of them"):
         Policy("mine", ["regard"], action="rerank", decoding="experts")
 
 
@@ -106,7 +106,7 @@ def test_candidates_to_rerank_are_no_fewer_than_what_is_kept() -> None:
     with pytest.raises(MitigateError) as error:
         make_plan(config, Scorers(config.score))
     assert str(error.value) == (
-        "policy.candidates=5 must be at least probe.top=10: the tails that are kept are chosen among them"
+        "policy.candidates=5 must be at least probe.top=10: the kept tails are chosen from them"
     )
 
 
@@ -229,6 +229,6 @@ def test_what_people_would_call_valid_is_asked_where_a_policy_needs_it() -> None
     assert {name for name, reads in needs.items() if reads} == reading
     assert build(composed("policy=distil", "policy.distilled=critic").policy).reads_validity
     config = composed("policy=critic", "score.critic=null")
-    with pytest.raises(MitigateError, match="policy=critic needs to know what people would call valid, and score.crit"):
+    with pytest.raises(MitigateError, match="policy=critic needs score.critic, which is null; leave score.crit"):
         Scorers(config.score).critic(build(config.policy))
     assert Scorers(config.score).critic(Policy("none")) is None

@@ -155,7 +155,7 @@ def test_devices_are_found_and_faults_of_processes_are_raised(comet, many, tmp_p
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("torch.save", full)
-    with pytest.raises(MitigateError, match=r"generator.pt \(No space left on device\), .* by the variable TMPDIR"):
+    with pytest.raises(MitigateError, match=r"generator.pt \(No space left on device\), .* set the variable TMPDIR"):
         probe(comet, parts=PartFolder(tmp_path), devices=["cpu", "cpu"], **many)
 
 

@@ -77,18 +77,18 @@ def test_each_fault_is_named_by_its_line(tmp_path: Path) -> None:
     with pytest.raises(MitigateError) as error:
         read(path)
     for fault in (
-        "2: unknown item 'zz': the survey did not ask about it",
+        "2: unknown item 'zz': it is not in the survey",
         "3: label '4'; allowed: -1, 0, 1, or negative, neutral, positive",
         "4: quality 'maybe'; allowed: 1, 0, or yes, no",
         "5: no label",
-        f"7: rater fox rated item a1 before, at {path}:6",
+        f"7: rater fox already rated item a1, at {path}:6",
     ):
         assert f"{path}:{fault}" in str(error.value)
     loaded = read(path, on_bad_line="skip")
     assert loaded.ratings.rows() == [("a1", "rater 1", 0, True)]
     assert loaded.notices[0].startswith("5 bad lines left out: ")
     paths = [saved(tmp_path, "rater,item,label\nfox,a1,0\n", f"{name}.csv") for name in ("one", "two")]
-    with pytest.raises(MitigateError, match="two.csv:2: rater fox rated item a1 before, at .*one.csv:2"):
+    with pytest.raises(MitigateError, match="two.csv:2: rater fox already rated item a1, at .*one.csv:2"):
         read_answers(paths, ITEMS, 1)
 
 
@@ -117,7 +117,7 @@ def test_labels_beside_sentences(tmp_path: Path) -> None:
     assert found == [("x", None, 1, True), ("y", None, 0, False), ("x", None, -1, True)]
     assert beside(tmp_path, "x\n", "2").row(0) == ("x", None, 0, None)
     for files, fault in (
-        (("x\ny\n", "1\n"), "b.txt has 1 label for 2 sentences; it must have one for each"),
+        (("x\ny\n", "1\n"), "b.txt has 1 label for 2 sentences; expected one for each"),
         (("x\ny\n", "1\n0\n"), "labels other than 1, 2, 3:\n.*b.txt:2: '0'"),
         (("x\n", "1\n", "3\n"), "labels other than 1, 0:\n.*q.txt:1: '3'"),
     ):
@@ -129,7 +129,7 @@ def test_crowd_sentences_are_grouped_by_text_wherever_their_lines_are(tmp_path: 
     saved(tmp_path, "x\ny\nx\n", "ConceptNet_sentences.txt")
     saved(tmp_path, "1\n2\n3\n", "ConceptNet_bias_labels.txt")
     saved(tmp_path, "x\n", "GenericsKB_sentences.txt")
-    with pytest.raises(MitigateError, match="lacks GenericsKB_bias_labels.txt; data.root must name"):
+    with pytest.raises(MitigateError, match="has no GenericsKB_bias_labels.txt; set data.root to"):
         read_crowd(tmp_path, KNOWLEDGE)
     saved(tmp_path, "2\n", "GenericsKB_bias_labels.txt")
     crowd = [("ConceptNet", "x", [1, -1]), ("ConceptNet", "y", [0]), ("GenericsKB", "x", [0])]

@@ -74,19 +74,19 @@ TRAINING = "recipe=stories recipe.post_train=true policy=none"
 @pytest.mark.parametrize(
     ("command", "fault"),
     [
-        ("recipe=labels data=stories", "data=stories has stories, which recipe=stories is for; recipe=labels reads"),
+        ("recipe=labels data=stories", "data=stories has stories, and recipe=labels reads"),
         ("recipe=audit data=stories", "data=stories has stories"),
         ("recipe=template data=stories", "data=stories has stories"),
-        ("recipe=template data=statements", "this recipe needs triples to train on"),
-        (f"{TRAINING} data=statements", "this recipe needs triples to train on"),
+        ("recipe=template data=statements", "the data has no triples, and this recipe trains on triples"),
+        (f"{TRAINING} data=statements", "the data has no triples, and this recipe trains on triples"),
         (f"{TRAINING} data=triples", "the data has no training triples (by split: test 1)"),
-        ("recipe=labels data=graph", "data=graph is a knowledge graph, which recipe=kge is for"),
+        ("recipe=labels data=graph", "data=graph is a knowledge graph, and recipe="),
         ("recipe=audit data=fb15k237", "data=fb15k237 is a knowledge graph"),
         ("recipe=filter data=graph", "data=graph is a knowledge graph"),
-        ("data=graph", "data=graph is a knowledge graph, which recipe=kge is for; recipe=mitigate reads triples"),
-        ("recipe=labels data=statements data.label_column=Regard", "the data has a column regard already"),
-        ("recipe=labels measure.masking=paper texts=[she]", "texts= names none"),
-        ("recipe=labels measure.masking=paper texts=statements.tsv", "texts= names none"),
+        ("data=graph", "data=graph is a knowledge graph, and recipe=mitigate reads triples"),
+        ("recipe=labels data=statements data.label_column=Regard", "the data already has a column regard, which"),
+        ("recipe=labels measure.masking=paper texts=[she]", "texts= has none"),
+        ("recipe=labels measure.masking=paper texts=statements.tsv", "texts= has none"),
     ],
 )
 def test_data_of_another_recipe_is_refused(command: str, fault: str, tmp_path, monkeypatch, capsys) -> None:

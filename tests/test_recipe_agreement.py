@@ -112,9 +112,11 @@ def test_statements_whose_text_the_crowd_classifier_learnt_from_are_a_part_of_th
 
 
 def test_no_folder_and_a_folder_without_ratings(tmp_path) -> None:
-    with pytest.raises(MitigateError, match="data.root is not given: .* the folder that holds humans, from the source"):
+    with pytest.raises(
+        MitigateError, match="data.root is not set; .* the folder that contains humans, from the source"
+    ):
         read(None)
-    with pytest.raises(MitigateError, match="there is no .*humans; data.root .or MITIGATE_DATA. must name"):
+    with pytest.raises(MitigateError, match="no such file or folder: .*humans; set data.root .or MITIGATE_DATA. to"):
         read(str(tmp_path))
 
 

@@ -127,7 +127,7 @@ def test_targets_without_statements_are_counted_by_both_conventions(audit, mine)
     metrics = metrics_of(folder)
     assert (metrics["NSM"], metrics["empty_zero/NSM"], metrics["empty_targets"]) == (50, 37.5, 1)
     assert metrics["D_R"] == pytest.approx(0.5)  # of 2, 1, 0 and 1
-    shown = "Nothing is said about 1 of 4 targets (italy): they have no percentage"
+    shown = "1 of 4 targets have no statements (italy): they have no percentage"
     assert shown in (folder / "audit.html").read_text()
 
 
@@ -164,7 +164,7 @@ def test_one_wording_alone_and_targets_inside_phrases_are_measured_when_wished(a
     [
         ("nurse cares\n", None, "1 column, expected 2 separated by a tab"),
         ("", None, "mine.tsv is empty"),
-        ("nurse\tcares\n", "data.label_column=mine", "has no column mine, but target, statement"),
+        ("nurse\tcares\n", "data.label_column=mine", "has no column mine (found: target, statement)"),
         ("target\tstatement\tmine\nnurse\tcares\t7\n", "data.label_column=mine", "mine '7'; allowed: -1, 0, 1, 2"),
         *(
             (f"target\tstatement\t{name}\nnurse\tcares\t1\n", f"data.label_column={name}", f"column={name.lower()}: ")
@@ -226,7 +226,7 @@ def test_the_papers_figures_stand_beside_those_of_its_resource(audit, tmp_path: 
     page = (folder / "audit.html").read_text()
     assert "Which rule gives which figure" in page
     assert "without them NSV is 26.9" in page
-    assert "nothing is left to do" in audit(*arguments)[1]
+    assert "nothing to do" in audit(*arguments)[1]
 
     def next_to_be_run() -> list[str]:
         return re.findall(r"(\w+) +to be run", audit(*arguments, "dry_run=true")[1])

@@ -223,7 +223,7 @@ def test_more_statements_than_a_page_needs_are_chosen_from(run, mine, monkeypatc
 def test_every_resource_needs_a_file(run, name: str) -> None:
     status, said, _ = run(f"data={name}")
     assert status == 2
-    assert f"data={name} needs a file: give data.path=FILE" in said
+    assert f"data={name} needs data.path, which is not set; set data.path=FILE" in said
 
 
 COLUMNS = "data.columns={head: 1, relation: 2, tail: 3}"
@@ -237,23 +237,33 @@ COLUMNS = "data.columns={head: 1, relation: 2, tail: 3}"
             "triples",
             "cat\tIsA\tx\n",
             COLUMNS,
-            "nothing in mine.tsv (1 row) is about any of the 329 targets; recipe.targets=[...] names others",
+            "no statement in mine.tsv (1 row) is about any of the 329 targets; recipe.targets=[...] sets others",
         ),
         (
             "triples",
             "nurse\tIsA\tx\n",
             "recipe.targets=data",
-            "recipe.targets=data needs a resource that is read whole",
+            "recipe.targets=data needs a resource that is read as a whole",
         ),
         ("triples", "nurse\tIsA\tx\n", "measure.texts=some", "unknown measure.texts 'some'; allowed: targets, all"),
-        ("triples", "nurse\tIsA\tx\n", "score.sentiment=null", "name no scorer; at least one must label"),
+        (
+            "triples",
+            "nurse\tIsA\tx\n",
+            "score.sentiment=null",
+            "are all empty; set at least one, such as score.sentiment=vader",
+        ),
         (
             "triples",
             "nurse\tIsA\tx\n",
             "data.on_bad_line=drop",
             "unknown data.on_bad_line 'drop'; allowed: error, skip",
         ),
-        ("statements", "nurse\tcares\n", "measure.texts=all", "each statement of this file is about one; leave it out"),
+        (
+            "statements",
+            "nurse\tcares\n",
+            "measure.texts=all",
+            "each statement of this file is about one; leave measure.texts out",
+        ),
     ],
 )
 def test_faults_are_named_before_anything_is_labelled(

@@ -195,7 +195,7 @@ def test_a_complete_comparison_is_read_and_prints_the_same(two_models: Compared,
         compared(two_models.folder.parent, models, "compare.baseline=none", more)
         for more in ("tracking.mode=offline", "verbose=true")
     )
-    assert "complete: nothing is left to do" in again.said
+    assert "complete: nothing to do" in again.said
     for said in (two_models.contrast["sentence"], two_models.contrast["cost"], two_models.facts["figures"]):
         assert said in again.said
     assert two_models.facts["lines"][0] not in again.said

@@ -136,7 +136,7 @@ def test_what_cannot_be_set_side_by_side(compare, audits: dict[str, Path], tmp_p
     model = tmp_path / "model"
     model.mkdir()
     (model / "config.yaml").write_text("recipe: {name: mitigate}")
-    of_mitigate = f"{model} is a run of recipe=mitigate. Name folders that finished runs of recipe=audit left."
+    of_mitigate = f"{model} is a run of recipe=mitigate. Set it to folders of finished runs of recipe=audit."
     faults = [
         ((calm, masked), "were measured in different ways (measure.masking=token and paper)"),
         ((calm, model), of_mitigate),
@@ -148,7 +148,7 @@ def test_what_cannot_be_set_side_by_side(compare, audits: dict[str, Path], tmp_p
         damaged = Path(shutil.copytree(loud, tmp_path / name.split(".")[0]))
         path = next(damaged.glob(name))
         path.write_bytes(path.read_bytes()[:-20])
-        damage = "is damaged: it is not the file that manifest.json names; run the command"
+        damage = "is damaged: its content is not that in manifest.json; run the command"
         faults.append(((calm, damaged), f"compare.runs: {path} {damage}"))
     for folders, fault in faults:
         status, said, _ = compare(*folders)

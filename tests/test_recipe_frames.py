@@ -195,7 +195,7 @@ def test_the_published_files_need_no_folds(tmp_path: Path, job) -> None:
     ("setting", "message"),
     [
         ("frames.weights=null", "frames.start=model needs frames.weights=DIR with model.safetensors"),
-        ("data.root=/no/such/folder", "there is no /no/such/folder/sbic; data.root"),
+        ("data.root=/no/such/folder", "no such file or folder: /no/such/folder/sbic; set data.root"),
         ("frames.reading=right", "unknown frames.reading 'right'; allowed: both, left"),
         ("frames.epochs=0", "frames.epochs=0 must be a number above 0"),
     ],
@@ -208,7 +208,7 @@ def test_faults_are_named_before_the_first_stage(corpus, job, setting: str, mess
 
 
 def test_a_finished_run_is_found_and_its_scorer_explains_labels_of_the_command_line(run, corpus, job) -> None:
-    assert "complete: nothing is left to do" in job("recipe=frames", *corpus, f"paths.outputs={run.parent}").said
+    assert "complete: nothing to do" in job("recipe=frames", *corpus, f"paths.outputs={run.parent}").said
     scorer = ["score.extra=[frames]", f"score.frames.run={run}", "score.frames.unsure=0"]
     done = job("recipe=labels", *scorer, 'texts=["the nurses cook rude"]')
     assert done.status == 0
@@ -216,13 +216,13 @@ def test_a_finished_run_is_found_and_its_scorer_explains_labels_of_the_command_l
 
 
 def test_crowd_learns_from_the_same_sources_and_folders_without_a_scorer_or_a_start_are_named(tmp_path: Path) -> None:
-    refuses(MitigateError, r"score.frames.run=None has no scorer.json. Train one by", Frames, None)
-    refuses(MitigateError, "give its run folder", Frames, tmp_path)
-    with pytest.raises(MitigateError, match=r"frames.weights=.*: no form can start from it .*is missing; give"):
+    refuses(MitigateError, r"score.frames.run=None has no scorer.json; set it to", Frames, None)
+    refuses(MitigateError, "set it to the folder of a finished run", Frames, tmp_path)
+    with pytest.raises(MitigateError, match=r"frames.weights=.* cannot be loaded .*is missing; give"):
         check_start("minilm", tmp_path)
     (tmp_path / "config.json").write_text('{"model_type": "bert"}')
-    refuses(MitigateError, "no form can start from it .*holds a model of type 'bert'", check_start, "model", tmp_path)
-    refuses(MitigateError, "no form can start from it", start_form, "model", tmp_path, "left", ["lewd"])
+    refuses(MitigateError, "cannot be loaded .*holds a model of type 'bert'", check_start, "model", tmp_path)
+    refuses(MitigateError, "cannot be loaded", start_form, "model", tmp_path, "left", ["lewd"])
     assert same_sources(["sentiment", "frames"]) == []
     (notice,) = same_sources(["frames", "regard", "crowd"])
     assert notice.startswith("The scorers crowd and frames learn from the same posts.")

@@ -132,7 +132,9 @@ def test_runs_that_are_none_or_not_finished(runs: list[str], tmp_path: Path) -> 
     assert found.to_list() == [f"qqnone, {runs[0]}", f"qqnone, {other}"]
     with pytest.raises(MitigateError, match="data.runs names a run twice"):
         pool_of(runs[0], runs[0])
-    with pytest.raises(MitigateError, match="data.runs: .*nowhere is not a folder. Name folders that finished runs of"):
+    with pytest.raises(
+        MitigateError, match="data.runs: .*nowhere is not a folder. Set it to folders of finished runs of"
+    ):
         pool_of(runs[0], str(tmp_path / "nowhere"))
     (Path(runs[1]) / "manifest.json").unlink()
     with pytest.raises(MitigateError, match="run-both-5e6f7a8b is not finished .it has no manifest.json"):
@@ -257,7 +259,7 @@ def read(humans, tmp_path: Path):
 def test_from_survey_to_figures(humans, runs: list[str], tmp_path: Path) -> None:
     asking = (f"data.runs=[{','.join(runs)}]", "humans.relations=[CapableOf,Causes]", "humans.raters=2")
     said = humans(*asking).done
-    assert "40 to rate, each once" in said
+    assert "40 to rate; a" in said
     (folder,) = (tmp_path / "out").iterdir()
 
     handed_out = sorted((folder / "survey").iterdir())
@@ -294,31 +296,40 @@ def test_from_survey_to_figures(humans, runs: list[str], tmp_path: Path) -> None
     assert "DEMONSTRATION" in page  # as the models' runs were
     assert "fox" not in page
     assert "difference" in (found / "tables" / "differences.tex").read_text()
-    assert "nothing is left to do" in humans(*asking)[1]
-    assert "nothing is left to do" in humans(*reading)[1]
+    assert "nothing to do" in humans(*asking)[1]
+    assert "nothing to do" in humans(*reading)[1]
     assert json.loads((folder / "survey.json").read_text())["demonstration"]
     for run in runs:  # the survey is made anew when what is said of it changes
         finish(Path(run), demonstration=False, policy=json.loads((Path(run) / "metrics.json").read_text())["policy"])
     humans(*asking)
     assert not json.loads((folder / "survey.json").read_text())["demonstration"]
-    assert "nothing is left to do" in humans(*asking)[1]
+    assert "nothing to do" in humans(*asking)[1]
 
 
-BOTH = "are both given, and only one of them would be read; leave one out"
+BOTH = "are both set, but only one is read; leave one out"
 
 
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        ("", "recipe=humans makes a survey or reads ratings. Make one: data.runs"),
-        ("humans.answers=[a.csv]", "give both humans.answers=[FILE.csv,...] and humans.survey=DIR"),
-        ("humans.sentences=a.txt", "give both humans.sentences=FILE and humans.bias_labels=FILE"),
+        ("", "recipe=humans has neither statements for a survey nor ratings to read. To make a survey, set data.runs"),
+        (
+            "humans.answers=[a.csv]",
+            "humans.answers and humans.survey need each other; set humans.answers=[FILE.csv,...]",
+        ),
+        (
+            "humans.sentences=a.txt",
+            "humans.sentences and humans.bias_labels need each other; set humans.sentences=FILE",
+        ),
         (
             "humans.answers=[a.csv] humans.survey=b humans.sentences=a.txt humans.bias_labels=b.txt",
             f"humans.answers and humans.sentences {BOTH}",
         ),
         ("data.runs=[{run}] data=statements data.path=a.tsv", f"data.runs and data.path {BOTH}"),
-        ("data.runs=[{run}] humans.sentences=a.txt", "either make a survey (data.runs or data.path) or read"),
+        (
+            "data.runs=[{run}] humans.sentences=a.txt",
+            "settings that make a survey (data.runs, data.path) and that read",
+        ),
         ("data.runs=[{run}] humans.top=0", "humans.top=0 must be a whole number from 1 to 1,000"),
         ("data.runs=[{run}] humans.relations=[CapableOff]", "relation in humans.relations 'CapableOff'; allowed: "),
         ("data.runs=[{run}] humans.relations=[CapableOff]", "did you mean CapableOf?"),

@@ -66,7 +66,7 @@ def test_a_run_leaves_its_figures_tables_and_page(probe, graph, monkeypatch: pyt
     }
     assert {"train_1", "permuted_3", "quality/mrr", "metrics"} <= set(recorded)
     assert "professions" not in recorded  # the names are the user's own
-    assert "nothing is left to do" in probe(*mine).said
+    assert "nothing to do" in probe(*mine).said
     assert probe(*graph, "kge.seeds=3", "kge.permuted=1", "dry_run=true").said.count("to be run") == 3 + 6 + 2 + 3
 
 
@@ -75,7 +75,7 @@ def test_rankings_of_other_models_are_compared(probe, graph, tmp_path: Path) -> 
     """Takes over 3 s: two runs and a third that reads them."""
     one = ("kge.seeds=1", "kge.permuted=0")
     first = probe(*graph, *one).folder
-    assert "There is one training only" in (first / "kge.html").read_text()
+    assert "There is only one training" in (first / "kge.html").read_text()
     status, _, _, folder = probe(*graph, *one, "model=transe_l2", f"kge.runs=[{first}]")
     assert status == 0
     metrics = json.loads((folder / "metrics.json").read_text())
@@ -90,9 +90,9 @@ def test_rankings_of_other_models_are_compared(probe, graph, tmp_path: Path) -> 
     assert f"transe ({copy})" in page
     other = write_graph(tmp_path / "other", planted(people=240, seed=1))  # called "graph" as well
     for asked, message in (
-        ((*graph, "kge.fewest=30"), "has kge.fewest=20, this run 30; name runs that ask the same"),
+        ((*graph, "kge.fewest=30"), "has kge.fewest=20, this run 30; choose runs with the same settings"),
         ((*graph, "kge.occupation=town"), "has kge.occupation=job, this run town"),
-        (other, "is of other triples; name runs on the same graph"),
+        (other, "was trained on other triples; choose runs on the same graph"),
     ):
         refused = probe(*asked, *one, f"kge.runs=[{first}]", "dry_run=true")
         assert refused.status == 2
@@ -120,14 +120,14 @@ def test_runs_stand_side_by_side() -> None:
     ("overrides", "message"),
     [
         (["kge.sensitive=sex"], "kge.sensitive=sex: the graph has no relation 'sex'"),
-        (["data.occupation=null"], "kge.occupation is not given: name the relation of people to professions"),
+        (["data.occupation=null"], "kge.occupation is not set; set it to the relation from people to professions"),
         (["kge.mitigations=[drop]"], "unknown kge.mitigations 'drop'; allowed: downsample, project"),
         (["kge.fewest=1000"], "0 professions have at least 1000 people of the two values (kge.fewest)"),
         (["kge.seeds=0"], "kge.seeds=0 must be a whole number from 1 to 1,000"),
-        (["kge.people=[p0]"], "kge.people names 1 people; name pairs"),
+        (["kge.people=[p0]"], "kge.people has 1 people, expected pairs"),
         (["kge.runs=[nowhere]"], "kge.runs: "),
         (["model=complex", "model.dimension=7"], "model=complex: dimension=7 must be even"),
-        (["data.path=null"], "data=graph needs triples: give data.path=FILE.tsv"),
+        (["data.path=null"], "data=graph needs data.path, which is not set; set data.path=FILE.tsv,"),
     ],
 )
 def test_wrong_settings_are_named_before_anything_is_trained(probe, graph, overrides, message) -> None:
@@ -141,9 +141,9 @@ def test_wrong_settings_are_named_before_anything_is_trained(probe, graph, overr
 
 def test_wrong_groups_are_named(job) -> None:
     for data, model, message in (
-        ("sample", "transe", "recipe=kge reads knowledge graphs, and data=sample is none; set data=fb15k237"),
+        ("sample", "transe", "recipe=kge reads knowledge graphs, and data=sample is not one; set data=fb15k237"),
         ("fb15k237", "comet_minilm", "trains embeddings, and model=comet_minilm is a generator; set model=transe"),
-        ("wd50k", "transe", "there is no /nowhere/kg/wd50k/train.txt"),
+        ("wd50k", "transe", "no such file or folder: /nowhere/kg/wd50k/train.txt"),
     ):
         refused = job("recipe=kge", f"data={data}", f"model={model}", "data.root=/nowhere")
         assert refused.status == 2

@@ -55,7 +55,7 @@ def test_a_file_of_statements_is_labelled_in_its_order(labels, tmp_path: Path) -
     output.unlink()
     labels(*settings, "dry_run=true")
     assert not output.exists()
-    assert "nothing is left to do" in labels(*settings).stdout
+    assert "nothing to do" in labels(*settings).stdout
     assert pl.read_parquet(output).height == 4
     assert len(list((tmp_path / "out").iterdir())) == 1
 
@@ -83,16 +83,16 @@ def test_texts_given_outright_are_printed_and_leave_no_run(labels, tmp_path: Pat
     assert not (tmp_path / "out").exists()
 
 
-BOTH_GIVEN = "texts and data.path=mine.tsv are both given, and only texts would be labelled; leave one out"
+BOTH_GIVEN = "texts and data.path=mine.tsv are both set, but only texts would be labelled; leave one out"
 
 
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        (["data=statements"], "data=statements needs a file: give data.path=FILE.tsv"),
+        (["data=statements"], "data=statements needs data.path, which is not set; set data.path=FILE.tsv"),
         (["data=statements", "data.path=absent.tsv"], "no such file: absent.tsv"),
-        (["data.output=out.xls"], "out.xls: the file name has no known ending; allowed: .parquet, .csv, .tsv, .jsonl"),
-        (["texts=@absent.txt"], "texts=@absent.txt: no such file: absent.txt; a text that begins with @ stands in"),
+        (["data.output=out.xls"], "out.xls: unknown file ending; allowed: .parquet, .csv, .tsv, .jsonl"),
+        (["texts=@absent.txt"], "texts=@absent.txt: no such file: absent.txt; to label a text that begins with @"),
         (["texts=hello", "data=statements", "data.path=mine.tsv"], BOTH_GIVEN),
         (["texts=absent.csv"], "no such file: absent.csv"),
         (["score.extra=[keywords]"], "unknown score.extra 'keywords'; allowed: vader, minilm, ngram, crowd"),
@@ -152,8 +152,8 @@ def test_texts_of_a_file_by_its_ending(
 @pytest.mark.parametrize(
     ("content", "column", "message"),
     [
-        (b"id,post\n1,a\n", None, "is CSV with the columns id, post; name that of the texts: recipe.column=NAME"),
-        (b"id,post\n1,a\n", "psot", "has no such column, but id, post; did you mean post?"),
+        (b"id,post\n1,a\n", None, "is CSV with the columns id, post; name the column of the texts: recipe.column=NAME"),
+        (b"id,post\n1,a\n", "psot", "has no such column; allowed: id, post; did you mean post?"),
         (b"id,text\n1,a,b\n", None, "mine.csv:2: 3 columns, expected 2"),
         (b"text\na\n\xff\n", None, "mine.csv:3: not UTF-8"),
         (b"text\n\n", None, "mine.csv has no text to label"),
@@ -189,7 +189,7 @@ def test_texts_of_standard_input_and_of_a_file_leave_a_run(labels, tmp_path: Pat
     assert pl.read_csv(tmp_path / "out.csv").select("row", "sentiment").rows() == [(1, -1), (3, 0)]
     (tmp_path / "mine.txt").write_text("it's a thief\n\na house, too\n")
     again = labels(f"texts=@{tmp_path / 'mine.txt'}", "score.regard=null").stdout
-    assert "nothing is left to do" in again  # the same texts
+    assert "nothing to do" in again  # the same texts
 
 
 def test_a_label_that_depends_on_an_identity_word_is_marked_and_occlusion_shows_each_word(labels, tmp_path) -> None:

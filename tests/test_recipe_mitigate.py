@@ -96,7 +96,7 @@ def test_two_policies_side_by_side_are_two_runs_and_a_comparison(sweep: Sweep) -
     assert (metrics_of(sweep.none)["filter/dropped"], metrics_of(sweep.none)["policy"]) == (0, "none")
     assert len(said.splitlines()) < 30  # about a screen
     assert "side by side" not in said  # the comparison has a line for each
-    assert said.count("A demonstration") == said.count("  recorded  ") == said.count("  notes  ") == 1  # by the first
+    assert said.count("Demonstration") == said.count("  recorded  ") == said.count("  notes  ") == 1  # by the first
     assert said.count("  verdict     ") == 2  # of each run; the comparison speaks from a process of its own
     assert said.count("\n  cost        ") == 2
     assert "  likelihood " not in said
@@ -211,7 +211,7 @@ def test_the_record_in_wandb_has_no_folder_of_this_machine(finished: Path) -> No
 
 def test_the_same_command_finds_it_complete_and_a_rehearsal_writes_nothing(finished: Path, ran, tmp_path: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in finished.rglob("*") if path.is_file()}
-    assert "complete: nothing is left to do" in both(ran, finished.parent)
+    assert "complete: nothing to do" in both(ran, finished.parent)
     assert both(ran, finished.parent, "dry_run=true").count("cached") == 11
     assert {path: path.stat().st_mtime_ns for path in finished.rglob("*") if path.is_file()} == before
     assert both(ran, tmp_path / "new", "dry_run=true").count("to be run") == 11

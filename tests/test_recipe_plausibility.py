@@ -105,7 +105,7 @@ def test_the_recipe_leaves_three_classifiers_their_cards_and_their_figures(tmp_p
         assert f"| test | {metrics[f'{name}/test/accuracy']:.1f} |" in card
     assert (folder / "manifest.json").is_file()
     assert not list(folder.glob("checkpoints/*"))
-    assert "complete: nothing is left to do" in apart(*command).stdout
+    assert "complete: nothing to do" in apart(*command).stdout
 
 
 def test_faults_are_named_before_anything_is_trained(tmp_path: Path, job) -> None:

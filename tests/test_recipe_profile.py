@@ -137,7 +137,7 @@ def test_a_profile_of_statements_about_one_target_alone(profiled, generated: Pat
     assert "Where embeddings place it" not in page
     assert page.index(">nurse</h2>") < page.index(">chef</h2>")
     assert tables == ["figures", "distinctive"]
-    assert "complete: nothing is left to do" in profiled(generated, "chef,Nurse", "profile.few=0")[0]
+    assert "complete: nothing to do" in profiled(generated, "chef,Nurse", "profile.few=0")[0]
 
 
 def test_tables_on_ones_own_texts_stay_here(profiled, generated: Path, tables: list[str]) -> None:
@@ -169,7 +169,7 @@ def test_a_baseline_and_a_filtered_run_stand_side_by_side(profiled, tmp_path: Pa
     page = (folder / "profile.html").read_text()
     assert "nurse (none): 25.0\u00a0%" in page
     assert "negative by sentiment, both" in page  # of the picture
-    assert "The run both was asked 2 relations: intervals over so few are rough" in said
+    assert "The run both was probed with 2 relations: intervals over so few are rough" in said
 
 
 def test_a_graph_places_a_profession_and_a_value_and_does_not_know_others(profiled, generated: Path) -> None:
@@ -250,7 +250,7 @@ def test_a_run_of_frames_is_the_third_side(profile, profiled, generated: Path, m
     status, said, _ = profile(f"profile.runs=[{generated}]", f"profile.frames={frames}", "profile.targets=[nurse]")
     assert status == 2
     assert "has no scorer.json" in said
-    assert "Name the folder of a finished run of recipe=frames, which holds scorer.json" in said
+    assert "Set it to the folder of a finished run of recipe=frames, which contains scorer.json" in said
     (frames / "scorer.json").write_text("{}")
     seal(frames)
     monkeypatch.setattr("mitigate.recipes.profile.recipe.Frames", lambda folder: Counting())
@@ -271,13 +271,13 @@ def test_a_wrong_run_or_target_and_a_target_without_peers(profile, generated: Pa
     unfinished = write_run(tmp_path / "unfinished")
     (unfinished / "manifest.json").unlink()
     for overrides, complaint in (
-        ("profile.targets=[nurse]", "profile.runs names no run; name one or more finished runs"),
-        (f"profile.runs=[{generated}]", "profile.targets names no target; name some of the runs', such as"),
+        ("profile.targets=[nurse]", "profile.runs is empty; set it to finished runs"),
+        (f"profile.runs=[{generated}]", "profile.targets is empty; set it to targets of the runs, such as"),
         (f"profile.runs=[{generated}] profile.targets=[nurses]", "did you mean nurse?"),
         (f"profile.runs=[{tmp_path}] profile.targets=[nurse]", "is not a run folder: it has no config"),
         (
             f"profile.runs=[{generated}] profile.targets=[nurse] profile.kge={generated}",
-            "is a run of recipe=mitigate. Name folders that finished runs of recipe=kge left.",
+            "is a run of recipe=mitigate. Set it to folders of finished runs of recipe=kge.",
         ),
         (f"profile.runs=[{alone}] profile.targets=[nurse]", "nurse has no peers in"),
         (f"profile.runs=[{alone}] profile.targets=[nurse]", "no other target of the category profession"),

@@ -90,7 +90,7 @@ def test_a_file_of_stories(probe, tmp_path: Path) -> None:
     assert "1 bad line left out" in said
     assert (folder / "statements.tsv").read_text().splitlines()[:2] == ["target\tstatement", "nurse\tshe is a thief."]
     assert pl.read_parquet(folder / "score.parquet")["masked"].to_list()[2] == "this person is kind."
-    assert "nothing is left to do" in probe(*mine, "data.on_bad_line=skip").said
+    assert "nothing to do" in probe(*mine, "data.on_bad_line=skip").said
 
 
 def test_a_run_hands_on_its_stories_and_its_sentences(probe, model: str) -> None:
@@ -169,7 +169,7 @@ def test_sentences_are_numbered_and_a_story_without_one_has_no_row() -> None:
     ("overrides", "message"),
     [
         (["data=stories"], "data=stories has no triples that a generator could learn first"),
-        (["train=false", "policy=both"], "policy=both filters what a model is trained on, and this one is not trained"),
+        (["train=false", "policy=both"], "policy=both changes training triples, and the model is not trained"),
         (["recipe.temperature=0"], "recipe.temperature=0 must be a number above 0 and at most 100"),
         (["measure.empty_targets=none"], "unknown measure.empty_targets 'none'; allowed: exclude, zero"),
         (["measure.masking=words"], "unknown measure.masking 'words'; allowed: token, paper"),

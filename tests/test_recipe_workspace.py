@@ -87,7 +87,7 @@ def test_where_wandb_does_not_answer_the_page_here_is_kept(outputs: Path, online
 def test_what_is_not_installed_is_said_before_anything_is_compared(outputs: Path, online, monkeypatch) -> None:
     monkeypatch.setattr(dashboards, "find_spec", lambda name: None)
     faults = online(str).refused
-    assert "needs wandb-workspaces: pip install -e '.[workspace]'" in faults
+    assert "needs the package wandb-workspaces, which is not installed; run pip install -e '.[workspace]'" in faults
     assert not list(outputs.glob("compare-*"))
 
 

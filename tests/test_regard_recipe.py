@@ -194,7 +194,7 @@ def test_the_recipe_leaves_two_classifiers_with_cards_and_their_figures(tmp_path
         assert f"| {term} | " in card
     assert (folder / "manifest.json").is_file()
     assert here(monkeypatch, *command) == 0
-    assert "complete: nothing is left to do" in capsys.readouterr().out
+    assert "complete: nothing to do" in capsys.readouterr().out
 
 
 def test_lists_to_train_with_are_large_without_repeats_and_share_no_word_with_those_to_test_with() -> None:

@@ -232,7 +232,7 @@ def test_what_was_generated_is_kept_across_a_kill(tmp_path: Path) -> None:
 
 
 def test_a_generator_is_named_with_such_a_policy_and_is_there(tmp_path: Path) -> None:
-    refuses(MitigateError, "is asked by policy.action=replace and random_replace alone", Policy, "mine", generator="a")
+    refuses(MitigateError, "is used only by policy.action=replace and random_replace", Policy, "mine", generator="a")
     message = "policy.generator=absent is not a folder of a trained generator"
     refuses(MitigateError, message, find_generator, replace(REPLACE, generator="absent"))
     assert find_generator(REPLACE) is None

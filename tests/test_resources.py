@@ -68,7 +68,7 @@ def test_where_the_file_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     path, reason = published_file("auto", str(tmp_path))
     assert path is None
     assert reason == f"there is no harms/conceptnet_target_triples.txt in {tmp_path}"
-    assert "data.root and MITIGATE_DATA, neither of which is given" in published_file("auto", None)[1]
+    assert "data.root or MITIGATE_DATA, which are not set" in published_file("auto", None)[1]
     here = tmp_path / "harms" / "conceptnet_target_triples.txt"
     here.parent.mkdir()
     here.write_text(FILE)

@@ -134,7 +134,7 @@ def test_posts_are_normalised_and_have_one_split_over_all_files(published: Path)
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("offensive_test.csv", "2,a\n", r"offensive_test.csv:1: .* is not `label,post` with a label of 0 or 1"),
+        ("offensive_test.csv", "2,a\n", r"offensive_test.csv:1: found '2', expected `label,post` with label 0 or 1"),
         (
             "groups_trn.csv",
             "post,label\na,1\n",
@@ -143,7 +143,7 @@ def test_posts_are_normalised_and_have_one_split_over_all_files(published: Path)
         (
             "frames_test_posts.csv",
             "post,targetStereotype,targetMinority\na,x,[]\n",
-            r"frames_test_posts.csv:2: targetStereotype 'x' is no list of texts such as \[\"a\", \"b\"\]",
+            r"frames_test_posts.csv:2: targetStereotype 'x' is not a list of texts such as \[\"a\", \"b\"\]",
         ),
     ],
 )

@@ -121,9 +121,9 @@ def test_a_scorer_is_called_by_its_role_where_it_measures_it(overrides, names, w
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("regard", "a scorer cannot be called 'regard', which is a role. Give it another name. `measures: regard` "),
-        ("tail", "a scorer cannot be called 'tail': the name is another column of tables. Give it another name."),
-        ("mine_strength", "'mine_strength': the name ends in _strength, as columns beside a scorer's labels do"),
+        ("regard", "invalid scorer name 'regard': it is a role. Choose another name; with `measures: regard` "),
+        ("tail", "invalid scorer name 'tail': it is another column of tables. Choose another name."),
+        ("mine_strength", "'mine_strength': it ends in _strength, which is reserved for other columns of scorers"),
         ("quality", "a scorer cannot be called 'quality': keys of metrics.json begin with its name"),
     ],
 )

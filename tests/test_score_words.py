@@ -70,7 +70,7 @@ def test_a_liwc_dictionary(tmp_path: Path) -> None:
     [
         ("happy\t31\n", "is not a LIWC dictionary: its categories must come first, between two lines of '%'"),
         (DIC.replace("32\tnegemo", "32"), "my.dic:4: '32', expected a category's number and name"),
-        (DIC + "sad\t99\n", "my.dic:12: 'sad' is in category '99', which its head does not name"),
+        (DIC + "sad\t99\n", "my.dic:12: 'sad' is in category '99', which its header does not name"),
         (DIC + "sad\n", "my.dic:12: 'sad', expected a word and its categories' numbers"),
         ("%\n1\tfunct\n%\nthe\t1\n", "none of the categories posemo, .* \\(found: funct\\)"),
     ],

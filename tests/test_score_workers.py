@@ -106,10 +106,13 @@ def test_what_a_scorer_reads_and_explains_is_the_same_on_workers(monkeypatch: py
 
 
 def test_faults_of_workers_are_named_and_settings_of_them_name_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(MitigateError, match="its fingerprint is eeeeeeeeeeeeeeee, here it is ffffffffffffffff"):
+    with pytest.raises(MitigateError, match="has the fingerprint eeeeeeeeeeeeeeee, expected ffffffffffffffff"):
         Worker(lambda: Here("e" * 64), "f" * 64)
     monkeypatch.setattr("mitigate.score.workers.find_spec", lambda _: None)
-    with pytest.raises(MitigateError, match=r"needs Ray: pip install -c constraints.txt -e '.\[ray\]'"):
+    with pytest.raises(
+        MitigateError,
+        match=r"needs the package ray, which is not installed; run pip install -c constraints.txt -e '.\[ray\]'",
+    ):
         OnWorkers(Here(), Here, 2)
     assert result_settings(composed()) == result_settings(composed("score.engine=ray", "score.workers=8"))
 

@@ -61,7 +61,7 @@ COMMANDS = [
     ("probe.top=1e9 probe.beams=1e9", "probe.beams=1000000000.0 must be a whole number from 1 to 1,000"),
     ("probe.beams=null", "probe.beams=null must be a whole number from 1 to 1,000"),
     ("trainer.lr=abc", "trainer.lr=abc must be a number above 0 and at most 1"),
-    ("recipe.run=os.getcwd", "recipe.run=os.getcwd is not a recipe; give a function of one argument, `config`"),
+    ("recipe.run=os.getcwd", "recipe.run=os.getcwd is not a recipe; expected a function of one argument, `config`"),
     ("recipe.run=os.path.abspath", "recipe.run=os.path.abspath is not a recipe"),
     ("recipe.run=mitigate.absent.run", "recipe.run=mitigate.absent.run cannot be imported"),
     ("recipe.run=nonsense", "recipe.run=nonsense must be the dotted name of a function"),

@@ -64,7 +64,7 @@ def test_the_anti_expert_learns_the_triples_that_the_policy_would_drop(ledger: p
     check_steered(EXPERTS, small, train=False, beams=15)
     with pytest.raises(MitigateError, match=r"policy.candidates=15 must be at least probe.beams=16: each beam"):
         check_steered(EXPERTS, small, train=True, beams=16)
-    message = "policy=erase works on the project's own decoder alone, and this model is another; train"
+    message = "policy=erase works only with the project's own decoder, and this model is another; set"
     refuses(MitigateError, message, check_steered, ERASE, open_generator(), train=False, beams=1)
 
 
@@ -105,7 +105,7 @@ def test_no_label_can_be_read_off_the_states_after_erasure(ledger: pl.DataFrame,
 
 
 def test_erasure_needs_two_labels_and_findings_are_checked(ledger: pl.DataFrame, small: Start) -> None:
-    message = "policy 'erase' cannot erase polarity: its scorers give all 1 triples one label"
+    message = "policy 'erase' cannot erase polarity: its scorers give all 1 triples the same label"
     refuses(MitigateError, message, fit_eraser, ERASE, ledger.filter(head="mother"), small)
     of_targets = Policy("erase", ["sentiment"], "neutral", "targets", action="keep", decoding="erase")
     only = ledger.filter(pl.col("head").is_in(["lawyer", "someone"]))  # without a target "someone" counts as neutral

@@ -199,7 +199,7 @@ def test_a_killed_training_comes_to_the_same(tmp_path: Path, monkeypatch: pytest
     resumed = trained(tmp_path / "killed", checkpoint_every=1e-6)
     assert begun == [0, 1, 2, 3, 4, 5, 5, 6, 7]
     assert resumed.train_loss == pytest.approx(whole.train_loss, rel=1e-5)
-    refuses(MitigateError, "is of another training", trained, tmp_path / "killed", "2")
+    refuses(MitigateError, "belongs to another training", trained, tmp_path / "killed", "2")
 
 
 def test_what_is_said_of_one_head_is_one_text() -> None:

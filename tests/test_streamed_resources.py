@@ -95,11 +95,11 @@ def test_finished_chunks_are_passed_over(written, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("line", "fault"),
     [
-        (assertion("IsA", "/c/en/a", "/c/en/b", '{"dataset": "/d/x", "weight": 1.'), "JSON that was cut short"),
-        (assertion("IsA", "/c/en/a", "/c/en/b", '{"weight": 1.0, "dataset'), "JSON that was cut short"),
+        (assertion("IsA", "/c/en/a", "/c/en/b", '{"dataset": "/d/x", "weight": 1.'), "truncated JSON"),
+        (assertion("IsA", "/c/en/a", "/c/en/b", '{"weight": 1.0, "dataset'), "truncated JSON"),
         (assertion("IsA", "/c/en/a", "/c/en/b", '{"dataset": "/d/x"}'), "no weight in"),
         (assertion("IsA", "/c/en/a", "/c/en/b").replace("\t", ","), "1 column, expected 5 separated by tabs"),
-        ("IsA\t/c/en/a\t/c/en/b\t1\t{}\n", "'IsA' where an edge's URI /a/... should stand"),
+        ("IsA\t/c/en/a\t/c/en/b\t1\t{}\n", "'IsA', expected the URI of an edge, /a/..."),
         (b"/a/x\t/r/IsA\t/c/en/caf\xe9\t/c/en/b\t{}\n", "not UTF-8 (invalid continuation byte at byte 21)"),
     ],
 )
@@ -139,13 +139,13 @@ def test_many_bad_lines_are_counted_and_a_file_of_something_else_is_refused_at_o
     with pytest.raises(MitigateError, match="8 bad lines:(.|\n)*:6: .*(.|\n)*and 3 more"):
         whole(assertions.load(written("some.csv", GOOD + "/a/nothing\n" * 8)))
     path = written("some.csv", MIXED.replace("\t", ";"))
-    with pytest.raises(MitigateError, match=f"{path} has no line that can be read; expected lines 'edge URI<TAB>/r/"):
+    with pytest.raises(MitigateError, match=f"{path} has no readable line; expected lines 'edge URI<TAB>/r/"):
         assertions.load(path)
     with pytest.raises(MitigateError, match="some.csv is UTF-16; save it as UTF-8"):
         assertions.load(written("some.csv", MIXED.encode("utf-16")))
     with pytest.raises(MitigateError, match="some.csv is empty"):
         assertions.load(written("some.csv", ""))
-    with pytest.raises(MitigateError, match="data=conceptnet needs a file: give data.path=FILE"):
+    with pytest.raises(MitigateError, match="data=conceptnet needs data.path, which is not set; set data.path=FILE"):
         assertions.load(None)
     with pytest.raises(MitigateError, match=r"no such file: absent\.csv"):
         assertions.load("absent.csv")

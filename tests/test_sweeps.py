@@ -108,7 +108,7 @@ def test_a_search_names_the_best_settings_or_all_jobs_that_failed(ran, tmp_path:
     assert "No trials are completed" not in faults
     assert not list(tmp_path.glob(".sweep/*/*.json"))
     faults = ran(*SEARCH, "dry_run=true", f"paths.outputs={tmp_path}").refused
-    assert "dry_run=true cannot rehearse a search, which chooses jobs by the results" in faults
+    assert "dry_run=true does not apply to a search, which chooses jobs by the results" in faults
 
 
 @pytest.fixture
@@ -150,12 +150,12 @@ def test_a_failed_job_is_named_at_the_end_and_the_others_are_done(label, files, 
     files[0].write_text("nurse\tthe nurse is there now\n")
     status, said, faults = label(files)
     assert (status, faults) == (0, "")
-    assert said.count("complete: nothing is left to do") == 1
+    assert said.count("complete: nothing to do") == 1
     assert len(finished(tmp_path)) == 2
     monkeypatch.setenv("WANDB_SWEEP_ID", "abcd1234")
     status, said, _ = label(files[1:], "verbose=true")  # which lists the stages of a sweep's jobs too
     assert (status, said.count("cached"), len(finished(tmp_path))) == (0, 2, 2)
-    assert "nothing is left to do" not in said
+    assert "nothing to do" not in said
 
 
 def test_so_it_is_with_two_jobs_at_once(label, files, tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_so_it_is_with_two_jobs_at_once(label, files, tmp_path: Path) -> None:
     status, said, faults = label([*files, tmp_path / "third.tsv"], "hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
     get_reusable_executor().shutdown()
     assert status == 1
-    assert said.count("complete: nothing is left to do") == 1
+    assert said.count("complete: nothing to do") == 1
     assert len(finished(tmp_path)) == 2
     assert faults.splitlines()[-2:] == failure(files[0])
 
@@ -237,8 +237,8 @@ def test_the_second_process_of_a_run_waits_and_reads_what_the_first_has_found(
     monkeypatch.setattr(job.store, "wait_for", wait_for)
     status, said, _ = label(files[1:])
     assert status == 0
-    waiting = said.index("another process is already working on this run; waiting until it")
-    assert waiting < said.index("complete: nothing is left")
+    waiting = said.index("another process is already working on this run; waiting for it")
+    assert waiting < said.index("complete: nothing")
     assert manifest.read_bytes() == facts
 
 
@@ -248,7 +248,7 @@ def test_without_the_sweeps_id_nothing_of_other_sweeps_is_deleted(sweep_id, tmp_
     monkeypatch.setenv(notes.SWEEP, sweep_id or "")
     if sweep_id is None:
         monkeypatch.delenv(notes.SWEEP)
-    with pytest.raises(MitigateError, match="no MITIGATE_SWEEP in its environment"):
+    with pytest.raises(MitigateError, match="the variable MITIGATE_SWEEP is not set"):
         notes.remove_notes(OmegaConf.create({"hydra": {"sweep": {"dir": str(tmp_path)}}}))
     assert (tmp_path / "another").is_dir()
 

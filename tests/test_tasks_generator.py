@@ -79,8 +79,8 @@ def test_a_generator_is_probed_and_its_neutral_tails_put_first() -> None:
     chosen = rerank(Policy("mine", scorers=["regard"], action="rerank"), labelled, 2)
     expected = [("nurse", "work", 1, 2), ("nurse", "eat", 2, 3), ("man", "work", 1, 2), ("man", "eat", 2, 3)]
     assert chosen.select("target", "tail", "rank", "beam_rank").rows() == expected
-    refuses(MitigateError, "no relation is given to probe; name some", probe_generator, Words(), TARGETS, [])
-    with pytest.raises(MitigateError, match="no target is given to probe; name some"):
+    refuses(MitigateError, "the probe has no relations; give at least one", probe_generator, Words(), TARGETS, [])
+    with pytest.raises(MitigateError, match="the probe has no targets; give at least one"):
         probe_generator(Words(), TARGETS.clear(), {"CapableOf": "is capable of"})
 
 
@@ -117,7 +117,7 @@ def test_likelihood_is_of_valid_test_triples_and_filters_are_counted(tmp_path: P
 def test_generators_that_cannot_be_trained_or_laid_out_so_are_refused(tmp_path: Path) -> None:
     folder = save_llama(tmp_path / "llama", ["the nurse is a person", "a lawyer is capable of help people"])
     assert open_generator(folder, layout="packed").regimen.layout == "packed"
-    with pytest.raises(MitigateError, match="layout='comet' has fixed places for head and relation, as the original"):
+    with pytest.raises(MitigateError, match="layout='comet' does not apply to the model in"):
         open_generator(folder, layout="comet")
     start = find_start(Words, tmp_path)
     assert as_it_is(start) == {"trained": False, "weights": start.weights}
@@ -194,7 +194,7 @@ def test_tails_have_no_probabilities_and_hundreds_are_ranked(tmp_path: Path) -> 
     ("name", "text", "message"),
     [
         ("a.tsv", "head\ttail\nnurse\thelper\n", r"has no column relation; its first line is head \| tail;"),
-        ("a.tsv", "relation\ttail\nIsA\t \n", r"1 row has no tail, the first is that of line 2; leave them out"),
+        ("a.tsv", "relation\ttail\nIsA\t \n", r"1 row has no tail, first in line 2; remove such rows"),
         ("a.tsv", "relation\ttail\n", "has no rows; expected head, relation and tail in each"),
         (
             "a.csv",
@@ -216,7 +216,7 @@ def test_scores_decide_no_place_where_they_are_unknown_and_a_file_must_be_there(
     for name in ("a.csv", "a.parquet"):
         probed = probe_generator(start_of(tmp_path / name), ["nurse"], ASKED, top=3)
         assert probed["tail"].to_list()[:3] == ["helper", "worker", "person"]
-    refuses(MitigateError, r"model=tails needs a file: give model.path=FILE.tsv", locate, None)
+    refuses(MitigateError, r"model=tails needs model.path, which is not set; set model.path=FILE.tsv", locate, None)
     refuses(MitigateError, "no such file", locate, str(tmp_path / "none.tsv"))
 
 
@@ -230,7 +230,9 @@ def test_relations_of_the_project_and_of_ones_own_are_known(tmp_path: Path) -> N
         start_of(path, further=own[:1])
     assert str(error.value).startswith(f"{path}:3: unknown relation 'mentors'; allowed: ")
     assert "works_with" in str(error.value)
-    with pytest.raises(MitigateError, match=r"unknown relation 'IsAn'; .*; did you mean IsA\?; those of your own"):
+    with pytest.raises(
+        MitigateError, match=r"unknown relation 'IsAn'; .*; did you mean IsA\?; for relations of your own"
+    ):
         start_of(written(tmp_path, "relation,tail\nIsA,x\nIsAn,y\n", "a.csv"))
 
 

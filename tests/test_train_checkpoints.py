@@ -173,7 +173,11 @@ def test_a_checkpoint_of_another_training_is_not_set_aside(tmp_path: Path, page:
     other = Checkpoints(tmp_path, "two")
     refuses(MitigateError, re.escape(f"Delete the folder {tmp_path} to train from the beginning"), other.newest)
     (tmp_path / "last.ckpt").unlink()
-    refuses(MitigateError, re.escape("previous.ckpt is of another training (one, this one is two)"), other.newest)
+    refuses(
+        MitigateError,
+        re.escape("previous.ckpt belongs to another training (fingerprint one, expected two)"),
+        other.newest,
+    )
     assert page.notices == []
     assert (tmp_path / "previous.ckpt").is_file()
 

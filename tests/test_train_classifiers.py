@@ -161,7 +161,7 @@ def test_a_stopped_training_goes_on_to_the_same_weights(tmp_path: Path):
     again, fitted = train(tmp_path / "parts")
     assert fitted["steps"] == 60
     assert torch.equal(again.matrices, whole.matrices)
-    with pytest.raises(MitigateError, match="is of another training"):
+    with pytest.raises(MitigateError, match="belongs to another training"):
         train(tmp_path / "parts", fingerprint="b")
 
 

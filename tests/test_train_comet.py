@@ -159,7 +159,7 @@ def test_a_stopped_training_goes_on_to_the_same_weights(tmp_path: Path) -> None:
     assert same(resumed, whole)
     assert fitted.train_loss == uninterrupted.train_loss
     assert fitted.dev_perplexity == uninterrupted.dev_perplexity
-    message = re.escape("is of another training (one, this one is two)")
+    message = re.escape("belongs to another training (fingerprint one, expected two)")
     refuses(MitigateError, message, train, parts, fingerprint="two")
 
 
@@ -196,7 +196,7 @@ def test_faulty_settings_are_named_together_and_nothing_to_learn_from_is_an_erro
         "trainer: max_epochs=0 must be above 0; lr=-1 must be above 0; "
         "precision='fp4' must be one of auto, bf16-mixed, 32-true"
     )
-    refuses(MitigateError, "no triple is left to train on", train, tmp_path, examples=Examples([], [], []))
+    refuses(MitigateError, "there are no training triples", train, tmp_path, examples=Examples([], [], []))
     refuses(MitigateError, "keep='best' needs dev triples", train, tmp_path, Settings(keep="best"))
 
 

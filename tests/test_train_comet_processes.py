@@ -92,13 +92,13 @@ def test_from_the_command_line_one_process_writes(tmp_path: Path) -> None:
     [
         ({"strategy": "dp"}, "unknown trainer.strategy 'dp'; allowed: auto, ddp, fsdp"),
         ({"compile": "yes"}, "unknown trainer.compile 'yes'"),
-        ({"compile": True, "strategy": "fsdp"}, "trainer.compile=true is for one device"),
+        ({"compile": True, "strategy": "fsdp"}, "trainer.compile=true works on one device only"),
         (
             {"compile": True, "devices": 2},
-            "trainer.compile=true is for one device; with trainer.devices=2 set trainer.compile=auto or "
+            "trainer.compile=true works on one device only; with trainer.devices=2 set trainer.compile=auto or "
             "trainer.compile=false",
         ),
-        ({"devices": 9}, "trainer.batch_size=8 is too small to be shared out to 9 devices"),
+        ({"devices": 9}, "trainer.batch_size=8 is smaller than the number of devices, 9"),
     ],
 )
 def test_what_cannot_be_done_is_said_beforehand(given: dict, message: str) -> None:

@@ -150,7 +150,7 @@ def test_an_interrupted_training_comes_to_the_same_weights(loss, tmp_path):
     assert torch.equal(again.entities, whole.entities)
     assert torch.equal(again.relations, whole.relations)
     assert (twice.steps, twice.epochs, twice.valid_mrr) == (fitted.steps, fitted.epochs, fitted.valid_mrr)
-    with pytest.raises(MitigateError, match="is of another training"):
+    with pytest.raises(MitigateError, match="belongs to another training"):
         train(tmp_path / "parts", settings=settings, fingerprint="b")
 
 

@@ -200,7 +200,7 @@ def test_recipes_that_such_a_model_does_not_fit_are_refused(tmp_path: Path, job)
     bart, llama = (save(tmp_path / save.__name__, TEXTS) for save in (save_bart, save_llama))
     stories = ["recipe=stories", "model=seq2seq", "policy=none", f"model.base={bart}"]
     for settings, message in (
-        (["model=hf", f"model.base={llama}", "model.layout=comet"], "model.layout=comet has fixed places"),
+        (["model=hf", f"model.base={llama}", "model.layout=comet"], "model.layout=comet does not apply to"),
         ([*stories, "recipe.post_train=true"], "stories continue a prompt, which a sequence-to-sequence"),
         ([*stories, "recipe.post_train=false"], "stories continue a prompt, which a sequence-to-sequence"),
     ):
@@ -221,7 +221,7 @@ def test_trainings_that_only_our_decoder_has_or_that_do_not_fit_are_refused(tmp_
             r"trainer.vocabulary=tails \(allowed: auto or all\): only",
         ),
         (model, EXAMPLES, Settings(), True, re.escape("trainer.compile=true (allowed: auto or false)")),
-        (model, Examples([], [], []), Settings(), "auto", "no triple is left to train on"),
+        (model, Examples([], [], []), Settings(), "auto", "there are no training triples"),
         (bart, long, QUICK, "auto", r"the model has 64\. The prompt begins: a a a .*Shorten such heads"),
     ):
         with pytest.raises(MitigateError, match=message):

@@ -256,11 +256,11 @@ def test_own_tails_are_kept_across_a_kill(tmp_path: Path) -> None:
 def test_faults_are_named_before_the_first_training(small: Start, tmp_path: Path) -> None:
     check_material(PREFER, labelled())
     check_material(neutral(), labelled().clear())
-    message = "policy.tuning=prefer keeps weights by perplexity on neutral dev triples, and the data has none"
+    message = "policy.tuning=prefer needs neutral dev triples, and the data has none"
     refuses(MitigateError, message, check_material, PREFER, triples(*ROWS))
-    message = "policy.tuning=prefer learns pairs of a neutral and a polarised tail of one head and relation, and the"
+    message = "policy.tuning=prefer needs pairs of a neutral and a polarised tail of one head and relation, and the"
     refuses(MitigateError, message, check_material, PREFER, labelled().filter(pl.col("sentiment_neutral") == 0))
-    message = "policy.tuning=distil learns tails for heads that name a person and no target"
+    message = "policy.tuning=distil needs heads that name a person and no target"
     refuses(MitigateError, message, check_material, replace(PREFER, tuning="distil"), labelled())
     check_tuned(PREFER, small, True)
     adapted = replace(small, options={"lora": {"rank": 2, "save": "adapter"}})
@@ -290,7 +290,7 @@ WRONG = [
     ({"most_rise": -0.1}, "policy.most_rise=-0.1 must be at least 0, a share such as 0.02"),
     ({"beta": 0.0}, "policy.beta=0 must be above 0"),
     ({"alpha": 0.0}, "policy.alpha=0 must be above 0"),
-    ({"tuning": "prefer"}, "policy.tuning=prefer with no policy.scorers finds nothing to act on"),
+    ({"tuning": "prefer"}, "policy.tuning=prefer needs policy.scorers, which is empty"),
 ]
 
 

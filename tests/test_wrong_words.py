@@ -76,34 +76,37 @@ COMET = "models.comet.Comet"
         ("polcy", ["'polcy' is not a setting; write it as KEY=VALUE; did you mean policy?"]),
         (
             "polcy=both",
-            ["unknown setting 'polcy'; there are: seed, train, ", "experiment, hydra; did you mean policy?"],
+            ["unknown setting 'polcy'; allowed: seed, train, ", "experiment, hydra; did you mean policy?"],
         ),
-        ("probe.relatoins=[IsA]", ["probe has: probe.targets, probe.fewest, ", "; did you mean probe.relations?"]),
-        ("policy.xyz=2", ["policy.splits, policy.seed. A key of your own is added with a plus: +policy.xyz=2"]),
+        (
+            "probe.relatoins=[IsA]",
+            ["allowed in probe: probe.targets, probe.fewest, ", "; did you mean probe.relations?"],
+        ),
+        ("policy.xyz=2", ["policy.splits, policy.seed. To add a key of your own, write +policy.xyz=2"]),
         ("relations=[IsA]", ["or humans.relations?"]),
         (
             "data.path=x.tsv",
-            ["data.path (file of the data) is a setting of others than the data that is chosen; choose"],
+            ["data.path (file of the data) is a setting of other options of data; choose"],
         ),
         ("texts=[a]", [") is a setting of another recipe; set recipe=labels"]),
         ("profile.runs=[x]", ["is a setting of another recipe; set recipe=profile"]),
         ("measure.match=contains", ["is a setting of another recipe; set recipe=audit"]),
         ("hydra.foo=1", ["unknown setting of Hydra 'hydra.foo'; see --hydra-help"]),
-        ("~policy", ["the configuration has no policy, which is read; a ~policy takes it away"]),
+        ("~policy", ["the configuration has no policy, which is required; remove the argument ~policy"]),
         (
             "probe.relations=[CapabelOf]",
             ["unknown relation 'CapabelOf'; allowed: AtLocation, ", "did you mean CapableOf?"],
         ),
         ("probe.relations=CapabelOf", ["; did you mean CapableOf?"]),
-        ("probe.relations=[]", ["probe.relations names no relation; name some, or say null for all"]),
+        ("probe.relations=[]", ["probe.relations is empty; list at least one relation, or set null for all"]),
         ("probe.targets=everyone", ["unknown probe.targets 'everyone'; allowed: all, data, "]),
         ("probe.targets=absent.csv", ["no such file: absent.csv; give a CSV file with a column 'target'"]),
         ("probe.max_length=498", ["probe.max_length=498 must be at most 497: "]),
         ("probe.top=20", ["probe.top=20 must be at least 1 and at most probe.beams=10"]),
         ("measure.masking=some", ["unknown measure.masking 'some'; allowed: token, paper"]),
         ("data=cn100k data.root=/absent", ["data.root=/absent: no such folder"]),
-        ("model=hf", ["mitigate: model.base must be given: model.base=... (pretrained model: a folder, or a name on"]),
-        ("recipe=compare", ["mitigate: compare.runs must be given: compare.runs=... (run folders to compare)"]),
+        ("model=hf", ["mitigate: model.base must be set: model.base=... (pretrained model: a folder, or a name on"]),
+        ("recipe=compare", ["mitigate: compare.runs must be set: compare.runs=... (run folders to compare)"]),
         ("trainer.strategy=dp", ["unknown trainer.strategy 'dp'; allowed: auto, ddp, fsdp"]),
         ("--confg-dir x policy=none", ["unknown flag '--confg-dir'; allowed: --help, "]),
         ("--confg-dir=x", ["; did you mean --config-dir?"]),
@@ -114,19 +117,19 @@ COMET = "models.comet.Comet"
         ("score.sentiment=null score.regard=null", ["score.sentiment and score.regard are both null, and this recipe"]),
         (
             "recipe=template score.sentiment=null score.regard=null",
-            ["name a scorer of one at least, such as score.sent"],
+            ["set at least one, such as score.sent"],
         ),
         ("score.extra=[keywrd]", ["; did you mean keyword?"]),
         ("policy.scorers=[sentimnt]", ["unknown scorer in policy.scorers 'sentimnt'; ", "did you mean sentiment?"]),
         ("policy.template=own", ["unknown policy.template 'own'; allowed: paper, neutral"]),
         ("policy.scope=targts", ["allowed: all, people, person_heads, targets; did you mean targets?"]),
         ("optimized_metric=neutral_template/NVM", ["optimized_metric 'neutral_template/NVM'; did you mean neutral_t"]),
-        ("policy=none policy.scorers=[regard]", ["policy.name=none is the name of the baseline, which keeps every"]),
+        ("policy=none policy.scorers=[regard]", ["policy.name=none is reserved for the baseline, which keeps every"]),
         ("model.load._target_=absent.load", ["_target_=absent.load cannot be imported (ModuleNotFoundError: "]),
         (f"model.load._target_={COMET}.laod", [f"model.load._target_={COMET}.laod cannot be imported"]),
         ("model.load._target_=math.pi", ["model.load._target_=math.pi is neither a class nor a function"]),
         ("+model.load.dropuot=0.2", [f"model.load: {COMET}.from_encoder takes no argument 'dropuot'; it takes: "]),
-        ("~model.load._target_", ["is not given: it is MODULE.FUNCTION, or MODULE.CLASS and its method"]),
+        ("~model.load._target_", ["is not set; set it to MODULE.FUNCTION, MODULE.CLASS or a method of a class"]),
         ("policy._target_=builtins.dict", ["policy._target_=builtins.dict makes a dict, not a policy; derive"]),
         ("+policy.wrods=1", ["policy: mitigate.filter.Policy takes no argument 'wrods'; it takes: name, scorers, "]),
         ("+score.scorers.mine=5 score.extra=[mine]", ["score.scorers.mine must be a class and its arguments, such as"]),
@@ -160,7 +163,7 @@ def test_a_single_word_is_a_list_of_one(monkeypatch: pytest.MonkeyPatch, tmp_pat
 def test_a_job_on_a_cluster_takes_a_cluster_and_its_rehearsal_none(told, ran, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("mitigate.recipes.failures.shutil.which", lambda name: None)
     error = told("-m", "hydra/launcher=slurm")
-    assert "this machine is in none (there is no srun); start the command on a node" in error
+    assert "this machine has no srun; run the command on a node" in error
     started: list[str] = []
     monkeypatch.setattr("mitigate.recipes.main._recipe", lambda name: lambda config: started.append(config.policy.name))
     said = ran("-m", "hydra/launcher=slurm", "policy=none,both", "dry_run=true", f"paths.outputs={tmp_path}").done
@@ -172,7 +175,11 @@ def test_a_job_on_a_cluster_takes_a_cluster_and_its_rehearsal_none(told, ran, tm
     ("name", "more", "message"),
     [
         ("absent.Words", {}, "mine._target_=absent.Words cannot be imported (ModuleNotFoundError: No module"),
-        ("own.Wrods", {}, "; did you mean Words? It is MODULE.CLASS of a module that is installed, or that lies"),
+        (
+            "own.Wrods",
+            {},
+            "; did you mean Words? Set it to MODULE.CLASS of a module that is installed or is in the",
+        ),
         ("broken.Words", {}, "cannot be imported (SyntaxError: "),
         ("own.number", {}, "mine._target_=own.number is neither a class nor a function"),
         ("own.Words", {"wrods": ["a"]}, "mine: own.Words takes no argument 'wrods'; it takes: words, least; did"),
@@ -250,7 +257,7 @@ def missing(where: str, what: str, *allowed: str) -> MissingConfigException:
     [
         (
             missing("config", "policy/mine", "both", "none"),
-            "unknown policy 'mine'; allowed: both, none; there is no own/conf/policy/mine.yaml",
+            "unknown policy 'mine'; allowed: both, none; own/conf/policy/mine.yaml does not exist",
         ),
         (
             missing("policy/mine", "policy/non", "both", "none"),
@@ -258,12 +265,12 @@ def missing(where: str, what: str, *allowed: str) -> MissingConfigException:
         ),
         (
             missing("hydra/launcher/slurm", "hydra/launcher/submitit_slurm", "basic"),
-            "hydra/launcher/slurm.yaml: this needs more packages: pip install -e '.[slurm]' in a clone of the project",
+            "hydra/launcher/slurm.yaml: it needs packages that are not installed; run pip install -e '.[slurm]'",
         ),
         (
             OverrideParseException("data.columns={a:", "no viable alternative at input '{a:'\nSee https"),
-            "'data.columns={a:' cannot be read (no viable alternative at input '{a:'). Commas, brackets, braces, "
-            "quotes and = have a meaning in a value; write one that holds them in two kinds of quotes, as in "
+            "'data.columns={a:' cannot be parsed (no viable alternative at input '{a:'). Put a value with "
+            "commas, brackets, braces, quotes or = in two kinds of quotes, as in "
             "'data.columns=\"a, b\"'",
         ),
         (

@@ -66,7 +66,7 @@ def repeated(arguments: Sequence[str]) -> list[str]:
             for key, value in _settings_of(argument):
                 given.setdefault(LONG.get(key, key), []).append(value)
     return [
-        f"{key} is given {len(values)} times; the last counts: {key}={values[-1]}, not {', '.join(values[:-1])}"
+        f"{key} is set {len(values)} times; the last counts: {key}={values[-1]}, not {', '.join(values[:-1])}"
         for key, values in given.items()
         if len(set(values)) > 1
     ]
@@ -113,8 +113,8 @@ def use_folders(hydra: Any, shipped: Path) -> None:
             mine, theirs = (place / str(group) / f"{option}.yaml" for place in (Path(folder), shipped))
             if mine.is_file() and theirs.is_file():
                 raise MitigateError(
-                    f"{mine} is not read, since the project has {group}={option} itself; give the file another name, "
-                    f"such as my_{option}.yaml, and set {group}=my_{option}"
+                    f"{mine} is ignored, because the project has its own {group}={option}; rename the file, for "
+                    f"example to my_{option}.yaml, and set {group}=my_{option}"
                 )
         if folder not in sys.path:
             sys.path.append(folder)

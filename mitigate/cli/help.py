@@ -57,10 +57,10 @@ def help_of(recipe: str, conf: Sequence[Path], classifier: str | None = None) ->
     if base := BUILT_ON.search(path.read_text(encoding="utf-8")):
         path = path.parents[1] / f"{base[1]}.yaml"
     if own := {f"{key}={_shown(value)}": _meaning(key) for key, value in _own_settings(path)}:
-        parts.append(f"Its settings, with their defaults (??? must be given):\n{_columns(own)}")
+        parts.append(f"Settings and defaults (???: required):\n{_columns(own)}")
     if reads := [name for name in _content(path).get("recipe", {}).get("reads") or () if name != recipe]:
         parts.append(
-            f"What it finds also depends on {', '.join(reads)}.\n`{COMMAND} --list policy` says what a group offers, "
+            f"Its results also depend on {', '.join(reads)}.\n`{COMMAND} --list policy` lists the options of a group, "
             f"`{COMMAND} {title} --cfg job` prints all settings."
         )
     return "\n\n".join(parts)

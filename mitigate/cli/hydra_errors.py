@@ -60,7 +60,9 @@ def in_words(error: Exception, folders: Iterable[str] = ()) -> str:
     if isinstance(error, OmegaConfBaseException):
         first = str(error).splitlines()[0]
         if isinstance(error, AttributeError | KeyError) and error.full_key:
-            return f"the configuration has no {error.full_key}, which is read; a ~{error.full_key} takes it away"
+            return (
+                f"the configuration has no {error.full_key}, which is required; remove the argument ~{error.full_key}"
+            )
         return f"{first}{f' ({error.full_key})' if error.full_key and error.full_key not in first else ''}"
     cause = error.__cause__
     return str(error) + (f" ({str(cause).splitlines()[0]})" if cause and str(cause) not in str(error) else "")
@@ -96,14 +98,16 @@ def _no_option(error: MissingConfigException, folders: Iterable[str]) -> str:
         return f"{where or group}{needs}"
     if not name:
         return f"{where}{group}= is empty; allowed: {', '.join(error.options)}"
-    also = [f"there is no {Path(folder) / group / name}.yaml" for folder in folders]
+    also = [f"{Path(folder) / group / name}.yaml does not exist" for folder in folders]
     return f"{where}{one_of(group, name, error.options)}{''.join(f'; {fault}' for fault in also)}"
 
 
 def _needs(name: str) -> str | None:
     """The package to install for an option of Hydra's that is absent."""
     extra = next((extra for start, extra in EXTRAS.items() if name.startswith(start)), None)
-    return extra and f"this needs more packages: pip install -e '.[{extra}]' in a clone of the project"
+    return extra and (
+        f"it needs packages that are not installed; run pip install -e '.[{extra}]' in a clone of the project"
+    )
 
 
 def _no_setting(name: str, appended: str | None) -> str:
@@ -116,15 +120,15 @@ def _no_setting(name: str, appended: str | None) -> str:
         what = f"{name}{f' ({settings()[name].meaning})' if name in settings() else ''} is a setting of"
         if recipe := OF_RECIPES.get(name, OF_RECIPES.get(group)):
             return f"{what} another recipe; set recipe={recipe}"
-        return f"{what} others than the {group} that is chosen; choose one of them by {group}=NAME"
+        return f"{what} other options of {group}; choose one of them with {group}=NAME"
     group, _, _ = name.rpartition(".")
     while group and not any(key.startswith(f"{group}.") for key in known):
         group, _, _ = group.rpartition(".")
     here = list(dict.fromkeys(_beside(key, group) for key in known if not group or key.startswith(f"{group}.")))
     meant = _meant(name, group, here)
     is_read = name.startswith("policy.") and appended and not meant  # a policy of one's own takes its settings there
-    plus = f". A key of your own is added with a plus: {shlex.quote(str(appended))}" if is_read else ""
-    return f"unknown setting {name!r}; {f'{group} has' if group else 'there are'}: {', '.join(here)}{meant}{plus}"
+    plus = f". To add a key of your own, write {shlex.quote(str(appended))}" if is_read else ""
+    return f"unknown setting {name!r}; allowed{f' in {group}' if group else ''}: {', '.join(here)}{meant}{plus}"
 
 
 def _meant(name: str, group: str, here: Sequence[str]) -> str:
@@ -152,8 +156,8 @@ def _not_read(error: OverrideParseException) -> str:
         meant = "" if key in _names() else did_you_mean(key, _names())
         return f"{error.override!r} is not a setting; write it as KEY=VALUE{meant}"
     return (
-        f"{error.override!r} cannot be read ({why}). Commas, brackets, braces, quotes and = have a meaning in a value; "
-        f"""write one that holds them in two kinds of quotes, as in {shlex.quote(f'{key}="a, b"')}"""
+        f"{error.override!r} cannot be parsed ({why}). Put a value with commas, brackets, braces, quotes or = "
+        f"""in two kinds of quotes, as in {shlex.quote(f'{key}="a, b"')}"""
     )
 
 

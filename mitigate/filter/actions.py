@@ -159,11 +159,11 @@ def by_own_action(policy: Policy, rows: pl.DataFrame, filtered: pl.Expr) -> pl.D
 
 def _fault(found: object, rows: pl.DataFrame) -> str | None:
     if not isinstance(found, pl.DataFrame):
-        return f"returned {type(found).__name__}, no table"
+        return f"returned {type(found).__name__}, not a table"
     if lacking := [name for name in ("row", "weight", "reason") if name not in found.columns]:
-        return f"returned no column {lacking[0]}"
+        return f"returned a table without the column {lacking[0]}"
     if found["row"].to_list() != rows["row"].to_list():
-        return f"returned {found.height:,} rows, of {rows.height:,}, or in another order"
+        return f"returned {found.height:,} rows for {rows.height:,}, or changed their order"
     if not found["weight"].dtype.is_numeric() or not (found["weight"].is_finite() & (found["weight"] >= 0)).all():
         return "returned a weight that is not a number of 0 or more"
     if found["weight"].null_count() or found["reason"].dtype != pl.String or found["reason"].null_count():

@@ -201,23 +201,23 @@ class Policy:
                 bool(self.scorers) or not acts,
                 f"policy.action={self.action} policy.balance={str(self.balance).lower()}"
                 f"{f' policy.decoding={self.decoding}' if decodes else ''}"
-                f"{f' policy.tuning={self.tuning}' if self.tunes else ''} with no policy.scorers finds nothing to act "
-                "on; set policy.scorers=[sentiment,regard]",
+                f"{f' policy.tuning={self.tuning}' if self.tunes else ''} "
+                "needs policy.scorers, which is empty; set policy.scorers=[sentiment,regard]",
             ),
             (
                 self.action not in FORMER_ACTIONS,
-                f"policy.action={self.action} is short for policy.action=keep policy.decoding={self.action}, and "
-                f"policy.decoding={self.decoding} is given too; say one of them",
+                f"policy.action={self.action} is short for policy.action=keep policy.decoding={self.action}, but "
+                f"policy.decoding={self.decoding} is set too; set only one of them",
             ),
             (
                 not self.balance or self.action in ("downweight", "swap", "keep"),
-                f"policy.balance=true has nothing to weigh with policy.action={self.action}; set policy.action=keep or "
+                f"policy.balance=true does not apply to policy.action={self.action}; set policy.action=keep or "
                 "downweight, or policy.action=swap with policy.swapped_relations=[CapableOf,HasProperty]",
             ),
             (
                 self.balance or decodes or self.tunes or self.action != "keep",
-                "policy.action=keep does nothing by itself; set policy.balance=true, policy.decoding=rerank, "
-                "policy.tuning=prefer, or policy=none",
+                "policy.action=keep alone changes nothing; also set policy.balance=true, policy.decoding=rerank or "
+                "policy.tuning=prefer, or choose policy=none",
             ),
             (
                 self.action != "swap" or bool(self.swapped_relations),
@@ -226,22 +226,22 @@ class Policy:
             (0 < self.strongest <= 1, f"policy.strongest={self.strongest:g} must be above 0 and at most 1"),
             (
                 self.strongest == 1 or on_triples,
-                f"policy.strongest={self.strongest:g} has nothing to choose from: policy.action=keep "
-                f"policy.decoding={self.decoding} acts on no single triples; set policy.strongest=1 or "
+                f"policy.strongest={self.strongest:g} does not apply to policy.action=keep "
+                f"policy.decoding={self.decoding}, which acts on no single triples; set policy.strongest=1 or "
                 "policy.action=drop",
             ),
             (
                 not self.unless_valid or on_triples,
-                f"policy.unless_valid=true has no triples to spare: policy.action=keep policy.decoding={self.decoding} "
-                "acts on no single triples; set policy.unless_valid=false or policy.action=drop",
+                f"policy.unless_valid=true does not apply to policy.action=keep policy.decoding={self.decoding}, "
+                "which acts on no single triples; set policy.unless_valid=false or policy.action=drop",
             ),
             (
                 self.generator is None or self.replaces,
-                f"policy.generator={self.generator} is asked by policy.action=replace and random_replace alone, not by "
+                f"policy.generator={self.generator} is used only by policy.action=replace and random_replace, not by "
                 f"policy.action={self.action}; set policy.generator=null",
             ),
             (self.least_score <= 0, f"policy.least_score={self.least_score:g} must be at most 0: a log-probability"),
-            (self.copies >= 2, f"policy.copies={self.copies} must be at least 2: a statement and one more"),
+            (self.copies >= 2, f"policy.copies={self.copies} must be at least 2: the statement itself and one copy"),
             (self.candidates >= 2, f"policy.candidates={self.candidates} must be at least 2"),
             (self.expert_strength > 0, f"policy.expert_strength={self.expert_strength:g} must be above 0"),
             (self.fitted >= 2, f"policy.fitted={self.fitted} must be at least 2"),

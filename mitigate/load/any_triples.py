@@ -18,10 +18,10 @@ from mitigate.words.targets import targets
 NAMES = ("head", "relation", "tail")
 KGTK = {"head": "node1;label", "relation": "relation", "tail": "node2;label"}
 SPLIT, VALID = "split", "valid"
-SEVERAL = "node with several labels (a|b): a target among them stands for it, else the first"
+SEVERAL = "node with several labels (a|b): a target among them is used, else the first"
 REMEDY = (
-    ". Name its columns with data.columns={head: ..., relation: ..., tail: ...}, by number, from 1, where the file has "
-    "no line of names"
+    ". Name its columns with data.columns={head: ..., relation: ..., tail: ...}; in a file without a header line, by "
+    "their numbers from 1"
 )
 
 
@@ -92,10 +92,10 @@ def columns_of(
     unknown column."""
     found = dict(given_names) if isinstance(given_names, Mapping) else {}
     if (given_names and not found) or set(found) - {*names, *optional}:
-        perhaps = f"; there may be {' and '.join(optional)} besides" if optional else ""
+        perhaps = f"; optional: {', '.join(optional)}" if optional else ""
         raise MitigateError(
-            f"data.columns={given_names}: give {{{', '.join(f'{name}: ...' for name in names)}}}, the names of the "
-            f"file's columns, or their places, from 1{perhaps}"
+            f"data.columns={given_names} must be {{{', '.join(f'{name}: ...' for name in names)}}}, the names of the "
+            f"file's columns or their numbers from 1{perhaps}"
         )
     wanted = {name: found.get(name) or name for name in names}
     return wanted | {name: place for name in optional if (place := found.get(name)) is not None}

@@ -73,12 +73,12 @@ def _fault(line: bytes) -> str:
     if len(fields) != 5:
         return f"{counted(len(fields), 'column')}, expected 5 separated by tabs: {_short(fields[0])}"
     if not fields[0].startswith("/a/"):
-        return f"{_short(fields[0])} where an edge's URI /a/... should stand"
+        return f"{_short(fields[0])}, expected the URI of an edge, /a/..."
     if not fields[1].startswith("/r/"):
-        return f"{_short(fields[1])} where a relation /r/... should stand"
+        return f"{_short(fields[1])}, expected a relation, /r/..."
     if not re.match(r"\{.*\}$", fields[4]):
-        return f"JSON that was cut short: {_short(fields[4][-40:])}"
-    return f"no weight in {_short(fields[4])}, or an end without a word"
+        return f"truncated JSON: {_short(fields[4][-40:])}"
+    return f"no weight in {_short(fields[4])}, or a head or tail without a word"
 
 
 def _short(text: str) -> str:

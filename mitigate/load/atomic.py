@@ -28,7 +28,7 @@ EXPECTED = "head<TAB>relation<TAB>tail"
 EVENT, SPLIT = "event", Column(("split",), optional=True)
 ENDINGS = tuple(f"{ending}{packed}" for packed in (".gz", "") for ending in (*TABLES, ".txt"))
 NOTHING = "the tail is 'none'"
-EMPTY = "an empty list of tails: nobody was asked, or nobody answered"
+EMPTY = "an empty list of tails: no annotator was asked, or none answered"
 
 
 class Piece(NamedTuple):
@@ -117,14 +117,17 @@ def _splits(folder: Path) -> dict[Path, str]:
         name = re.sub(r"-\d+-of-\d+$", "", path.name.lower().removesuffix(ending)) if ending else ""
         split = SPLITS.get(name.split("_")[-1])
         if split in found:
-            raise MitigateError(f"{folder} has {found[split].name} and {path.name}, both of split {split}; leave one")
+            raise MitigateError(
+                f"{folder} has {found[split].name} and {path.name}, both of split {split}; expected one file a split. "
+                "Remove one of them"
+            )
         if split is not None:
             found[split] = path
     if "train" not in found:
         names = ", ".join(path.name for path in sorted(folder.iterdir())[:5]) or "nothing"
         raise MitigateError(
-            f"data.path={folder} has no train.tsv, but {names}; give a folder with train.tsv and, where you have them, "
-            "dev.tsv and test.tsv, or one file"
+            f"data.path={folder} has no train.tsv (found: {names}); give a folder with train.tsv and, optionally, "
+            "dev.tsv and test.tsv, or a single file"
         )
     return {found[split]: split for split in ("train", "dev", "test") if split in found}
 

@@ -67,7 +67,7 @@ def _holding(place: Path, setting: str) -> Path:
         if (folder / "train100k.txt").is_file():
             return folder
     raise MitigateError(
-        f"{setting}={place}: train100k.txt is neither there nor in {FOLDER}/; put "
+        f"{setting}={place}: train100k.txt is neither in this folder nor in its folder {FOLDER}/; put "
         f"{', '.join(SPLITS)} there, or leave the setting out to download them"
     )
 
@@ -92,7 +92,8 @@ def _download(folder: Path) -> Path:
                 packed.unlink(missing_ok=True)
                 raise MitigateError(
                     f"the download of {name} has the wrong content: SHA-256 of its sorted triples {found}, expected "
-                    f"{SHA256_OF_TRIPLES[name]}. It was deleted; try again, or get the file elsewhere."
+                    f"{SHA256_OF_TRIPLES[name]}. The file was deleted; run the command again, or get the file from "
+                    "elsewhere."
                 )
             write(path, gzip.decompress(packed.read_bytes()))
         except (MitigateError, FileNotFoundError):

@@ -17,7 +17,7 @@ from mitigate.words.texts import counted
 
 OTHER_LANGUAGE = "neither end is English"
 ONE_END = "one end is not English (another language, or an address)"
-NOT_VALID = "labelled 0 (not valid), which nothing is trained on"
+NOT_VALID = "labelled 0 (not valid), not used for training"
 LABELS = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
 
 
@@ -113,7 +113,7 @@ def _split(path: Path, rows: pl.DataFrame, met: Met) -> pl.DataFrame:
     """The rows with the project's names of splits."""
     if "split" not in rows.columns:
         return rows.with_columns(split=pl.lit("train"))
-    return _renamed(path, rows, "split", SPLITS, "; data.columns={split: null} takes no notice of the column", met)
+    return _renamed(path, rows, "split", SPLITS, "; to ignore the column, set data.columns={split: null}", met)
 
 
 def _labelled(path: Path, rows: pl.DataFrame, met: Met) -> pl.DataFrame:

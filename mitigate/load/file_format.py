@@ -125,7 +125,7 @@ def elements(text: str) -> Iterator[Any]:
             yield parsed(text[at:end])
         except (ValueError, RecursionError) as error:
             line = text.count("\n", 0, at) + 1
-            yield ValueError(f"not JSON that can be read, from line {line} on ({error})")
+            yield ValueError(f"not valid JSON from line {line} on ({error})")
             return
         at = end
 

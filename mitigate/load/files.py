@@ -44,12 +44,15 @@ def load(
     lines with another number of columns, blank fields, other labels, or bytes that are not UTF-8."""
     check(on_bad_line)
     if path is None:
-        raise MitigateError("data=statements needs a file: give data.path=FILE.tsv, of lines 'target<TAB>statement'")
+        raise MitigateError(
+            "data=statements needs data.path, which is not set; set data.path=FILE.tsv, a file of lines "
+            "'target<TAB>statement'"
+        )
     labels = [] if label_column is None else [label_column.lower()]
     if taken := [name for name in labels if name in SCHEMA]:
         raise MitigateError(
-            f"data.label_column={taken[0]}: the column {taken[0]} holds something else here; give that of the labels "
-            "another name"
+            f"data.label_column={taken[0]}: the column {taken[0]} has another meaning here; rename the column of "
+            "labels in the file"
         )
     place = Path(path)
     found, notices = read_table(place, **_columns(place, columns, labels), on_bad_line=on_bad_line)
@@ -78,8 +81,8 @@ def _columns(path: Path, columns: Sequence[str] | Mapping[str, str] | None, labe
     names = [name.lower() for name in columns or (header if is_headed else COLUMNS)]
     if absent := [name for name in wanted if name not in names]:
         raise MitigateError(
-            f"{path} has no column {' and no column '.join(absent)}, but {', '.join(names)}; name its columns in a "
-            "first line, or with data.columns=[target,statement,...]"
+            f"{path} has no column {' and no column '.join(absent)} (found: {', '.join(names)}); name the columns in "
+            "a header line, or set data.columns=[target,statement,...]"
         )
     check_once(path, wanted, names)
     if is_headed:
@@ -107,9 +110,11 @@ def root_with(given: str | None, needed: Sequence[str], source: str = LISTED) ->
     """The folder with these files and folders. source: their origin. Raises MitigateError where no folder is named, and
     for the first of them that is missing."""
     root = find_root(given)
-    holding = f"the folder that holds {', '.join(needed)}, from {source}"
+    holding = f"the folder that contains {', '.join(needed)}, from {source}"
     if root is None:
-        raise MitigateError(f"data.root is not given: name with data.root=DIR, or with MITIGATE_DATA, {holding}")
+        raise MitigateError(f"data.root is not set; set it, or the variable MITIGATE_DATA, to {holding}")
     if missing := [name for name in needed if not (root / name).exists()]:
-        raise MitigateError(f"there is no {root / missing[0]}; data.root (or MITIGATE_DATA) must name {holding}")
+        raise MitigateError(
+            f"no such file or folder: {root / missing[0]}; set data.root (or MITIGATE_DATA) to {holding}"
+        )
     return root

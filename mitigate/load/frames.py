@@ -21,7 +21,7 @@ def read_frames(folder: Path) -> pl.DataFrame:
     Raises MitigateError for a missing file, missing columns, and cells that are not lists."""
     path = folder / FILE
     if not path.is_file():
-        raise MitigateError(f"{folder} lacks {FILE}; data.root must name the folder that has sbic/")
+        raise MitigateError(f"{folder} has no {FILE}; set data.root to the folder that contains sbic/")
     wanted = {name: Column((name,), lists=True) for name in COLUMNS}
     rows, _ = read_table(path, wanted)
     found = [

@@ -12,7 +12,7 @@ STATEMENT = ("generic sentence", "generic_sentence", "knowledge.sentence", "sent
 TERM = ("term", "knowledge.key_concept", "concept_name")
 COLUMNS = {"statement": Column(STATEMENT), "term": Column(TERM, optional=True)}
 REMEDY = (
-    f"; GenericsKB has {' or '.join(STATEMENT)}. Another table is read with data=sentences data.path=FILE "
+    f"; GenericsKB has {' or '.join(STATEMENT)}. For another table, set data=sentences data.path=FILE "
     f"{sentences.NAME_IT}"
 )
 

@@ -21,7 +21,7 @@ MOST_PACKED = 100  # ... which is packed to no less than a hundredth; real resou
 TOO_LONG = f"more than {LONGEST:,} bytes, the most that a line may have"
 OPEN = "a double quote opens a field and is not closed"
 BINARY = {
-    b"PAR1": "a Parquet file; name it .parquet, unpacked",
+    b"PAR1": "a Parquet file; unpack it and name it .parquet",
     b"PK\x03\x04": "a zip archive or a spreadsheet (.xlsx); unpack it, or save it as CSV",
     b"\xd0\xcf\x11\xe0": "a spreadsheet (.xls); save it as CSV",
     b"BZh": "packed with bzip2; unpack it (bunzip2)",
@@ -62,7 +62,8 @@ def check_size(path: Path, size: int) -> None:
     """Raise MitigateError for more than LARGEST bytes of text."""
     if size > LARGEST:
         raise MitigateError(
-            f"{path} has more than {LARGEST / 2**30:g} GiB of text and is read whole; cut it into parts"
+            f"{path} has more than {LARGEST / 2**30:g} GiB of text, the most for a file that is read as a whole; "
+            "split it"
         )
 
 
@@ -71,7 +72,7 @@ def unpacked(path: Path | str, raw: BinaryIO) -> BinaryIO:
     is_packed = raw.read(2) == b"\x1f\x8b"
     raw.seek(0)
     if str(path).endswith(".gz") and not is_packed:
-        raise MitigateError(f"{path} is named .gz and is not a gzip file; give it its right name, or fetch it again")
+        raise MitigateError(f"{path} is named .gz and is not a gzip file; rename it, or download it again")
     file: Any = gzip.GzipFile(fileobj=raw) if is_packed else raw
     start = file.read(max(map(len, BINARY)))
     file.seek(0)
@@ -90,8 +91,8 @@ def most_unpacked(packed: int) -> int:
 def packed_as_no_text(path: Path) -> MitigateError:
     """The error for a packed file that unpacks to more."""
     return MitigateError(
-        f"{path} unpacks to more than {MOST_PACKED} times its size, as no text of a resource does; unpack it (gunzip) "
-        "and look at it"
+        f"{path} unpacks to more than {MOST_PACKED} times its size, more than text does; unpack it with gunzip and "
+        "check it"
     )
 
 
@@ -187,7 +188,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
-        raise ValueError(f"the key {next(name for name in names if names.count(name) > 1)!r} stands twice in an object")
+        raise ValueError(f"duplicate key {next(name for name in names if names.count(name) > 1)!r} in an object")
     return found
 
 
@@ -199,7 +200,7 @@ def not_opened(path: Path, error: Exception) -> MitigateError | None:
     if isinstance(error, IsADirectoryError):
         return MitigateError(f"{path} is a folder; give a file")
     if isinstance(error, PermissionError):
-        return MitigateError(f"{path} cannot be read (permission denied); have its owner allow it: chmod +r {path}")
+        return MitigateError(f"{path} cannot be read (permission denied); allow it: chmod +r {path}")
     return None
 
 
@@ -213,8 +214,7 @@ def check_once(path: Path | str, wanted: Iterable[str], names: Sequence[str]) ->
     """Raise MitigateError for a wanted column whose name several of a file's columns have."""
     if several := [name for name in wanted if names.count(name) > 1]:
         raise MitigateError(
-            f"{path} has {names.count(several[0])} columns called {several[0]}, and one is to be read; give the others "
-            "another name"
+            f"{path} has {names.count(several[0])} columns named {several[0]}, expected one; rename the others"
         )
 
 

@@ -48,7 +48,7 @@ def crowd_files(folder: Path, names: Sequence[str] = RESOURCES) -> dict[str, Pai
     """Resource -> its files of sentences and of bias labels. Raises MitigateError when one is missing."""
     files = {name: (folder / f"{name}_sentences.txt", folder / f"{name}_bias_labels.txt") for name in names}
     if missing := [path.name for pair in files.values() for path in pair if not path.is_file()]:
-        raise MitigateError(f"{folder} lacks {', '.join(missing)}; data.root must name the folder that has humans/")
+        raise MitigateError(f"{folder} has no {', '.join(missing)}; set data.root to the folder that contains humans/")
     return files
 
 
@@ -62,7 +62,7 @@ def rated_sets(folder: Path) -> dict[str, list[Path]]:
             found[name] = [*needed, *([quality] if quality.is_file() else [])]
     if not found:
         names = ", ".join(f"{name}_sentences.txt" for name in (*RESOURCES, FILTERED))
-        raise MitigateError(f"{folder} has none of {names}; data.root must name the folder that has humans/")
+        raise MitigateError(f"{folder} has none of {names}; set data.root to the folder that contains humans/")
     return found
 
 
@@ -87,7 +87,7 @@ def _labels(path: Path, meaning: dict[str, Label], expected: int) -> list[Label]
     lines = [line.strip() for line in _lines(path, "label")]
     if len(lines) != expected:
         raise MitigateError(
-            f"{path} has {counted(len(lines), 'label')} for {counted(expected, 'sentence')}; it must have one for each"
+            f"{path} has {counted(len(lines), 'label')} for {counted(expected, 'sentence')}; expected one for each"
         )
     faults = [f"{path}:{number}: {line!r}" for number, line in enumerate(lines, start=1) if line not in meaning]
     if faults:

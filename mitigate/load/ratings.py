@@ -91,7 +91,7 @@ def _table(path: Path, on_bad_line: OnBadLine) -> tuple[list[tuple[int, dict[str
     sentence for each oddity."""
     optional = {"quality", STATUS}
     wanted = {name: Column(spelt, optional=name in optional, numbers=True) for name, spelt in COLUMNS.items()}
-    remedy = "; its first line must name rater, item and label, and may name quality"
+    remedy = "; its first line must name the columns rater, item, label and, optionally, quality"
     rows, notices = read_table(path, wanted, on_bad_line, remedy=remedy)
     answers: list[tuple[int, dict[str, Any]]] = []
     for row in rows.iter_rows(named=True):
@@ -104,12 +104,12 @@ def _fault(answer: Mapping[str, str], items: Collection[str], earlier: str | Non
     if blank := [column for column in ("rater", "item", "label") if not answer[column]]:
         return f"no {', '.join(blank)}"
     if answer["item"] not in items:
-        return f"unknown item {answer['item']!r}: the survey did not ask about it"
+        return f"unknown item {answer['item']!r}: it is not in the survey"
     if answer["label"].lower() not in LABELS:
         return f"label {answer['label']!r}; allowed: -1, 0, 1, or negative, neutral, positive"
     if answer["quality"] and answer["quality"].lower() not in SENSE:
         return f"quality {answer['quality']!r}; allowed: 1, 0, or yes, no"
-    return f"rater {answer['rater']} rated item {answer['item']} before, at {earlier}" if earlier else None
+    return f"rater {answer['rater']} already rated item {answer['item']}, at {earlier}" if earlier else None
 
 
 def _gaps(ratings: pl.DataFrame, items: Collection[str], raters: int) -> list[str]:

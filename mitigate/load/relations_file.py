@@ -12,6 +12,7 @@ from mitigate.load.file_format import Layout, layout_of
 from mitigate.load.table import Column, read_table
 from mitigate.settings import LONGEST_NAME, NAME
 from mitigate.words.relations import Relation, spellings, spelt
+from mitigate.words.texts import counted
 
 NEEDED, SECOND = ("relation", "phrase"), "neutral_phrase"
 SHOWN = "a table such as\n  relation,phrase,neutral_phrase\n  Mentors,is a mentor of,works with"
@@ -27,14 +28,14 @@ def read_relations(path: Path) -> list[Relation]:
     present = [name.strip().lower() for name in layout.names]
     if absent := [name for name in NEEDED if name not in present]:
         raise MitigateError(
-            f"data.relations={path} has no column {' and no column '.join(absent)}, but {', '.join(present)[:200]}; "
-            f"give {SHOWN}"
+            f"data.relations={path} has no column {' and no column '.join(absent)} (found: "
+            f"{', '.join(present)[:200]}); give {SHOWN}"
         )
     rows = _rows(path, layout)
     if rows.is_empty():
-        raise MitigateError(f"data.relations={path} names no relation; give {SHOWN}")
+        raise MitigateError(f"data.relations={path} has no rows; give {SHOWN}")
     if faults := list(_faults(path, rows)):
-        raise MitigateError("\n  ".join([f"data.relations: {len(faults)} lines are wrong:", *faults]))
+        raise MitigateError("\n  ".join([f"data.relations: {counted(len(faults), 'wrong line')}:", *faults]))
     names = spellings()
     return [Relation(names.get(spelt(name), name), *phrases) for _, name, *phrases in rows.iter_rows()]
 
@@ -60,10 +61,10 @@ def _faults(path: Path, rows: pl.DataFrame) -> Iterator[str]:
         if not name or not phrase:
             yield f"{path}:{row}: a blank {'phrase' if name else 'relation'}"
         elif len(name) > LONGEST_NAME or not re.fullmatch(r"[\w-][\w.-]*", name):
-            yield f"{path}:{row}: the name {name!r}; allowed: {NAME}"
+            yield f"{path}:{row}: invalid name {name!r}; allowed: {NAME}"
         elif spelt(name) in earlier:
             yield (
-                f"{path}:{row}: {name!r} after {earlier[spelt(name)]!r}; case, blanks and underscores do not tell "
-                "relations apart"
+                f"{path}:{row}: {name!r} after {earlier[spelt(name)]!r}, the same relation: case, blanks and "
+                "underscores do not count"
             )
         earlier.setdefault(spelt(name), name)

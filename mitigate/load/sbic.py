@@ -138,7 +138,7 @@ def _offensive(path: Path, known: Mapping[str, str]) -> Iterator[tuple[Any, ...]
     rows, _ = read_table(path, {"label": 1, "post": 2}, widths=(2,), stray_quotes=True)  # line 1180 of the test file
     for number, label, post in rows.iter_rows():
         if label not in ("0", "1"):
-            raise MitigateError(f"{path}:{number}: {label[:60]!r} is not `label,post` with a label of 0 or 1")
+            raise MitigateError(f"{path}:{number}: found {label[:60]!r}, expected `label,post` with label 0 or 1")
         values = [float(label) if name == "offensive" else None for name in CHOICES]
         yield _row(path, known, post, None, values, [None, None, None], None)
 

@@ -51,12 +51,12 @@ def _found(path: Path, layout: Layout, name_it: str) -> str:
     only = layout.names[0] if len(lower) == 1 else None
     if only and layout.form == "table" and (only.rstrip().endswith((".", "!", "?")) or len(only.split()) > 4):
         raise MitigateError(
-            f"{path} is {layout} by its name, and its first line reads as a text: {only[:60]!r}. Write the name of the "
-            "column, such as text, above it; or name the file .txt, where each line is a text"
+            f"{path} is {layout} by its name, but its first line is a text, not a column name: {only[:60]!r}. Add a "
+            "first line with the column name, such as text, or rename the file to .txt: there each line is a text"
         )
     found = next((name for name in NAMES if name in lower), only if layout.names else NAMES[0])
     if found is None:
-        raise MitigateError(f"{path} is {layout.shown}; name that of the texts: {name_it}")
+        raise MitigateError(f"{path} is {layout.shown}; name the column of the texts: {name_it}")
     return found
 
 
@@ -104,9 +104,11 @@ def load_texts(path: str, column: str | None = None, on_bad_line: OnBadLine = "e
 def _check_column(place: Path, column: str, content: bytes | None) -> None:
     layout = layout_of(place, content)
     if layout.form == "lines":
-        raise MitigateError(f"recipe.column={column}: {place} has no columns: its lines are texts; leave it out")
+        raise MitigateError(
+            f"recipe.column={column}: {place} has no columns, its lines are texts; leave recipe.column out"
+        )
     if layout.names and column.lower() not in [name.strip().lower() for name in layout.names]:
         raise MitigateError(
-            f"recipe.column={column}: {place} has no such column, but {', '.join(layout.names)[:300]}"
-            f"{did_you_mean(column, layout.names)}"
+            f"recipe.column={column}: {place} has no such column; allowed: "
+            f"{', '.join(layout.names)[:300]}{did_you_mean(column, layout.names)}"
         )

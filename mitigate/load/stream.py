@@ -153,7 +153,9 @@ class Streamed:
     @cached_property
     def _whole(self) -> tuple[pl.DataFrame, list[str]]:
         if self.kind != "triples":
-            raise MitigateError(f"{self.path} has sentences, which recipe=audit is for; this recipe needs triples")
+            raise MitigateError(
+                f"{self.path} has sentences, and this recipe needs triples; for sentences, set recipe=audit"
+            )
         chunks = [chunk for _, _, chunk in self.chunks() if chunk is not None]
         met = sum((chunk.met for chunk in chunks), Met())
         notices = self.describe(met)
@@ -184,7 +186,7 @@ def check_relations(path: Path, met: Met, own: Sequence[Relation] = ()) -> None:
 def given(path: str | None, data: str) -> Path:
     """The file that data.path names. Raises MitigateError when it names none."""
     if path is None:
-        raise MitigateError(f"data={data} needs a file: give data.path=FILE")
+        raise MitigateError(f"data={data} needs data.path, which is not set; set data.path=FILE")
     return Path(path)
 
 
@@ -196,7 +198,7 @@ def opened(resource: Streamed) -> Streamed:
     if chunk.rows.is_empty() and {kind for kind, _ in chunk.met} <= {"bad line", "noted"}:
         faults = [what for kind, what in chunk.met if kind == "bad line" and what]
         raise MitigateError(
-            f"{resource.path} has no line that can be read; expected lines '{resource.expected}'"
+            f"{resource.path} has no readable line; expected lines '{resource.expected}'"
             + (f". The first: {faults[0]}" if faults else "")
         )
     return resource
@@ -223,8 +225,8 @@ def text_blocks(path: Path, quoted: bool = False, content: bytes | None = None) 
                 first += piece.count(b"\n")
     except (EOFError, zlib.error, OSError) as error:
         raise not_opened(path, error) or MitigateError(
-            f"{path} is damaged or was cut short after line {first - 1:,} ({error}); fetch it again (`gzip -t` tells "
-            "whether a packed file is whole)"
+            f"{path} is damaged or was cut short after line {first - 1:,} ({error}); download it again (`gzip -t` "
+            "checks a packed file)"
         ) from error
     if not read:
         raise MitigateError(f"{path} is empty")

@@ -112,7 +112,7 @@ def open_table(
     ending = Path(path.name.removesuffix(".gz")).suffix.lower()
     if separator is None and found.form == "lines" and ending not in ENDINGS:
         allowed = ", ".join(ENDINGS)
-        raise MitigateError(f"{path}: the ending {ending!r} says no format; allowed: {allowed}, and .gz behind")
+        raise MitigateError(f"{path}: unknown ending {ending!r}; allowed: {allowed}, each also with .gz")
     return _delimited(path, wanted, separator or found.separator, widths, width, stray_quotes, remedy, content)
 
 
@@ -165,7 +165,7 @@ def _there(path: Path, layout: Layout, wanted: Mapping[str, Column], remedy: str
     absent = [str(one.names[0]) for name, one in wanted.items() if name not in found and not one.optional]
     if absent and (layout.names or layout.form == "Parquet"):
         raise MitigateError(
-            f"{path} ({layout.form}) has no column {', '.join(absent)}, but {', '.join(layout.names)[:300]}{remedy}"
+            f"{path} ({layout.form}) has no column {', '.join(absent)} (found: {', '.join(layout.names)[:300]}){remedy}"
         )
     return found if layout.names else dict(wanted)
 
@@ -320,7 +320,7 @@ def _with_lists(rows: pl.DataFrame, name: str, faults: Faults) -> pl.DataFrame:
         except ValueError:
             values.append(None)
             wrong.append(row)
-            faults.append((row, f'{name} {cell[:SHOWN]!r} is no list of texts such as ["a", "b"]'))
+            faults.append((row, f'{name} {cell[:SHOWN]!r} is not a list of texts such as ["a", "b"]'))
     lists = rows.with_columns(pl.Series(name, values, pl.List(pl.String)))
     return lists.filter(~pl.col("row").is_in(wrong)) if wrong else lists
 

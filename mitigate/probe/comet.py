@@ -74,7 +74,7 @@ def find_devices(device: str, processes: int) -> list[str]:
     if processes < 1:
         raise MitigateError(f"probe.processes={processes} must be at least 1")
     if device == "cuda" and not torch.cuda.is_available():
-        raise MitigateError("probe.device=cuda, but torch finds no GPU here; give probe.device=cpu or auto")
+        raise MitigateError("probe.device=cuda: PyTorch finds no GPU on this machine; set probe.device=cpu or auto")
     if device == "cpu" or not torch.cuda.is_available():
         return ["cpu"] * processes
     return [f"cuda:{process % torch.cuda.device_count()}" for process in range(processes)]
@@ -103,8 +103,8 @@ def _share(generator: Generator, path: Path) -> None:
         if not (reason := disk_fault(error)):
             raise
         raise MitigateError(
-            f"cannot write {path} ({reason}), through which the processes of the probe share the generator; free some "
-            "space there, name another temporary folder by the variable TMPDIR, or set probe.processes=1"
+            f"cannot write {path} ({reason}), the file by which the processes of the probe share the generator; free "
+            "some space there, set the variable TMPDIR to another folder, or set probe.processes=1"
         ) from error
 
 

@@ -50,6 +50,6 @@ def outline(config: DictConfig, pipeline: Callable[[Job], None]) -> None:
     job = Job(config, Run(Path(config.paths.outputs) / Unread.fingerprint, dry=True), NoTracking())
     with suppress(NotComputedError):
         pipeline(job)
-    say("  stages, once that is downloaded:")
+    say("  stages after the download:")
     for result in job.run.results:
         say_stage(result)

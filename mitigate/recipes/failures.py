@@ -66,7 +66,7 @@ class Failures(Callback):
         failed, not_compared = _failed(config), sweep_notes.comparison_failed(config)
         sweep_notes.remove_notes(config)
         if not_compared:
-            complain("the runs are done, but their comparison failed, for the reason above")
+            complain("the runs are finished, but their comparison failed, for the reason above")
         if failed:
             lines = "".join(f"\n  {note['job']}: {note['failure']}" for note in failed)
             jobs = f"{len(failed)} job{'s' * (len(failed) > 1)} failed"
@@ -107,8 +107,8 @@ def _check_sweep(config: DictConfig) -> None:
             raise MitigateError(f"{override.input_line} has no values, so the sweep has no jobs; give values")
     if config.dry_run and "n_trials" in config.hydra.sweeper:
         raise MitigateError(
-            "dry_run=true cannot rehearse a search, which chooses jobs by the results of earlier ones; rehearse one "
-            "job, by the same command without -m and hydra/sweeper"
+            "dry_run=true does not apply to a search, which chooses jobs by the results of earlier ones; rehearse one "
+            "job: run the command without -m and hydra/sweeper"
         )
     launcher = config.hydra.launcher
     if config.dry_run and config.hydra.runtime.choices[LAUNCHER] != "basic":
@@ -117,8 +117,8 @@ def _check_sweep(config: DictConfig) -> None:
         print("dry_run=true submits no job: all are rehearsed here, one after the other", flush=True)
     elif launcher._target_.endswith("SlurmLauncher") and shutil.which("srun") is None:
         raise MitigateError(
-            "hydra/launcher=slurm submits jobs to a SLURM cluster, and this machine is in none (there is no srun); "
-            "start the command on a node of a cluster, or leave hydra/launcher out"
+            "hydra/launcher=slurm needs a SLURM cluster, and this machine has no srun; run the command on a node of a "
+            "cluster, or leave hydra/launcher out"
         )
     if "n_trials" in config.hydra.sweeper:
         from mitigate.recipes.scorers import check_optimised  # loads the scorers' packages

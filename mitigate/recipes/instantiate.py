@@ -59,7 +59,9 @@ def named(node: Mapping[str, Any], setting: str, *more: str) -> Any:
     Raises MitigateError for a part without `_target_`, and for a target that cannot be imported, or cannot be called
     with these arguments."""
     if not (target := node.get("_target_")):
-        raise MitigateError(f"{setting}._target_ is not given: it is MODULE.FUNCTION, or MODULE.CLASS and its method")
+        raise MitigateError(
+            f"{setting}._target_ is not set; set it to MODULE.FUNCTION, MODULE.CLASS or a method of a class"
+        )
     try:
         found = _object(str(target))
     except Exception as error:
@@ -105,8 +107,8 @@ def _not_imported(target: str, setting: str, why: Exception) -> MitigateError:
         names = []
     meant = did_you_mean(name, names)
     return MitigateError(
-        f"{setting}._target_={target} cannot be imported ({type(why).__name__}: {why}{where}){meant or '.'} It is "
-        "MODULE.CLASS of a module that is installed, or that lies in the folder of the command or of --config-dir"
+        f"{setting}._target_={target} cannot be imported ({type(why).__name__}: {why}{where}){meant or '.'} Set it to "
+        "MODULE.CLASS of a module that is installed or is in the current folder or that of --config-dir"
     )
 
 

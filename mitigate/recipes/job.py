@@ -163,7 +163,7 @@ def perform(
             say_stage(result)
         return None
     if rehearsal.finished() and not started_by_wandb_agent():
-        say("  complete: nothing is left to do")
+        say("  complete: nothing to do")
         store.tidy(folder)
         _restore_settings(config, folder)
         sweep_notes.write_note(call(config), {"folder": str(folder)})
@@ -173,7 +173,7 @@ def perform(
     try:
         run = store.Run(folder, keep_code=keep_code)
     except store.BusyError:
-        say("  another process is already working on this run; waiting until it has ended")
+        say("  another process is already working on this run; waiting for it to finish")
         store.wait_for(folder)
         return perform(config, name, inputs, pipeline, record, uploads=uploads, facts=facts, tracked=tracked)
     return _perform(config, run, [pipeline, record], uploads, facts, tracked or tracked_names(config))

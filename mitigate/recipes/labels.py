@@ -37,12 +37,12 @@ def run(config: DictConfig) -> None:
     scorers = Scorers(config.score).labelling
     if given and config.data.get("path") is not None:
         raise MitigateError(
-            f"texts and data.path={config.data.path} are both given, and only texts would be labelled; leave one out"
+            f"texts and data.path={config.data.path} are both set, but only texts would be labelled; leave one out"
         )
     if given and config.measure.masking == "paper":
         raise MitigateError(
-            "measure.masking=paper masks the target that each statement is about, and texts= names none: leave it out, "
-            "or give statements with their targets (data=statements data.path=FILE)"
+            "measure.masking=paper needs the target of each statement, and texts= has none; leave measure.masking "
+            "out, or give statements with their targets (data=statements data.path=FILE)"
         )
     if given and file is None:
         label_given(config, [given] if isinstance(given, str) else given, scorers, output)
@@ -59,8 +59,8 @@ def label_table(config: DictConfig, file: str | None, scorers: list[Scorer], out
     table, own = (loaded.rows, list(loaded.own_relations)) if statements is None else (statements, [])
     if taken := [scorer.name for scorer in scorers if scorer.name in table.columns]:
         raise MitigateError(
-            f"the data has a column {taken[0]} already, which would be lost beside the labels of the scorer of that "
-            "name: leave data.label_column out"
+            f"the data already has a column {taken[0]}, which the labels of the scorer {taken[0]} would replace; "
+            "leave data.label_column out"
         )
     labeller = make_labeller(config, scorers, target_list, own)
     parts = config.recipe.name, "texts" if file else config.data.name, config.score.regard or config.score.sentiment
@@ -145,7 +145,7 @@ def _file(given: str) -> str | None:
     if given.startswith("@"):
         if given != f"@{STANDARD_INPUT}" and not Path(given[1:]).exists():
             raise MitigateError(
-                f"texts={given}: no such file: {given[1:]}; a text that begins with @ stands in brackets: texts=[@...]"
+                f"texts={given}: no such file: {given[1:]}; to label a text that begins with @, set texts=[@...]"
             )
         return given[1:]
     ends = given.lower().removesuffix(".gz").endswith((*TABLES, ".txt"))
@@ -155,5 +155,5 @@ def _file(given: str) -> str | None:
 def _output(path: str | None) -> Path | None:
     if path is not None and Path(path).suffix[1:] not in FORMATS:
         allowed = ", ".join(f".{name}" for name in FORMATS)
-        raise MitigateError(f"data.output={path}: the file name has no known ending; allowed: {allowed}")
+        raise MitigateError(f"data.output={path}: unknown file ending; allowed: {allowed}")
     return None if path is None else Path(path)

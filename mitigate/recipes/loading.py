@@ -34,8 +34,8 @@ def digest_of_relations(own: Sequence[Relation]) -> bytes:
 
 def _wrong_recipe(config: DictConfig, what: str, recipe: str) -> MitigateError:
     return MitigateError(
-        f"data={config.data.name} {what}, which recipe={recipe} is for; recipe={config.recipe.name} reads triples or "
-        "statements: data=sample, data=triples data.path=FILE or data=statements data.path=FILE, as it needs"
+        f"data={config.data.name} {what}, and recipe={config.recipe.name} reads triples or statements; set "
+        f"recipe={recipe}, or other data: data=sample, data=triples data.path=FILE or data=statements data.path=FILE"
     )
 
 

@@ -73,7 +73,7 @@ def _run(config: DictConfig) -> float | None:
     if missing := list(left_open(written)):
         described = {key: f" ({settings()[key].meaning})" for key in missing if key in settings()}
         examples = [f"{key}=...{described.get(key, '')}" for key in missing]
-        raise MitigateError(f"{' and '.join(missing)} must be given: {' '.join(examples)}")
+        raise MitigateError(f"{' and '.join(missing)} must be set: {' '.join(examples)}")
     OmegaConf.set_struct(config, False)
     given: Any = OmegaConf.to_container(config, resolve=True)
     for key, value in with_lists(given).items():
@@ -100,12 +100,12 @@ def _recipe(name: str) -> Callable[[DictConfig], float | None]:
         found = get_method(name)
     except (ImportError, ValueError) as error:
         raise MitigateError(
-            f"recipe.run={name} cannot be imported ({error.__cause__ or error}); name {wanted}"
+            f"recipe.run={name} cannot be imported ({error.__cause__ or error}); expected {wanted}"
         ) from error
     try:
         parameters = list(inspect.signature(found).parameters)
     except (TypeError, ValueError):  # a built-in function without a signature
         parameters = []
     if parameters != ["config"]:
-        raise MitigateError(f"recipe.run={name} is not a recipe; give {wanted}")
+        raise MitigateError(f"recipe.run={name} is not a recipe; expected {wanted}")
     return found

@@ -29,12 +29,12 @@ def find_start(config: DictConfig, policy: Policy, further: Sequence[Relation] =
     settings = config.model
     if config.train and not settings.trainable:
         raise MitigateError(
-            f"model={settings.name} is probed as it is and cannot be trained here: leave train=true out, or train "
-            "model=comet_minilm, or model=hf with model.base=FOLDER of a causal language model"
+            f"model={settings.name} cannot be trained here; leave train=true out, or choose model=comet_minilm, or "
+            "model=hf with model.base=FOLDER of a causal language model"
         )
     if policy.changes_training and not config.train:
         raise MitigateError(
-            f"policy={policy.name} filters what a model is trained on, and this one is not trained (train=false); set "
+            f"policy={policy.name} changes training triples, and the model is not trained (train=false); set "
             "policy=none"
         )
     options = plain(settings.load)
@@ -44,8 +44,8 @@ def find_start(config: DictConfig, policy: Policy, further: Sequence[Relation] =
     kind = next((kind for kind in OF_TRANSFORMERS if kind.load == code), None)
     if settings.layout == "comet" and kind:
         raise MitigateError(
-            f"model.layout=comet has fixed places for head and relation, as the original COMeT; model={settings.name} "
-            "asks with one text. Set model.layout=packed"
+            f"model.layout=comet does not apply to model={settings.name}, whose prompt is one text without the fixed "
+            "places of the original COMeT; set model.layout=packed"
         )
     if not (options.get("lora") or {}).get("rank"):
         options.pop("lora", None)  # its settings then have no effect

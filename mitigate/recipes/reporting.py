@@ -33,8 +33,8 @@ def origin(config: DictConfig, groups: Sequence[str] = tuple(DESCRIBED)) -> dict
     lacking = [f"{group}.{name}" for group in groups for name in DESCRIBED[group] if name not in config[group]]
     if lacking:
         raise MitigateError(
-            f"the report needs {', '.join(lacking)}; add what is missing to the YAML file of the group, null where "
-            "there is nothing to say"
+            f"the configuration lacks {', '.join(lacking)}, which the report needs; add them to the YAML file of the "
+            "group, null where there is no value"
         )
     found = {group: {name: config[group][name] for name in DESCRIBED[group]} for group in groups}
     return found | {"data": {**found["data"], "source": config.data.attribution or title_of(config.data)}}

@@ -57,7 +57,10 @@ class Scorers:
     def labelling(self) -> list[Scorer]:
         """The scorers of both roles and of score.extra. Raises MitigateError when there is none."""
         if not (found := [*self.of_roles, *self.extras]):
-            raise MitigateError("score.sentiment, score.regard and score.extra name no scorer; at least one must label")
+            raise MitigateError(
+                "score.sentiment, score.regard and score.extra are all empty; set at least one, such as "
+                "score.sentiment=vader"
+            )
         return found
 
     def of_policy(self, policy: Policy) -> list[Scorer]:
@@ -71,8 +74,8 @@ class Scorers:
             return None
         if not self.score.critic:
             raise MitigateError(
-                f"policy={policy.name} needs to know what people would call valid, and score.critic is null; leave it "
-                "out for the shipped classifier, or set score.critic.folder=RUN/people_valid"
+                f"policy={policy.name} needs score.critic, which is null; leave score.critic out for the shipped "
+                "classifier, or set score.critic.folder=RUN/people_valid"
             )
         critic: Scorer = build(self.score.critic)
         return critic
@@ -91,8 +94,8 @@ class Scorers:
         """Raise MitigateError where both roles are null, for recipes whose figures are those of the roles."""
         if not self.roles:
             raise MitigateError(
-                "score.sentiment and score.regard are both null, and this recipe measures by them; name a scorer of "
-                "one at least, such as score.sentiment=vader"
+                "score.sentiment and score.regard are both null, and this recipe measures by them; set at least one, "
+                "such as score.sentiment=vader"
             )
 
     def missing(self, names: Iterable[str] = ()) -> list[str]:
@@ -106,7 +109,9 @@ class Scorers:
         MitigateError for a scorer that is neither a role nor configured, for a class that is not a policy, and for a
         policy that acts under the name of the baseline."""
         if "_target_" not in node:
-            raise MitigateError("the policy names no class: begin its file with `defaults: [none, _self_]`")
+            raise MitigateError(
+                "the policy has no _target_, the name of its class; begin its file with `defaults: [none, _self_]`"
+            )
         policy = build(node)
         if not isinstance(policy, Policy):
             raise MitigateError(
@@ -115,8 +120,8 @@ class Scorers:
             )
         if policy.name == "none" and (policy.scorers or policy.own_action):
             raise MitigateError(
-                "policy.name=none is the name of the baseline, which keeps every triple, and this policy acts; give "
-                "it a name of its own: policy.name=NAME"
+                "policy.name=none is reserved for the baseline, which keeps every triple, and this policy acts; set "
+                "another name: policy.name=NAME"
             )
         return self.in_tables(policy)
 
@@ -164,7 +169,7 @@ def check_optimised(config: DictConfig) -> None:
         others = harm_key(labelling[0], "mean", template="neutral") if labelling else quality_key("perplexity")
         raise MitigateError(
             f"optimized_metric={config.optimized_metric} is a figure of {scorer}, and these jobs are labelled by "
-            f"{' and '.join(labelling) or 'no scorer'}; name one that they have, such as optimized_metric={others}"
+            f"{' and '.join(labelling) or 'no scorer'}; set one of their figures, such as optimized_metric={others}"
         )
 
 
@@ -177,8 +182,8 @@ def _check(score: DictConfig) -> None:
             )
         if name in ROLES:
             raise MitigateError(
-                f"score.scorers.{name}: a scorer cannot be called {name!r}, which is a role. Give it another name. "
-                f"`measures: {name}` beside its _target_ says that its figures are those of {name}"
+                f"score.scorers.{name}: invalid scorer name {name!r}: it is a role. Choose another name; with "
+                f"`measures: {name}` beside its _target_ its figures count as those of {name}"
             )
         if node.get("measures") not in (None, *ROLES):
             raise one_of(f"score.scorers.{name}.measures", node.measures, ROLES)

@@ -77,7 +77,7 @@ def compare(config: DictConfig, runs: Mapping[Path, Mapping[str, Any]]) -> int:
     The comparison is a command like any other, in a process of its own: it can be typed again, and any launcher may
     have run the jobs."""
     if len(runs) > MOST_RUNS:
-        say(f"\n{len(runs)} runs are too many for one page; name those to compare:")
+        say(f"\n{len(runs)} runs are too many for one page; choose those to compare:")
         say("  python -m mitigate recipe=compare compare.runs=[DIR,DIR,...] compare.baseline=DIR")
         return 0
     say("\ncomparison")

@@ -92,7 +92,7 @@ def _folder(place: str) -> Path:
     sweep = os.environ.get(SWEEP)
     if not sweep:
         raise MitigateError(
-            f"a job of a sweep finds no {SWEEP} in its environment; have the launcher hand on the environment of the "
+            f"the variable {SWEEP} is not set in a job of a sweep; make the launcher pass on the environment of the "
             "command that started the sweep"
         )
     return Path(place) / sweep

@@ -36,7 +36,7 @@ def run(config: DictConfig) -> None:
         policies = (
             f"{policy} {metrics[f'{policy}/paper']:,} ({metrics[f'{policy}/neutral']:,})" for policy in filters(names)
         )
-        say(f"  of {metrics['triples']:,} training triples drop (with the neutral phrases): {', '.join(policies)}")
+        say(f"  dropped of {metrics['triples']:,} training triples (with the neutral phrases): {', '.join(policies)}")
 
 
 def pipeline(job: Job, triples: pl.DataFrame, labeller: Labeller) -> None:

@@ -1,8 +1,8 @@
-"""A run in plain sentences: its verdict and its cost, four figures of harm, and the findings in full. The terminal
-shows them, and a page begins with them.
+"""A run in plain sentences: the verdict, the cost, four figures of harm, and all findings. The terminal and the top of
+a page show them.
 
-All figures are over all targets, with the neutral template where that was measured: the paper's phrases have a
-polarity of their own."""
+All figures are over all targets, with the neutral template where that was measured: the paper's phrases are
+polarised themselves."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import sqrt
@@ -16,15 +16,15 @@ from mitigate.training_checks import no_conclusion
 LIFT, ON_NEUTRAL = table.quality_key(table.SWAP_LIFT), table.quality_key("perplexity", "neutral")
 PEOPLE = table.quality_key(table.PEOPLE_VALID, "neutral")
 COSTS = {LIFT: "swap lift ↑", PEOPLE: "people-valid ↑", ON_NEUTRAL: "perplexity ↓"}
-"""The figures of quality that stand beside those of harm, and the headings of their columns."""
+"""The figures of quality shown beside those of harm, and their column headings."""
 MEANING = "Swap lift is how much more often a tail is accepted as plausible with its own head than with other heads."
 NO_QUALITY = "What a generator without quality says shows nothing about harm."
 
 
 def of_run(metrics: Metrics, scorers: Sequence[str], baseline: Metrics | None = None) -> tuple[str, str]:
-    """The verdict of a run, a sentence, and its cost, another; "" for what was not measured. Where the generator cannot
-    be said to have learnt, or that of the baseline, the sentence says so and nothing else. scorers: those whose
-    figures stand first; baseline: the metrics of the run of policy none that it differs from by its policy alone."""
+    """Return the verdict and the cost of a run, a sentence each; "" for what was not measured. If its generator, or
+    that of the baseline, is not shown to have learnt, the verdict states only this. scorers: those whose figures come
+    first; baseline: the metrics of a run of policy none with the same other settings."""
     means, cost = _means(metrics, scorers), _cost(metrics, baseline)
     if not means:
         return "", cost
@@ -33,8 +33,8 @@ def of_run(metrics: Metrics, scorers: Sequence[str], baseline: Metrics | None = 
 
 
 def _verdict(metrics: Metrics, means: dict[str, str], baseline: Metrics | None) -> str:
-    """The change from the baseline by the last of the scorers; without a baseline the means by all. means: by scorer
-    the key of its mean."""
+    """The change from the baseline by the last scorer; without a baseline, the means by all scorers. means: scorer ->
+    key of its mean."""
     first = list(means)[-1]  # regard's place
     if baseline and isinstance(before := baseline.get(means[first]), int | float):
         change = _float(metrics, means[first]) - before
@@ -53,7 +53,7 @@ def _verdict(metrics: Metrics, means: dict[str, str], baseline: Metrics | None) 
 
 
 def points(change: float) -> str:
-    """ "9.8 points", "1 point": how large a change of percentages is."""
+    """The size of a change of percentages: "9.8 points", "1 point"."""
     size = number(abs(change), 1)
     return "1 point" if size == "1.0" else f"{size} points"
 
@@ -64,13 +64,13 @@ def more(change: float) -> str:
 
 
 def by(scorer: str) -> str:
-    """ "in regard", of a scorer of a user's own "by rude"."""
+    """The scorer in a sentence: "in regard", or "by rude" for a user's own."""
     return f"{'in' if scorer in table.PAPER_SCORERS else 'by'} {scorer}"
 
 
 def figures(runs: Mapping[str, Metrics], scorers: Sequence[str]) -> str:
-    """A line for each run: the figures of harm by these scorers, mean and variance, and of quality; and a line of what
-    the names stand for. "" where nothing was measured."""
+    """A table with a line for each run, the mean and variance of harm by these scorers and the quality, and a line that
+    explains the names; "" if nothing was measured."""
     present = {key for metrics in runs.values() for key in metrics}
     measures = legend.harms_by(scorers, present)
     shown = {f"{measure.title} {measure.arrow}": harm_of(measure, present) for measure in measures}
@@ -84,21 +84,20 @@ def figures(runs: Mapping[str, Metrics], scorers: Sequence[str]) -> str:
 
 
 def harm_of(measure: table.Metric, keys: set[str]) -> str:
-    """The key of a measure of harm, with the neutral template where it is among the keys."""
+    """The key of a measure of harm: with the neutral template if the keys have it."""
     neutral = legend.harm_key(measure, "neutral")
     return neutral if neutral in keys else legend.harm_key(measure, "paper")
 
 
 def explained(keys: Iterable[str], templates: Collection[str]) -> str:
-    """The abbreviations of metrics with these keys, on a line, and the template of the figures shown where all have the
-    same."""
+    """A line with the abbreviations of metrics with these keys, and the template if all figures have the same."""
     names = legend.abbreviations(keys)
     with_template = "".join(f", with the {legend.TEMPLATE_NAMES[one]}" for one in templates if len(templates) == 1)
     return f"  {names} Means are percentages of a target's statements{with_template}." if names else ""
 
 
 def grid(rows: Mapping[str, Mapping[str, str]]) -> str:
-    """Cells as text: a line for each row, under a line of headings."""
+    """Align cells as text: a line of headings, then a line for each row."""
     titles = dict.fromkeys(title for cells in rows.values() for title in cells)
     lines = [{"": name, **dict.fromkeys(titles, "–"), **cells} for name, cells in rows.items()]
     return as_text(Table("", [text("", ""), *(Column(title, title) for title in titles)], lines))
@@ -144,12 +143,12 @@ def _float(metrics: Metrics, key: str) -> float:
 
 
 def decimals(key: str) -> int:
-    """Of a figure beside those of other runs."""
+    """A figure shown beside those of other runs."""
     return 1 if key in COSTS else 2
 
 
 def findings(metrics: Metrics, scorers: Sequence[str] = tuple(legend.by_headline(table.PAPER_SCORERS))) -> list[str]:
-    """Quality first, then harm by the figures of these scorers, in their order; empty when nothing was measured."""
+    """Findings: quality first, then harm by these scorers, in their order; empty if nothing was measured."""
     return [*quality_sentences(metrics), *_sentences(metrics, scorers)]
 
 
@@ -189,8 +188,8 @@ def _worded_means(metrics: Metrics, scorers: Sequence[str], template: str) -> di
 
 
 def _list(values: Mapping[str, str], what: str = "") -> str:
-    """The first value with what it is of, the others without: "74.5 % of the statements about a target are neutral in
-    regard and 61.2 % in sentiment", "74.5 % ... and 80.3 % by words" of a scorer that has no role."""
+    """Name the measure with the first value only: "74.5 % of the statements about a target are neutral in
+    regard and 61.2 % in sentiment", "74.5 % ... and 80.3 % by words" for a scorer without a role."""
     said = [(value, f"{'in' if name in table.PAPER_SCORERS else 'by'} {name}") for name, value in values.items()]
     return " and ".join(
         " ".join(filter(None, [value, "" if place else what, by])) for place, (value, by) in enumerate(said)
@@ -198,8 +197,8 @@ def _list(values: Mapping[str, str], what: str = "") -> str:
 
 
 def quality_sentences(metrics: Metrics) -> list[str]:
-    """Sentences on a run's quality: whether it is more than a generator reaches that knows nothing of the head, and the
-    meaning of that. Empty where swap lift was not measured."""
+    """Sentences on a run's quality: whether it exceeds that of a generator that ignores the head, and what this means.
+    Empty if swap lift was not measured."""
     value = metrics.get(LIFT)
     if not isinstance(value, int | float):
         return []

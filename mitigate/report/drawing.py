@@ -49,7 +49,7 @@ styled = matplotlib.rc_context(
         "ytick.color": INK,
     }
 )
-"""Decorates a function that draws: matplotlib's settings are the project's own while it runs."""
+"""Decorate a function that draws, so that it runs with the project's matplotlib settings."""
 
 
 def panel(height: float) -> tuple[Figure, Axes]:
@@ -71,14 +71,14 @@ def legend(axes: Axes) -> None:
 
 
 def note(axes: Axes, text: str, point: tuple[float, float], shift: float, side: str) -> Annotation:
-    """Small text beside a point, `shift` points to its right, that takes no part in the layout."""
+    """Write small text `shift` points to the right of a point, ignored by the layout."""
     note = axes.annotate(text, point, (shift, 0), textcoords="offset points", ha=side, va="center", size=SMALL)
     note.set_in_layout(False)
     return note
 
 
 def name_points(figure: Figure, axes: Axes, names: Sequence[str], points: np.ndarray, chosen: Iterable[int]) -> None:
-    """Write the names of the chosen points, in this order, each where no point and no earlier name is in its way."""
+    """Write the names of the chosen points, in this order, each where it covers no point and no earlier name."""
     lay_out(figure)
     frame = axes.get_window_extent()
     shown = axes.transData.transform(points)
@@ -95,8 +95,8 @@ def name_points(figure: Figure, axes: Axes, names: Sequence[str], points: np.nda
 
 
 def lay_out(figure: Figure) -> None:
-    """Finds the places of its axes, once: each further time would move them a little, and a figure with an engine of
-    its own would be drawn once more, for nothing, whenever it is saved."""
+    """Layout engine that places the axes once: a second time would move them a little, and a figure with its own engine
+    would be drawn once more at each save."""
     if figure.axes and figure not in _laid_out:
         ConstrainedLayoutEngine().execute(figure)
         _laid_out.add(figure)
@@ -104,16 +104,16 @@ def lay_out(figure: Figure) -> None:
 
 NAMESPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
 _drawn: weakref.WeakKeyDictionary[Figure, str] = weakref.WeakKeyDictionary()
-"""The SVG of each figure, which a page shows and a file holds; a figure is not changed once it is drawn."""
+"""Cache of each figure's SVG, for pages and files; a drawn figure is not changed."""
 _laid_out: weakref.WeakSet[Figure] = weakref.WeakSet()
 NO_METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
 
 
 @styled
 def svg(figure: Figure, name: str = "figure", alt: str = "") -> str:
-    """The figure as an <svg> element for a page, always the same text for the same figure.
+    """The figure as an <svg> element for a page, the same text for the same figure.
 
-    `name` is put before every id, so that several figures can share a page; `alt` says what one would see.
+    name: prefix of every id, so that several figures can share a page; alt: the text alternative.
     Width and height are left to the page; greys follow its text colour."""
     text = _svg(figure)
     inner = text[text.index(">", text.index("<svg")) + 1 :]
@@ -125,7 +125,7 @@ def svg(figure: Figure, name: str = "figure", alt: str = "") -> str:
 
 @styled
 def save(figure: Figure, path: Path) -> list[Path]:
-    """Write the figure as path.png and path.svg; their folder is made."""
+    """Write the figure as path.png and path.svg, and create their folder."""
     return [
         files.write(path.with_name(f"{path.name}.png"), _bytes(figure, format="png", dpi=200)),
         files.write(path.with_name(f"{path.name}.svg"), _svg(figure)),
@@ -133,7 +133,7 @@ def save(figure: Figure, path: Path) -> list[Path]:
 
 
 def _svg(figure: Figure) -> str:
-    """The figure's file; what texts from outside hold and XML forbids is left out."""
+    """The SVG file of the figure, without characters of outside texts that XML forbids."""
     if figure not in _drawn:
         _drawn[figure] = readable(_bytes(figure, format="svg", metadata=NO_METADATA).decode())
     return _drawn[figure]

@@ -9,26 +9,26 @@ from mitigate.report.table import Column, Table, text
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE
 
 FEWEST_STATEMENTS = 20
-"""One of 20 statements is 5 %."""
+"""Fewest statements of a target that is an example of an extreme: one of 20 statements is 5 %."""
 LABELS = {PREJUDICE: "−1 prejudice", NEUTRAL: "0 neutral", FAVOURITISM: "+1 favouritism", OTHER: "other"}
 
 
 def label_column(title: str, name: str) -> Column:
-    """A column of labels in words; a dash where a text has none."""
+    """A column of labels in words; a dash for a text without a label."""
     return text(title, lambda row: LABELS.get(row[name]), "label")
 
 
 def statement_table(
     caption: str, statements: pl.DataFrame, scorers: Mapping[str, str], *, label: str = "", empty: str = ""
 ) -> Table:
-    """Statements with their labels. scorers: the headings of the columns of labels, by the names of these."""
+    """Statements with their labels. scorers: headings of the label columns, by column name."""
     columns = [label_column(title, name) for name, title in scorers.items()]
     statement = text("Statement", "statement", "sentence")
     return Table(caption, [statement, *columns], statements, label=label, headed=False, empty=empty)
 
 
 def target_table(caption: str, columns: Sequence[Column], rows: Sequence[Mapping[Any, Any]]) -> Table:
-    """All targets, which a reader sorts and searches."""
+    """A table of all targets, to sort and search."""
     return Table(
         f"{caption} Press a heading to sort.",
         [text("target", "target"), text("category", "category"), *columns],
@@ -42,7 +42,7 @@ def target_table(caption: str, columns: Sequence[Column], rows: Sequence[Mapping
 
 
 def frequent_targets(targets: pl.DataFrame) -> tuple[pl.DataFrame, bool]:
-    """The targets with FEWEST_STATEMENTS or more, and whether there are such; all of them where there are none."""
+    """The targets with FEWEST_STATEMENTS or more and True; all targets and False if there are none."""
     found = targets.filter(pl.col("statements") >= FEWEST_STATEMENTS)
     return (targets, False) if found.is_empty() else (found, True)
 
@@ -50,8 +50,8 @@ def frequent_targets(targets: pl.DataFrame) -> tuple[pl.DataFrame, bool]:
 def examples(
     statements: pl.DataFrame, per_target: int = 6, scorers: Sequence[str] = ("sentiment", "regard")
 ) -> pl.DataFrame:
-    """(target, category, statement, and the labels of those scorers that there are) of the polarised statements with
-    the greatest strength, at most `per_target` distinct ones of each target, by target."""
+    """The strongest polarised statements (target, category, statement, labels of the available scorers), by target, at
+    most `per_target` distinct ones of each."""
     scorers = [name for name in scorers if name in statements.columns]
     strengths = [
         pl.when(pl.col(name).is_in([PREJUDICE, FAVOURITISM])).then(pl.col(f"{name}_strength").abs()) for name in scorers
@@ -68,8 +68,8 @@ def examples(
 
 
 def only_in(mine: pl.DataFrame, other: pl.DataFrame, target: str, column: str, most: int = 6) -> pl.DataFrame:
-    """(statement, label) of up to `most` statements about the target that `mine` has and `other` has not: first those
-    that are polarised by the labels in `column`, by strength, then the others by rank."""
+    """Up to `most` statements (statement, label) about the target that `mine` has and `other` lacks: first those that
+    are polarised by `column`, by strength, then the others by rank."""
     key = ["relation", "tail"]
     polarised = pl.col(column).is_in([PREJUDICE, FAVOURITISM])
     return (

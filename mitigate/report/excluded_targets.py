@@ -1,4 +1,4 @@
-"""The groups that the figures of a page cover and leave out, from the targets that were measured."""
+"""The groups that the figures of a page cover and exclude, from the measured targets."""
 
 from collections.abc import Iterator, Sequence
 
@@ -8,7 +8,7 @@ from mitigate.words.targets import CATEGORIES, named, targets
 
 
 def left_out(words: Sequence[str]) -> list[str]:
-    """Sentences about measured targets; none where there are no targets."""
+    """Sentences about the measured targets; none without targets."""
     return list(_sentences(list(dict.fromkeys(words)))) if words else []
 
 

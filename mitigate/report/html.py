@@ -1,5 +1,5 @@
-"""Pages of HTML that load nothing, from templates; the fields that all pages have (base.html.jinja); and the tables and
-pictures of a page as files beside it."""
+"""HTML pages from templates, which load nothing; the fields of all pages (base.html.jinja); the tables and pictures of
+a page as files beside it."""
 
 import json
 import re
@@ -34,7 +34,7 @@ class Stage(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Page:
-    """The content of every page. An empty field's part is left out."""
+    """The fields of every page. The part of an empty field is left out."""
 
     name: str  # of the run folder
     command: str  # repeats the run
@@ -56,9 +56,9 @@ def render_page(
 ) -> str:
     """The HTML of a page, the same each time for the same content.
 
-    sentences: the findings in words, the headline first; cost: what stands below the headline; more: further findings,
-    which are folded; scorers: by role, those whose reliability is shown, such as
-    {"regard": "minilm"}; content: what the template needs beyond them."""
+    sentences: the findings in words, the headline first; cost: the text below the headline; more: further findings,
+    folded; scorers: those whose reliability is shown, by role, such as
+    {"regard": "minilm"}; content: further variables of the template."""
     rows, errors = proxies(scorers), identity_errors(scorers)
     variables = {
         "report": page,
@@ -124,7 +124,7 @@ def _html(made: Environment, tables: Iterable[Table]) -> Markup:
 
 
 def flat(facts: Mapping[str, object], prefix: str = "") -> dict[str, object]:
-    """Nested facts as one list: {"data": {"licence": "MIT"}} is {"data, licence": "MIT"}."""
+    """Flatten nested facts: {"data": {"licence": "MIT"}} is {"data, licence": "MIT"}."""
     found: dict[str, object] = {}
     for name, value in facts.items():
         found |= flat(value, f"{prefix}{name}, ") if isinstance(value, Mapping) else {prefix + name: value}
@@ -132,7 +132,8 @@ def flat(facts: Mapping[str, object], prefix: str = "") -> dict[str, object]:
 
 
 def _readable(value: object) -> object:
-    """A text without control characters, markup as markup; lists and dicts with such texts; anything else as it is."""
+    """Remove control characters from a text, and from texts in lists and dicts; leave markup and other values as they
+    are."""
     if isinstance(value, str):
         return type(value)(readable(value))
     if isinstance(value, Mapping):
@@ -148,12 +149,12 @@ def _duration(seconds: float) -> str:
 
 
 def unbroken(reasons: str) -> str:
-    """Reasons with a true minus, whose labels and counts stay on the line of their scorers."""
+    """Reasons with a true minus, and with labels and counts on the line of their scorers."""
     return reasons.replace(" -", f"{NO_BREAK}−").replace(" +", f"{NO_BREAK}+").replace(" (", f"{NO_BREAK}(")
 
 
 def _arrows(words: str) -> Markup:
-    """The words, whose arrows have a name for assistive technology."""
+    """The words, with names of the arrows for assistive technology."""
 
     def named(found: re.Match[str]) -> str:
         return f'<span role="img" aria-label="{DIRECTIONS[found.group()]}">{found.group()}</span>'

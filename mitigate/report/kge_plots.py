@@ -72,8 +72,8 @@ def rankings(professions: pl.DataFrame, titles: Sequence[str]) -> Figure:
 
 
 def _name_outliers(figure: Figure, axes: Axes, professions: pl.Series, ratio: np.ndarray, change: np.ndarray) -> None:
-    """The names of professions with the largest changes, and furthest from a straight line through all, where there is
-    space for them."""
+    """Write the names of professions with the largest changes and furthest from a straight line through all, where
+    there is space."""
     slope, start = np.polyfit(ratio, change, 1) if np.ptp(ratio) else (0.0, float(change.mean()))
     furthest = np.argsort(-np.abs(change - start - slope * ratio), kind="stable")[: NAMED // 2]
     order = np.argsort(-np.abs(change), kind="stable")

@@ -1,4 +1,4 @@
-"""The filter's ledger, summed up: what was kept, dropped and added by relation, target or reason, and examples."""
+"""Summaries of the filter's ledger: triples kept, dropped and added by relation, target or reason, and examples."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,12 +14,12 @@ EXAMPLES = {"reason": 8, "relation": 3, "target": 2}  # how many of each are sho
 
 
 def summary(ledger: pl.DataFrame, by: str) -> pl.DataFrame:
-    """For each value of column `by`, the largest first: (by, input, kept, dropped, added, weight, share_dropped,
-    reasons).
+    """Counts for each value of the column `by`, the largest first: (by, input, kept, dropped, added, weight,
+    share_dropped, reasons).
 
     input, kept and dropped count the resource's triples, added those of the policy; weight is the sum of all their
-    weights, share_dropped in percent of the input, reasons a text such as "sentiment +1 (12); regard -1 (3)" of what
-    does not count whole, the commonest first. Rows where `by` is null are left out."""
+    weights, share_dropped is in percent of the input; reasons is a text such as "sentiment +1 (12); regard -1 (3)",
+    for triples with a weight other than 1, the most frequent first. Rows where `by` is null are left out."""
     rows = ledger.with_columns(kind_of_reason(pl.col("reason"))).filter(pl.col(by).is_not_null())
     counts = rows.group_by(by).agg(
         input=OF_RESOURCE.sum(),
@@ -62,7 +62,7 @@ def most_polarised(ledger: pl.DataFrame, scorers: Sequence[str], number: int = M
     row, relation, target, statement, reason, weight, strength), the strongest first, each statement once.
 
     strength: the largest of the scorers' strengths without its sign, of the statement with the relation's neutral
-    wording: so a triple stands here for what its head and tail say. Empty where the triples have no such strengths."""
+    wording: so the relation's phrase has no part in it. Empty if the triples have no such strengths."""
     strengths = [label_columns(scorer, "neutral")[1] for scorer in scorers]
     strengths = [column for column in strengths if column in ledger.columns]
     columns = ["outcome", "row", "relation", "target", "statement", "reason", "weight", "strength"]
@@ -75,6 +75,6 @@ def most_polarised(ledger: pl.DataFrame, scorers: Sequence[str], number: int = M
 
 
 def _evenly(by: str, number: int) -> pl.Expr:
-    """At most `number` rows of each value of a column, the first among them; none where it is null."""
+    """The first `number` rows, at most, of each value of a column; none where it is null."""
     step = (pl.len().over(by) / number).ceil().cast(pl.Int64)
     return pl.col(by).is_not_null() & (pl.int_range(pl.len()).over(by) % step == 0)

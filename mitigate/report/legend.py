@@ -1,5 +1,5 @@
-"""How metrics are shown: those that the console table, the page and the model card share, from the table of metrics,
-the names of templates and subsets, and how numbers are written."""
+"""Metrics as shown in the console table, the page and the model card: their choice and order, the names of templates
+and subsets, and the format of numbers."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -15,11 +15,11 @@ Metrics = Mapping[str, Value]
 Measure = Metric
 
 TEMPLATE_NAMES = {"neutral": "neutral template", "paper": "paper template"}
-"""The headline's stands first, here as on pages, in tables and on the terminal."""
+"""Templates: that of the headline comes first, here as on pages, in tables and on the terminal."""
 
 
 def by_headline(scorers: Iterable[str]) -> list[str]:
-    """Scorers of roles in the order of pages, tables and terminal: the headline's, in regard's place, stands first."""
+    """Roles of scorers in the order of pages, tables and terminal: that of the headline, regard, comes first."""
     return list(reversed(list(scorers)))
 
 
@@ -66,8 +66,8 @@ BASELINES = {
 
 
 def harms(keys: Iterable[str]) -> list[Metric]:
-    """The measures of harm that metrics with these keys have, in both wordings or in one: the paper's, the headline's
-    before the others, and those of further scorers."""
+    """The measures of harm among metrics with these keys, in both wordings or in one: the paper's, those of the
+    headline first, then those of further scorers."""
     present = list(keys)
     stems = {key.stem for key in filter(None, map(find, present)) if not (key.variant or key.part or key.end)}
     found = [measure for measure in HARMS if measure.key in stems]
@@ -78,13 +78,13 @@ def harms(keys: Iterable[str]) -> list[Metric]:
 
 
 def harms_by(scorers: Iterable[str], keys: Iterable[str]) -> list[Metric]:
-    """Of the measures of harm that metrics with these keys have those of some scorers: NSM and NSV for "sentiment"."""
+    """The measures of harm of some scorers among metrics with these keys: NSM and NSV for "sentiment"."""
     named = list(scorers)
     return [measure for measure in harms(keys) if measure.scorer in named]
 
 
 def abbreviations(keys: Iterable[str]) -> str:
-    """The paper's abbreviations among metrics with these keys, spelled out; "" where there are none."""
+    """The paper's abbreviations among metrics with these keys, spelled out; "" if there are none."""
     present = {measure.scorer for measure in harms(keys)}
     said: list[str] = []
     for scorer in (scorer for scorer in by_headline(PAPER_SCORERS) if scorer in present):
@@ -121,19 +121,19 @@ def with_all(names: Iterable[str]) -> dict[str, str]:
 
 
 def probed_parts(metrics: Metrics) -> dict[str, str]:
-    """The parts of the probed statements whose share of valid ones is known, and what each is called."""
+    """The parts of the probed statements with a share of valid ones, and the name of each."""
     parts = PROBED | {category: category for category in categories(metrics)} | OF_PROFESSIONS
     keys = {part: [quality_key(measure, part) for measure in VALIDITY] for part in parts}
     return {part: name for part, name in parts.items() if any(key in metrics for key in keys[part])}
 
 
 def validity(metrics: Metrics) -> list[Metric]:
-    """The measures of the validity of generated statements that these metrics have."""
+    """The measures of the validity of generated statements among these metrics."""
     return [measure for measure in VALIDITY if quality_key(measure, "all") in metrics]
 
 
 def lift_parts(metrics: Metrics) -> dict[str, str]:
-    """The groups of heads whose swap lift is known, and what each is called."""
+    """The groups of heads with a swap lift, and the name of each."""
     stem = table.quality(table.SWAP_LIFT).key
     parsed = [key for key in map(find, metrics) if key is not None and key.stem == stem and not key.end]
     present = [key.part for key in parsed if "/" not in key.part]
@@ -153,7 +153,7 @@ def part_named(key: table.Key) -> str:
 
 
 def number(value: Value, decimals: int = 2) -> str:
-    """The number as shown: thousands apart, a true minus, and a dash where there is none."""
+    """The number as shown: separated thousands, a true minus, and a dash for a missing value."""
     if not isinstance(value, int | float) or value != value:
         return "–"
     text = f"{value:,}" if isinstance(value, int) else f"{value:,.{decimals}f}"

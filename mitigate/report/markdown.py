@@ -1,4 +1,4 @@
-"""How templates become Markdown."""
+"""Rendering of templates as Markdown."""
 
 import re
 from pathlib import Path
@@ -11,8 +11,8 @@ from mitigate.words.texts import readable
 
 
 def environment(folder: Path) -> Environment:
-    """A folder's templates. Control characters are left out, and what a template is not given is an error. A text from
-    outside the project passes the filter `plain`, in backticks `code`, and as lines of their own `block`."""
+    """The templates of a folder. Control characters are left out, and a missing variable is an error. A text from
+    outside the project passes the filter `plain`, in backticks `code`, and on lines of its own `block`."""
     made = Environment(
         loader=FileSystemLoader(folder),
         finalize=lambda value: readable(value) if isinstance(value, str) else value,
@@ -35,12 +35,12 @@ SIGNS = re.compile(
 
 
 def plain(value: object) -> str:
-    """A text on one line, whose signs have no meaning in Markdown: a name stays a name in a heading and in a table."""
+    """A text on one line with Markdown's characters escaped, for headings and tables."""
     return SIGNS.sub(r"\\\g<0>", " ".join(str(value).split()))
 
 
 def code(value: object) -> str:
-    """A text on one line as code, in more backticks than it has itself."""
+    """A text on one line as code, in more backticks than it contains."""
     text = " ".join(str(value).split())
     ticks = "`" * (_longest_run(text) + 1)
     pad = " " if not text or text[0] == "`" or text[-1] == "`" else ""

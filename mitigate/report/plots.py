@@ -1,4 +1,4 @@
-"""The harms paper's figures for any run: frames in, matplotlib figures out.
+"""The harms paper's figures for any run, from data frames to matplotlib figures.
 
 Every frame has one row a target: (target, category, statements, prejudice, favouritism, neutral), the last
 three in percent. Figures are narrow enough for a phone, and none relies on colour alone."""
@@ -23,7 +23,7 @@ LONGEST_NAME = 32  # characters of a target or a relation beside its bar
 def boxes(targets: pl.DataFrame, top: float | None = None) -> Figure:
     """Box plots of prejudice and favouritism over the targets of each category (Fig. 1, 5).
 
-    `top`, the largest percentage there is, makes several of them comparable."""
+    top: the upper limit in percent, the same for plots to be compared."""
     figure, axes = panel(3.4)
     categories = ordered(targets["category"].to_list())
     for column, sign, colour, shift in (
@@ -41,8 +41,8 @@ def boxes(targets: pl.DataFrame, top: float | None = None) -> Figure:
 
 @styled
 def counts(targets: pl.DataFrame) -> Figure:
-    """Box plots of the number of statements over the targets of each category (Fig. 4, 11); where there is a column
-    `kept`, of what a filter kept of them too."""
+    """Box plots of the number of statements over the targets of each category (Fig. 4, 11), and of those that a filter
+    kept if there is a column `kept`."""
     figure, axes = panel(3.0)
     categories = ordered(targets["category"].to_list())
     if "kept" not in targets.columns:
@@ -83,12 +83,12 @@ def bars(targets: pl.DataFrame) -> Figure:
 
 
 def shorten(name: str) -> str:
-    """A name beside its bar: of a long one the beginning, so that the bars keep their width."""
+    """The label beside a bar: a name, cut if it is long, so that the bars keep their width."""
     return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
 
 
 def name_targets(axes: Axes, names: list[str]) -> None:
-    """Of bars to both sides of 0: the targets beside them, the first on top, and no scale, since bars bear numbers."""
+    """Format axes with bars on both sides of 0: the first target on top, and no scale, since the bars have numbers."""
     axes.axvline(0, color=INK, lw=0.6)
     axes.set_yticks(range(len(names)), [shorten(name) for name in names])
     axes.invert_yaxis()
@@ -158,7 +158,7 @@ def categories_below(axes: Axes, categories: Sequence[str]) -> None:
 
 @styled
 def words(phrases: pl.DataFrame, most: int = 40) -> Figure:
-    """The commonest of the phrases (phrase, count), the larger the commoner, in lines like a text (Fig. 12)."""
+    """A word cloud of the most frequent phrases (phrase, count), larger if more frequent, set in lines (Fig. 12)."""
     chosen = phrases.sort("count", "phrase", descending=[True, False]).head(most)
     lines: list[list[tuple[str, float, float]]] = []  # (phrase, size, width in points)
     line_width = 72 * WIDTH
@@ -234,14 +234,14 @@ def _patch(colour: str, opacity: float, label: str) -> Patch:
 
 
 def _two_legend(axes: Axes, patches: list[Patch]) -> None:
-    """In lines above the axes, two names each: names of resources may be long."""
+    """Place the legend above the axes, two names a line: names of resources may be long."""
     axes.legend(handles=patches, loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0.3)
 
 
 @styled
 def among_peers(figures: pl.DataFrame, target: str) -> Figure:
-    """A row for each figure and run: the target as a dot, its peers as strokes. figures: run, target, figure (such as
-    "regard/negative") and value, in percent, of all targets of a category."""
+    """Strip plots, a row for each figure and run: the target as a dot, its peers as strokes. figures: run, target,
+    figure (such as "regard/negative") and value, in percent, of all targets of a category."""
     rows = figures.select("run", "figure").unique(maintain_order=True)
     rows = rows.sort(pl.col("figure").str.ends_with("positive"), "figure", maintain_order=True)
     several = rows["run"].n_unique() > 1

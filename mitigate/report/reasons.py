@@ -1,6 +1,6 @@
 """Reasons for missing figures: in place of a bare dash on pages and cards, in tables and on the terminal.
 
-They follow from the other figures of a run, or from the row of a comparison, and from nothing else."""
+They are derived from the other figures of a run, or from the row of a comparison, alone."""
 
 import math
 import textwrap
@@ -36,12 +36,12 @@ WITHOUT_COUNT = {
     ),
 }
 OF_CATEGORIES = (table.COVERAGE, table.TAIL_COVERAGE, table.LEAST_COVERAGE)
-"""Figures that stand only for those categories that training triples are about."""
+"""Figures that exist only for categories with training triples."""
 OF_TEST_TRIPLES = {
     **dict.fromkeys((table.quality(name).key for name in ("perplexity", "bits_per_char")), NO_PROBABILITIES),
     table.quality("first_valid").key: f"{PLAUSIBILITY} these triples'",
 }
-"""Why a figure on test triples is missing although there are some."""
+"""The reason why a figure on test triples is missing although there are some."""
 OF_THE_PROBE = {
     table.DISTINCT_TAILS: NOTHING_GENERATED,
     **dict.fromkeys(table.NOVELTY, NOTHING_GENERATED),
@@ -50,7 +50,7 @@ OF_THE_PROBE = {
 
 
 def why(metrics: Metrics, key: str) -> str:
-    """Why a figure that was to be measured is missing; "" where it has a value, or where that is not known."""
+    """The reason why a figure is missing; "" if it has a value or the reason is unknown."""
     found = table.find(key)
     if found is None or found.end or metrics.get(key) is not None:
         return ""
@@ -65,7 +65,7 @@ def why(metrics: Metrics, key: str) -> str:
 
 
 def without_interval(metrics: Metrics, key: str) -> str:
-    """Why a mean over several targets has no interval: all have the same value. "" where it has one, or is no such."""
+    """The reason why a mean over several targets has no interval: all have the same value. "" otherwise."""
     found, low = table.find(key), table.bounds(key)[0]
     if found is None or found.metric.family != "harm" or found.metric.statistic != "mean":
         return ""
@@ -82,8 +82,8 @@ def note(metrics: Metrics, key: str) -> str | None:
 
 
 def explained(runs: Mapping[str, Metrics], named: Mapping[str, str], width: int = 100) -> Iterator[str]:
-    """A line for each reason that figures (key -> name) are missing for: their names, and of several runs those that
-    lack them."""
+    """Lines, one for each reason: the names of the figures (key -> name) that are missing, and if there are several
+    runs, the runs without them."""
     lacking = {run: _by_reason(metrics, named) for run, metrics in runs.items()}
     for reason in dict.fromkeys(reason for found in lacking.values() for reason in found):
         whose = [run for run, found in lacking.items() if reason in found]
@@ -114,7 +114,8 @@ def _of_harm(metrics: Metrics, key: table.Key) -> str:
 
 
 def _of_quality(metrics: Metrics, key: table.Key) -> str:
-    """A figure on test triples: there are none, or the plausibility classifier knows none of their relations."""
+    """The reason for a figure on test triples: there are none, or the plausibility classifier has none of their
+    relations."""
     counts = {subset: metrics.get(table.quality_key("triples", subset)) for subset in ("all", key.part)}
     if counts["all"] == 0:
         return SUBSETS["all"]
@@ -152,11 +153,12 @@ REASONS: Mapping[str, Callable[[Metrics, table.Key], str]] = {
     "quality": _of_quality,
     "probe": _of_probe,
 }
-"""By family of the table of metrics."""
+"""Functions that return the reason, by family of the table of metrics."""
 
 
 def measured(metrics: Metrics, key: str, decimals: int | None = None) -> Cell:
-    """A figure with its interval, or why either is missing. decimals: those of the table of metrics, if not given."""
+    """A figure with its interval, or the reason why either is missing. decimals: by default those of the table of
+    metrics."""
     found = table.find(key)
     places = decimals if decimals is not None else found.metric.decimals if found else 2
     reason, bounds_shown = why(metrics, key), interval(metrics, key, places)
@@ -176,8 +178,9 @@ def crossed(
     absent: str = "",
     kind: str = "",
 ) -> Table:
-    """A table with a figure for each row and column. rows: of each its name and what `key` takes, or groups of such;
-    columns: what `key` takes, and the headings; absent: why a figure was not to be measured; more: further columns."""
+    """A table with a figure for each row and column. rows: name and argument of `key` of each, or groups of these;
+    columns: arguments of `key`, and headings; absent: the reason why a figure was not to be measured; more: further
+    columns."""
 
     def column(part: Any, title: str) -> Column:
         def shown(row: tuple[str, Any]) -> Cell:
@@ -204,14 +207,15 @@ OF_TARGETS, OF_SEEDS = "targets", "seeds"  # what an interval holds, as measure.
 
 
 def why_no_change(row: Mapping[str, Any]) -> str:
-    """Why a row has no change; "" where it has one."""
+    """The reason why a row has no change; "" if it has one."""
     if row["change"] is not None:
         return ""
     return ONE_TARGET if row["value"] is None else UNBOUNDED_RATIO
 
 
 def why_no_interval(row: Mapping[str, Any], seeds: int) -> str:
-    """Why a row with a change has no interval; "" where it has one. seeds: of the side that has fewer."""
+    """The reason why a row with a change has no interval; "" if it has one. seeds: the smaller number of the two
+    sides."""
     if row["low"] is not None or row["high"] is not None or row["change"] is None:
         return ""
     if row.get("error", 0) == 0:  # of a row without it, the error is known
@@ -224,19 +228,19 @@ def why_no_interval(row: Mapping[str, Any], seeds: int) -> str:
 
 
 def why_not_fixed(row: Mapping[str, Any], seeds: int) -> str:
-    """Why a row has no interval with the targets fixed, which is of the seeds alone."""
+    """The reason why a row has no interval with fixed targets, which covers seeds alone."""
     return ONE_SEED if seeds == 1 else ALIKE if row.get("fixed_error") == 0 else NO_VARIATION
 
 
 def why_no_p(p: float | None, seeds: int) -> str:
-    """Why nothing was tested; "" where it was."""
+    """The reason why nothing was tested; "" if something was."""
     if p is not None:
         return ""
     return ONE_SEED if seeds == 1 else ALIKE
 
 
 def not_compared(missing: Mapping[str, str]) -> dict[str, list[str]]:
-    """By reason: the names of figures of quality that are missing (key -> reason), single relations apart."""
+    """Reason -> names of the missing figures of quality (key -> reason), without single relations."""
     found: dict[str, list[tuple[str, str]]] = {}
     for figure, reason in missing.items():
         if table.relation_of(figure) is None:

@@ -1,5 +1,5 @@
-"""The harms paper's regions of prejudice and favouritism (Fig. 2, 8, 9): which one a target falls into, and the
-scatter plot that shows it. Regions are relative: a target may be in that of "more negative" at 1 %."""
+"""The harms paper's regions of prejudice and favouritism (Fig. 2, 8, 9): the region of each target, and the scatter
+plot of them. Regions are relative: a target can be in "more negative" at 1 %."""
 
 import polars as pl
 from matplotlib.axes import Axes
@@ -16,7 +16,7 @@ REGIONS = {  # region -> colour and marker (Fig. 2's red, blue, purple and the r
 
 
 def with_regions(targets: pl.DataFrame) -> pl.DataFrame:
-    """The targets that have statements, and their region: more negative, more positive, more of both or neither.
+    """Assign targets with statements to regions: more negative, more positive, more of both or neither.
 
     The paper draws its regions by eye; here more is above the upper quartile of all targets given."""
     against, towards = (
@@ -59,7 +59,7 @@ def regions(targets: pl.DataFrame, category: str) -> Figure:
 
 
 def _limits(values: pl.Series) -> tuple[float, float]:
-    """From just below 0, so that points on the axis show whole, to just above the largest."""
+    """Axis limits from just below 0, so that points on the axis are not cut, to just above the largest value."""
     top = max(values.to_list(), default=0.0) or 1.0
     return -0.03 * top, 1.08 * top
 

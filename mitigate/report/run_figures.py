@@ -57,7 +57,7 @@ LONGEST_SLUG = 40  # characters: file systems allow 255 bytes for a name, and a 
 
 
 class Picture(NamedTuple):
-    """A figure with its title and text alternative. Names are unique within a run and valid as file names."""
+    """A figure with its title and text alternative. Names are unique in a run and valid as file names."""
 
     name: str
     group: str  # of GROUPS, or a figure that stands for itself
@@ -73,9 +73,9 @@ def gallery(
     shown: Sequence[str] = (),
     columns: Sequence[str] = PAPER_SCORERS,
 ) -> list[Picture]:
-    """All figures of a run, by group: from its frames per target, by label column ("regard_neutral", "regard",
-    "sentiment_neutral", ...) in the order of the figures, its filter's ledger, its labelled statements, and the targets
-    that were chosen to be shown. columns: of the labels whose prejudice the word clouds are of."""
+    """All figures of a run, by group. Inputs: its frames per target, by label column ("regard_neutral", "regard",
+    "sentiment_neutral", ...) in the order of the figures; its filter's ledger; its labelled statements; the chosen
+    targets. columns: label columns whose prejudice the word clouds show."""
     mentioned = {column: frame.filter(pl.col("statements") > 0) for column, frame in targets.items()}
     mentioned = {column: frame for column, frame in mentioned.items() if not frame.is_empty()}
     return named_apart(
@@ -93,7 +93,7 @@ def gallery(
 
 
 def named_apart(pictures: Iterable[Picture]) -> list[Picture]:
-    """The pictures, those of one name numbered from the second on: "c++" and "c#" are both "c_" in a file's name."""
+    """Number pictures of the same name from the second on: "c++" and "c#" are both "c_" in a file name."""
     found: dict[str, Picture] = {}
     for picture in pictures:
         names = (f"{picture.name}{f'-{number}' if number > 1 else ''}" for number in count(1))
@@ -108,14 +108,15 @@ def save(pictures: Sequence[Picture], folder: Path) -> list[Path]:
 
 
 def captions(pictures: Sequence[Picture]) -> pl.DataFrame:
-    """picture, group, caption: its title, and the caption of its group or else what it shows."""
+    """A table (picture, group, caption): the caption is the title with the caption of the group, or the text
+    alternative."""
     said = [GROUPS[picture.group][1] if picture.group in GROUPS else picture.alt for picture in pictures]
     rows = [(it.name, it.group, f"{it.title}. {words}") for it, words in zip(pictures, said, strict=True)]
     return pl.DataFrame(rows, schema=["picture", "group", "caption"], orient="row")
 
 
 def boxes(targets: Mapping[str, pl.DataFrame], group: str = "boxes", by: str = "category") -> Iterator[Picture]:
-    """Box plots on one scale for each label column. by: what the column `category` of the frames is called."""
+    """Box plots on one scale for each label column. by: the name of the column `category` in captions."""
     highest = pl.max_horizontal(pl.max("prejudice", "favouritism"))
     top = max((frame.select(highest).item() for frame in targets.values()), default=None)
     for column, frame in targets.items():
@@ -145,7 +146,7 @@ def _regions(targets: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
 
 
 def region_alt(placed: pl.DataFrame, category: str) -> str:
-    """The text alternative of a category's scatter plot; the targets have their regions."""
+    """The text alternative of a category's scatter plot, from targets with their regions."""
     rows = placed.filter(pl.col("category") == category)
     counts = ", ".join(f"{region} {(rows['region'] == region).sum()}" for region in REGIONS)
     worst, best = (
@@ -182,7 +183,7 @@ def _bar_chart(group: str, column: str, chosen: pl.DataFrame) -> Picture:
 
 
 def _counts(targets: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
-    """Only where targets differ: a generator is probed equally often with each."""
+    """Counts of statements, if targets differ in them: a generator is probed equally often with each."""
     for frame in list(targets.values())[:1]:
         if frame["statements"].n_unique() > 1:
             alt = f"Box plots by category. Over all targets: {_spread(frame['statements'])}."
@@ -190,7 +191,7 @@ def _counts(targets: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
 
 
 def _corpus_counts(targets: Mapping[str, pl.DataFrame], rows: pl.DataFrame | None) -> Iterator[Picture]:
-    """How many triples of a filtered corpus are about each target, and how many of them were kept."""
+    """Counts of a filtered corpus: triples about each target, and those kept."""
     if rows is None or not targets:
         return
     of_resource = rows.filter(ledger.OF_RESOURCE).drop_nulls("target")
@@ -207,7 +208,7 @@ def _corpus_counts(targets: Mapping[str, pl.DataFrame], rows: pl.DataFrame | Non
 
 
 def _words(statements: pl.DataFrame | None, columns: Sequence[str]) -> Iterator[Picture]:
-    """Only where statements have tails: a sentence has none."""
+    """Word clouds, if statements have tails: sentences have none."""
     if statements is None or "tail" not in statements.columns:
         return
     labels = [pl.col(name) for name in columns if name in statements.columns]
@@ -227,7 +228,7 @@ def _words(statements: pl.DataFrame | None, columns: Sequence[str]) -> Iterator[
 
 
 def _kept(rows: pl.DataFrame | None) -> Iterator[Picture]:
-    """Only where something was dropped."""
+    """The shares kept of each relation, if something was dropped."""
     if rows is None or rows.filter(~ledger.KEPT).is_empty():
         return
     relations = ledger.summary(rows, "relation")
@@ -254,12 +255,12 @@ def _each(frame: pl.DataFrame, name: str, *columns: str) -> str:
 
 
 def slug(word: str) -> str:
-    """A target or category, which may be a user's own, as part of a file name: of a long one the beginning."""
+    """A target or category, which may be a user's own, as part of a file name, cut if it is long."""
     return re.sub(r"\W+", "_", word)[:LONGEST_SLUG]
 
 
 def firsts(columns: Iterable[str]) -> list[str]:
-    """Of each scorer its first label column: with the template that stands first, or the only one."""
+    """The first label column of each scorer: that of the first template, or the only one."""
     found: dict[str, str] = {}
     for column in columns:
         found.setdefault(column.removesuffix("_neutral"), column)

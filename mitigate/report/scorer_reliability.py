@@ -26,8 +26,8 @@ KAPPA = tuple(f"majority/kappa{end}" for end in ENDS)
 
 
 def proxies(scorers: Mapping[str, str]) -> list[dict[str, Any]]:
-    """The agreement of each scorer with people about the sentences of each resource; None where it was not measured.
-    scorers: configured ones by what they are called, {"regard": "minilm"}.
+    """The agreement of each scorer with people on the sentences of each resource; None if it was not measured.
+    scorers: role -> name of the configured scorer, {"regard": "minilm"}.
 
     favouritism and prejudice are F1 of that label, also paper_favouritism and paper_prejudice of the paper's scorer of
     the role; always_neutral is the accuracy of calling everything neutral; kappa is Cohen's with the majority of
@@ -47,7 +47,7 @@ def proxies(scorers: Mapping[str, str]) -> list[dict[str, Any]]:
 
 
 def reliability(rows: Iterable[Mapping[str, Any]], role: str) -> str:
-    """The agreement of one role's scorer in a few words, for the line after a headline: "F1 with people: favouritism
+    """The agreement of the scorer of a role in a few words, for the line after a headline: "F1 with people: favouritism
     0.41 to 0.50, prejudice 0.50 to 0.56 (minilm)"."""
     mine = [row for row in rows if row["role"] == role]
     spans = []
@@ -60,12 +60,12 @@ def reliability(rows: Iterable[Mapping[str, Any]], role: str) -> str:
 
 
 def measured() -> Agreement:
-    """Of the scorers that come with the project, by the names the configuration gives them."""
+    """Measured agreement of the shipped scorers, by their names in the configuration."""
     return _read("agreement_measured.csv")
 
 
 def paper() -> Agreement:
-    """The paper's figures, by role: its sentiment is VADER's too, its regard another classifier's."""
+    """The paper's figures, by role: its sentiment is also by VADER, its regard by another classifier."""
     return _read("paper_agreement.csv")
 
 
@@ -78,7 +78,8 @@ def _read(name: str) -> Agreement:
 
 
 def reliability_table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """The agreement of the scorers with people, beside the paper's and that of always answering "neutral"."""
+    """A table of the agreement of the scorers with people, beside the paper's and that of always answering
+    "neutral"."""
 
     def figure(title: str, name: str, absent: Cell = NOT_MEASURED) -> Column:
         return Column(title, lambda row: absent if row[name] is None else row[name])
@@ -117,9 +118,9 @@ ERRORS = {
 
 
 def identity_errors(scorers: Mapping[str, str]) -> list[dict[str, Any]]:
-    """The errors of each scorer that was measured, on unseen terms in unseen sentences: the mean over terms, also where
-    the term is masked, and the gap of the term farthest from it, with its 95 % interval over sentences. Shares are in
-    percent. scorers: configured ones by what they are called."""
+    """The errors of each measured scorer on unseen terms in unseen sentences: the mean over terms, also with the term
+    masked, and the gap of the term farthest from it, with its 95 % interval over sentences. Shares are in percent.
+    scorers: role -> name of the configured scorer."""
     return [
         row | {"role": role, "error": said}
         for role, scorer in scorers.items()

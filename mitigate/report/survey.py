@@ -21,12 +21,12 @@ class Survey:
 
     @property
     def parts(self) -> int:
-        """A day's work each; a rater begins with one of them, and goes on with the next."""
+        """Parts of the survey, a day's work each; a rater begins with one and continues with the next."""
         return math.ceil(self.statements.height / self.daily)
 
 
 def render(survey: Survey) -> str:
-    """The page's HTML, always the same for the same survey."""
+    """The HTML of the page, the same for the same survey."""
     content = {
         "name": survey.name,
         "daily": survey.daily,

@@ -1,20 +1,20 @@
 """Verdicts of a comparison: with five seeds or more, that a policy helps; with fewer, how its models did; with one,
-that two models differ. A verdict names an effect that is not shown as not shown."""
+that two models differ. A verdict states which effects are not shown."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 ALPHA = 0.05
 FEWEST_SEEDS = 5
-"""Of each side, for a claim about a policy. The interval of three seeds holds the variation between trainings by an
-error that is itself known from four degrees of freedom."""
+"""Fewest seeds of each side for a claim about a policy. With three seeds, the standard error of the variation between
+trainings has only four degrees of freedom."""
 SAME, UNKNOWN, UNLEARNT = "the same numbers", "cannot be determined", "no conclusion"
 HELPS, WORSENS, NO_EFFECT = "helps", "makes it worse", "no effect shown"
 EXPLORED_BETTER, EXPLORED_WORSE = "better, exploratory", "worse, exploratory"
 BETTER, WORSE, ALIKE = "differ, for the better", "differ, for the worse", "no difference shown"
 MARGINS = LOST, UNSHOWN, KEPT = "lost", "not shown to be kept", "kept"
 GATE = HOLDS, FAILS, OPEN = "shown to hold", "shown to fail", "not enough evidence"
-"""Of a gate: what the primary endpoints show."""
+"""Outcomes of a gate, from the primary endpoints."""
 SAID_OF_MARGINS = {
     LOST: "quality is worse than its margins allow",
     UNSHOWN: "quality is not shown to be within its margins",
@@ -38,7 +38,7 @@ SENTENCES = {  # verdict -> of one, of several
 
 def verdict(row: Mapping[str, Any], better: str, seeds: int, is_same: bool = False) -> str:
     """The words for a primary endpoint: baseline, value, as, p_holm and the bounds of its corrected interval. better:
-    "up" or "down"; seeds: of the side that has fewer."""
+    "up" or "down"; seeds: the smaller number of the two sides."""
     if is_same:
         return SAME
     if row["value"] is None or row["baseline"] is None:
@@ -59,9 +59,9 @@ def verdict(row: Mapping[str, Any], better: str, seeds: int, is_same: bool = Fal
 
 
 def gate(finding: str, margin: str | None, seeds: int) -> str:
-    """HOLDS, FAILS or OPEN of a primary endpoint. finding: its verdict. margin: KEPT, LOST or UNSHOWN of an endpoint
-    with a margin, which then decides; None: it must be shown to be better. Fewer than FEWEST_SEEDS of either side show
-    nothing."""
+    """The outcome of a primary endpoint: HOLDS, FAILS or OPEN. finding: its verdict. margin: KEPT, LOST or UNSHOWN for
+    an endpoint with a margin, which then decides; None: it must be shown to be better. Fewer than FEWEST_SEEDS on
+    either side leave it OPEN."""
     if seeds < FEWEST_SEEDS or finding in (SAME, UNKNOWN, UNLEARNT):
         return OPEN
     known = {HELPS: HOLDS, WORSENS: FAILS} if margin is None else {KEPT: HOLDS, LOST: FAILS}
@@ -69,16 +69,16 @@ def gate(finding: str, margin: str | None, seeds: int) -> str:
 
 
 def gates(outcomes: Sequence[str]) -> str:
-    """Of several endpoints, or policies: FAILS where one fails, HOLDS where all hold, else OPEN."""
+    """The joint outcome of endpoints or policies: FAILS if one fails, HOLDS if all hold, else OPEN."""
     if FAILS in outcomes:
         return FAILS
     return HOLDS if outcomes and set(outcomes) == {HOLDS} else OPEN
 
 
 def kept(rows: Sequence[Mapping[str, Any]]) -> str | None:
-    """Whether quality is no worse than the baseline's by more than a margin (non-inferiority). rows: figures with the
-    bounds of their change and their margin, how bad a change is no loss yet: points below 0, or a ratio above 1. KEPT
-    takes all intervals to lie on the good side of their margins, LOST one on the bad side. None without rows."""
+    """Test whether quality is worse than the baseline's by more than a margin (non-inferiority). rows: figures with the
+    bounds of their change and their margin, the largest tolerated loss: points below 0, or a ratio above 1. KEPT if all
+    intervals are on the good side of their margins, LOST if one is on the bad side, else UNSHOWN. None without rows."""
     found = {_side_of_margin(row) for row in rows}
     return next((word for word in MARGINS if word in found), None)
 
@@ -92,14 +92,14 @@ def _side_of_margin(row: Mapping[str, Any]) -> str:
 
 
 def _excludes_none(row: Mapping[str, Any]) -> bool:
-    """Whether the corrected interval lies on one side of no change."""
+    """Return whether the corrected interval is on one side of no change."""
     none = 1 if row["as"] == "ratio" else 0
     low, high = row["low_corrected"], row["high_corrected"]
     return low > none or (high is not None and high < none)
 
 
 def said_together(verdicts: Mapping[str, str]) -> str:
-    """Several contrasts' verdicts in one sentence's body: "both and regard help; sentiment is not shown to change
+    """The verdicts of several contrasts as one clause: "both and regard help; sentiment is not shown to change
     anything"."""
     parts = []
     for said, (singular, plural) in SENTENCES.items():
@@ -115,7 +115,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def p_value(p: float | None) -> str:
-    """As it is shown: "0.031", "< 0.001", or a dash. One below 0.05 is not rounded to it: "0.0498"."""
+    """A p-value as shown: "0.031", "< 0.001", or a dash. A value below 0.05 is not rounded to it: "0.0498"."""
     if p is None:
         return "–"
     return "< 0.001" if p < 0.001 else f"{p:.4f}" if 0.0495 <= p < 0.05 else f"{p:.3f}"

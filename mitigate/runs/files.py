@@ -93,7 +93,7 @@ def disk_fault(error: BaseException) -> str | None:
         if (quoted := RUST.search(str(seen))) and int(quoted[1]) in OF_THE_DISK:
             return os.strerror(int(quoted[1]))
         if isinstance(seen, RuntimeError) and TORCH.search(str(seen)) and not seen.__context__:
-            return "torch could not write it, which is most often because space ran out"
+            return "PyTorch could not write it, most often because the disk is full"
     return None
 
 
@@ -180,7 +180,7 @@ def refuse_link(folder: Path) -> None:
     if folder.is_symlink():
         raise MitigateError(
             f"{folder} is a symbolic link to {folder.readlink()}; a run writes and removes this folder as a whole. "
-            "Replace the link by the folder itself, or remove the link, or choose another disk for all runs with "
+            "Replace the link with the folder itself, remove the link, or choose another disk for all runs with "
             "paths.outputs=DIR"
         )
 

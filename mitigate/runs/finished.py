@@ -111,10 +111,10 @@ class FinishedRun:
         except FileNotFoundError:
             return f"{self.folder} lacks {name}: {REWRITE}"
         except OSError as error:
-            return f"{self.folder / name} cannot be read ({error.strerror}); look at its permissions"
+            return f"{self.folder / name} cannot be read ({error.strerror}); check its permissions"
         if self.files.get(name) == digest:
             return None
-        return f"{self.folder / name} is damaged: it is not the file that manifest.json names; {REWRITE}"
+        return f"{self.folder / name} is damaged: its content is not that in manifest.json; {REWRITE}"
 
 
 def open_run(
@@ -137,7 +137,7 @@ def read_runs(
     folder). if_any: files that are checked in the runs that have them."""
     found = [_read(Path(folder).resolve(), recipe, needs, if_any) for folder in folders]
     if faults := [fault for fault in found if isinstance(fault, str)]:
-        raise MitigateError(f"{setting}: {'; '.join(faults)}. Name folders that finished runs of recipe={recipe} left.")
+        raise MitigateError(f"{setting}: {'; '.join(faults)}. Set it to folders of finished runs of recipe={recipe}.")
     return [run for run in found if isinstance(run, FinishedRun)]
 
 
@@ -218,7 +218,7 @@ def _settings(folder: Path) -> dict[str, Any] | str:
     except (yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError, RecursionError):  # of bad tags
         config = None
     if not isinstance(config, dict):
-        return f"{folder} is not a run folder: its config.yaml cannot be read (it holds no settings); {REWRITE}"
+        return f"{folder} is not a run folder: its config.yaml cannot be read (it has no settings); {REWRITE}"
     return config
 
 
@@ -229,10 +229,10 @@ def _object(path: Path) -> dict[str, Any] | str:
     except FileNotFoundError:
         return f"{path.parent} is not finished (it has no {path.name}); run its command again to resume"
     except OSError as error:
-        return f"{path} cannot be read ({error.strerror}); look at its permissions"
+        return f"{path} cannot be read ({error.strerror}); check its permissions"
     except (ValueError, RecursionError):
         return f"{path} is damaged: it is not JSON; {REWRITE}"
-    return content if isinstance(content, dict) else f"{path} is damaged: it holds no object; {REWRITE}"
+    return content if isinstance(content, dict) else f"{path} is damaged: it is not a JSON object; {REWRITE}"
 
 
 def _lacking(run: FinishedRun) -> str | None:

@@ -188,8 +188,8 @@ class LabelStore:
                 if (part := file.with_name(file.name + suffix)).exists():
                     part.rename(aside.with_name(aside.name + suffix))
         notice(
-            f"the label cache {file} is damaged or of an earlier version ({error}); it is set aside as {aside.name}, "
-            "and its texts are labelled anew"
+            f"the label cache {file} is damaged or of an earlier version ({error}); it was set aside as {aside.name}, "
+            "and its texts are labelled again"
         )
 
     @contextmanager

@@ -135,7 +135,7 @@ class Run:
         except BlockingIOError as error:
             self.close()
             raise BusyError(
-                f"another process is working on {folder}; wait for it, or stop it and start this again"
+                f"another process is working on {folder}; wait for it to finish, or stop it and run this command again"
             ) from error
         try:
             for path in sorted(folder.iterdir()):

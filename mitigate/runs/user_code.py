@@ -40,7 +40,7 @@ UNSEEN = {  # names, of whatever object
     *(name for name in dir(pl) if name.startswith(("read_", "scan_"))),
 }
 VERSIONS = ("numpy", "polars", "vaderSentiment", "torch", "transformers")  # of packages that own code may reach
-REMEDY = 'Give it a version, which then alone decides: {name}.version = "1"'
+REMEDY = 'To identify the code by a version alone, set {name}.version = "1"'
 
 
 class Own(NamedTuple):
@@ -105,7 +105,7 @@ def say_not_reused(what: str, codes: Iterable[Any]) -> bool:
 def say_fault(what: str, fault: str, code: Any) -> None:
     """Show once in a process, in one line, that a result is not reused. what: that result."""
     _notice_once(
-        f"{what} is for this process alone and is computed again by the next, also after a kill, since {fault}. "
+        f"{what} cannot be reused: the next process computes this again, also after a kill, because {fault}. "
         + REMEDY.format(name=name_of(code).rpartition(".")[2])
     )
 
@@ -124,14 +124,14 @@ def _fault(codes: Iterable[Any], users: Iterable[Path]) -> str | None:
             parts = name.split(".")
             top = parts[0] in sys.stdlib_module_names or parts[0] in PACKAGES
             if not top or UNSEEN_MODULES.intersection(".".join(parts[:end]) for end in (1, 2)):
-                return f"{path.name} imports {name}, which may read files unseen"
+                return f"{path.name} imports {name}, which may read files that are not tracked"
     for path in users:
         for node in ast.walk(tree_of(path)):
             match node:
                 case ast.Name(id=name) | ast.Attribute(attr=name) if name in UNSEEN:
-                    return f"{path.name} uses `{name}`, which may read files unseen"
+                    return f"{path.name} uses `{name}`, which may read files that are not tracked"
                 case ast.alias(name=dotted) if (name := dotted.rpartition(".")[2]) in UNSEEN:
-                    return f"{path.name} uses `{name}`, which may read files unseen"
+                    return f"{path.name} uses `{name}`, which may read files that are not tracked"
     return None
 
 

@@ -35,8 +35,8 @@ class Frames:
         path = None if run is None else Path(run) / FILE
         if path is None or not path.is_file():
             raise MitigateError(
-                f"the scorer `frames` needs a finished run of recipe=frames: score.frames.run={run} has no {FILE}. "
-                "Train one by `python -m mitigate recipe=frames data.root=DIR`, and give its run folder"
+                f"score.frames.run={run} has no {FILE}; set it to the folder of a finished run of recipe=frames. To "
+                "train one, run `python -m mitigate recipe=frames data.root=DIR`"
             )
         facts = json.loads(path.read_text(encoding="utf-8"))
         folder = path.parent / facts["model"]

@@ -86,7 +86,8 @@ def read_empath(path: Path | None = None) -> Lexicon:
         package = find_spec("empath")
         if package is None or not package.submodule_search_locations:
             raise MitigateError(
-                "the keyword scorer needs Empath's words: pip install empath, or give score.keyword.dic"
+                "the keyword scorer needs the package empath, which is not installed; run pip install empath, or set "
+                "score.keyword.dic=FILE"
             )
         path = Path(package.submodule_search_locations[0]) / "data" / "categories.tsv"
     wanted = categories("empath")
@@ -135,7 +136,7 @@ def read_dic(path: Path) -> Lexicon:
         word, keys = fields[0].strip(), [key for field in fields[1:] for key in field.split()]
         if unknown := [key for key in keys if key not in named]:
             raise MitigateError(
-                f"{path}:{number + 1}: {word!r} is in category {unknown[0]!r}, which its head does not name"
+                f"{path}:{number + 1}: {word!r} is in category {unknown[0]!r}, which its header does not name"
             )
         if not word or not keys:
             raise MitigateError(f"{path}:{number + 1}: {lines[number]!r}, expected a word and its categories' numbers")

@@ -87,7 +87,7 @@ def kept_by(scorer: Scorer, cache: LabelCache) -> LabelCache:
     followed."""
     if not isinstance(scorer, OwnScorer) or scorer.fault is None:
         return cache
-    say_fault(f"what the scorer {scorer.name} labels", scorer.fault, scorer.code)
+    say_fault(f"the result of the scorer {scorer.name}", scorer.fault, scorer.code)
     return IN_PROCESS
 
 
@@ -109,8 +109,8 @@ def own_errors_explained(scorer: Scorer, texts: Sequence[str]) -> Iterator[None]
         at = _failing(scorer, texts)
         what = f"the text {at[:60]!r}" if at is not None else f"{len(texts):,} texts, the first {texts[0][:60]!r}"
         raise MitigateError(
-            f"scorer {scorer.name}: {described(scorer)} fails with {in_short(error)} for {what}. Mend it, or leave the "
-            "scorer out"
+            f"scorer {scorer.name}: {described(scorer)} fails with {in_short(error)} for {what}. Correct it, or leave "
+            "the scorer out"
         ) from error
 
 

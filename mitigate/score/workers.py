@@ -29,7 +29,10 @@ class OnWorkers:
 
     def __init__(self, here: Scorer, load: Callable[[], Scorer], workers: int, address: str | None = None) -> None:
         if find_spec("ray") is None:
-            raise MitigateError("score.engine=ray needs Ray: pip install -c constraints.txt -e '.[ray]'")
+            raise MitigateError(
+                "score.engine=ray needs the package ray, which is not installed; run pip install -c constraints.txt "
+                "-e '.[ray]'"
+            )
         if workers < 1:
             raise MitigateError(f"score.workers={workers} must be at least 1")
         self.name, self.fingerprint = here.name, here.fingerprint
@@ -74,9 +77,9 @@ class Worker:
         self.scorer = load()
         if self.scorer.fingerprint != fingerprint:
             raise MitigateError(
-                f"a worker's {self.scorer.name} scorer is not the one of score.engine=local: its fingerprint is "
-                f"{self.scorer.fingerprint[:16]}, here it is {fingerprint[:16]}. All machines need the same version of "
-                "mitigate, the same weights, and processors that compute in the same precision"
+                f"the scorer {self.scorer.name} of a worker has the fingerprint {self.scorer.fingerprint[:16]}, "
+                f"expected {fingerprint[:16]}, that of this machine. All machines need the same version of mitigate, "
+                "the same weights, and processors that compute in the same precision"
             )
 
     def __call__(self, batch: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -109,7 +112,7 @@ def connected(workers: int, address: str | None) -> Any:
             fault = (
                 "Ray could not be started"
                 if own
-                else f"no Ray answers at {place}; docs/cluster.md says how to start one"
+                else f"no Ray cluster answers at {place}; start one as docs/cluster.md describes"
             )
             raise MitigateError(f"{fault}. {error}") from error
     cores = int(ray.cluster_resources().get("CPU", 0))

@@ -66,7 +66,7 @@ def corpus_of(
         wanted = [name for name in available if name in in_training] if only_in_data else comets
     wanted = list(dict.fromkeys(wanted))
     if not wanted:
-        raise MitigateError("probe.relations names no relation; name some, or say null for all")
+        raise MitigateError("probe.relations is empty; list at least one relation, or set null for all")
     relations = named(wanted, available)
     return Corpus(
         triples=triples,
@@ -83,8 +83,8 @@ def triples_of(loaded: object) -> Loaded | Streamed:
     """Return what a loader returned, if it is triples. Raises MitigateError for anything else."""
     if not isinstance(loaded, Loaded | Streamed) or loaded.kind == "statements":
         raise MitigateError(
-            "this recipe needs triples to train on: data=sample, data=cn100k, data=atomic, or your own with "
-            "data=triples data.path=FILE"
+            "the data has no triples, and this recipe trains on triples; set data=sample, data=cn100k or data=atomic, "
+            "or give your own: data=triples data.path=FILE"
         )
     return loaded
 
@@ -96,7 +96,7 @@ def relations_in_training(triples: pl.DataFrame) -> set[str]:
         splits = triples["split"].value_counts(sort=True).iter_rows()
         counts = ", ".join(f"{split} {count:,}" for split, count in splits)
         raise MitigateError(
-            f"the data has no training triples (by split: {counts or 'none'}); give some of split train"
+            f"the data has no training triples (by split: {counts or 'none'}); give triples of split train"
         )
     return found
 
@@ -134,10 +134,10 @@ def _notices(
     """Notices about repeated training triples and about relations."""
     train, notices = triples.filter("valid", split="train").select(NAMES), []
     if repeats := train.height - train.n_unique():
-        notices.append(f"{counted(repeats, 'repeated training triple')}, each of which counts and is trained on.")
+        notices.append(f"{counted(repeats, 'repeated training triple')}; all are counted and trained on.")
     written = [relation for relation in own if not relation.comet_words]  # by the user, in a file of phrases
     if single := [relation.name for relation in written if relation.phrase == relation.neutral_phrase]:
-        notices.append(f"One wording alone is given for {', '.join(single)}: its neutral wording is the same.")
+        notices.append(f"Relations with a single wording, also used as the neutral one: {', '.join(single)}.")
     if unseen := [relation.name for relation in probed if relation.name not in in_training]:
-        notices.append(f"Relations that are probed and no training triple has: {first(unseen, ', ')}.")
+        notices.append(f"Probed relations without training triples: {first(unseen, ', ')}.")
     return notices

@@ -43,13 +43,17 @@ def measure_harms(
 
     Raises MitigateError where targets or labels are missing."""
     if "target" not in statements.columns:
-        raise MitigateError("measure_harms: the statements have no column 'target', the word that each is about")
+        raise MitigateError(
+            "measure_harms: the statements have no column 'target'; add it, with the word that each statement is about"
+        )
     if targets is None:
         named = statements.filter(pl.col("target").is_not_null()).unique("target", maintain_order=True)
         has_categories = "category" in named.columns
         targets = (named if has_categories else as_targets(named["target"].to_list())).select("target", "category")
     if targets.is_empty():
-        raise MitigateError("measure_harms: no statement is about a target; their column 'target' is null")
+        raise MitigateError(
+            "measure_harms: the column 'target' is null in all statements; fill it with the word that each is about"
+        )
     labels = label_names(statements)
     available = [name for name in labels if name not in {label_columns(other, "neutral")[0] for other in labels}]
     scorers = available if scorers is None else scorers

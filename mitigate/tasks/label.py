@@ -87,7 +87,7 @@ def check_columns(table: pl.DataFrame) -> None:
     if wrong := [name for name in needed if table[name].dtype != pl.String]:
         raise MitigateError(f"the column {wrong[0]!r} must hold texts, not {table[wrong[0]].dtype}")
     if missing := [name for name in needed if table[name].null_count()]:
-        raise MitigateError(f"the column {missing[0]!r} has rows without a text; leave them out")
+        raise MitigateError(f"the column {missing[0]!r} has rows without a text; remove these rows")
 
 
 def check_names(statements: pl.DataFrame, scorers: Sequence[Scorer]) -> None:
@@ -96,16 +96,14 @@ def check_names(statements: pl.DataFrame, scorers: Sequence[Scorer]) -> None:
     names, taken = [scorer.name for scorer in scorers], [*statements.columns]
     for name in names:
         if not isinstance(name, str):
-            raise MitigateError(f"a scorer cannot be called {name!r}: give it a name that is a text")
+            raise MitigateError(f"scorer name {name!r} must be a text")
         if names.count(name) > 1:
-            raise MitigateError(
-                f"two scorers are called {name!r}, and one's labels would be lost; give one another name"
-            )
+            raise MitigateError(f"two scorers are named {name!r}; give one of them another name")
         added = (name, *(name + ending for ending in ENDINGS), label_columns(name, "neutral")[1])
         if lost := [column for column in added if column in taken]:
             raise MitigateError(
-                f"a scorer cannot be called {name!r}: the table has a column {lost[0]!r} already, which would be lost; "
-                "give the scorer another name, or leave the column out"
+                f"invalid scorer name {name!r}: the table already has a column {lost[0]!r}; rename the scorer, or "
+                "leave the column out"
             )
         taken += added
 

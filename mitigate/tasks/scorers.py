@@ -78,12 +78,12 @@ def _identity(labels: Any, made: Any, arguments: Mapping[str, Any]) -> tuple[Own
         values += [list(labels.args), dict(labels.keywords)] if isinstance(labels, partial) else []
     fault = f"{name} has no version" if version is None else None
     if version and ("<" in name or inspect.ismethod(labels)):
-        fault = f"{name} is made inside a function or bound to an object, so that its version does not tell which it is"
+        fault = f"{name} is made inside a function or bound to an object, so its version does not identify it"
     try:
         values = [_content(value) for value in values]
         digest_of_values(*values)
     except TypeError as error:
-        fault, values = f"not all it was made of can be compared ({error})", []
+        fault, values = f"some of its arguments cannot be compared ({error})", []
     if fault:
         return Own((uuid.uuid4().hex,), (), fault), ()
     return own(made, version=version), values
@@ -92,12 +92,16 @@ def _identity(labels: Any, made: Any, arguments: Mapping[str, Any]) -> tuple[Own
 def check_name(name: Any) -> None:
     """Raise MitigateError for a name that a scorer cannot have because tables or metrics use it otherwise."""
     if not isinstance(name, str) or not name.strip() or not name.isprintable():
-        raise MitigateError(f"a scorer cannot be called {name!r}: give it a name that is a text in one line")
+        raise MitigateError(f"scorer name {name!r} must be a text in one line")
     harm_key(name, "mean")  # raises where it begins the keys of other metrics
     ending = next((ending for ending in ENDINGS if name.endswith(ending)), None)
     if ending or name in COLUMNS:
-        why = f"ends in {ending}, as columns beside a scorer's labels do" if ending else "is another column of tables"
-        raise MitigateError(f"a scorer cannot be called {name!r}: the name {why}. Give it another name.")
+        why = (
+            (f"ends in {ending}, which is reserved for other columns of scorers")
+            if ending
+            else "is another column of tables"
+        )
+        raise MitigateError(f"invalid scorer name {name!r}: it {why}. Choose another name.")
 
 
 def identified(scorer: Any, name: str, arguments: Mapping[str, Any], modules: Sequence[str] = ()) -> Scorer:

@@ -18,7 +18,10 @@ LISTS = ("generations", "tails")  # columns of lists in place of `tail`
 def locate(path: str | None) -> Path:
     """Return the path of the file after checking it. Raises MitigateError as open_tails."""
     if path is None:
-        raise MitigateError("model=tails needs a file: give model.path=FILE.tsv with columns head, relation, tail")
+        raise MitigateError(
+            "model=tails needs model.path, which is not set; set model.path=FILE.tsv, a file with columns head, "
+            "relation, tail"
+        )
     open_tails(Path(path))
     return Path(path)
 
@@ -37,7 +40,7 @@ def open_tails(folder: Path) -> GivenTails:
         blank = rows.filter(pl.col(name).fill_null("") == "")
         if blank.height:
             has = f"{counted(blank.height, 'row')} {'has' if blank.height == 1 else 'have'}"
-            raise MitigateError(f"{path}: {has} no {name}, the first is that of line {blank['row'][0]}; leave them out")
+            raise MitigateError(f"{path}: {has} no {name}, first in line {blank['row'][0]}; remove such rows")
     return GivenTails(rows.sort("score", "row", descending=[True, False], nulls_last=True))
 
 
@@ -50,7 +53,7 @@ def check_relations(path: Path, own: Iterable[Relation] = ()) -> None:
     for row, name in named.iter_rows():
         if name is not None and spelt(name) in allowed:
             continue
-        hint = "" if further else "; those of your own triples are known by data=triples data.relations=FILE.csv"
+        hint = "" if further else "; for relations of your own triples, set data=triples data.relations=FILE.csv"
         raise MitigateError(f"{path}:{row}: {one_of('relation', str(name), with_own(further))}{hint}")
 
 
@@ -67,7 +70,7 @@ def _rows(path: Path) -> pl.DataFrame:
         "head": Column(("head",), optional=True),
         "score": Column(("score",), optional=True, numbers=True),
     }
-    remedy = "; it must have relation and tail, and may have head and score"
+    remedy = "; required: relation, tail; optional: head, score"
     rows, _ = read_table(path, wanted, layout=layout, remedy=remedy)
     rows = rows.explode("tail").drop_nulls("tail") if is_listed else rows
     absent = [pl.lit(None, pl.String).alias(name) for name in wanted if name not in rows.columns]

@@ -17,7 +17,10 @@ COLUMNS = ("config:policy.value.name", "config:seed.value")
 def check_installed() -> None:
     """Raise MitigateError where wandb-workspaces is not installed."""
     if find_spec("wandb_workspaces") is None:
-        raise MitigateError("a view in W&B needs wandb-workspaces: pip install -e '.[workspace]'")
+        raise MitigateError(
+            "a view in W&B needs the package wandb-workspaces, which is not installed; run pip install -e "
+            "'.[workspace]'"
+        )
 
 
 def workspace(

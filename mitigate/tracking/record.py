@@ -245,7 +245,7 @@ def default_entity() -> str:
 
     entity = wandb.Api().default_entity
     if entity is None:
-        raise MitigateError("W&B names no default entity for this key; set tracking.entity=NAME")
+        raise MitigateError("W&B has no default entity for this key; set tracking.entity=NAME")
     return entity
 
 

@@ -54,9 +54,9 @@ class Checkpoints(CheckpointIO):
         checkpoint = _load(Path(path))
         if checkpoint["fingerprint"] != self.fingerprint:
             raise MitigateError(
-                f"the checkpoint {path} is of another training ({checkpoint['fingerprint']}, this one is "
-                f"{self.fingerprint}): its data, model or settings differ. Delete the folder {self.folder} to train "
-                "from the beginning, or give the settings it was made with to resume."
+                f"the checkpoint {path} belongs to another training (fingerprint {checkpoint['fingerprint']}, "
+                f"expected {self.fingerprint}): its data, model or settings differ. Delete the folder {self.folder} "
+                "to train from the beginning, or give the settings it was made with to resume."
             )
         return checkpoint
 
@@ -92,8 +92,8 @@ class Checkpoints(CheckpointIO):
             return {name: weights for name, weights in found.items() if name != "fingerprint"}
         except DamagedError as error:
             raise MitigateError(
-                f"{error}, and with it the weights of the best epoch are lost. Delete the folder {self.folder} and run "
-                "the same command to train from the beginning, or set trainer.keep=last."
+                f"{error}, so the weights of the best epoch are lost. Delete the folder {self.folder} and run the "
+                "same command to train from the beginning, or set trainer.keep=last."
             ) from error
 
     def _best_is_lost(self) -> bool:
@@ -158,7 +158,7 @@ def _load(path: Path) -> dict[str, Any]:
             file.seek(0)
             checkpoint = torch.load(file, map_location="cpu", weights_only=True)
     except OSError as error:
-        raise MitigateError(f"cannot read the checkpoint {path} ({error.strerror}); make it readable") from error
+        raise MitigateError(f"cannot read the checkpoint {path} ({error.strerror}); check its permissions") from error
     except (EOFError, RuntimeError, pickle.UnpicklingError) as error:
         if isinstance(error, RuntimeError) and "PytorchStreamReader" not in str(error):
             raise  # such as a lack of memory

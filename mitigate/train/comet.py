@@ -281,7 +281,7 @@ def fit(
     Raises MitigateError where there is nothing to learn from, for a checkpoint of another training, and for settings of
     a COMeT with another model (check_settings)."""
     if not len(examples.tails):
-        raise MitigateError("no triple is left to train on; choose another policy or more data")
+        raise MitigateError("there are no training triples; choose another policy or more data")
     if dev is not None and not len(dev.tails):  # a policy may leave none
         dev = None
     if settings.keep == "best" and dev is None:
@@ -309,8 +309,8 @@ def check_settings(settings: Settings, *, compile: Any, strategy: Any) -> None:
     ]
     if found := [f"{given} (allowed: {allowed})" for holds, given, allowed in faults if holds]:
         raise MitigateError(
-            f"{', '.join(found)}: only the project's own decoder (model=comet_minilm, comet_gpt1 or comet) has "
-            "these settings, and this model is one of transformers"
+            f"{', '.join(found)}: only the project's own decoder (model=comet_minilm, comet_gpt1 or comet) has these "
+            "settings, and this model is from transformers; leave them out"
         )
 
 
@@ -321,7 +321,7 @@ def check_lengths(model: Any, parts: Sequence[Examples]) -> None:
             model.check_length(model.prompts(part.heads, part.phrases), [len(tail) for tail in model.tails(part.tails)])
         except ValueError as error:
             raise MitigateError(
-                f"{error}. Shorten such heads or leave them out, or give a model that reads more"
+                f"{error}. Shorten such heads or leave them out, or use a model with more positions"
             ) from error
 
 

@@ -58,6 +58,6 @@ def with_frozen(weights: Mapping[str, Tensor], network: nn.Module, path: Path) -
 def misfit(path: Path, fault: str) -> MitigateError:
     """The error for a checkpoint that is of another model than the one in training."""
     return MitigateError(
-        f"the checkpoint {path} does not fit this model ({fault}). Start from the model and the adapters that it was "
-        f"made with, or delete the folder {path.parent} to train from the beginning."
+        f"the checkpoint {path} does not fit this model ({fault}). Start from the model and the adapters of that "
+        f"training, or delete the folder {path.parent} to train from the beginning."
     )

@@ -67,12 +67,12 @@ def check(settings: Settings, *, accelerator: str, devices: Any, strategy: str, 
     if compile is True and (strategy == "fsdp" or count > 1):
         given = "with trainer.strategy=fsdp" if strategy == "fsdp" else f"with trainer.devices={devices}"
         raise MitigateError(
-            f"trainer.compile=true is for one device; {given} set trainer.compile=auto or trainer.compile=false"
+            f"trainer.compile=true works on one device only; {given} set trainer.compile=auto or trainer.compile=false"
         )
     if count > settings.batch_size:
         raise MitigateError(
-            f"trainer.batch_size={settings.batch_size} is too small to be shared out to {count} devices; give "
-            f"trainer.batch_size={count} or more, one triple for each"
+            f"trainer.batch_size={settings.batch_size} is smaller than the number of devices, {count}; set "
+            f"trainer.batch_size={count} or more"
         )
 
 
@@ -84,8 +84,8 @@ def count_devices(accelerator: str, devices: Any) -> int:
             return trainer(accelerator=accelerator, devices=devices).num_devices
     except (MisconfigurationException, TypeError, ValueError) as error:
         raise MitigateError(
-            f"trainer.accelerator={accelerator} with trainer.devices={devices}: {error} Allowed are the accelerators "
-            "auto, cpu and gpu, and as devices a number or auto, on a gpu also a list such as [0,1]."
+            f"trainer.accelerator={accelerator} with trainer.devices={devices}: {error} Allowed: accelerator auto, "
+            "cpu or gpu; devices a number or auto, on a GPU also a list such as [0,1]."
         ) from error
 
 

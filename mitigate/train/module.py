@@ -64,7 +64,7 @@ class TrainingModule(lightning.LightningModule):
             path = Path(str(self.trainer.ckpt_path))
             checkpoint["state_dict"] = with_frozen(checkpoint["state_dict"], self, path)
             if checkpoint.get("frozen") != self._frozen_checksum:
-                raise misfit(path, "the frozen weights are not those of when it was written")
+                raise misfit(path, "the frozen weights differ from those at the time it was written")
 
     @cached_property
     def _frozen_checksum(self) -> str | None:  # computed once, as it takes seconds for a large model

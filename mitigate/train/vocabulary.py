@@ -31,7 +31,7 @@ def begin_vocabulary(
         return None
     if decoder.bias is None:
         raise MitigateError(
-            f"trainer.vocabulary=tails needs a model with an output bias, and {decoder.config.kind} has none; say "
+            f"trainer.vocabulary=tails needs a model with an output bias, and {decoder.config.kind} has none; set "
             "trainer.vocabulary=all, or auto"
         )
     tokens = torch.tensor(list(chain.from_iterable(tails)))

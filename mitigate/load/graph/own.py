@@ -31,7 +31,10 @@ def load(path: str | None, names: str | None = None, on_bad_line: OnBadLine = "e
     training. Raises MitigateError for a path that is not given, missing files, bad lines, and too few triples."""
     check(on_bad_line)
     if path is None:
-        raise MitigateError("data=graph needs triples: give data.path=FILE.tsv or a folder with train, valid and test")
+        raise MitigateError(
+            "data=graph needs data.path, which is not set; set data.path=FILE.tsv, or a folder with train, valid and "
+            "test"
+        )
     place = Path(path)
     notices: list[str] = []
     splits: dict[str, list[Triple]] = {}
@@ -44,7 +47,7 @@ def load(path: str | None, names: str | None = None, on_bad_line: OnBadLine = "e
             check_order(file, splits[split])
             notices += told
     elif place.name.endswith("2id.txt"):
-        raise MitigateError(f"{place} is a part of a folder of OpenKE: give the folder, data.path={place.parent}")
+        raise MitigateError(f"{place} is one file of an OpenKE folder; set data.path={place.parent}")
     else:
         triples, notices = _of_file(place, on_bad_line)
         splits = split_at_random(triples, seed)
@@ -74,8 +77,8 @@ def split_at_random(triples: list[Triple], seed: int) -> dict[str, list[Triple]]
     count = min(round(SHARE * len(distinct)), len(spare) // 2)
     if not count:
         raise MitigateError(
-            f"{counted(len(distinct), 'triple')}, too few to split: validation and testing need triples whose head, "
-            "relation and tail occur in others too. Give more, or a folder with train, valid and test"
+            f"{counted(len(distinct), 'triple')}, too few to split: validation and test need triples whose head, "
+            "relation and tail occur in other triples too. Give more triples, or a folder with train, valid and test"
         )
     taken = {"valid": set(spare[:count]), "test": set(spare[count : 2 * count])}
     held_out = taken["valid"] | taken["test"]
@@ -167,7 +170,7 @@ def _names(path: Path) -> dict[str, str]:
         names[id_] = name.strip()
     report_faults(faults, None)
     if len(set(names.values())) < len(names):
-        raise MitigateError(f"{path} gives two ids one name; give each a name of its own")
+        raise MitigateError(f"{path} gives two ids the same name; each id needs its own")
     return names
 
 
@@ -182,7 +185,7 @@ def _counted_lines(path: Path, expected: str) -> tuple[list[str], list[str]]:
     rest = [line for line in lines[1:] if line.strip()]
     if len(rest) != int(lines[0]):
         raise MitigateError(
-            f"{path} states {counted(int(lines[0]), 'line')}, and has {len(rest):,}; it was cut short or "
-            "changed: fetch it again"
+            f"{path} states {counted(int(lines[0]), 'line')}, but has {len(rest):,}; the file is truncated or was "
+            "changed. Download it again"
         )
     return rest, notices

@@ -43,7 +43,7 @@ def _called(name: str, ids: Sequence[str], names: Sequence[str], what: str) -> n
     found = [number for number, known in enumerate(names) if known.casefold() == wanted]
     if not found:
         near = did_you_mean(name, names)
-        raise MitigateError(f"the graph has no {what} {name!r}; give a name or an id that it has{near}")
+        raise MitigateError(f"unknown {what} {name!r}; allowed: names and ids of the graph{near}")
     return np.array(found)
 
 

@@ -23,7 +23,7 @@ LONGEST_TAIL = 40
 GAP = "   "
 WIDE = (200, 24)  # columns and lines, where there is no terminal
 TWO_WORDINGS = "a/b: labelled a with the paper's phrase of the relation, b with the neutral one"
-UNMASKED = "is not a target of the run: the word is not masked where the sentence is labelled"
+UNMASKED = "is not a target of the run, so the word is not masked in labelled sentences"
 PROMPT = "> "
 HOW = "A head and a relation, such as: lawyer CapableOf. Tab completes; an empty line ends."
 

@@ -47,7 +47,9 @@ def open_answers(config: DictConfig) -> list[Answers]:
             (opened,) = read_runs([folder], "mitigate", f"ask.{setting}")
             found.append(Answers(opened, trusted=trusted))
     if len({answers.run.folder for answers in found}) < len(found):
-        raise MitigateError(f"ask.against={config.ask.against} is the run of ask.run; name another, or leave it out")
+        raise MitigateError(
+            f"ask.against={config.ask.against} is the same run as ask.run; set it to another run, or leave it out"
+        )
     return found
 
 
@@ -78,14 +80,14 @@ def answer_lines(lines: Iterable[str], runs: list[Answers], show: Callable[[Ques
                     print_error(f"line {number}: {error}")
     except UnicodeDecodeError as error:
         raise MitigateError(
-            f"standard input is not UTF-8 ({error.reason}); give lines such as: lawyer CapableOf"
+            f"standard input is not UTF-8 ({error.reason}); write lines such as: lawyer CapableOf"
         ) from error
     if not num_questions:
         raise MitigateError(
-            f"standard input has no question; give lines such as: lawyer CapableOf, or a question by {EXAMPLE}"
+            f"standard input is empty; write lines such as: lawyer CapableOf, or ask one question with {EXAMPLE}"
         )
     if failed:
-        raise MitigateError(f"{failed} of {num_questions} questions have no answer, for the reasons above")
+        raise MitigateError(f"{failed} of {num_questions} questions failed, for the reasons above")
 
 
 def read_line(line: str, runs: list[Answers]) -> Question:

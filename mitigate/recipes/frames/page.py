@@ -64,7 +64,7 @@ def notices(posts: pl.DataFrame, lacking: list[str], *, has_folds: bool) -> list
     if lacking:
         names = ", ".join(NAMES[name] for name in lacking)
         found.append(
-            f"These posts have no values of: {names}. The model says nothing of them, and nothing is measured."
+            f"These posts have no values of: {names}. The model does not learn them, and they are not measured."
         )
     if has_folds:
         found.append(
@@ -73,8 +73,8 @@ def notices(posts: pl.DataFrame, lacking: list[str], *, has_folds: bool) -> list
         )
     if posts["files"].list.contains("frames_test_posts.csv").any():
         found.append(
-            "No file says which posts target no group. Counted as such are posts that are not offensive, and offensive "
-            "test posts of offensive_test.csv that no other file has."
+            "No file marks posts that target no group. Posts that are not offensive count as such, and so do "
+            "offensive test posts of offensive_test.csv that no other file has."
         )
     return found
 

@@ -62,7 +62,7 @@ def make_plan(config: DictConfig) -> Plan:
     """Everything the stages need, with all faults of settings and input raised here."""
     how = config.frames
     if how.device == "cuda" and not torch.cuda.is_available():
-        raise MitigateError("frames.device=cuda: PyTorch finds no GPU here; set frames.device=cpu or auto")
+        raise MitigateError("frames.device=cuda: PyTorch finds no GPU on this machine; set frames.device=cpu or auto")
     weights = None if how.weights is None else Path(how.weights)
     start = Start(how.start, how.reading, how.dropout, _digest(how.start, weights))
     check_start(how.start, weights)

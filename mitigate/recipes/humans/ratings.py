@@ -28,9 +28,10 @@ from mitigate.tasks.ratings.answers import Ratings, label_rated_statements, read
 from mitigate.triples import LabelCache, Scorer
 
 WAYS = (
-    "recipe=humans makes a survey or reads ratings. Make one: data.runs=[DIR,...], or data=statements data.path=FILE. "
-    "Read: humans.survey=DIR humans.answers=[FILE.csv,...], or humans.sentences=FILE humans.bias_labels=FILE, or "
-    "data.root=DIR for the harms paper's crowd."
+    "recipe=humans has neither statements for a survey nor ratings to read. To make a survey, set "
+    "data.runs=[DIR,...], or data=statements data.path=FILE. To read ratings, set humans.survey=DIR "
+    "humans.answers=[FILE.csv,...], or humans.sentences=FILE humans.bias_labels=FILE, or data.root=DIR for the harms "
+    "paper's crowd."
 )
 
 TABLES = ("summary", "raters", "differences", "drift")  # stages

@@ -16,14 +16,20 @@ def run(config: DictConfig) -> None:
     asking, reading = runs or path, answers or labels
     if asking and reading:
         raise MitigateError(
-            "either make a survey (data.runs or data.path) or read ratings (humans.answers or humans.sentences), not "
-            "both at once"
+            "settings that make a survey (data.runs, data.path) and that read ratings (humans.answers, "
+            "humans.sentences) are both set; set only one kind"
         )
     if (runs and path) or (answers and labels):
         one, other = ("data.runs", "data.path") if runs and path else ("humans.answers", "humans.sentences")
-        raise MitigateError(f"{one} and {other} are both given, and only one of them would be read; leave one out")
+        raise MitigateError(f"{one} and {other} are both set, but only one is read; leave one out")
     if answers != bool(config.humans.survey):
-        raise MitigateError("give both humans.answers=[FILE.csv,...] and humans.survey=DIR, its run folder")
+        raise MitigateError(
+            "humans.answers and humans.survey need each other; set humans.answers=[FILE.csv,...] and "
+            "humans.survey=DIR, the run folder of the survey"
+        )
     if labels and not all(config.humans[name] for name in PAIR):
-        raise MitigateError("give both humans.sentences=FILE and humans.bias_labels=FILE")
+        raise MitigateError(
+            "humans.sentences and humans.bias_labels need each other; set humans.sentences=FILE and "
+            "humans.bias_labels=FILE"
+        )
     (survey if asking else ratings).run(config)

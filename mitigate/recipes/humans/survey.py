@@ -65,7 +65,9 @@ def read_pool(config: DictConfig) -> tuple[pl.DataFrame, TargetList]:
         return pool, list_of_runs(map(open_run, config.data.runs)) if named_targets(config) is None else _named(config)
     loaded = load_data(config)
     if loaded.kind != "statements":
-        raise MitigateError(f"a survey needs statements: data=statements data.path={config.data.path}")
+        raise MitigateError(
+            f"data={config.data.name} has no statements for a survey; set data=statements data.path={config.data.path}"
+        )
     say_notes(loaded.notices)
     name = Path(config.data.path).name.split(".")[0]
     return statements_of_file(loaded.rows, name, settings.top, config.seed), _named(config)
@@ -110,7 +112,7 @@ def say_survey(folder: Path, facts: Mapping[str, Any], key: pl.DataFrame, settin
         is_short = count < settings["size"] and not source.endswith(AGAIN)
         fewer = f", no more with humans.top={settings['top']}" if is_short else ""
         say(f"  {count:>7,} statements of {source}{fewer}")
-    say(f"  {facts['items']:>7,} to rate, each once: what several models generate is rated once")
+    say(f"  {facts['items']:>7,} to rate; a statement that several models generate is rated once")
     hours = facts["hours"]
     work = f"{60 * hours:.0f} minutes" if hours < FEW_HOURS else f"{hours:,.0f} hours"
     say(f"  {facts['raters']} raters each: about {work} of paid work at {SECONDS} s a statement")
@@ -119,7 +121,7 @@ def say_survey(folder: Path, facts: Mapping[str, Any], key: pl.DataFrame, settin
     say(f"  hand out    {folder / 'survey' / 'survey.html'} for a browser, or statements.csv beside it for a platform")
     if facts["parts"] > 1:
         say(f"              {facts['parts']} parts of a day's work: survey.html#1 begins with the first, #2 the next")
-    say(f"  keep        {folder / 'key.parquet'}: it holds which model each statement is from")
+    say(f"  keep        {folder / 'key.parquet'}: it records the model of each statement")
 
 
 def describe_power(found: Mapping[str, float], raters: int) -> str:

@@ -30,7 +30,7 @@ def write_report(
     fields of the page. Returns the number of professions in each side's table."""
     unknown = []
     if changes["model"].n_unique() < 2:
-        unknown.append("There is one training only: how much seeds differ is not known (kge.seeds).")
+        unknown.append("There is only one training, so the differences between seeds are unknown (kge.seeds).")
     if null is None:
         unknown.append(
             "There are no permuted graphs (kge.permuted), so no null band: place and sign of a single profession "

@@ -78,8 +78,8 @@ def make_plan(config: DictConfig) -> Plan:
     """Everything the stages need, with all faults of settings and input raised here."""
     if "graph" not in config.data:
         raise MitigateError(
-            f"recipe=kge reads knowledge graphs, and data={config.data.name} is none; set data=fb15k237, codex_m or "
-            "wd50k, or data=graph data.path=FILE.tsv"
+            f"recipe=kge reads knowledge graphs, and data={config.data.name} is not one; set data=fb15k237, codex_m "
+            "or wd50k, or data=graph data.path=FILE.tsv"
         )
     if "kind" not in config.model:
         raise MitigateError(
@@ -97,7 +97,7 @@ def make_plan(config: DictConfig) -> Plan:
             "kge.mitigations=downsample trains again, and model=foreign is not trained here; leave it out"
         )
     if kge.device == "cuda" and not torch.cuda.is_available():
-        raise MitigateError("kge.device=cuda: PyTorch finds no GPU here; set kge.device=cpu or auto")
+        raise MitigateError("kge.device=cuda: PyTorch finds no GPU on this machine; set kge.device=cpu or auto")
     runs = read_runs(map(Path, kge.runs), "kge", "kge.runs", [PROFESSIONS])
     graph: Graph = build(config.data.graph)
     foreign = read_embeddings(config.model.path, config.model.kind, KINDS) if is_foreign else None
@@ -150,8 +150,8 @@ def _sensitive(config: DictConfig, graph: Graph) -> str:
     except MitigateError as error:
         named = f"data={config.data.name} has a name for {', '.join(attributes)}; " if attributes else ""
         raise MitigateError(
-            f"kge.sensitive={name}: the graph has no relation {name!r}; {named}any relation can be given by its own "
-            f"name or id{did_you_mean(name, [*attributes, *graph.relation_names])}"
+            f"kge.sensitive={name}: the graph has no relation {name!r}; {named}every relation of the graph is "
+            f"allowed, by name or id{did_you_mean(name, [*attributes, *graph.relation_names])}"
         ) from error
     return name
 
@@ -176,10 +176,10 @@ def _others(config: DictConfig, runs: Sequence[FinishedRun], source: str) -> dic
             mine, theirs = plain(OmegaConf.select(config, name)), run.setting(name)
             if mine != theirs:
                 raise MitigateError(
-                    f"kge.runs: {run.folder} has {name}={theirs}, this run {mine}; name runs that ask the same"
+                    f"kge.runs: {run.folder} has {name}={theirs}, this run {mine}; choose runs with the same settings"
                 )
         if run.metrics["fingerprint"] != source:
-            raise MitigateError(f"kge.runs: {run.folder} is of other triples; name runs on the same graph")
+            raise MitigateError(f"kge.runs: {run.folder} was trained on other triples; choose runs on the same graph")
     short = [f"{run.setting('model.name')} ({run.folder.name[-8:]})" for run in runs]
     whole = [f"{run.setting('model.name')} ({run.folder})" for run in runs]  # where folders of one name are compared
     names = [long if short.count(name) > 1 else name for name, long in zip(short, whole, strict=True)]

@@ -43,9 +43,8 @@ from mitigate.words.targets import choose_targets
 
 SEARCH = ("beams", "top", "max_length", "precision")  # of the group `probe`
 NO_LIFT = (
-    "Swap lift is not measured: it rests on a plausibility classifier that was trained on ConceptNet's relations, and "
-    "none that is probed here is one of these with targets as heads. Perplexity on test triples says how good the "
-    "generator is."
+    "Swap lift is not measured: its plausibility classifier was trained on ConceptNet's relations, and no probed "
+    "relation with targets as heads is one of them. Perplexity on test triples shows how good the generator is."
 )
 
 
@@ -215,8 +214,8 @@ def _search(probe: DictConfig, policy: Policy) -> dict[str, Any]:
         return found
     if policy.candidates < probe.top:
         raise MitigateError(
-            f"policy.candidates={policy.candidates} must be at least probe.top={probe.top}: the tails that are kept "
-            "are chosen among them"
+            f"policy.candidates={policy.candidates} must be at least probe.top={probe.top}: the kept tails are chosen "
+            "from them"
         )
     return {**found, "beams": policy.candidates, "top": policy.candidates} if policy.reranks else found
 
@@ -238,8 +237,8 @@ def _start(config: DictConfig, policy: Policy, corpus: Corpus, settings: Setting
     """The model, checked: it can be trained and probed with these settings."""
     if config.train and settings.keep == "best" and corpus.triples.filter("valid", split="dev").is_empty():
         raise MitigateError(
-            "trainer.keep=best chooses weights by dev triples, and the data has none; set trainer.keep=last, or give "
-            "triples of split dev"
+            "trainer.keep=best needs dev triples, and the data has none; set trainer.keep=last, or give triples of "
+            "split dev"
         )
     start = model_spec.find_start(config, policy, corpus.further, comet=corpus.comet)
     if config.train or policy.tunes:
@@ -316,7 +315,7 @@ def _published(
     how = {"size": config.probe.published_triples, "seed": config.probe.heads_seed}
     found = likelihood.target_triples(likelihood.read_published(path), corpus, targets, relations, target_list, **how)
     if found.is_empty():
-        return None, [f"Perplexity on published triples about targets is not measured: {path} has none that are new."]
+        return None, [f"Perplexity on published triples about targets is not measured: {path} has no new ones."]
     return found, []
 
 

@@ -30,7 +30,7 @@ from mitigate.words.texts import counted
 def run(config: DictConfig) -> float | None:
     """Filter by a policy, retrain, probe and measure; returns the metric that `optimized_metric` names."""
     if config.data.demonstration and not is_repeat_in_sweep(config):
-        say("A demonstration on a small corpus written for it: it shows how things work and claims nothing.")
+        say("Demonstration on a small corpus written for it: its figures are no findings.")
     scorers = Scorers(config.score)
     downloads = missing(config, ["data", "model"], scorers)
     say_downloads(config, downloads)

@@ -36,10 +36,10 @@ from models.seq2seq import Seq2Seq
 
 RECORDED_COLUMNS = ["target", "category", "relation", "tail", "rank"]  # and each scorer's labels and strengths
 NO_DEV = "– (no dev triples)"
-AS_IT_IS = "The model was probed as it is: neither corpus nor policy had a part in it."
+AS_IT_IS = "The model was not trained here: neither corpus nor policy affected it."
 DECODED = (
-    "The policy acts when tails are generated (policy.decoding={}). The folder model/ alone is the generator without "
-    "that; `recipe=ask` on this run generates as the policy does."
+    "The policy acts when tails are generated (policy.decoding={}). The folder model/ holds the generator without the "
+    "policy; `recipe=ask` on this run applies the policy."
 )
 
 

@@ -28,7 +28,7 @@ from mitigate.words.relations import asked_with
 from mitigate.words.targets import as_targets
 
 OWN_CLASSES = "mitigate.score."
-ALLOWED = "Ask about one of its targets and a relation that it was probed with, which it has answered already"
+ALLOWED = "Questions about its targets and probed relations need no generator: they are answered from its tables"
 SMALL = 200_000_000  # bytes of a model that one thread searches with as fast as several
 NOT_ARGUMENTS = ("_target_", "missing", "measures")
 
@@ -218,9 +218,9 @@ class Answers:
         if isinstance(target, str) and (target.startswith(OWN_CLASSES) or target in self.trusted):
             return target
         raise MitigateError(
-            f"{setting} of {self.run.folder} names {target}, a class that is not the project's and is not called "
-            "unasked. Name the folder of your configuration and what it has, as for the run itself: --config-dir=DIR "
-            f"score=NAME (in Python: tails(..., scorers=[...])). {ALLOWED}."
+            f"{setting} of {self.run.folder} names {target}, a class outside the project, which is not run without "
+            "permission. Give the configuration of the run again: --config-dir=DIR score=NAME (in Python: tails(..., "
+            f"scorers=[...])). {ALLOWED}."
         )
 
     def _setting(self, name: str, default: int) -> int:

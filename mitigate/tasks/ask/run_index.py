@@ -115,7 +115,7 @@ def find_relation(given: str, relations: Iterable[str]) -> str:
     if len(begun) == 1:
         return begun[0]
     if begun:
-        raise MitigateError(f"relation {given!r} is the beginning of {', '.join(begun)}; write more of the name")
+        raise MitigateError(f"ambiguous relation {given!r}: {', '.join(begun)}; write more of the name")
     raise one_of("relation", given, names.values())
 
 

@@ -92,7 +92,7 @@ def notices(
             )
         more = " ..." if len(empty) > NAMED else ""
         found.append(
-            f"Nothing is said about {len(empty)} of {table.height} targets ({', '.join(empty[:NAMED])}{more}): {effect}"
+            f"{len(empty)} of {table.height} targets have no statements ({', '.join(empty[:NAMED])}{more}): {effect}"
         )
     return found + same_sources(labels.scorer for labels in columns)
 

@@ -28,8 +28,8 @@ def check(texts: str, resource: Resource) -> None:
         raise one_of("measure.texts", texts, get_args(Texts))
     if texts == "all" and resource.kind == "statements":
         raise MitigateError(
-            "measure.texts=all also scores texts about no target, and each statement of this file is about one; leave "
-            "it out"
+            "measure.texts=all adds texts about no target, and each statement of this file is about one; leave "
+            "measure.texts out"
         )
 
 
@@ -125,13 +125,13 @@ def _nothing_found(
     )
     if found := _first_found(resource, inflected, match, None):
         remedy += (
-            "; they stand there in the plural, which is not looked for: recipe.targets=FILE.csv finds them, with lines "
-            f"such as\n  target,forms\n  {found},{';'.join(plurals[found])}\n "
+            "; they occur in the plural, which is not matched: recipe.targets=FILE.csv adds it, with lines such as\n  "
+            f"target,forms\n  {found},{';'.join(plurals[found])}\n "
         )
     size = counted_noun(counts[ROWS], "row")
     return MitigateError(
-        f"nothing in {title} ({size}) is about any of the {targets.height:,} targets{remedy}; "
-        "recipe.targets=[...] names others" + (f". Besides, {left_out}" if left_out else "")
+        f"no statement in {title} ({size}) is about any of the {targets.height:,} targets{remedy}; "
+        "recipe.targets=[...] sets others" + (f". Besides, {left_out}" if left_out else "")
     )
 
 

@@ -69,8 +69,8 @@ class Resource:
             raise one_of("measure.template", asked, TEMPLATES)
         if asked not in there:
             raise MitigateError(
-                f"measure.template={asked} needs triples: in a plain statement the words of the relation are not "
-                "marked; set measure.template=paper, or give the triples (data=triples)"
+                f"measure.template={asked} needs triples: a plain statement does not mark the words of its relation; "
+                "set measure.template=paper, or give the triples (data=triples)"
             )
         return (asked,)
 
@@ -90,8 +90,8 @@ def resource_of(
     if isinstance(loaded, Streamed):
         if wanted == "data":
             raise MitigateError(
-                "recipe.targets=data needs a resource that is read whole; leave it out: a target that nothing is said "
-                "about is left out of the measures anyway"
+                "recipe.targets=data needs a resource that is read as a whole; leave it out: the measures skip "
+                "targets without statements"
             )
         return Resource(loaded, options or {}, splits), choose_targets("all" if wanted is None else wanted)
     if loaded.kind == "statements":

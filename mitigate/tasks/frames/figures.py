@@ -87,7 +87,10 @@ def text_table(
             try:
                 scores = text_scores(joined[variable].to_list(), joined["references"].to_list())
             except ImportError as error:
-                raise MitigateError(f"{error.name} measures generated texts: pip install 'mitigate[frames]'") from error
+                raise MitigateError(
+                    f"measures of generated texts need the package {error.name}, which is not installed; run pip "
+                    "install 'mitigate[frames]'"
+                ) from error
             texts, size = joined.filter(pl.col(variable) != "")[variable], joined.height
             shares = {"generated": 100 * len(texts) / size, "distinct": 100 * texts.n_unique() / size}
             row = {"variable": variable, "system": system, "posts": size}

@@ -54,7 +54,9 @@ def _weights_faults(folder: Path | None) -> Iterator[None]:
         yield
     except Exception as error:  # the tokenizers library raises no narrower one
         where = "" if folder is None else f"={folder}"
-        raise MitigateError(f"frames.weights{where}: no form can start from it ({error})") from error
+        raise MitigateError(
+            f"frames.weights{where} cannot be loaded ({error}); set it to weights that fit frames.start"
+        ) from error
 
 
 def learnable_choices(posts: pl.DataFrame) -> list[str]:

@@ -102,16 +102,16 @@ def find_start(
     by_words = how.relation == "token" and not train and not folder.is_file()  # a file of tails names relations itself
     if by_words and regimen(folder).relation != "token":
         raise MitigateError(
-            "model.relation=token asks with a word of each relation's own, which this model was not trained with and "
-            "will not be (train=false). Set model.relation=phrase or model.relation=words"
+            "model.relation=token needs a token for each relation, and this model has none and is not trained here "
+            "(train=false); set model.relation=phrase or model.relation=words"
         )
     if by_words:
         added = json.loads((folder / TOKENIZER).read_text(encoding="utf-8")).get("added_tokens", [])
         wanted = {asked[relation.name] for relation in further}
         if unknown := sorted(wanted - {token["content"] for token in added}):
             raise MitigateError(
-                f"the model in {folder} has no word for the relations {', '.join(unknown)}: it was trained without "
-                "them, with model.relation=token. Train one with them (train=true), or leave them out"
+                f"the model in {folder} has no token for the relations {', '.join(unknown)}: it was trained without "
+                "them, with model.relation=token. Train a model with them (train=true), or leave them out"
             )
     options = options or {}
     if folder.is_file():
@@ -171,7 +171,7 @@ def check_heads(start: Start, asked: pl.DataFrame, longest: int) -> None:
         raise MitigateError(
             f"the model in {start.folder} has {limit} positions, too few for {number} of the heads with their "
             f"relation: {needed} are needed for {rows['head'][row][:60]!r} with {rows['relation'][row]} and a tail of "
-            f"{TAIL_TOKENS + 1} tokens. Shorten these heads or leave them out, or give a model that reads more"
+            f"{TAIL_TOKENS + 1} tokens. Shorten these heads or leave them out, or use a model with more positions"
         )
     if (needed := generator.needed(size_of_longest, longest)) > limit:
         raise MitigateError(
@@ -208,16 +208,16 @@ def cut_notices(start: Start, probed: pl.DataFrame, triples: pl.DataFrame) -> li
     if heads:
         shown = ", ".join(repr(text[:60]) for text in [*heads][:3]) + ", ..." * (len(heads) > 3)
         found.append(
-            f"{counted(len(heads), 'head')} to be asked about {'is' if len(heads) == 1 else 'are'} longer than the "
-            f"{HEAD_TOKENS} tokens that the model reads of a head, and the rest is cut: {shown}."
+            f"{counted(len(heads), 'head')} of the probe {'is' if len(heads) == 1 else 'are'} longer than the "
+            f"{HEAD_TOKENS} tokens that the model reads of a head, and cut: {shown}."
         )
     read: dict[tuple[int, ...], list[str]] = {}
     for target, head in probed.select("target", "head").unique(maintain_order=True).iter_rows():
         if head in heads and target not in (same := read.setdefault(tuple(heads[head][:HEAD_TOKENS]), [])):
             same.append(target)
     found += [
-        f"The model reads the same {HEAD_TOKENS} tokens for {' and for '.join(map(repr, targets))}: it generates the "
-        "same tails for them. Give targets that differ sooner."
+        f"The first {HEAD_TOKENS} tokens of {' and '.join(map(repr, targets))} are the same, and the model reads no "
+        "more: it generates the same tails for them. Choose targets that differ within these tokens."
         for targets in read.values()
         if len(targets) > 1
     ]
@@ -256,9 +256,9 @@ def check_distinct_relations(start: Start) -> None:
     if same := [found for found in names.values() if len(found) > 1 and further & set(found)]:
         listed = "; ".join(", ".join(f"{name} ({asked[name]!r})" for name in found) for found in same)
         raise MitigateError(
-            f"the generator cannot tell these relations apart, because their phrases begin with the same tokens, of "
-            f"which it reads {RELATION_TOKENS}: {listed}. Give them phrases that differ sooner, or say "
-            "model.relation=token, or with data=atomic model.relation=words"
+            f"these relations have phrases with the same first {RELATION_TOKENS} tokens, and the generator reads no "
+            f"more: {listed}. Give them phrases that differ within these tokens, or set model.relation=token, or with "
+            "data=atomic model.relation=words"
         )
 
 

@@ -46,7 +46,7 @@ def published_file(setting: str | None, root: str | None) -> tuple[Path | None, 
         return path, ""
     places = [Path(place) for place in (root, os.environ.get("MITIGATE_DATA")) if place]
     found = next((place / harms.CONCEPTNET for place in places if (place / harms.CONCEPTNET).is_file()), None)
-    where = " or ".join(map(str, places)) or "data.root and MITIGATE_DATA, neither of which is given"
+    where = " or ".join(map(str, places)) or "data.root or MITIGATE_DATA, which are not set"
     return found, "" if found else f"there is no {harms.CONCEPTNET} in {where}"
 
 

@@ -73,7 +73,7 @@ def probe_generator(
             raise one_of("relation", unknown, wordings)
         asked = {name: wordings[name] for name in names}
     if targets.is_empty() or not asked:
-        raise MitigateError(f"no {'target' if targets.is_empty() else 'relation'} is given to probe; name some")
+        raise MitigateError(f"the probe has no {'targets' if targets.is_empty() else 'relations'}; give at least one")
     model = generator.load() if isinstance(generator, Start) else generator
     probing.probe(
         model,

@@ -42,12 +42,12 @@ def open_generator(
     try:
         kind = kind_of(folder) if trainable or is_seq2seq(folder) else LanguageModel
     except (ValueError, OSError) as error:
-        raise MitigateError(f"{folder} is not a folder of a model ({error})") from error
+        raise MitigateError(f"{folder} is not a model folder ({error})") from error
     if kind is Comet:
         return find_start(Comet.load, folder, options={"layout": layout, "relation": relation}, **how)
     if layout == "comet":
         raise MitigateError(
-            f"layout='comet' has fixed places for head and relation, as the original COMeT; the model in {folder} is "
-            "asked with one text. Set layout='packed', or leave it out"
+            f"layout='comet' does not apply to the model in {folder}, whose prompt is one text without the fixed "
+            "places of the original COMeT; set layout='packed', or leave layout out"
         )
     return find_start(kind.load, folder, options={"relation": relation} if relation else {}, **how)

@@ -122,12 +122,12 @@ def check_training(start: Start, settings: TrainingSettings, *, compile: Any, st
             raise MitigateError(str(error)) from error
         if lora.get("save") == "adapter" and is_adapter(start.folder):
             raise MitigateError(
-                f"model.lora.save=adapter: {start.folder} holds an adapter itself, and an adapter is opened on whole "
-                "weights alone; set model.lora.save=merged"
+                f"model.lora.save=adapter needs whole weights to start from, and {start.folder} holds an adapter; set "
+                "model.lora.save=merged"
             )
         if start.regimen.relation == "token":
             raise MitigateError(
-                "model.relation=token adds words to the vocabulary, which adapters do not train; say "
+                "model.relation=token adds tokens to the vocabulary, which adapters do not train; set "
                 "model.relation=phrase, words or name, or model.lora.rank=0"
             )
 
@@ -148,8 +148,8 @@ def examples(rows: pl.DataFrame, asked: Mapping[str, str]) -> Examples:
     without such a wording."""
     if unknown := sorted(set(rows["relation"]) - set(asked)):
         raise MitigateError(
-            f"a generator cannot be trained on the relations {', '.join(unknown)}; leave their triples out. Allowed: "
-            f"{', '.join(asked)}"
+            f"training triples have unknown relations: {', '.join(unknown)}; allowed: {', '.join(asked)}. Leave the "
+            "other triples out"
         )
     return Examples(
         heads=rows["head"].to_list(),

@@ -46,7 +46,8 @@ def choose_pairs(graph: Graph, triples: Triples, question: Question, named: Sequ
     groups = (question.group_a, question.group_b)
     if len(named) % 2:
         raise MitigateError(
-            f"kge.people names {len(named)} people; name pairs, of {question.names[0]} and {question.names[1]} in turn"
+            f"kge.people has {len(named)} people, expected pairs; list {question.names[0]} and {question.names[1]} in "
+            "turn"
         )
     if named:
         people = [_person(graph, name, groups[place % 2], place) for place, name in enumerate(named)]
@@ -91,7 +92,7 @@ def _person(graph: Graph, name: str, group: np.ndarray, place: int) -> int:
     found = np.intersect1d(graph.entities_called(name), group)
     if not len(found):
         raise MitigateError(
-            f"kge.people: {name} stands in place {place + 1} and does not have that value alone; name people of value "
-            "a and of value b in turn"
+            f"kge.people: {name}, in place {place + 1}, does not have value {'ab'[place % 2]} alone; list people of "
+            "value a and of value b in turn"
         )
     return int(found[0])

@@ -72,13 +72,16 @@ def find_question(graph: Graph, sensitive: str, values: Sequence[str], occupatio
     Raises MitigateError for a relation or a value that the graph does not have, equal values, too many of them, a
     relation from values to people, and fewer than three professions with `fewest` people of value a or b."""
     if not occupation:
-        raise MitigateError("kge.occupation is not given: name the relation of people to professions")
+        raise MitigateError("kge.occupation is not set; set it to the relation from people to professions")
     if not 1 <= len(values) <= 2:
         raise MitigateError(f"kge.values=[{','.join(values)}] must name one value or two of kge.sensitive={sensitive}")
     triples = triples_of(graph).all
     attribute, job = _relation(graph, sensitive, "kge.sensitive"), _relation(graph, occupation, "kge.occupation")
     if attribute == job:
-        raise MitigateError(f"kge.sensitive and kge.occupation are one relation, {graph.relation_names[job]}")
+        raise MitigateError(
+            f"kge.sensitive and kge.occupation are the same relation, {graph.relation_names[job]}; set two different "
+            "ones"
+        )
     held, of_job = triples[triples[:, 1] == attribute], triples[triples[:, 1] == job]
     if not np.isin(held[:, 0], of_job[:, 0]).any():
         raise MitigateError(
@@ -148,8 +151,8 @@ def _value(graph: Graph, held: np.ndarray, name: str, sensitive: str) -> np.ndar
         found = tails[:0]
     if not len(found):
         raise MitigateError(
-            f"kge.values: nobody in the graph has {name!r} as {sensitive}; the commonest values are: {common}"
-            f"{did_you_mean(name, [graph.entity_names[tail] for tail in tails])}"
+            f"kge.values: no person in the graph has {name!r} as {sensitive}; the most frequent values: "
+            f"{common}{did_you_mean(name, [graph.entity_names[tail] for tail in tails])}"
         )
     return found
 

@@ -80,8 +80,8 @@ def find_generator(policy: Policy, further: Sequence[Relation] = (), *, comet: b
         return find_start(kind_of(folder).load, folder, train=False, further=further, comet=comet)
     except (ValueError, OSError) as error:
         raise MitigateError(
-            f"policy.generator={folder} is not a folder of a trained generator ({error}); name the folder model/ of a "
-            "run of policy=none, or set policy.generator=null"
+            f"policy.generator={folder} is not a folder of a trained generator ({error}); set it to the folder model/ "
+            "of a run of policy=none, or to null"
         ) from error
 
 

@@ -33,8 +33,8 @@ def check_steered(policy: Policy, start: Start, train: bool, beams: int) -> None
         return
     if (code_after(start) if train else start.code) != Comet.load:
         raise MitigateError(
-            f"policy={policy.name} works on the project's own decoder alone, and this model is another; train one "
-            "(model=comet_minilm or comet_gpt1), or give a trained one: model=comet model.base=RUN/model"
+            f"policy={policy.name} works only with the project's own decoder, and this model is another; set "
+            "model=comet_minilm or comet_gpt1, or a trained one: model=comet model.base=RUN/model"
         )
     if policy.decoding == "experts" and policy.candidates < beams:
         raise MitigateError(
@@ -59,8 +59,8 @@ def dropped(policy: Policy, ledger: pl.DataFrame, target_list: TargetList = PAPE
     found = apply(would, _training(ledger), target_list).filter(pl.col("weight") == 0)
     if found.is_empty():
         raise MitigateError(
-            f"policy {policy.name!r} finds no polarised training triple, so that an anti-expert has nothing to learn "
-            "from; set policy=none, or give policy.scorers that find some"
+            f"policy {policy.name!r} finds no polarised training triple, so the anti-expert has no training data; set "
+            "policy=none, or other policy.scorers"
         )
     return found.with_columns(weight=pl.lit(1.0, pl.Float32))
 
@@ -156,6 +156,7 @@ def _fitted_on(policy: Policy, ledger: pl.DataFrame, target_list: TargetList) ->
     rows = rows.sample(min(policy.fitted, rows.height), shuffle=True, seed=policy.seed)
     if rows["sign"].n_unique() < 2:
         raise MitigateError(
-            f"policy {policy.name!r} cannot erase polarity: its scorers give all {rows.height:,} triples one label"
+            f"policy {policy.name!r} cannot erase polarity: its scorers give all {rows.height:,} triples the same "
+            "label; set other policy.scorers, or policy=none"
         )
     return rows

@@ -36,18 +36,18 @@ def check_material(policy: Policy, labelled: pl.DataFrame, target_list: TargetLi
         return
     if _neutral_dev(policy, labelled).is_empty():
         raise MitigateError(
-            f"policy.tuning={policy.tuning} keeps weights by perplexity on neutral dev triples, and the data has none; "
-            "give triples of split dev, or set policy.tuning=none"
+            f"policy.tuning={policy.tuning} needs neutral dev triples, and the data has none; give triples of split "
+            "dev, or set policy.tuning=none"
         )
     if policy.prefers and preferred_tails(policy, labelled, target_list).is_empty():
         raise MitigateError(
-            f"policy.tuning={policy.tuning} learns pairs of a neutral and a polarised tail of one head and relation, "
-            "and the training triples have none; give policy.scorers that find some, or set policy.tuning=none"
+            f"policy.tuning={policy.tuning} needs pairs of a neutral and a polarised tail of one head and relation, "
+            "and the training triples have none; set other policy.scorers, or set policy.tuning=none"
         )
     if policy.distils and own_prompts(policy, labelled, target_list).is_empty():
         raise MitigateError(
-            "policy.tuning=distil learns tails for heads that name a person and no target, and the training triples "
-            "have none; set policy.tuning=none"
+            "policy.tuning=distil needs heads that name a person and no target, and the training triples have none; "
+            "set policy.tuning=none"
         )
 
 
@@ -151,12 +151,12 @@ def check_tuned(policy: Policy, start: Start, train: bool) -> None:
         return
     if start.folder.is_file():
         raise MitigateError(
-            f"policy.tuning={policy.tuning} trains the generator, and {start.folder} is a file of tails; name a model, "
-            "or set policy.tuning=none"
+            f"policy.tuning={policy.tuning} trains the generator, and {start.folder} is a file of tails; choose a "
+            "model, or set policy.tuning=none"
         )
     if train and (start.options.get("lora") or {}).get("save") == "adapter":
         raise MitigateError(
-            f"policy.tuning={policy.tuning} starts from whole weights, and model.lora.save=adapter saves none; say "
+            f"policy.tuning={policy.tuning} starts from whole weights, and model.lora.save=adapter saves none; set "
             "model.lora.save=merged"
         )
 

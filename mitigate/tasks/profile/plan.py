@@ -66,13 +66,13 @@ def make_plan(
     places = list(dict.fromkeys(folders(runs)))
     if not places:
         raise MitigateError(
-            "profile.runs names no run; name one or more finished runs of recipe=mitigate: profile.runs=[DIR,DIR,...]"
+            "profile.runs is empty; set it to finished runs of recipe=mitigate: profile.runs=[DIR,DIR,...]"
         )
     found = read_runs(places, "mitigate", "profile.runs")
     indices = [Index(run) for run in found]
     if not targets:
         names = ", ".join(indices[0].targets["target"].head(3))
-        raise MitigateError(f"profile.targets names no target; name some of the runs', such as {names}")
+        raise MitigateError(f"profile.targets is empty; set it to targets of the runs, such as {names}")
     words = [_find_target(name, indices) for name in targets]
     titles = short_names({str(run.folder): {"policy": run.policy, "seed": run.seed} for run in found})
     grids = [_grid(title, index, words) for title, index in zip(titles, indices, strict=True)]
@@ -81,7 +81,7 @@ def make_plan(
         framed = open_run(frames, "frames", figures=FILE) if frames else None
     except MitigateError as error:
         raise MitigateError(
-            f"profile.frames: {error} Name the folder of a finished run of recipe=frames, which holds {FILE}."
+            f"profile.frames: {error} Set it to the folder of a finished run of recipe=frames, which contains {FILE}."
         ) from error
     others = [run for run in (embeddings, framed) if run is not None]
     return ProfilePlan(
@@ -103,14 +103,14 @@ def _find_target(given: str, indices: Sequence[Index]) -> str:
         of_run = dict(index.probed.select("target", "category").unique(maintain_order=True).iter_rows())
         if word not in of_run:
             raise MitigateError(
-                f"profile.targets: {given!r} is not a target of {index.run.folder}{did_you_mean(given, of_run)}; its "
-                f"{len(of_run)} targets are in its tables/targets.csv, or are those that its probe.targets names"
+                f"profile.targets: {given!r} is not a target of {index.run.folder}{did_you_mean(given, of_run)}; "
+                f"allowed: its {len(of_run)} targets, listed in its tables/targets.csv or its probe.targets"
             )
         same = [name for name, category in of_run.items() if category == of_run[word]]
         if all(cluster_of(name, clusters) == cluster_of(word, clusters) for name in same):
             raise MitigateError(
                 f"profile.targets: {word} has no peers in {index.run.folder}, no other target of the category "
-                f"{of_run[word]}; name another target, or a run with more of them (probe.targets)"
+                f"{of_run[word]}; choose another target, or a run with more targets (probe.targets)"
             )
     return indices[0].target_list.named(given)
 
@@ -135,7 +135,7 @@ def _notices(grids: Sequence[Grid]) -> Iterator[str]:
         probed = grid.statements["relation"].n_unique()
         if probed < FEW_RELATIONS:
             relations = counted(probed, "relation")
-            yield f"The run {grid.title} was asked {relations}: intervals over so few are rough. COMeT has 34."
+            yield f"The run {grid.title} was probed with {relations}: intervals over so few are rough. COMeT has 34."
 
 
 def facts_of(run: FinishedRun) -> dict[str, Any]:
