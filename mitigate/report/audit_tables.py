@@ -137,7 +137,7 @@ def beside_table(beside: pl.DataFrame) -> Table:
         "our_figure": lambda row: number(row["ours"], 0 if row["paper"] >= 1000 else 2),
         "relative_difference": lambda row: f"{number(100 * (row['ours'] / row['paper'] - 1), 1)} %",
     }
-    return declared("audit/beside the paper", beside, cells=cells)
+    return declared("audit beside the paper", beside, cells=cells)
 
 
 def console_beside(beside: pl.DataFrame) -> str:
@@ -159,14 +159,14 @@ def variant_table(variants: pl.DataFrame) -> Table:
 
 def people_table(people: pl.DataFrame) -> Table:
     """The share of rated statements that each policy would drop, and how well that fits people's labels."""
-    return declared("audit/policies on rated statements", people)
+    return declared("audit policies on rated statements", people)
 
 
 def relation_table(relations: pl.DataFrame, titles: Mapping[str, str]) -> Table:
     """The share of polarised statements by relation. relations: relation, statements, and shares by label column, whose
     titles these are."""
     shares = figures(1, **{name: titles[name] for name in relations.columns[2:]})
-    return declared("audit/relations", relations, more=shares, number=relations.height)
+    return declared("audit relations", relations, more=shares, number=relations.height)
 
 
 def _short(value: float) -> str:

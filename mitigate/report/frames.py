@@ -60,10 +60,10 @@ def render(results: Results) -> str:
             for name in TEXTS
             if (rows := results.texts.filter(variable=name).rows(named=True))
         ],
-        flips=None if results.flips is None else declared("frames/label changes", results.flips),
-        sources=declared("frames/sources", results.sources),
-        categories=declared("frames/categories", results.categories) if results.categories.height else None,
-        examples=declared("frames/examples", results.examples, cells={"annotators": _annotated}),
+        flips=None if results.flips is None else declared("frames label changes", results.flips),
+        sources=declared("frames sources", results.sources),
+        categories=declared("frames categories", results.categories) if results.categories.height else None,
+        examples=declared("frames examples", results.examples, cells={"annotators": _annotated}),
         counts={title: metrics[f"corpus/{name}"] for name, title in COUNTS.items()},
         skews={NAMES[name]: metrics[f"corpus/positive/{name}"] for name in CHOICES},
     )
@@ -78,7 +78,7 @@ def _published(published: pl.DataFrame, name: str) -> Iterator[dict[str, Any]]:
 def class_table(name: str, rows: Sequence[Mapping[str, Any]]) -> Table:
     """The figures of a classification by system."""
     return declared(
-        "frames/classification",
+        "frames classification",
         rows,
         title=NAMES[name].capitalize(),
         name=NAMES[name],
@@ -90,7 +90,7 @@ def class_table(name: str, rows: Sequence[Mapping[str, Any]]) -> Table:
 def text_table(name: str, rows: Sequence[Mapping[str, Any]]) -> Table:
     """The figures of generated texts by system."""
     posts = number(rows[0]["posts"])
-    return declared("frames/text", rows, title=NAMES[name].capitalize(), name=NAMES[name], posts=posts)
+    return declared("frames text", rows, title=NAMES[name].capitalize(), name=NAMES[name], posts=posts)
 
 
 def _annotated(row: Mapping[str, Any]) -> str:

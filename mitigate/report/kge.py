@@ -68,7 +68,7 @@ def render(results: Results) -> str:
         ranks=_rank_table(results),
         towards=_towards_tables(results),
         all_professions=profession_table(
-            "embeddings/all professions", results.professions, results.names, results.null
+            "embeddings all professions", results.professions, results.names, results.null
         ),
         certainty=_certainty_table(results.metrics),
         pairs=_pair_table(results.pairs),
@@ -96,7 +96,7 @@ def _rank_table(results: Results) -> Table:
     ]
     stated = published(results.data, results.model)
     rows += [{"model": f"published: {row['source']}", "mrr": row["mrr"]} for row in stated]
-    return declared("embeddings/ranks", rows, title=results.title, model=results.model)
+    return declared("embeddings ranks", rows, title=results.title, model=results.model)
 
 
 def _towards_tables(results: Results) -> Iterator[Table]:
@@ -104,7 +104,7 @@ def _towards_tables(results: Results) -> Iterator[Table]:
     for place, (name, rows) in enumerate(both_ways(results.professions, results.names, results.top)):
         first = ", the most negative change first" if place else ""
         yield profession_table(
-            "embeddings/professions towards one", rows, results.names, results.null, name=name, first_in_order=first
+            "embeddings professions towards one", rows, results.names, results.null, name=name, first_in_order=first
         )
 
 
@@ -140,7 +140,7 @@ def _certainty_table(metrics: Mapping[str, Any]) -> Table:
         return cell._replace(text=f"{cell.text} %") if row.unit == "percent" else cell
 
     found = [metric(key) for key in CERTAINTY if metrics.get(key) is not None]
-    return declared("embeddings/certainty", found, cells={"value_with_unit": value})
+    return declared("embeddings certainty", found, cells={"value_with_unit": value})
 
 
 def _pair_table(pairs: pl.DataFrame) -> Table:
@@ -153,7 +153,7 @@ def _pair_table(pairs: pl.DataFrame) -> Table:
         "towards_first": lambda row: row["most_a"] or None,
         "towards_second": lambda row: row["most_b"] or None,
     }
-    return declared("embeddings/pairs", pairs.filter(pl.col("model") == pairs["model"].first()), cells=cells)
+    return declared("embeddings pairs", pairs.filter(pl.col("model") == pairs["model"].first()), cells=cells)
 
 
 def _prediction_table(results: Results) -> Table:

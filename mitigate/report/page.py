@@ -22,6 +22,11 @@ from mitigate.report.table_declarations import declared
 from mitigate.training_checks import faults
 from mitigate.triples import FAVOURITISM, PREJUDICE, TEMPLATES, label_columns
 
+QUALITY_CAPTION = "Quality on held-out triples. The arrow points to the better direction."
+VALIDITY_CAPTION = (
+    "Probed statements accepted as plausible, or as valid to people, in percent. Figures by relation are in "
+    "metrics.json."
+)
 MOST_LEAKS = 10  # relations named in the section on the templates
 SIGNS = {share: legend.OVERGENERALISED.get(share, share) for share in ("prejudice", "neutral", "favouritism")}
 
@@ -96,10 +101,10 @@ def render(report: Report) -> str:
         pictures=grouped(report.pictures, attrgetter("group")),
         leaks=_leaks(report, scorers, templates),
         lift=_lift_tables(metrics, report.lifts),
-        quality=_quality_table(metrics),
-        quality_meanings=_meanings(_quality_measures(metrics)),
-        validity=_validity_table(metrics),
-        validity_meanings=[measure.meaning for measure in legend.validity(metrics)],
+        quality=_table_by_group(metrics, QUALITY_CAPTION, "Triples", keys.TEST_TRIPLES),
+        quality_meanings=_meanings(legend.by_group(metrics, keys.TEST_TRIPLES)[0]),
+        validity=_table_by_group(metrics, VALIDITY_CAPTION, "Statements", *legend.VALIDITY, absent="not measured here"),
+        validity_meanings=[measure.meaning for measure in legend.by_group(metrics, *legend.VALIDITY)[0]],
         worst=_worst_table(metrics, scorers, next(iter(templates.values()), "")),
         about=_about_table(metrics),
         about_measures=[keys.quality(keys.ABOUT_PERPLEXITY), keys.quality(keys.ABOUT_BITS)],
@@ -164,7 +169,7 @@ def _leaks(report: Report, scorers: Sequence[str], templates: Mapping[str, str])
     both = [scorer for scorer in scorers if label_columns(scorer, "neutral")[0] in statements.columns]
     found = {scorer: leak(statements, scorer).head(MOST_LEAKS) for scorer in both}
     tables = {
-        scorer.capitalize(): declared("run/template effect", relations, scorer=scorer, number=relations.height)
+        scorer.capitalize(): declared("run template effect", relations, scorer=scorer, number=relations.height)
         for scorer, relations in found.items()
     }
     return {"": _template_table(report.metrics, scorers, templates), **tables} if tables else {}
@@ -207,46 +212,23 @@ def leak(statements: pl.DataFrame, scorer: str) -> pl.DataFrame:
     )
 
 
-def _quality_measures(metrics: Metrics) -> list[Measure]:
-    return [
-        measure
-        for measure in legend.QUALITY
-        if any(legend.quality_key(measure, subset) in metrics for subset in legend.SUBSETS)
-    ]
-
-
-def _quality_table(metrics: Metrics) -> Table | None:
-    measures = {measure: measure.named for measure in _quality_measures(metrics)}
-    rows = [
-        (name, subset)
-        for subset, name in legend.SUBSETS.items()
-        if any(legend.quality_key(measure, subset) in metrics for measure in measures)
-    ]
-    caption = "Quality on held-out triples. The arrow points to the better direction."
-    return crossed(metrics, caption, "Triples", rows, measures, _of_part, kind="narrow") if rows else None
+def _table_by_group(metrics: Metrics, caption: str, heading: str, *rows: str, absent: str = "") -> Table | None:
+    """Measures by group of these rows; None where there are no figures."""
+    measures, groups = legend.by_group(metrics, *rows)
+    lines = [(title, name) for name, title in groups.items()]
+    return (
+        crossed(metrics, caption, heading, lines, measures, _of_part, absent=absent, kind="narrow") if lines else None
+    )
 
 
 def _of_part(part: str, measure: Measure) -> str:
-    return legend.quality_key(measure, part)
-
-
-def _validity_table(metrics: Metrics) -> Table | None:
-    """The shares of valid and plausible statements, by part of the probed statements."""
-    rows = [(name, part) for part, name in legend.probed_parts(metrics).items()]
-    measures = {measure: measure.named for measure in legend.validity(metrics)}
-    caption = (
-        "Probed statements accepted as plausible, or as valid to people, in percent. Figures by relation are in "
-        "metrics.json."
-    )
-    absent = "not measured here"
-    table = crossed(metrics, caption, "Statements", rows, measures, _of_part, absent=absent, kind="narrow")
-    return table if rows else None
+    return keys.with_part(measure.key, part)
 
 
 def _lift_tables(metrics: Metrics, lifts: pl.DataFrame | None) -> dict[str, Any]:
     """Swap lift by groups of heads and by relation, each beside that of the baselines; empty where it was not
     measured."""
-    parts, lift = legend.lift_parts(metrics), keys.quality(keys.SWAP_LIFT)
+    (_, parts), lift = legend.by_group(metrics, keys.HEADS), keys.quality(keys.SWAP_LIFT)
     if not parts:
         return {}
     names = {keys.SWAP_LIFT: "this generator", **{keys.lift_of(name): BASELINES[name] for name in keys.BASELINE_LIFTS}}
@@ -268,7 +250,7 @@ def _lift_tables(metrics: Metrics, lifts: pl.DataFrame | None) -> dict[str, Any]
     named = lifts.with_columns(pl.col("group").str.replace_all("_", "-"))
     seldom = named.filter(~pl.col("counts")).group_by("group", maintain_order=True).agg("relation")
     return found | {
-        "relations": declared("run/swap lift by relation", named.filter("counts")),
+        "relations": declared("run swap lift by relation", named.filter("counts")),
         "left_out": dict(seldom.iter_rows()),
     }
 
@@ -387,14 +369,14 @@ def _ledger_tables(ledger: pl.DataFrame | None, scorers: Sequence[str]) -> dict[
     }
     return {
         **totals,
-        "reasons": declared("filter/reasons", reasons, cells=cells, without=() if added else ("added",)),
+        "reasons": declared("filter reasons", reasons, cells=cells, without=() if added else ("added",)),
         "by": {
-            name: declared(f"filter/by {name}", frame, cells=cells, and_added="and added " if added else "")
+            name: declared(f"filter by {name}", frame, cells=cells, and_added="and added " if added else "")
             for name, frame in by.items()
             if frame.height
         },
-        "most_polarised": declared("filter/most polarised", polarised, cells=cells) if polarised.height else None,
-        "touched": declared("filter/touched", changed, cells=cells),
+        "most_polarised": declared("filter most polarised", polarised, cells=cells) if polarised.height else None,
+        "touched": declared("filter touched", changed, cells=cells),
     }
 
 

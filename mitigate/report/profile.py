@@ -196,7 +196,7 @@ def _side(profile: Profile, target: str, place: int) -> dict[str, Any]:
         "peers": int(mine["peers"].max()),  # type: ignore[arg-type]
         "picture": profile.pictures[place],
         "figures": _peer_table(
-            "profile/figures", profile, rows, lambda row: name_of(row["figure"], profile.few), target
+            "profile figures", profile, rows, lambda row: name_of(row["figure"], profile.few), target
         ),
         "distinctive": {run: _distinctive_table(profile, target, run, found.filter(run=run)) for run in profile.runs},
         "place": None,
@@ -232,7 +232,7 @@ def _distinctive_table(profile: Profile, target: str, run: str, rows: pl.DataFra
     if not shown:
         return None
     return declared(
-        "profile/distinctive statements",
+        "profile distinctive statements",
         rows.head(shown),
         more=[label_column(name, name) for name in labels],
         the=f"{_of_run(profile, run)}he",
@@ -261,7 +261,7 @@ def _embedded(profile: Profile, target: str) -> dict[str, Any]:
     ends = {"nearest to": rows.head(size), "farthest from": rows.reverse().head(size)}
     return {
         "ends": [
-            profession_table("profile/professions", found, graph["values"], end=end, target=target, other=other)
+            profession_table("profile professions", found, graph["values"], end=end, target=target, other=other)
             for end, found in ends.items()
         ]
     }
@@ -274,7 +274,7 @@ def _framed(profile: Profile, target: str) -> dict[str, Any]:
     implied = profile.implied
     rows = profile.framed.filter(target=target)
     table = _peer_table(
-        "profile/frames", profile, rows, lambda row: f"{FRAMES[row['figure']]}, {row['wording']}", target
+        "profile frames", profile, rows, lambda row: f"{FRAMES[row['figure']]}, {row['wording']}", target
     )
     tables = [] if implied is None else [_implied_table(profile, target, run, implied) for run in profile.runs]
     return {"framed": table, "name_or_said": list(name_or_said(profile, target)), "implied": tables}
@@ -283,7 +283,7 @@ def _framed(profile: Profile, target: str) -> dict[str, Any]:
 def _implied_table(profile: Profile, target: str, run: str, implied: pl.DataFrame) -> Table:
     rows = implied.filter(target=target, run=run)
     return declared(
-        "profile/implied",
+        "profile implied",
         rows,
         cells={"probability": lambda row: 100 * row["probability"]},
         the=f"{_of_run(profile, run)}he",

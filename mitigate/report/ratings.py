@@ -43,19 +43,19 @@ def render(results: Results) -> str:
         results,
         sentences=list(findings(results)),
         sections=_sections(results.summary),
-        differences=declared("ratings/differences", results.differences) if results.differences.height else None,
-        drift=declared("ratings/drift", grouped(drifting, lambda row: row["pair"])) if drifting else None,
+        differences=declared("ratings differences", results.differences) if results.differences.height else None,
+        drift=declared("ratings drift", grouped(drifting, lambda row: row["pair"])) if drifting else None,
         indistinct=list(indistinct(results.drift)),
-        raters=present(declared("ratings/raters", raters, cells=LABELS_AS_BAR)) if raters.height else None,
+        raters=present(declared("ratings raters", raters, cells=LABELS_AS_BAR)) if raters.height else None,
         scorer_figures=_scorer_table(results.scorers),
-        paper=present(declared("ratings/as printed", grouped(paper(), lambda row: row["source"]))),
+        paper=present(declared("ratings as printed", grouped(paper(), lambda row: row["source"]))),
     )
 
 
 def _scorer_table(scorers: pl.DataFrame) -> Table:
     rows = scorers.rows(named=True)
     cells = {"scorer": lambda row: f"{row['scorer'].replace('_', ' ')}, {row['against']}"}
-    return present(declared("ratings/scorers", grouped(rows, lambda row: row["resource"]), cells=cells))
+    return present(declared("ratings scorers", grouped(rows, lambda row: row["resource"]), cells=cells))
 
 
 def _bar(row: Mapping[str, Any]) -> Markup:
@@ -136,14 +136,14 @@ def console(summary: pl.DataFrame, raters: pl.DataFrame, differences: pl.DataFra
     rows = summary.rows(named=True)
     source = text("", lambda row: f"  {row['part']}" if row["part"] else row["source"])
     tables = [
-        present(declared(f"ratings/{name}", rows, first=source, without=("labels",))) for name in ("labels", "means")
+        present(declared(f"ratings {name}", rows, first=source, without=("labels",))) for name in ("labels", "means")
     ]
-    tables.append(declared("ratings/raters", raters, first=text("", "rater"), without=("rater", "labels")))
+    tables.append(declared("ratings raters", raters, first=text("", "rater"), without=("rater", "labels")))
     difference = Column("percentage points", lambda row: with_bounds(row, "difference", 2, of=""))
     figure = text("", lambda row: f"{row['figure']} of {row['source']}")
     tables.append(Table("", [figure, difference, column("p")], differences))
     votes, without = text("", "{pair}: {name}".format_map), ("votes", "before", "after", "detectable")
-    tables.append(declared("ratings/drift", drift_rows(drift), first=votes, without=without))
+    tables.append(declared("ratings drift", drift_rows(drift), first=votes, without=without))
     blocks = [as_text(table) for table in tables if table.height]
     return "\n\n".join([*blocks, *(f"  {sentence}" for sentence in indistinct(drift))])
 
@@ -165,6 +165,6 @@ def _rating_tables(rows: Sequence[Mapping[str, Any]], by: str) -> list[Table]:
     first = text("Source", "source") if by == "all" else text(by.capitalize(), "part")
     groups = {"": rows} if by == "all" else grouped(rows, lambda row: row["source"])
     return [
-        present(declared("ratings/labels", groups, first=first, cells=LABELS_AS_BAR)),
-        present(declared("ratings/means", groups, first=first)),
+        present(declared("ratings labels", groups, first=first, cells=LABELS_AS_BAR)),
+        present(declared("ratings means", groups, first=first)),
     ]

@@ -80,7 +80,7 @@ def _read(name: str) -> Agreement:
 def reliability_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     """The agreement of the scorers with people, beside the paper's and that of always answering "neutral"."""
     another = ", whose regard classifier is another one" if any(row["role"] == "regard" for row in rows) else ""
-    return declared("scorers/agreement with people", rows, cells={"scorer": _named}, another=another)
+    return declared("scorers agreement with people", rows, cells={"scorer": _named}, another=another)
 
 
 def _named(row: Mapping[str, Any]) -> str:
@@ -113,4 +113,4 @@ def measured_errors() -> pl.DataFrame:
 
 def identity_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     """The errors of the scorers on identity terms, and the term that is farthest from the mean."""
-    return declared("scorers/errors on identity terms", rows, cells={"scorer": _named}, terms=rows[0]["terms"])
+    return declared("scorers errors on identity terms", rows, cells={"scorer": _named}, terms=rows[0]["terms"])

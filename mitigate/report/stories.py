@@ -90,7 +90,7 @@ def _kind_table(metrics: Metrics, per_story: pl.DataFrame, columns: Sequence[str
 
     negative, positive = OVERGENERALISED.values()
     return declared(
-        "stories/kinds",
+        "stories kinds",
         kinds(per_story),
         cells={"targets": lambda row: metrics[key(keys.TARGETS, row)]},
         more=[share(scorer, sign) for scorer in columns for sign, _ in SIGNS],
@@ -124,7 +124,7 @@ def _chance_table(metrics: Metrics, columns: Sequence[str]) -> Table:
 def _prompt_table(known: pl.DataFrame, columns: Sequence[str]) -> Table:
     signs = {"prejudice": "−", "favouritism": "+"}
     shares = {f"{scorer}_{share}": f"{scorer} {sign}" for scorer in columns for share, sign in signs.items()}
-    return declared("stories/prompts", known, more=figures(1, **shares))
+    return declared("stories prompts", known, more=figures(1, **shares))
 
 
 def _story_table(kind: str, stories: pl.DataFrame, columns: Sequence[str]) -> Table:
@@ -132,7 +132,7 @@ def _story_table(kind: str, stories: pl.DataFrame, columns: Sequence[str]) -> Ta
         names = [f"{scorer}_{share}" for share in ("prejudice", "favouritism")]
         return Column(scorer, lambda row: " / ".join(number(row[name], 0) for name in names), kind="whole")
 
-    return declared("stories/examples", stories, more=map(shares, columns), kind=kind)
+    return declared("stories examples", stories, more=map(shares, columns), kind=kind)
 
 
 def sentences(stories: Stories) -> Iterator[str]:
