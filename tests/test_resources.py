@@ -19,8 +19,7 @@ from mitigate.metrics import PUBLISHED, TRAINING_BY_TARGET
 from mitigate.tasks.generators.likelihood import published_file, read_published, target_triples
 from mitigate.tasks.harms import OF_RUNS
 from mitigate.tasks.quality import figures_by_group
-from mitigate.words.target_list import list_of
-from mitigate.words.targets import choose_targets
+from mitigate.words.targets import choose_targets, list_of
 
 TARGETS = pl.DataFrame({"target": ["nurse", "cook"], "category": ["profession", "profession"]})
 FILE = """nurse CapableOf help_people

@@ -10,8 +10,7 @@ import pytest
 from mitigate import metrics
 from mitigate.errors import MitigateError
 from mitigate.tasks.generators.probe import HELD_OUT
-from mitigate.words.target_list import PAPER, list_of
-from mitigate.words.targets import BOUNDS, PARTS, choose_targets, notice_of_own, targets
+from mitigate.words.targets import BOUNDS, PAPER, PARTS, choose_targets, list_of, notice_of_own, targets
 from mitigate.words.word_forms import any_of, inflections, spellings, with_plurals
 
 

@@ -15,8 +15,7 @@ from mitigate.runs.finished import FinishedRun, open_run
 from mitigate.tasks.compare.run_groups import differing
 from mitigate.tasks.label_columns import label_names
 from mitigate.triples import ROLES, TEMPLATES, label_columns
-from mitigate.words.target_list import PAPER, TargetList, list_of
-from mitigate.words.targets import as_targets
+from mitigate.words.targets import PAPER, TargetList, as_targets, list_of
 
 BOOTSTRAP = Bootstrap()
 BASELINE = "none"  # the policy

@@ -14,7 +14,7 @@ from mitigate.measure.declared_measures import declared_figures, measurable
 from mitigate.measure.metric_frame import ALL, MetricFrame
 from mitigate.metrics import PROBED, RATED, TEST_TRIPLES, Rows, groups, relation_part
 from mitigate.triples import NEUTRAL, OTHER, ROLES, label_columns
-from mitigate.words.target_list import PAPER, TargetList
+from mitigate.words.targets import PAPER, TargetList
 
 BOOTSTRAP = Bootstrap()
 

@@ -18,7 +18,7 @@ from mitigate.tasks.generators.base_model import Start
 from mitigate.tasks.label import Labeller
 from mitigate.triples import LabelCache, Scorer
 from mitigate.words.relations import asked_with
-from mitigate.words.target_list import PAPER, TargetList
+from mitigate.words.targets import PAPER, TargetList
 
 AUTO = "auto"
 NO_STATEMENT = ("RelatedTo",)

@@ -19,7 +19,7 @@ from mitigate.runs import files
 from mitigate.runs.table_export import table_bytes
 from mitigate.tasks.statements import long_texts
 from mitigate.triples import label_columns
-from mitigate.words.target_list import PAPER, TargetList
+from mitigate.words.targets import PAPER, TargetList
 from mitigate.words.texts import counted
 
 MUCH = 90.0
