@@ -30,8 +30,8 @@ def is_neutral(scorers: Sequence[str] = ROLES) -> pl.Expr:
 
 
 def conditions(rows: Rows, table: pl.DataFrame, scorers: Sequence[str] = ROLES) -> dict[str, pl.Expr]:
-    """The groups of rows that figures are of (data/groups.csv), as conditions by their names: "profession/neutral" has
-    two. Without scorers there are no neutral and polarised rows."""
+    """The groups of rows that figures are of (data/groups.csv), as conditions by name: "profession/neutral" joins two.
+    Without scorers there are no neutral and polarised rows."""
     tests = {"all": pl.lit(True), "target": pl.col("target").is_not_null()}
     tests |= {"profession": pl.col("category") == "profession"}
     tests |= dict(zip(BY_LABEL, (is_neutral(scorers), ~is_neutral(scorers)), strict=True))
@@ -40,14 +40,13 @@ def conditions(rows: Rows, table: pl.DataFrame, scorers: Sequence[str] = ROLES) 
         words = group.removeprefix(relation_part("")).split("/")
         if not scorers and not {*BY_LABEL}.isdisjoint(words):
             continue
-        first, *more = words
-        more_tests = [tests[word] for word in more]
-        if first in tests:
-            found[group] = reduce(and_, [tests[first], *more_tests])
+        known = [tests[word] for word in words if word in tests]
+        if len(known) == len(words):
+            found[group] = reduce(and_, known)
             continue
-        for value in table[first.strip("{}")].unique(maintain_order=True):
-            own = pl.col(first.strip("{}")) == value
-            found[group.replace(first, value)] = reduce(and_, [own, *more_tests])
+        column = words[0].strip("{}")
+        for value in table[column].unique(maintain_order=True):
+            found[group.replace(words[0], value)] = reduce(and_, known, pl.col(column) == value)
     return found
 
 
@@ -72,8 +71,9 @@ def measure_quality(
     perhaps with judged_valid (score.plausibility) and people_validity (score.people). scorers: those by whose labels a
     triple is neutral or polarised."""
     metrics = figures_by_group(TEST_TRIPLES, likelihood, scorers)
-    for rows in (PROBED, RATED) if statements is not None else ():
-        metrics |= figures_by_group(rows, statements, scorers, intervals, target_list)
+    if statements is not None:
+        metrics |= figures_by_group(PROBED, statements, scorers, intervals, target_list)
+        metrics |= figures_by_group(RATED, statements, scorers, intervals, target_list)
     return metrics
 
 
