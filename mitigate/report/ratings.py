@@ -16,10 +16,6 @@ from mitigate.report.verdicts import p_value
 from mitigate.words.texts import counted
 
 LABELS = ("prejudice", "neutral", "favouritism")
-FIGURES = (
-    *("accuracy", "balanced_accuracy", "macro_f1", "kappa"),
-    *(f"{label}/{figure}" for label in ("favouritism", "prejudice") for figure in ("recall", "precision", "f1")),
-)
 FIGURE_NAMES = {"HNM": "human neutral mean (HNM)"}
 PAIR = ("baseline", "source", "figure")
 
