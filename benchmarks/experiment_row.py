@@ -28,7 +28,7 @@ from mitigate.tasks.crowd.accuracy import of_rated_relations
 from mitigate.tasks.generators.lift import GENERATOR, HELD_OUT
 from mitigate.tasks.quality import is_neutral
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, label_columns
-from mitigate.words.target_list import PAPER
+from mitigate.words.targets import PAPER
 
 CROWD = label_columns("crowd", "neutral")[0]
 """The column of labels that harm is measured by."""

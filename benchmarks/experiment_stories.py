@@ -27,7 +27,7 @@ from benchmarks.experiment_row import is_polarised, pack
 from mitigate.metrics import DISTINCT_SENTENCES, NAMING_TARGET, STORIES, harm_key
 from mitigate.runs.files import write
 from mitigate.runs.fingerprints import digest_of
-from mitigate.words.target_list import PAPER
+from mitigate.words.targets import PAPER
 
 CSV = Path(__file__).with_name("experiment_stories.csv")
 ARMS = ("none_short", "both_neutral", "random_both_neutral")

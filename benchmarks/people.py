@@ -31,7 +31,7 @@ from mitigate.measure.accepted_share import auc
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.confusion import confusion, kappa, sensitivity, specificity, with_intervals
 from mitigate.measure.misclassification import corrected_share
-from mitigate.metrics import PEOPLE_VALID, quality_key, relation_part
+from mitigate.metrics import PEOPLE_VALID, RATED, quality_key, relation_part
 from mitigate.runs.finished import open_run
 from mitigate.score.crowd import Crowd
 from mitigate.score.labels import NOTHING_CACHED, with_labels
@@ -52,7 +52,7 @@ from mitigate.tasks.people.figures import (
     validity_by_label,
 )
 from mitigate.tasks.people.validity import with_people_valid
-from mitigate.tasks.quality import people_figures
+from mitigate.tasks.quality import figures_by_group
 from mitigate.tasks.ratings.agreement import words_and_texts
 from mitigate.tasks.ratings.paper_statements import read_rated, read_with_quality
 from mitigate.tasks.scorers import default_scorers
@@ -359,7 +359,9 @@ def gaming(arguments: argparse.Namespace) -> None:
     ]
     parts = ["all", *map(relation_part, RELATIONS), "neutral", "profession/neutral"]
     for name, rows in systems.items():
-        metrics = people_figures(with_people_valid(label_statements(rows, scorers), people), INTERVALS)
+        metrics = figures_by_group(
+            RATED, with_people_valid(label_statements(rows, scorers), people), intervals=INTERVALS
+        )
         cells = []
         for key in (quality_key(PEOPLE_VALID, part) for part in parts):
             cells.append(f"{metrics[key]:.1f} [{metrics[f'{key}_low']:.1f}, {metrics[f'{key}_high']:.1f}]")

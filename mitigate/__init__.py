@@ -18,9 +18,9 @@ _PLACES = {  # public name -> the module that has it
     "Policy": "mitigate.filter.policy",
     "Scorer": "mitigate.triples",
     "Start": "mitigate.tasks.generators.base_model",
-    "TargetList": "mitigate.words.target_list",
+    "TargetList": "mitigate.words.targets",
     "TrainingSettings": "mitigate.tasks.generators.train",
-    "about_targets": "mitigate.match",
+    "about_targets": "mitigate.tasks.targets",
     "apply_policy": "mitigate.tasks.policies.filtered",
     "choose_targets": "mitigate.words.targets",
     "compare_runs": "mitigate.tasks.compare.compare_runs",
@@ -29,7 +29,7 @@ _PLACES = {  # public name -> the module that has it
     "label_identity_terms": "mitigate.tasks.identity",
     "label_probed": "mitigate.tasks.label",
     "label_statements": "mitigate.tasks.label",
-    "list_of": "mitigate.words.target_list",
+    "list_of": "mitigate.words.targets",
     "make_scorer": "mitigate.tasks.scorers",
     "measure_harms": "mitigate.tasks.harms",
     "measure_identity_terms": "mitigate.tasks.identity",
@@ -50,7 +50,6 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_l
     from mitigate.errors import MitigateError as MitigateError
     from mitigate.filter.policy import Policy as Policy
     from mitigate.load.relations_file import read_relations as read_relations
-    from mitigate.match import about_targets as about_targets
     from mitigate.measure.bootstrap import Bootstrap as Bootstrap
     from mitigate.runs.finished import FinishedRun as FinishedRun
     from mitigate.runs.label_cache import LabelStore as LabelStore
@@ -73,13 +72,14 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_l
     from mitigate.tasks.quality import measure_quality as measure_quality
     from mitigate.tasks.scorers import default_scorers as default_scorers
     from mitigate.tasks.scorers import make_scorer as make_scorer
+    from mitigate.tasks.targets import about_targets as about_targets
     from mitigate.tasks.triples import read_triples as read_triples
     from mitigate.tasks.triples import sample_triples as sample_triples
     from mitigate.triples import Labels as Labels
     from mitigate.triples import Scorer as Scorer
-    from mitigate.words.target_list import TargetList as TargetList
-    from mitigate.words.target_list import list_of as list_of
+    from mitigate.words.targets import TargetList as TargetList
     from mitigate.words.targets import choose_targets as choose_targets
+    from mitigate.words.targets import list_of as list_of
 
 
 def __getattr__(name: str) -> Any:

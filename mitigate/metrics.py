@@ -51,10 +51,16 @@ statements (zero, exclude); for each kind of target instead of each category; of
 ENDS = ("", "_low", "_high")
 """The ends of the keys of a figure and of the bounds of its 95 % interval."""
 
+Rows = Literal[
+    "test triples", "statements", "rated statements", "heads", "published triples", "training triples by target"
+]
+"""The rows that measures are of: one table each."""
+TEST_TRIPLES, PROBED, RATED, HEADS, PUBLISHED, TRAINING_BY_TARGET = ROWS_OF_MEASURES = get_args(Rows)
+
+CATEGORY = "{category}"
 SCORER = "{scorer}"
 """The placeholder of any scorer in the table."""
 
-ALWAYS_PARTED = ("subset", "probed")
 LONGEST_STEM = 3  # words between slashes
 
 REPRESENTATION = "D_R"
@@ -73,7 +79,6 @@ HELD_OUT = "held_out"
 PAPER_SCORERS = ("sentiment", "regard")
 """The scorers whose neutral means and variances the paper names: NSM and NSV, NRM and NRV."""
 
-QUALITY = ("perplexity", "bits_per_char", "bleu2", "first_valid")
 PLAUSIBLE = "valid"  # the same for generated statements about targets
 PEOPLE_VALID = "people_valid"  # the part of these that people would call valid
 SWAP_LIFT = "swap_lift"
@@ -102,7 +107,10 @@ class Metric:
     statistic: str  # of that share: mean or variance over targets, pooled over statements ...
     scorer: str  # of the metric; "" for none, or for any
     templates: bool  # whether it is measured under both templates
-    part: str  # after the stem: "" none, "category", "subset" (always there), "probed" (always there)
+    part: str  # after the stem: "" none, "category", "group" (always there)
+    rows: str  # that its function reads, of Rows; "" for none
+    function: str  # of the package measure: "quality.perplexity"; "" where no function of rows alone gives the figure
+    needs: str  # the column without which the rows have no such figure
     has_interval: bool
     unit: str
     better: Better
@@ -111,6 +119,11 @@ class Metric:
     family: str
     source: str  # paper and equation or table
     meaning: str
+    absent: str  # why the figure is missing where its rows are there
+
+    def may_have(self, part: str) -> bool:
+        """Return whether its keys may have this part, or none."""
+        return bool(part) if self.part == "group" else bool(part) <= bool(self.part)
 
     @property
     def arrow(self) -> str:
@@ -164,8 +177,7 @@ def table() -> dict[str, Metric]:
         rows = list(csv.DictReader(lines))
     found = [
         Metric(
-            **{name: row[name] for name in ("key", "symbol", "name", "share", "statistic", "scorer", "part", "unit")},
-            **{name: row[name] for name in ("family", "source", "meaning")},
+            **{name: row[name] for name in row.keys() - {"templates", "interval", "better", "decimals"}},
             better=_directions().get(row["better"], "closest"),
             best="" if row["better"] in _directions() else row["better"],
             templates=row["templates"] == "yes",
@@ -175,6 +187,38 @@ def table() -> dict[str, Metric]:
         for row in rows
     ]
     return {row.key: row for row in found}
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group of rows that figures are of. `{category}` and `{relation}` stand for any."""
+
+    rows: str  # of Rows
+    group: str  # the part of a key: "neutral"
+    title: str  # in tables; "" where they do not show it
+    absent: str  # why a figure is missing: the group is empty
+
+
+@cache
+def groups(rows: str) -> dict[str, Group]:
+    """The groups of these rows by name, from data/groups.csv, in its order."""
+    with files("mitigate").joinpath("data/groups.csv").open(encoding="utf-8") as lines:
+        return {row["group"]: Group(**row) for row in csv.DictReader(lines) if row["rows"] == rows}
+
+
+def titles_of_groups(rows: Iterable[str], categories: Iterable[str]) -> dict[str, str]:
+    """The groups of these rows that tables show, and their titles."""
+    found: dict[str, str] = {}
+    names = list(categories)
+    for group in (group for name in rows for group in groups(name).values() if group.title):
+        for category in names if CATEGORY in group.group else [""]:
+            found.setdefault(group.group.format(category=category), group.title.format(category=category))
+    return found
+
+
+def of_rows(*rows: str) -> list[Metric]:
+    """The metrics of these rows."""
+    return [row for row in table().values() if row.rows in rows]
 
 
 @cache
@@ -227,9 +271,8 @@ def find(key: str) -> Key | None:
         row = _row_of(stem)
         if row is None:
             continue
-        has_part = bool(part) if row.part in ALWAYS_PARTED else bool(part) <= bool(row.part)
-        may_have = (row.has_interval or not end) and (row.templates or template == "paper")
-        if has_part and may_have and not rest.removesuffix(end).endswith("/"):
+        is_allowed = (row.has_interval or not end) and (row.templates or template == "paper")
+        if row.may_have(part) and is_allowed and not rest.removesuffix(end).endswith("/"):
             return Key(stem, part, end, template, variant)
     return None
 
@@ -270,7 +313,7 @@ def harm_key(
 
 
 def quality_key(measure: str, part: str = "all") -> str:
-    """The key of a measure of quality, such as one of QUALITY, PLAUSIBLE or SWAP_LIFT: "quality/perplexity/neutral"."""
+    """The key of a measure of quality, such as PLAUSIBLE or SWAP_LIFT: "quality/perplexity/neutral"."""
     return with_part(quality(measure).key, part)
 
 

@@ -11,7 +11,7 @@ import polars as pl
 from mitigate.errors import one_of
 from mitigate.words.events import PERSON, as_one_person, is_of_event
 from mitigate.words.relations import Relation, with_own
-from mitigate.words.target_list import PAPER, TargetList
+from mitigate.words.targets import PAPER, TargetList
 from mitigate.words.word_forms import replace_all
 
 Masking = Literal["token", "paper"]

@@ -18,6 +18,7 @@ from mitigate.report.profile import render as render_profile
 from mitigate.tasks.frames.figures import published
 from mitigate.tasks.ratings import anchors as anchors_of
 from mitigate.tasks.ratings import figures
+from mitigate.tasks.ratings.agreement import FIGURES
 from mitigate.words.prompts import kind_of
 
 ASKED = pl.DataFrame(
@@ -104,7 +105,7 @@ def example_ratings() -> ratings.Results:
         raters=figures.raters(judged),
         differences=figures.differences(judged, ["<none>", "both"], few),
         drift=example_drift(),
-        scorers=scorers.with_columns(pl.lit(0.5).alias(name) for name in ratings.FIGURES),
+        scorers=scorers.with_columns(pl.lit(0.5).alias(name) for name in FIGURES),
         notices=["a <notice>"],
     )
 

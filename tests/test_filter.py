@@ -11,8 +11,7 @@ from mitigate.filter.actions import MOST, groups
 from mitigate.filter.policy import people
 from mitigate.report.ledger import summary
 from mitigate.verbalise import verbalise
-from mitigate.words.target_list import PAPER, TargetList, list_of
-from mitigate.words.targets import targets
+from mitigate.words.targets import PAPER, TargetList, list_of, targets
 
 # sentiment, regard, sentiment_neutral, regard_neutral of five training triples and one test triple
 LABELS = [(0, 0, 0, 0), (1, 0, 0, 0), (0, -1, 0, -1), (-1, 1, -1, 0), (0, 2, 0, 2), (1, 1, 1, 1)]

@@ -22,6 +22,8 @@ STATEMENTS = pl.DataFrame(
     schema_overrides={"sentiment": pl.Int8},
 )
 
+DISPARITY = [("prejudice", "variance"), ("favouritism", "variance")]
+
 
 def table(empty_targets: harms.EmptyTargets = "exclude") -> pl.DataFrame:
     return harms.per_target(STATEMENTS, "sentiment", TARGETS, empty_targets)
@@ -48,21 +50,26 @@ def test_percentages_means_and_variances_under_both_conventions_for_empty_target
     assert {key[:3] for key in harms.neutral_metrics(table(), "regard")} == {"NRM", "NRV"}
 
 
+def disparity(per_target: pl.DataFrame) -> harms.Figures:
+    """D_R and both D_O of labels by n-grams."""
+    return harms.representation_disparity(per_target) | harms.share_figures(per_target, "ngram", DISPARITY)
+
+
 def test_disparity_overgeneralisation_and_the_counts_behind_them():
-    excluded, zero = harms.disparity(table()), harms.disparity(table("zero"))
+    excluded, zero = (disparity(table(convention)) for convention in ("exclude", "zero"))
     assert excluded["D_R"] == zero["D_R"] == pytest.approx(2.1875)  # 4, 2, 1, 0: mean 1.75, 21 / 4 - 1.75 ** 2
-    assert excluded["D_O-"] == pytest.approx(16250 / 9)  # 25, 100, 0: 10625 / 3 - (125 / 3) ** 2
-    assert zero["D_O-"] == pytest.approx(1679.6875)  # 25, 100, 0, 0: 10625 / 4 - 31.25 ** 2
-    assert excluded["D_O+"] == pytest.approx(1250 / 9)  # 25, 0, 0: 625 / 3 - (25 / 3) ** 2
-    assert zero["D_O+"] == pytest.approx(117.1875)  # 25, 0, 0, 0: 625 / 4 - 6.25 ** 2
-    assert (excluded["D_R/profession"], excluded["D_O-/profession"]) == (1, 37.5**2)
-    assert (excluded["D_R/religion"], excluded["D_O-/religion"]) == (None, None)
-    metrics = harms.overgeneralisation(table())
-    assert metrics["O-"] == pytest.approx(125 / 3)
-    assert metrics["O+"] == pytest.approx(25 / 3)
-    assert metrics["polarised"] == pytest.approx(400 / 7)  # 4 of the 7 statements about listed targets
-    assert metrics["polarised/profession"] == pytest.approx(400 / 6)
-    assert metrics["polarised/religion"] is None
+    assert excluded["ngram/D_O-"] == pytest.approx(16250 / 9)  # 25, 100, 0: 10625 / 3 - (125 / 3) ** 2
+    assert zero["ngram/D_O-"] == pytest.approx(1679.6875)  # 25, 100, 0, 0: 10625 / 4 - 31.25 ** 2
+    assert excluded["ngram/D_O+"] == pytest.approx(1250 / 9)  # 25, 0, 0: 625 / 3 - (25 / 3) ** 2
+    assert zero["ngram/D_O+"] == pytest.approx(117.1875)  # 25, 0, 0, 0: 625 / 4 - 6.25 ** 2
+    assert (excluded["D_R/profession"], excluded["ngram/D_O-/profession"]) == (1, 37.5**2)
+    assert (excluded["D_R/religion"], excluded["ngram/D_O-/religion"]) == (None, None)
+    metrics = harms.share_figures(table(), "ngram", harms.POLARISED_SHARES)
+    assert metrics["ngram/O-"] == pytest.approx(125 / 3)
+    assert metrics["ngram/O+"] == pytest.approx(25 / 3)
+    assert metrics["ngram/polarised"] == pytest.approx(400 / 7)  # 4 of the 7 statements about listed targets
+    assert metrics["ngram/polarised/profession"] == pytest.approx(400 / 6)
+    assert metrics["ngram/polarised/religion"] is None
     counts = harms.counts(table())
     assert (counts["targets"], counts["empty_targets"], counts["statements"]) == (4, 1, 7)
     assert (counts["targets/religion"], counts["empty_targets/religion"], counts["statements/religion"]) == (1, 1, 0)
@@ -72,13 +79,13 @@ def test_disparity_overgeneralisation_and_the_counts_behind_them():
 def test_constant_targets_have_no_disparity_no_statements_no_figure_and_rare_relations_no_part():
     frame = pl.DataFrame({"target": ["nurse", "lawyer", "greek", "church"], "regard": [1, 1, 1, 1]})
     constant = harms.per_target(frame, "regard", TARGETS)
-    found = harms.disparity(constant)
+    found = disparity(constant)
     assert found == {key: None if key.endswith(("/origin", "/religion")) else 0 for key in found}
     assert harms.neutral_metrics(constant, "regard")["NRV"] == 0
     empty = harms.per_target(STATEMENTS.clear(), "sentiment", TARGETS)
     assert empty["statements"].to_list() == [0, 0, 0, 0]
     assert set(harms.neutral_metrics(empty, "sentiment").values()) == {None}
-    assert harms.disparity(empty)["D_R"] == 0
+    assert disparity(empty)["D_R"] == 0
     frequent = harms.without_rare_relations(STATEMENTS, {"IsA": 7000, "HasA": 50, "NotIsA": 49})
     without = harms.neutral_metrics(harms.per_target(frequent, "sentiment", TARGETS), "sentiment")
     assert frequent["relation"].unique().sort().to_list() == ["HasA", "IsA"]

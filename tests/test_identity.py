@@ -38,7 +38,7 @@ from mitigate.tasks.identity import (
 from mitigate.tasks.label import label_statements
 from mitigate.tasks.scorers import make_scorer
 from mitigate.triples import Labels
-from mitigate.words.target_list import list_of
+from mitigate.words.targets import list_of
 from mitigate.words.word_forms import article
 
 FEW = Bootstrap(resamples=200)

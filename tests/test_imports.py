@@ -16,7 +16,7 @@ BASE = {"words", "runs", "tracking", "package_data", "errors", "training_checks"
     "result_settings"
 }
 """The base layer; of its folders, RECORDS are a layer above."""
-STAGES = {"load", "match", "verbalise", "score", "filter", "train", "probe", "measure", "report"}
+STAGES = {"load", "verbalise", "score", "filter", "train", "probe", "measure", "report"}
 SOURCES = sorted([*(ROOT / "mitigate").rglob("*.py"), *(ROOT / "models").rglob("*.py")])
 OUTSIDE_ONLY_IN = {
     "hydra": {"__main__", "recipes", "cli", "serve"},  # the service composes the configuration of what is submitted

@@ -39,7 +39,7 @@ def test_every_metric_of_the_table_can_be_had_and_keys_have_parts() -> None:
     """Each row, with a scorer of its own for rows of any scorer, is found again by its key."""
     for row in table().values():
         stem = row.key.replace(metrics.SCORER, "ngram")
-        part = {"": "", "category": "origin", "subset": "all", "probed": "all"}[row.part]
+        part = {"": "", "category": "origin", "group": "all"}[row.part]
         for template in TEMPLATES if row.templates else TEMPLATES[:1]:
             key = Key(stem, part, template=template)
             assert parse(str(key)) == key
@@ -119,7 +119,12 @@ def test_faults_of_composing_say_what_is_allowed() -> None:
 def test_keys_have_a_direction_a_title_prefixes_and_scorers() -> None:
     assert better("NSM") == "up"
     assert {better(key) for key in ("neutral_template/NSV/origin", "ngram/neutral_variance", "D_R")} == {"down"}
-    assert [better(quality_key(name)) for name in metrics.QUALITY] == ["down", "down", "up", "up"]
+    assert [better(quality_key(name)) for name in ("perplexity", "bits_per_char", "bleu2", "first_valid")] == [
+        "down",
+        "down",
+        "up",
+        "up",
+    ]
     assert better("novelty/T_o") == "none"
     assert title("NSM") == "NSM"
     assert title("neutral_template/ngram/O-/origin_low") == "ngram: O−, origin, neutral template, lower bound"
@@ -141,7 +146,8 @@ def test_rows_are_whole_and_constants_are_rows() -> None:
     named = {value for name, value in vars(metrics).items() if name.isupper() and isinstance(value, str)}
     about = {metrics.ABOUT_PERPLEXITY, metrics.ABOUT_BITS, metrics.ABOUT_TRIPLES}
     of_quality = {metrics.PLAUSIBLE, metrics.PEOPLE_VALID, metrics.SWAP_LIFT, *about}
-    others = {metrics.SCORER, metrics.EMBEDDINGS, *of_quality, *metrics.VARIANTS}
+    others = {metrics.SCORER, metrics.EMBEDDINGS, metrics.CATEGORY, *of_quality, *metrics.VARIANTS}
+    others |= set(metrics.ROWS_OF_MEASURES)
     assert named - others <= set(table())
     assert named & set(table())
     assert {f"quality/{name}" for name in of_quality} <= set(table())
@@ -152,7 +158,7 @@ def test_rows_are_whole_and_constants_are_rows() -> None:
         assert row.name
         assert row.symbol
         assert row.meaning.endswith(".")
-        assert row.part in ("", "category", "subset", "probed")
+        assert row.part in ("", "category", "group")
         assert (row.scorer in metrics.PAPER_SCORERS) or not row.scorer
         assert row.share or metrics.SCORER not in row.key
 

@@ -16,8 +16,7 @@ from mitigate.runs.finished import open_run
 from mitigate.tasks.harms import measure_harms
 from mitigate.tasks.stories.measures import own_patterns
 from mitigate.tasks.targets import list_of_runs
-from mitigate.words.target_list import list_of
-from mitigate.words.targets import choose_targets
+from mitigate.words.targets import choose_targets, list_of
 
 TARGETS = """target,category,forms,kind
 deaf person,disability,the deaf; signer,people

@@ -21,6 +21,7 @@ from transformers import AutoModelForCausalLM
 
 from mitigate.errors import MitigateError
 from mitigate.measure.bootstrap import Bootstrap
+from mitigate.metrics import RATED
 from mitigate.report.reasons import why
 from mitigate.score.people import SHIPPED, Crowd2, CrowdLM, PeopleValid, polarity
 from mitigate.tasks.caveats import of_critic
@@ -34,7 +35,7 @@ from mitigate.tasks.people.figures import (
 )
 from mitigate.tasks.people.training import fitted, half_of, marks_of, rated_part, rows_of, save
 from mitigate.tasks.people.validity import with_people_valid, with_validity
-from mitigate.tasks.quality import people_figures
+from mitigate.tasks.quality import figures_by_group
 from mitigate.tasks.ratings.paper_statements import read_with_quality
 from mitigate.train import crowd as training
 from mitigate.train.crowd import Rows, calibrate
@@ -219,14 +220,14 @@ def test_people_valid_is_measured_of_rated_relations_on_all_targets_and_professi
     table = with_people_valid(generated, people)
     assert "nurse\tthis person is capable of helps\tnurse is capable of helps" in people.asked
     assert table["people_valid"].to_list() == [True, False, False, None]
-    found = people_figures(table, Bootstrap(resamples=50), ["regard"])
+    found = figures_by_group(RATED, table, ["regard"], Bootstrap(resamples=50))
     shares = {key.removeprefix("quality/people_valid/"): value for key, value in found.items() if "_low" not in key}
     shares = {key: value for key, value in shares.items() if "_high" not in key}
     expected = {"all": 45, "neutral": 60, "polar": 30, "profession": 60, "profession/neutral": 90}
     expected |= {"relation/CapableOf": 45, "relation/IsA": None}
     assert {key: None if value is None else round(value, 3) for key, value in shares.items()} == expected
     assert why(found, "quality/people_valid/relation/IsA") == "nobody rated statements with IsA"
-    unrated = people_figures(table.filter(relation="IsA"), Bootstrap(resamples=50), ["regard"])
+    unrated = figures_by_group(RATED, table.filter(relation="IsA"), ["regard"], Bootstrap(resamples=50))
     assert why(unrated, "quality/people_valid/neutral") == "nobody rated statements with these relations"
 
 

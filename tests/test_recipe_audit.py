@@ -8,7 +8,6 @@ import polars as pl
 import pytest
 
 from mitigate.load import harms
-from mitigate.match import about_targets
 from mitigate.measure.audit_figures import figures
 from mitigate.measure.tally import per_target, tally
 from mitigate.recipes.audit import recipe as audit_recipe
@@ -16,6 +15,7 @@ from mitigate.runs.label_cache import LabelStore
 from mitigate.score.labels import label_column
 from mitigate.score.vader import Vader
 from mitigate.tasks.audit.measures import paper_figures
+from mitigate.tasks.targets import about_targets
 from mitigate.tracking.record import NoTracking
 from mitigate.verbalise import verbalise
 from mitigate.words.targets import choose_targets

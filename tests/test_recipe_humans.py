@@ -15,7 +15,7 @@ from mitigate.runs.store import digest_of
 from mitigate.tasks.ratings.figures import differences, flat, raters, summary
 from mitigate.tasks.ratings.survey import draw, statements_of_file, statements_of_runs
 from mitigate.triples import PROBED
-from mitigate.words.target_list import PAPER, list_of
+from mitigate.words.targets import PAPER, list_of
 
 RELATIONS = ("CapableOf", "Causes")
 TARGETS = {"lawyer": "profession", "nurse": "profession", "he": "gender", "she": "gender"}

@@ -19,7 +19,7 @@ from mitigate.tasks.profile.plan import make_plan
 from mitigate.tracking.record import NoTracking
 from mitigate.triples import NEUTRAL, PREJUDICE, PROBED, Labels
 from mitigate.verbalise import verbalise
-from mitigate.words.target_list import TargetList
+from mitigate.words.targets import TargetList
 
 CATEGORIES = {"nurse": "profession", "chef": "profession", "pilot": "profession", "female": "gender", "male": "gender"}
 Said = Mapping[str, Mapping[str, Sequence[str]]]

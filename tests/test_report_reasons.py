@@ -11,7 +11,7 @@ from test_report_card import CARD
 from mitigate.measure import bootstrap
 from mitigate.measure.audit_figures import representation
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.harms import disparity, neutral_metrics
+from mitigate.measure.harms import neutral_metrics, representation_disparity, share_figures
 from mitigate.measure.uncertainty import as_bound, neutral_intervals
 from mitigate.report import card, legend, page, table, tables
 from mitigate.report.audit_tables import console as audit_console
@@ -133,8 +133,10 @@ def test_variances_of_a_single_target_and_without_an_upper_bound() -> None:
     """Of two targets every second resample is constant, so that nothing bounds the variance."""
     found = neutral_metrics(per_target(50.0, 70.0, 80.0), "sentiment")
     assert (found["NSV/gender"], found["NSM/origin"], found["NSV/origin"]) == (100, 80, None)
-    names = [f"{name}{part}" for name in ("D_R", "D_O-", "D_O+") for part in ("", "/gender")]
-    assert disparity(per_target(50.0)) == dict.fromkeys(names)
+    names = [f"{name}{part}" for name in ("D_R", "ngram/D_O-", "ngram/D_O+") for part in ("", "/gender")]
+    disparity = [("prejudice", "variance"), ("favouritism", "variance")]
+    found = representation_disparity(per_target(50.0)) | share_figures(per_target(50.0), "ngram", disparity)
+    assert found == dict.fromkeys(names)
     table, few = per_target(50.0, 70.0), Bootstrap(resamples=200)
     found = neutral_intervals(table, "sentiment", {}, few)
     found |= representation(table.with_columns(statements=pl.Series([10, 30])), {}, few)

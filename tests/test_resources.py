@@ -10,11 +10,16 @@ import pytest
 from mitigate.errors import MitigateError
 from mitigate.measure.bootstrap import mean_of
 from mitigate.measure.comparison import paired
-from mitigate.measure.coverage import coverage, per_target, worst
+from mitigate.measure.coverage import per_target
+from mitigate.measure.declared_measures import declared_figures
+from mitigate.measure.harms import share_figures
+from mitigate.measure.metric_frame import MetricFrame
 from mitigate.measure.resource_differences import rank_correlation, representation, shares, side_by_side
-from mitigate.tasks.generators.likelihood import about_figures, published_file, read_published, target_triples
-from mitigate.words.target_list import list_of
-from mitigate.words.targets import choose_targets
+from mitigate.metrics import PUBLISHED, TRAINING_BY_TARGET
+from mitigate.tasks.generators.likelihood import published_file, read_published, target_triples
+from mitigate.tasks.harms import OF_RUNS
+from mitigate.tasks.quality import figures_by_group
+from mitigate.words.targets import choose_targets, list_of
 
 TARGETS = pl.DataFrame({"target": ["nurse", "cook"], "category": ["profession", "profession"]})
 FILE = """nurse CapableOf help_people
@@ -85,7 +90,7 @@ def test_perplexity_by_category_and_tone() -> None:
     rows = [("profession", 0, 2, 2.0, 2, 6), ("origin", -1, 0, 3.0, 1, 4)]
     names = ["category", "sentiment_neutral", "regard_neutral", "nll", "tokens", "characters"]
     scored = pl.DataFrame(rows, schema=names, orient="row")
-    found = about_figures(scored)
+    found = figures_by_group(PUBLISHED, scored)
     e = 2.718281828
     assert found["quality/about_perplexity/all"] == pytest.approx(e ** (5 / 3))
     assert found["quality/about_perplexity/neutral"] == found["quality/about_perplexity/profession"] == pytest.approx(e)
@@ -94,7 +99,10 @@ def test_perplexity_by_category_and_tone() -> None:
     assert found["quality/about_bits_per_char/all"] == pytest.approx(5 / math.log(2) / 10)
     assert found["quality/about_bits_per_char/origin/polar"] == pytest.approx(3 / math.log(2) / 4)
     assert found["quality/about_triples/origin"] == 1
-    assert about_figures(scored.with_columns(nll=pl.lit(float("nan"))))["quality/about_perplexity/all"] is None
+    assert (
+        figures_by_group(PUBLISHED, scored.with_columns(nll=pl.lit(float("nan"))))["quality/about_perplexity/all"]
+        is None
+    )
 
 
 def test_coverage_of_each_target_and_the_targets_with_most_prejudice() -> None:
@@ -107,7 +115,7 @@ def test_coverage_of_each_target_and_the_targets_with_most_prejudice() -> None:
     ledger = ledger.with_columns(relation=pl.lit("IsA"), source_row=pl.lit(None, pl.UInt32))
     table = per_target(ledger)
     assert table.rows() == [("nurse", "profession", 12, 3, 4, 1), ("italy", "origin", 2, 2, 2, 2)]
-    found = coverage(table)
+    found = declared_figures(TRAINING_BY_TARGET, MetricFrame.by_category(table))
     assert found["coverage/triples"] == pytest.approx(100 * 5 / 14)
     assert found["coverage/tails"] == pytest.approx(100 * 3 / 6)
     assert (found["coverage/least"], found["coverage/least/profession"]) == (25, 25)
@@ -115,10 +123,10 @@ def test_coverage_of_each_target_and_the_targets_with_most_prejudice() -> None:
     copies = ledger.filter(target="nurse").with_columns(weight=pl.lit(1.0, pl.Float32), source_row=pl.lit(1, pl.UInt32))
     assert per_target(pl.concat([ledger, copies])).equals(table)  # what a policy adds
     table = pl.DataFrame({"category": ["gender"] * 11, "prejudice": [float(n) for n in range(10)] + [None]})
-    found = worst(table)
-    assert found["largest_O-"] == found["largest_O-/gender"] == 9
-    assert found["p90_O-"] == pytest.approx(8.1)
-    assert worst(table.filter(pl.col("prejudice").is_null()))["p90_O-"] is None
+    found = share_figures(table, "ngram", OF_RUNS)
+    assert found["ngram/largest_O-"] == found["ngram/largest_O-/gender"] == 9
+    assert found["ngram/p90_O-"] == pytest.approx(8.1)
+    assert share_figures(table.filter(pl.col("prejudice").is_null()), "ngram", OF_RUNS)["ngram/p90_O-"] is None
 
 
 def table(rows: dict[str, tuple[int, float, float]]) -> pl.DataFrame:

@@ -31,7 +31,7 @@ from mitigate.tasks.policies.steer import (
     with_anti_expert,
     with_eraser,
 )
-from mitigate.words.target_list import PAPER
+from mitigate.words.targets import PAPER
 from models.comet import Comet, hidden_before
 
 EXPERTS = Policy(

@@ -12,8 +12,7 @@ from refusals import refuses
 from mitigate.errors import MitigateError
 from mitigate.load.stories import load
 from mitigate.words.prompts import KINDS, PLACE, kind_of, kinds, prompts, targets_of_prompt, templates
-from mitigate.words.target_list import list_of
-from mitigate.words.targets import choose_targets, targets
+from mitigate.words.targets import choose_targets, list_of, targets
 from mitigate.words.texts import whole_sentences
 from mitigate.words.word_forms import any_of
 

@@ -10,9 +10,7 @@ import pytest
 from mitigate import metrics
 from mitigate.errors import MitigateError
 from mitigate.tasks.generators.probe import HELD_OUT
-from mitigate.tasks.quality import subsets
-from mitigate.words.target_list import PAPER, list_of
-from mitigate.words.targets import BOUNDS, PARTS, choose_targets, notice_of_own, targets
+from mitigate.words.targets import BOUNDS, PAPER, PARTS, choose_targets, list_of, notice_of_own, targets
 from mitigate.words.word_forms import any_of, inflections, spellings, with_plurals
 
 
@@ -92,7 +90,10 @@ def test_faults_of_other_values_are_named_and_equal_lines_are_none(own, tmp_path
     path = own("target,category,note\ndalit,caste,x\nDalit,caste ,y\n")
     assert choose_targets(path).select("target", "category").rows() == [("dalit", "caste")]
     assert tuple(f"_{bound}" for bound in BOUNDS) == metrics.ENDS[1:]
-    assert {*PARTS, "target"} == {*subsets(), HELD_OUT}  # `target` is a part of test triples alone, never of targets
+    assert {*PARTS, "target"} == {
+        *metrics.groups(metrics.TEST_TRIPLES),
+        HELD_OUT,
+    }  # `target` is a part of test triples alone, never of targets
 
 
 def test_targets_of_the_training_triples_whatever_their_case() -> None:

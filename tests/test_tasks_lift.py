@@ -11,7 +11,7 @@ from mitigate.metrics import BASELINE_LIFTS, lift_of, quality_key
 from mitigate.tasks.generators.lift import by_relation, lift_figures, lift_parts, lift_table
 from mitigate.tasks.generators.probe import held_out_prompts
 from mitigate.triples import PROBED, Labels
-from mitigate.words.target_list import list_of
+from mitigate.words.targets import list_of
 
 THINGS = ["ant", "bee", "cat", "dog", "eel", "fox"]
 WORKERS = ["cook", "judge", "maid", "nurse", "pilot", "tailor"]

@@ -7,8 +7,7 @@ import polars as pl
 import pytest
 
 from mitigate.words import word_forms
-from mitigate.words.target_list import list_of
-from mitigate.words.targets import targets
+from mitigate.words.targets import list_of, targets
 from mitigate.words.texts import counted, escaped, portable, readable, without_folders
 from mitigate.words.word_forms import BLANK, LARGEST, contains, extract_all, pattern, replace_all, with_plurals
 

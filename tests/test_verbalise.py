@@ -4,11 +4,10 @@ import polars as pl
 import pytest
 
 from mitigate.errors import MitigateError
-from mitigate.match import about_targets, check, sentences_about_targets
+from mitigate.tasks.targets import about_targets, check_match, sentences_about_targets
 from mitigate.verbalise import verbalise
 from mitigate.words.relations import Relation
-from mitigate.words.target_list import list_of
-from mitigate.words.targets import choose_targets
+from mitigate.words.targets import choose_targets, list_of
 
 
 def sentence(head: str, relation: str, tail: str, masking: str = "token", **columns: str) -> dict:
@@ -112,7 +111,7 @@ def test_exact_finds_whole_ends_contains_whole_words_and_others_are_refused() ->
     assert found.filter(pl.col("row") > 3).select("row", "target").rows() == [(5, "african american"), (5, "nurse")]
     assert found.filter(pl.col("row") <= 3).equals(about_targets(TRIPLES, TARGETS).select(found.columns))
     with pytest.raises(MitigateError, match="unknown measure.match 'inside'; allowed: exact, contains"):
-        check("inside")
+        check_match("inside")
 
 
 SENTENCES = pl.DataFrame({"row": [1, 2, 3, 4], "term": ["Lawyer", "court", None, None]}).with_columns(

@@ -11,7 +11,7 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.filter.policy import Policy
 from mitigate.package_data import rows_of
-from mitigate.words.target_list import PAPER, TargetList
+from mitigate.words.targets import PAPER, TargetList
 from mitigate.words.word_forms import ARTICLE, article, contains, spellings, with_plurals
 
 ENDS = ("head", "tail")

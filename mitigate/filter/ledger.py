@@ -14,7 +14,7 @@ from mitigate.filter.policy import Policy, check_relations, in_scope
 from mitigate.filter.replace import drop_at_random, lacking, preferred, replace_at_random, replace_tails
 from mitigate.triples import IMPLIES, kind_of_reason, label_columns
 from mitigate.words.relations import relations
-from mitigate.words.target_list import PAPER, TargetList
+from mitigate.words.targets import PAPER, TargetList
 
 REACHED = pl.col("reached")  # polarised, in the policy's scope, of a split that it filters, and among the strongest
 IN_SCOPE = pl.col("in_scope")

@@ -11,7 +11,7 @@ from mitigate.package_data import rows_of
 from mitigate.result_settings import FORMER_ACTIONS, in_present_terms
 from mitigate.runs.fingerprints import SURROUNDING
 from mitigate.triples import TEMPLATES
-from mitigate.words.target_list import PAPER, TargetList
+from mitigate.words.targets import PAPER, TargetList
 from mitigate.words.word_forms import contains, pattern, with_plurals
 
 SCOPES = ("all", "people", "person_heads", "targets")

@@ -1,7 +1,6 @@
 """The share of a generator's triples that a classifier accepts, overall and in parts, with intervals over targets. The
 caller chooses the classifier."""
 
-import math
 from collections.abc import Callable, Mapping
 from functools import partial
 
@@ -9,7 +8,9 @@ import numpy as np
 import polars as pl
 
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.uncertainty import cluster_numbers, share_interval
+from mitigate.measure.metric_frame import MetricFrame
+from mitigate.measure.quality import share_by_target
+from mitigate.measure.uncertainty import mean_over_targets
 from mitigate.metrics import ENDS, PLAUSIBLE, quality_key
 
 PLAUSIBLE_KEY = partial(quality_key, PLAUSIBLE)  # "quality/valid/{part}"
@@ -28,19 +29,9 @@ def valid_metrics(
     name. None where there are fewer than two words to resample, or no triple. Triples that the classifier does not
     cover (column null) do not count."""
     metrics: dict[str, float | None] = {}
-    for name, condition in parts.items():
-        table = (
-            triples.filter(condition, pl.col(column).is_not_null())
-            .group_by("target", maintain_order=True)
-            .agg(share=100 * pl.col(column).mean())
-        )
-        bounds: list[float] = [math.nan] * 3
-        if table.height:
-            values = table["share"].to_numpy()[:, None]
-            interval = share_interval(values, cluster_numbers(table, clusters), bootstrap)
-            bounds = [float(values.mean()), interval.low.item(), interval.high.item()]
-        for side, value in zip(ENDS, bounds, strict=True):
-            metrics[key(name) + side] = None if math.isnan(value) else value
+    for name, rows in MetricFrame(triples, parts):
+        found = mean_over_targets(share_by_target(rows, column), clusters, bootstrap)
+        metrics |= {key(name) + end: value for end, value in zip(ENDS, found, strict=True)}
     return metrics
 
 

@@ -7,23 +7,26 @@ import polars as pl
 
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import (
+    NEUTRAL_SHARES,
     POLARISED,
+    POLARISED_SHARES,
+    Figures,
     counts,
-    mean,
-    overall_and_categories,
-    overgeneralisation,
-    overgeneralisation_disparity,
     representation_disparity,
-    variance,
+    share_figures,
 )
 from mitigate.measure.jackknife import variance_interval
+from mitigate.measure.metric_frame import MetricFrame
 from mitigate.measure.uncertainty import as_bound, cluster_numbers, share_interval
-from mitigate.metrics import REPRESENTATION, Share, harm_key, with_part, with_scorer
+from mitigate.metrics import REPRESENTATION, Share, Statistic, harm_key, with_part
 from mitigate.metrics import bounds as ends_of
 from mitigate.triples import FAVOURITISM, PREJUDICE
 
 SHARES: tuple[Share, ...] = ("neutral", "prejudice", "favouritism")
-Figures = dict[str, float | None]
+OF_AUDITS: tuple[tuple[Share, Statistic], ...] = (
+    ("polarised", "mean"),
+    *((share, "largest") for share in POLARISED),
+)
 
 
 def names(scorer: str) -> dict[str, tuple[str, str]]:
@@ -38,19 +41,7 @@ def figures(table: pl.DataFrame, scorer: str) -> Figures:
     target ("sentiment/largest_O-").
 
     table: the result of tally.per_target or harms.per_target."""
-    found = {
-        with_scorer(scorer, key): value
-        for key, value in {**overgeneralisation(table), **overgeneralisation_disparity(table)}.items()
-    }
-    for category, part in overall_and_categories(table):
-        mean_name, variance_name = (with_part(name, category) for name in names(scorer)["neutral"])
-        found |= {mean_name: mean(part["neutral"]), variance_name: variance(part["neutral"])}
-        polarised = part["prejudice"] + part["favouritism"]
-        found[harm_key(scorer, "mean", "polarised", part=category)] = mean(polarised)
-        for share in POLARISED:
-            most = part[share].drop_nulls().to_numpy()
-            found[harm_key(scorer, "largest", share, part=category)] = float(most.max()) if most.size else None
-    return found
+    return share_figures(table, scorer, (*POLARISED_SHARES, *NEUTRAL_SHARES, *OF_AUDITS))
 
 
 def of_all_texts(tallied: pl.DataFrame, column: str, scorer: str) -> Figures:
@@ -75,7 +66,7 @@ def intervals(table: pl.DataFrame, scorer: str, clusters: Mapping[str, str], boo
     fewer than two words have statements, and where there is no upper bound. clusters: as in
     uncertainty.neutral_intervals."""
     found: Figures = {}
-    for category, part in overall_and_categories(table):
+    for category, part in MetricFrame.by_category(table):
         bounds = _bounds(part.drop_nulls("neutral"), SHARES, clusters, bootstrap)
         for place, share in enumerate(SHARES):
             for name, interval in zip(names(scorer)[share], bounds, strict=True):
@@ -86,7 +77,7 @@ def intervals(table: pl.DataFrame, scorer: str, clusters: Mapping[str, str], boo
 def representation(table: pl.DataFrame, clusters: Mapping[str, str], bootstrap: Bootstrap) -> dict[str, float | None]:
     """D_R (eq. 3) with its bounds, and the number of targets, of targets without statements, and of statements."""
     found: dict[str, float | None] = {**counts(table), **representation_disparity(table)}
-    for category, part in overall_and_categories(table):
+    for category, part in MetricFrame.by_category(table):
         most = max(1, *part["statements"].to_list())  # as percentages, which intervals of variances are made for
         shares = part.with_columns(statements=100 * pl.col("statements") / most)
         _, interval = _bounds(shares, ["statements"], clusters, bootstrap)

@@ -11,8 +11,9 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.measure.bootstrap import cluster_sums, exact_variance, mean_of
 from mitigate.measure.change import CHANGE, Change, How
-from mitigate.measure.harms import neutral_names, overall_and_categories
+from mitigate.measure.harms import neutral_names
 from mitigate.measure.jackknife import Figure, jackknife, log_variance, without_each
+from mitigate.measure.metric_frame import MetricFrame
 from mitigate.measure.uncertainty import FEW_TARGETS, cluster_numbers
 from mitigate.metrics import with_part
 
@@ -47,7 +48,7 @@ def between_runs(
     other words, and one model each says nothing about other seeds. Raises MitigateError when no target has statements
     in both."""
     rows = []
-    for category, part in overall_and_categories(neutral_side_by_side([baseline, run])):
+    for category, part in MetricFrame.by_category(neutral_side_by_side([baseline, run])):
         mean_name, variance_name = (with_part(name, category) for name in neutral_names(scorer))
         numbers = cluster_numbers(part, clusters)
         first, second = part.select("run_0").to_numpy(), part.select("run_1").to_numpy()

@@ -1,11 +1,6 @@
-"""The targets that fare worst: the statements about each target that a policy keeps (removing all of them would make it
-neutral), and the prejudice about the targets with most of it."""
+"""The training triples about each target that a policy keeps: removing all of them would make it neutral."""
 
-import numpy as np
 import polars as pl
-
-from mitigate.measure.harms import overall_and_categories
-from mitigate.metrics import COVERAGE, LEAST_COVERAGE, TAIL_COVERAGE, with_part, without_scorer
 
 FEWEST = 10
 """The fewest triples about a target for which its own share is used as the lowest one."""
@@ -27,31 +22,22 @@ def per_target(ledger: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def coverage(table: pl.DataFrame) -> dict[str, float | None]:
-    """The percentage of the triples about targets that is kept, of their distinct pairs of relation and tail, and of
-    the triples about the target that keeps least, among those with at least FEWEST; overall and per category. 100: all
-    are kept. None where there is none. table: the result of per_target. Source: this project."""
-    metrics: dict[str, float | None] = {}
-    for category, part in overall_and_categories(table):
-        enough = part.filter(pl.col("triples") >= FEWEST)
-        metrics[with_part(COVERAGE, category)] = _percentage(part, "kept", "triples")
-        metrics[with_part(TAIL_COVERAGE, category)] = _percentage(part, "kept_tails", "tails")
-        least = enough.select((100 * pl.col("kept") / pl.col("triples")).min()).item()
-        metrics[with_part(LEAST_COVERAGE, category)] = least
-    return metrics
+def kept_share(table: pl.DataFrame) -> float | None:
+    """The percentage of the triples about targets that is kept; None where there is none. table: that of per_target, or
+    a part of it. Source: this project."""
+    return _percentage(table, "kept", "triples")
 
 
-def worst(table: pl.DataFrame) -> dict[str, float | None]:
-    """The percentage labelled prejudice of the target where it is highest ("largest_O-"), and the one that a tenth of
-    the targets exceeds ("p90_O-", interpolated linearly); overall and per category. None where no target has
-    statements. table: the result of measure.harms.per_target."""
-    quantiles = {without_scorer("prejudice", "largest"): 1.0, without_scorer("prejudice", "p90"): 0.9}
-    metrics: dict[str, float | None] = {}
-    for category, part in overall_and_categories(table):
-        shares = part["prejudice"].drop_nulls().to_numpy()
-        for name, quantile in quantiles.items():
-            metrics[with_part(name, category)] = float(np.quantile(shares, quantile)) if shares.size else None
-    return metrics
+def kept_tails_share(table: pl.DataFrame) -> float | None:
+    """The percentage of the distinct pairs of relation and tail that is kept, summed over targets."""
+    return _percentage(table, "kept_tails", "tails")
+
+
+def least_kept_share(table: pl.DataFrame) -> float | None:
+    """The percentage of the triples about a target that is kept, of the target that keeps least, among those with at
+    least FEWEST."""
+    enough = table.filter(pl.col("triples") >= FEWEST)
+    return enough.select((100 * pl.col("kept") / pl.col("triples")).min()).item()
 
 
 def _percentage(part: pl.DataFrame, kept: str, before: str) -> float | None:

@@ -4,7 +4,8 @@ targets, and the neutral means and variances (NSM, NSV, NRM, NRV) of its mitigat
 Percentages run from 0 to 100, variances are population variances (ddof 0) over targets. "other" counts as
 neutral. The caller chooses the labels and the wording that they were read from."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Literal, get_args
 
 import numpy as np
@@ -13,7 +14,8 @@ import polars as pl
 from mitigate import metrics as keys
 from mitigate.errors import MitigateError, one_of
 from mitigate.measure.bootstrap import exact_variance
-from mitigate.metrics import Share, harm_key, with_part, without_scorer
+from mitigate.measure.metric_frame import MetricFrame
+from mitigate.metrics import Share, Statistic, harm_key
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE
 
 EmptyTargets = Literal["exclude", "zero"]
@@ -22,6 +24,14 @@ prejudiced, 0 % favoured and 0 % neutral at once."""
 
 POLARISED: tuple[Share, ...] = ("prejudice", "favouritism")
 """The columns of a table per target that are harm, negative and positive."""
+
+Figures = dict[str, float | None]
+NEUTRAL_SHARES: tuple[tuple[Share, Statistic], ...] = (("neutral", "mean"), ("neutral", "variance"))
+POLARISED_SHARES: tuple[tuple[Share, Statistic], ...] = (
+    *((share, "mean") for share in POLARISED),
+    ("polarised", "pooled"),
+    *((share, "variance") for share in POLARISED),
+)
 
 FEW_TRAINING_TRIPLES = 50
 
@@ -68,66 +78,40 @@ def neutral_names(scorer: str) -> tuple[str, str]:
     return harm_key(scorer, "mean"), harm_key(scorer, "variance")
 
 
-def neutral_metrics(table: pl.DataFrame, scorer: str) -> dict[str, float | None]:
+def neutral_metrics(table: pl.DataFrame, scorer: str) -> Figures:
     """NSM and NSV (scorer "sentiment") or NRM and NRV ("regard"): mean and variance over targets of the
     percentage neutral, overall ("NSM") and per category ("NSM/origin"). None where no target
     has statements, a variance also where a single one has."""
-    mean_name, variance_name = neutral_names(scorer)
-    metrics: dict[str, float | None] = {}
-    for category, part in overall_and_categories(table):
-        metrics[with_part(mean_name, category)] = mean(part["neutral"])
-        metrics[with_part(variance_name, category)] = variance(part["neutral"])
-    return metrics
+    return share_figures(table, scorer, NEUTRAL_SHARES)
 
 
-def disparity(table: pl.DataFrame) -> dict[str, float | None]:
-    """D_R (eq. 3) and both D_O (eq. 4)."""
-    return representation_disparity(table) | overgeneralisation_disparity(table)
+def share_figures(table: pl.DataFrame, scorer: str, kinds: Iterable[tuple[Share, Statistic]]) -> Figures:
+    """Figures of the percentages of a scorer's labels by their keys, of STATISTICS over targets, overall and per
+    category: ("prejudice", "mean") is O- (eq. 1), ("prejudice", "variance") D_O- (eq. 4). None where there is none.
+
+    table: the result of per_target or tally.per_target."""
+    measures = {
+        harm_key(scorer, statistic, share): partial(STATISTICS[statistic], share=share) for share, statistic in kinds
+    }
+    return MetricFrame.by_category(table).figures(measures)
 
 
-def representation_disparity(table: pl.DataFrame) -> dict[str, float | None]:
+def representation_disparity(table: pl.DataFrame) -> Figures:
     """D_R (eq. 3), the variance over targets of the number of statements, empty targets counted with 0; overall and
     per category."""
-    return {
-        with_part(keys.REPRESENTATION, category): variance(part["statements"])
-        for category, part in overall_and_categories(table)
-    }
-
-
-def overgeneralisation_disparity(table: pl.DataFrame) -> dict[str, float | None]:
-    """D_O- and D_O+ (eq. 4), the variances over targets of the percentages prejudice and favouritism; overall and per
-    category."""
-    metrics: dict[str, float | None] = {}
-    for category, part in overall_and_categories(table):
-        for share in POLARISED:
-            metrics[with_part(without_scorer(share, "variance"), category)] = variance(part[share])
-    return metrics
-
-
-def overgeneralisation(table: pl.DataFrame) -> dict[str, float | None]:
-    """Means over targets of O- and O+ ("O-", "O+"), and the percentage of all statements that are polarised,
-    each counted once for each target it is about ("polarised", harms paper, Section 3.2); overall and per
-    category."""
-    metrics: dict[str, float | None] = {}
-    for category, part in overall_and_categories(table):
-        for share in POLARISED:
-            metrics[with_part(without_scorer(share, "mean"), category)] = mean(part[share])
-        weights = part["statements"].to_numpy()
-        polarised = (part["prejudice"] + part["favouritism"]).fill_null(0.0).to_numpy()
-        pooled = float(weights @ polarised / weights.sum()) if weights.sum() else None
-        metrics[with_part(without_scorer("polarised", "pooled"), category)] = pooled
-    return metrics
+    return MetricFrame.by_category(table).figures({keys.REPRESENTATION: lambda part: variance(part["statements"])})
 
 
 def counts(table: pl.DataFrame) -> dict[str, int]:
     """The counts behind each figure: targets, targets without a statement, and statements; overall and per
     category."""
-    metrics: dict[str, int] = {}
-    for category, part in overall_and_categories(table):
-        metrics[with_part(keys.TARGETS, category)] = part.height
-        metrics[with_part(keys.EMPTY_TARGETS, category)] = int((part["statements"] == 0).sum())
-        metrics[with_part(keys.STATEMENTS, category)] = int(part["statements"].sum())
-    return metrics
+    return MetricFrame.by_category(table).figures(
+        {
+            keys.TARGETS: lambda part: part.height,
+            keys.EMPTY_TARGETS: lambda part: int((part["statements"] == 0).sum()),
+            keys.STATEMENTS: lambda part: int(part["statements"].sum()),
+        }
+    )
 
 
 def without_rare_relations(
@@ -136,19 +120,6 @@ def without_rare_relations(
     """The statements of relations with at least `fewest` training triples: statements with a relation that a generator
     has hardly seen say little about it, so each figure is also given without these (6 of COMeT's 34)."""
     return frame.filter(pl.col("relation").is_in([name for name, count in train_counts.items() if count >= fewest]))
-
-
-def overall_and_categories(table: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
-    """The groups of targets of figures: "" with all of them, then each category with its own. Raises MitigateError for
-    a category whose figures would have the names of another's bounds."""
-    categories = table["category"].unique(maintain_order=True).to_list()
-    for category in categories:
-        if category is not None and category.endswith(keys.ENDS[1:]):
-            raise MitigateError(
-                f"the category {category!r} ends in _low or _high, as the names of an interval's bounds do; "
-                "give it another name"
-            )
-    return [("", table), *((category, table.filter(category=category)) for category in categories)]
 
 
 def mean(values: pl.Series) -> float | None:
@@ -161,3 +132,31 @@ def variance(values: pl.Series) -> float | None:
     """The population variance (ddof 0) of the values that are not null; None for fewer than two, which do not vary."""
     present = values.drop_nulls().to_numpy()
     return exact_variance(present) if present.size > 1 else None
+
+
+def quantile(values: pl.Series, place: float) -> float | None:
+    """The quantile of the values that are not null, interpolated linearly; None when there is none."""
+    present = values.drop_nulls().to_numpy()
+    return float(np.quantile(present, place)) if present.size else None
+
+
+def pooled(table: pl.DataFrame, share: Share) -> float | None:
+    """A percentage of all statements, each counted once for each target it is about (harms paper, Section 3.2); None
+    without statements."""
+    weights, values = table["statements"].to_numpy(), percentages(table, share).fill_null(0.0).to_numpy()
+    return float(weights @ values / weights.sum()) if weights.sum() else None
+
+
+def percentages(table: pl.DataFrame, share: Share) -> pl.Series:
+    """The percentages of targets that have a label: "polarised" is prejudice or favouritism."""
+    return table["prejudice"] + table["favouritism"] if share == "polarised" else table[share]
+
+
+STATISTICS: Mapping[Statistic, Callable[..., float | None]] = {
+    "mean": lambda table, share: mean(percentages(table, share)),
+    "variance": lambda table, share: variance(percentages(table, share)),
+    "largest": lambda table, share: quantile(percentages(table, share), 1.0),
+    "p90": lambda table, share: quantile(percentages(table, share), 0.9),
+    "pooled": pooled,
+}
+"""Statistics over targets: functions of a table per target and a share."""

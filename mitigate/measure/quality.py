@@ -46,6 +46,13 @@ def bleu2(generated: Sequence[Words], references: Sequence[Sequence[Words]]) -> 
     return 100 * sum(sentence_bleu2(tail, of_tail) for tail, of_tail in pairs) / len(generated)
 
 
+def bleu2_of_prompts(scored: pl.DataFrame) -> float | None:
+    """BLEU-2 of the generated tail of each prompt (head, relation, tail, generated) against all its tails."""
+    prompts = scored.group_by("head", "relation", maintain_order=True).agg("tail", pl.col("generated").first())
+    references = [[tail.split() for tail in tails] for tails in prompts["tail"]]
+    return bleu2([tail.split() for tail in prompts["generated"]], references)
+
+
 def sentence_bleu2(tail: Words, references: Sequence[Words]) -> float:
     """BLEU-2 of one tail, from 0 to 1: the geometric mean of the shares of its words and of its word pairs that some
     reference has (at most as often as that reference), times a penalty for being shorter than the reference nearest in
@@ -97,6 +104,32 @@ def valid_share(accepted: pl.Series) -> float | None:
     """The percentage of classified triples that are accepted as plausible; None without any."""
     classified = accepted.drop_nulls()
     return 100 * int(classified.sum()) / len(classified) if len(classified) else None
+
+
+def first_valid(scored: pl.DataFrame) -> float | None:
+    """The percentage of prompts whose generated tail is accepted as plausible (head, relation, generated_valid)."""
+    return valid_share(scored.unique(["head", "relation"], maintain_order=True)["generated_valid"])
+
+
+def share_by_target(statements: pl.DataFrame, column: str) -> pl.DataFrame:
+    """A row for each target: target, and share, the mean of a column in percent. Rows where it is null do not count."""
+    known = statements.filter(pl.col(column).is_not_null())
+    return known.group_by("target", maintain_order=True).agg(share=100 * pl.col(column).mean())
+
+
+def plausible_by_target(statements: pl.DataFrame) -> pl.DataFrame:
+    """The percentage of each target's statements that are accepted as plausible (judged_valid)."""
+    return share_by_target(statements, "judged_valid")
+
+
+def valid_by_target(statements: pl.DataFrame) -> pl.DataFrame:
+    """The percentage of each target's statements that people would call valid: their mean probability."""
+    return share_by_target(statements, "people_validity")
+
+
+def count(rows: pl.DataFrame) -> int:
+    """The number of rows."""
+    return rows.height
 
 
 def distinct_tails(probed: pl.DataFrame) -> float | None:

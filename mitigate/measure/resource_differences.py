@@ -13,7 +13,7 @@ from mitigate.errors import MitigateError
 from mitigate.measure.audit_figures import SHARES, names
 from mitigate.measure.bootstrap import cluster_sums, mean_of
 from mitigate.measure.comparison import DIFFERENCES, mean_change, paired, row_of, variance_change
-from mitigate.measure.harms import overall_and_categories
+from mitigate.measure.metric_frame import MetricFrame
 from mitigate.measure.uncertainty import cluster_numbers
 from mitigate.metrics import REPRESENTATION, harm_key, with_part
 
@@ -34,7 +34,7 @@ def shares(both: pl.DataFrame, scorer: str, clusters: Mapping[str, str]) -> pl.D
     """A row of DIFFERENCES for each figure of resource.figures that has an interval, and for the share polarised, all
     named as there; overall and per category. both: the result of side_by_side."""
     rows = []
-    for category, part in overall_and_categories(both):
+    for category, part in MetricFrame.by_category(both):
         numbers = cluster_numbers(part, clusters)
         for share in SHARES:
             first, second = (part.select(column).to_numpy() for column in (share, share + OF_SECOND))
@@ -51,7 +51,7 @@ def representation(both: pl.DataFrame, clusters: Mapping[str, str]) -> pl.DataFr
     """As `shares`, for D_R (eq. 3), the variance of the number of statements over the targets that both resources
     have."""
     rows = []
-    for category, part in overall_and_categories(both):
+    for category, part in MetricFrame.by_category(both):
         first, second = (part.select("statements" + end).cast(pl.Float64).to_numpy() for end in ("", OF_SECOND))
         found = variance_change(first, second, cluster_numbers(part, clusters))
         rows.append(row_of(with_part(REPRESENTATION, category), part.height, found))

@@ -21,8 +21,9 @@ from mitigate.measure import comparison
 from mitigate.measure.bootstrap import cluster_sums, mean_of, variance_of
 from mitigate.measure.change import Change, How, together
 from mitigate.measure.comparison import BOTH, COMPARED, FIXED, NO_VARIANCE, SEEDS, neutral_side_by_side, row_of
-from mitigate.measure.harms import neutral_names, overall_and_categories
+from mitigate.measure.harms import neutral_names
 from mitigate.measure.jackknife import Figure, jackknife, without_each
+from mitigate.measure.metric_frame import MetricFrame
 from mitigate.measure.uncertainty import FEW_TARGETS, cluster_numbers
 from mitigate.metrics import with_part
 
@@ -51,7 +52,7 @@ def between_policies(
         )
     figures: tuple[tuple[Figure, How], ...] = ((mean_of, "difference"), (variance_of, "ratio"))
     rows = []
-    for category, part in overall_and_categories(neutral_side_by_side([*baselines, *runs])):
+    for category, part in MetricFrame.by_category(neutral_side_by_side([*baselines, *runs])):
         values = part.select(pl.col("^run_.*$")).to_numpy()
         numbers = cluster_numbers(part, clusters)
         arms = values[:, : len(baselines)], values[:, len(baselines) :]

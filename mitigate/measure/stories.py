@@ -8,7 +8,8 @@ import polars as pl
 
 from mitigate.measure import audit_figures
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.harms import POLARISED, counts, overall_and_categories
+from mitigate.measure.harms import POLARISED, counts
+from mitigate.measure.metric_frame import MetricFrame
 from mitigate.metrics import (
     BY_KIND,
     ENDS,
@@ -69,7 +70,7 @@ def by_kind(
         **audit_figures.intervals(of_kinds, scorer, clusters, bootstrap),
     }
     found |= counts(of_kinds)
-    names = [kind for kind, _ in overall_and_categories(of_kinds) if kind]
+    names = [kind for kind, _ in MetricFrame.by_category(of_kinds) if kind]
     ends = tuple(with_part("", kind) + end for kind in names for end in ENDS)
     return prefixed({key: value for key, value in found.items() if key.endswith(ends)}, variant=BY_KIND)
 

@@ -8,8 +8,9 @@ import numpy as np
 import polars as pl
 
 from mitigate.measure.bootstrap import MOST_VARIANCE, Bootstrap, Interval
-from mitigate.measure.harms import neutral_names, overall_and_categories
+from mitigate.measure.harms import neutral_names
 from mitigate.measure.jackknife import variance_interval
+from mitigate.measure.metric_frame import MetricFrame
 from mitigate.metrics import bounds as ends_of
 from mitigate.metrics import with_part
 
@@ -27,7 +28,7 @@ def neutral_intervals(
     -> france); any other target is a cluster of its own."""
     bootstrap = bootstrap or Bootstrap()
     metrics: dict[str, float | None] = {}
-    for category, part in overall_and_categories(table):
+    for category, part in MetricFrame.by_category(table):
         known = part.drop_nulls("neutral")
         bounds = [math.nan] * 4
         if known.height:
@@ -40,6 +41,19 @@ def neutral_intervals(
         names = [end for name in neutral_names(scorer) for end in ends_of(with_part(name, category))]
         metrics |= {name: as_bound(bound) for name, bound in zip(names, bounds, strict=True)}
     return metrics
+
+
+def mean_over_targets(
+    table: pl.DataFrame, clusters: Mapping[str, str], bootstrap: Bootstrap
+) -> tuple[float | None, float | None, float | None]:
+    """The mean of the percentages of targets (target, share) with the bounds of its interval; None without targets, and
+    for bounds of fewer than two words."""
+    if table.is_empty():
+        return None, None, None
+    values = table["share"].to_numpy()[:, None]
+    interval = share_interval(values, cluster_numbers(table, clusters), bootstrap)
+    low, high = (None if math.isnan(end.item()) else end.item() for end in interval)
+    return float(values.mean()), low, high
 
 
 def share_interval(values: np.ndarray, clusters: np.ndarray, bootstrap: Bootstrap) -> Interval:

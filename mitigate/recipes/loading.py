@@ -12,8 +12,7 @@ from mitigate.recipes.job import plain
 from mitigate.runs.fingerprints import digest_of_values
 from mitigate.tasks.targets import Wanted, targets_of_statements
 from mitigate.words.relations import Relation
-from mitigate.words.target_list import PAPER, TargetList, list_of
-from mitigate.words.targets import LISTED, NAMED, choose_targets, not_listed, notice_of_own
+from mitigate.words.targets import LISTED, NAMED, PAPER, TargetList, choose_targets, list_of, not_listed, notice_of_own
 
 
 def load_data(config: DictConfig) -> Any:

@@ -22,7 +22,7 @@ from mitigate.tasks.label import Labeller
 from mitigate.tasks.scorers import check_name, identified
 from mitigate.triples import ROLES, Scorer
 from mitigate.words.relations import Relation
-from mitigate.words.target_list import TargetList
+from mitigate.words.targets import TargetList
 
 ENGINES = ("local", "ray")  # that label: this process, or the workers of Ray
 

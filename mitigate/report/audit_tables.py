@@ -9,7 +9,8 @@ from mitigate import metrics as keys
 from mitigate.metrics import ENDS, Share, Statistic, find, harm_key, with_part
 from mitigate.report.legend import Metrics, abbreviations, number, ordered, with_all
 from mitigate.report.reasons import crossed, explained, measured, note
-from mitigate.report.table import Cell, Column, Table, as_text, bounded, figures, grouped, text
+from mitigate.report.table import Cell, Column, Table, as_text, figures, grouped, text
+from mitigate.report.table_declarations import declared
 
 Wording = tuple[str, str]
 """A scorer, and the template of the statements it labelled."""
@@ -131,19 +132,12 @@ def _part_column(metrics: Metrics, part: str) -> Column:
 
 def beside_table(beside: pl.DataFrame) -> Table:
     """The paper's figures with ours, and by how much ours differ."""
-    return Table(
-        "",
-        [
-            text("Figure", "figure"),
-            text("where", "place"),
-            Column("the paper", "paper", show=_short),
-            Column("ours", lambda row: number(row["ours"], 0 if row["paper"] >= 1000 else 2)),
-            Column("difference", lambda row: 100 * (row["ours"] / row["paper"] - 1), unit=" %", show=1),
-        ],
-        beside,
-        label="The paper's figures and ours",
-        kind="narrow",
-    )
+    cells = {
+        "papers_figure": lambda row: _short(row["paper"]),
+        "our_figure": lambda row: number(row["ours"], 0 if row["paper"] >= 1000 else 2),
+        "relative_difference": lambda row: f"{number(100 * (row['ours'] / row['paper'] - 1), 1)} %",
+    }
+    return declared("audit beside the paper", beside, cells=cells)
 
 
 def console_beside(beside: pl.DataFrame) -> str:
@@ -165,32 +159,14 @@ def variant_table(variants: pl.DataFrame) -> Table:
 
 def people_table(people: pl.DataFrame) -> Table:
     """The share of rated statements that each policy would drop, and how well that fits people's labels."""
-    return Table(
-        "Percent of rated statements; in brackets the 95 % interval over targets and texts. Precision: of the dropped "
-        "statements, those that people call polarised; higher is better. Recall: of those that people call polarised, "
-        "the dropped ones; higher is better. Polarised after: of the statements that are left; lower is better.",
-        [
-            text("Policy", "policy"),
-            Column("dropped", "dropped", show=1),
-            bounded("precision", "precision", better="up"),
-            bounded("recall", "recall", better="up"),
-            bounded("polarised before", "before"),
-            bounded("polarised after", "after", better="down"),
-        ],
-        people,
-    )
+    return declared("audit policies on rated statements", people)
 
 
 def relation_table(relations: pl.DataFrame, titles: Mapping[str, str]) -> Table:
     """The share of polarised statements by relation. relations: relation, statements, and shares by label column, whose
     titles these are."""
-    shares = figures(1, "statements", **{name: titles[name] for name in relations.columns[2:]})
-    return Table(
-        f"Percentage of statements that are not neutral, for the {relations.height} relations with the most "
-        "statements.",
-        [text("Relation", "relation"), *shares],
-        relations,
-    )
+    shares = figures(1, **{name: titles[name] for name in relations.columns[2:]})
+    return declared("audit relations", relations, more=shares, number=relations.height)
 
 
 def _short(value: float) -> str:

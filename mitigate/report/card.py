@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from mitigate.metrics import PAPER_SCORERS, title
+from mitigate.metrics import PAPER_SCORERS, TEST_TRIPLES, groups, title, with_part
 from mitigate.report import legend
 from mitigate.report.excluded_targets import left_out
 from mitigate.report.ledger import summary
@@ -99,10 +99,11 @@ def render(card: Card) -> str:
     licence, harms = licence_of(card.license, card.base_license), legend.harms_by(card.scorers, card.metrics)
     quality = [
         (measure, subset)
-        for measure in legend.QUALITY
-        for subset in legend.SUBSETS
-        if legend.quality_key(measure, subset) in card.metrics
+        for measure in legend.grouped_measures([TEST_TRIPLES])
+        for subset in groups(TEST_TRIPLES)
+        if with_part(measure.key, subset) in card.metrics
     ]
+    validity, groups_of_validity = legend.by_group(card.metrics, *legend.VALIDITY)
     content = {
         "title": plain(card.name),
         "card": card,
@@ -114,11 +115,12 @@ def render(card: Card) -> str:
         "shown": lambda key, decimals: shown(card.metrics, key, decimals),
         "reasons": [] if ledger is None else summary(ledger, "reason").rows(named=True),
         "quality": quality,
-        "probed_parts": legend.probed_parts(card.metrics),
-        "validity": legend.validity(card.metrics),
+        "probed_parts": groups_of_validity,
+        "validity": list(validity),
+        "with_part": with_part,
     }
     keys = [legend.harm_key(measure, template) for measure in harms for template in legend.TEMPLATE_NAMES]
-    keys += [legend.quality_key(measure, subset) for measure, subset in quality]
+    keys += [with_part(measure.key, subset) for measure, subset in quality]
     return model_card(
         "card.md.jinja",
         card.name,

@@ -1,11 +1,13 @@
 """Statements and targets that a page names as examples: extremes, not a sample."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
 from mitigate.report.table import Column, Table, text
+from mitigate.report.table_declarations import declared
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE
 
 FEWEST_STATEMENTS = 20
@@ -28,17 +30,8 @@ def statement_table(
 
 
 def target_table(caption: str, columns: Sequence[Column], rows: Sequence[Mapping[Any, Any]]) -> Table:
-    """A table of all targets, to sort and search."""
-    return Table(
-        f"{caption} Press a heading to sort.",
-        [text("target", "target"), text("category", "category"), *columns],
-        rows,
-        label="Table of targets",
-        name="target-table",
-        kind="tall",
-        sortable=True,
-        search=lambda row: f"{row['target']} {row['category']}",
-    )
+    """All targets, which a reader sorts and searches."""
+    return replace(declared("targets", rows, more=columns, caption=caption), search="{target} {category}".format_map)
 
 
 def frequent_targets(targets: pl.DataFrame) -> tuple[pl.DataFrame, bool]:

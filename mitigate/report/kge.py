@@ -16,7 +16,8 @@ from mitigate.report.kge_plots import null_strip, scatter
 from mitigate.report.legend import number
 from mitigate.report.reasons import crossed, measured
 from mitigate.report.run_figures import Picture
-from mitigate.report.table import Cell, Column, Table, as_text, text, with_bounds
+from mitigate.report.table import Cell, Column, Table, as_text, text
+from mitigate.report.table_declarations import declared
 
 TITLES = {"": "as trained", "downsampled": "downsampled to parity", "projected": "attribute projected out"}
 BEFORE_AND_AFTER = (
@@ -66,11 +67,8 @@ def render(results: Results) -> str:
         published=published(results.data, results.model),
         ranks=_rank_table(results),
         towards=_towards_tables(results),
-        all_professions=_profession_table(
-            results,
-            "Ordered by change. The same table is stored beside this page.",
-            results.professions,
-            "All professions",
+        all_professions=profession_table(
+            "embeddings all professions", results.professions, results.names, results.null
         ),
         certainty=_certainty_table(results.metrics),
         pairs=_pair_table(results.pairs),
@@ -92,58 +90,36 @@ def meanings(metrics: Iterable[Metric]) -> dict[str, str]:
 
 
 def _rank_table(results: Results) -> Table:
-    def hits(k: int) -> Column:
-        return Column(f"hits@{k}", lambda row: row.get(f"hits_{k}") and 100 * row[f"hits_{k}"], better="up", show=1)
-
-    rows = [row | {"model": row["model"].replace("_", " ")} for row in results.ranks.rows(named=True)]
-    rows += [
-        {"model": f"published: {row['source']}", "mrr": row["mrr"]} for row in published(results.data, results.model)
+    rows = [
+        row | {"model": row["model"].replace("_", " ")} | {f"hits_{k}": 100 * row[f"hits_{k}"] for k in (1, 3, 10)}
+        for row in results.ranks.rows(named=True)
     ]
-    return Table(
-        f"Filtered ranks on the test triples of {results.title}, by each training of {results.model}.",
-        [text("Training", "model"), Column("MRR", "mrr", better="up", show=3), *map(hits, (1, 3, 10))],
-        rows,
-        kind="narrow",
-    )
+    stated = published(results.data, results.model)
+    rows += [{"model": f"published: {row['source']}", "mrr": row["mrr"]} for row in stated]
+    return declared("embeddings ranks", rows, title=results.title, model=results.model)
 
 
 def _towards_tables(results: Results) -> Iterator[Table]:
     """The professions at both ends of the ranking."""
     for place, (name, rows) in enumerate(both_ways(results.professions, results.names, results.top)):
         first = ", the most negative change first" if place else ""
-        yield _profession_table(
-            results,
-            f"Professions whose score rises most towards {name}{first}. Mean over seeds, with its 95 % interval where "
-            "there are several.",
-            rows,
-            f"Professions towards {name}",
+        yield profession_table(
+            "embeddings professions towards one", rows, results.names, results.null, name=name, first_in_order=first
         )
 
 
-def _profession_table(results: Results, caption: str, rows: Iterable[Any] | pl.DataFrame, label: str) -> Table:
-    columns = profession_columns(results.names, has_band=results.null is not None)
-    columns.insert(4, Column("log ratio", "log_ratio"))
-    return Table(caption, columns, rows, label=label, kind="tall" if label == "All professions" else "")
-
-
-def profession_columns(names: Sequence[str], *, has_band: bool = True) -> list[Column]:
-    """Professions with the change of their score, how many people of each value have them, and the band of permuted
-    graphs."""
-    band = [
-        Column("band of permuted graphs", _band),
-        text("the change is", lambda row: {True: "outside", False: "within", None: "–"}[row["outside"]]),
-    ]
-    return [
-        text("Profession", "profession"),
-        Column("change of score", lambda row: with_bounds(row, "change", 4, of="")),
-        Column(names[0], "of_a"),
-        Column(names[1], "of_b"),
-        *(band if has_band else []),
-    ]
+def profession_table(name: str, rows: Any, names: Sequence[str], null: object = True, /, **words: Any) -> Table:
+    """A table of professions with the change of their score, how many people of each value have them, and the band of
+    permuted graphs unless `null` is None."""
+    without = ("band", "outside") if null is None else ()
+    return declared(name, rows, cells=CELLS, without=without, a=names[0], b=names[1], **words)
 
 
 def _band(row: Mapping[str, Any]) -> str:
     return "–" if row["null_low"] is None else f"{number(row['null_low'], 4)} to {number(row['null_high'], 4)}"
+
+
+CELLS = {"band": _band, "outside": lambda row: {True: "outside", False: "within", None: "–"}[row["outside"]]}
 
 
 CERTAINTY = (
@@ -163,12 +139,8 @@ def _certainty_table(metrics: Mapping[str, Any]) -> Table:
         cell = measured(metrics, row.key)
         return cell._replace(text=f"{cell.text} %") if row.unit == "percent" else cell
 
-    return Table(
-        "Correlations are Spearman's, from −1 to 1. Intervals of 95 % are over trainings; that of permuted graphs is "
-        "the band in which 95 % of such graphs lie.",
-        [text("Figure", "name"), Column("value", value), text("meaning", "meaning", "sentence")],
-        [metric(key) for key in CERTAINTY if metrics.get(key) is not None],
-    )
+    found = [metric(key) for key in CERTAINTY if metrics.get(key) is not None]
+    return declared("embeddings certainty", found, cells={"value_with_unit": value})
 
 
 def _pair_table(pairs: pl.DataFrame) -> Table:
@@ -176,17 +148,12 @@ def _pair_table(pairs: pl.DataFrame) -> Table:
         known = row["person_a"] is not None
         return f"{row['person_a']} and {row['person_b']}" if known else "mean of pairs drawn at random"
 
-    return Table(
-        "By the first training: rank correlation of the differences with the log ratio of counts, and the professions "
-        "with the largest differences.",
-        [
-            text("Pair", named),
-            Column("with counts", "with_counts"),
-            text("towards the first", lambda row: row["most_a"] or None),
-            text("towards the second", lambda row: row["most_b"] or None),
-        ],
-        pairs.filter(pl.col("model") == pairs["model"].first()),
-    )
+    cells = {
+        "pair": named,
+        "towards_first": lambda row: row["most_a"] or None,
+        "towards_second": lambda row: row["most_b"] or None,
+    }
+    return declared("embeddings pairs", pairs.filter(pl.col("model") == pairs["model"].first()), cells=cells)
 
 
 def _prediction_table(results: Results) -> Table:

@@ -31,30 +31,14 @@ HARMS = tuple(
 NEUTRAL = {
     (measure.share, measure.statistic) for measure in HARMS
 }  # of a scorer whose figures the paper does not name too
-QUALITY = tuple(map(table.quality, table.QUALITY))
-VALID = table.quality(table.PLAUSIBLE)
-PEOPLE_VALID = table.quality(table.PEOPLE_VALID)
-VALIDITY = (PEOPLE_VALID, VALID)
-"""The measures of the validity of generated statements."""
+VALIDITY = (table.PROBED, table.RATED)
+"""The rows of the measures of the validity of generated statements."""
 
 OVERGENERALISED = {
     "prejudice": table.metric(table.harm_key(PAPER_SCORERS[0], "mean", "prejudice")).symbol,
     "favouritism": table.metric(table.harm_key(PAPER_SCORERS[0], "mean", "favouritism")).symbol,
 }
 """The symbols of overgeneralisation towards either side."""
-
-LABELLED = {"neutral": "those with a neutral label", "polar": "those with a polarised label"}
-SUBSETS = {"all": "all held-out triples", **LABELLED, "target": "those about a target"}
-PROBED = {"all": "all probed statements", **LABELLED}
-PUBLISHED = {"all": "all", **LABELLED}
-
-OF_PROFESSIONS = {"profession/neutral": "profession, those with a neutral label"}
-
-LIFT_GROUPS = {
-    "all": "held-out heads and professions",
-    "held_out": "held-out heads: of test triples, no targets",
-    "profession": "professions",
-}
 
 BASELINES = {
     "echo": "repeating the head",
@@ -98,11 +82,6 @@ def harm_key(measure: Metric, template: str, category: str | None = None) -> str
     return str(table.Key(measure.key, category or "", template=template))
 
 
-def quality_key(measure: Metric, subset: str) -> str:
-    """The key of a quality measure: "quality/perplexity/neutral"."""
-    return with_part(measure.key, subset)
-
-
 def ordered(categories: Iterable[str]) -> list[str]:
     """Each category once: the paper's four in its order, then a user's."""
     found = set(categories)
@@ -120,25 +99,20 @@ def with_all(names: Iterable[str]) -> dict[str, str]:
     return {"": "all targets", **{name: name for name in names}}
 
 
-def probed_parts(metrics: Metrics) -> dict[str, str]:
-    """The parts of the probed statements with a share of valid ones, and the name of each."""
-    parts = PROBED | {category: category for category in categories(metrics)} | OF_PROFESSIONS
-    keys = {part: [quality_key(measure, part) for measure in VALIDITY] for part in parts}
-    return {part: name for part, name in parts.items() if any(key in metrics for key in keys[part])}
+def grouped_measures(rows: Iterable[str]) -> list[Metric]:
+    """The measures that tables show by group of these rows (data/groups.csv); counts are not."""
+    return [row for row in table.of_rows(*rows) if row.part == "group" and row.family != "count"]
 
 
-def validity(metrics: Metrics) -> list[Metric]:
-    """The measures of the validity of generated statements among these metrics."""
-    return [measure for measure in VALIDITY if quality_key(measure, "all") in metrics]
-
-
-def lift_parts(metrics: Metrics) -> dict[str, str]:
-    """The groups of heads with a swap lift, and the name of each."""
-    stem = table.quality(table.SWAP_LIFT).key
-    parsed = [key for key in map(find, metrics) if key is not None and key.stem == stem and not key.end]
-    present = [key.part for key in parsed if "/" not in key.part]
-    named = {part: name for part, name in LIFT_GROUPS.items() if part in present}
-    return named | {part: f"{part}, exploratory" for part in ordered(present) if part not in LIFT_GROUPS}
+def by_group(metrics: Metrics, *rows: str) -> tuple[dict[Metric, str], dict[str, str]]:
+    """The measures of these rows that metrics have, with names, and the groups that they have, with titles."""
+    titles, measures = table.titles_of_groups(rows, categories(metrics)), grouped_measures(rows)
+    present = [(one, name) for one in measures for name in titles if with_part(one.key, name) in metrics]
+    groups = {name for _, name in present}
+    return (
+        {measure: measure.named for measure, _ in present},
+        {name: title for name, title in titles.items() if name in groups},
+    )
 
 
 NO_UPPER_BOUND, NO_LOWER_BOUND = "no upper bound", "no lower bound"
@@ -146,10 +120,8 @@ NO_UPPER_BOUND, NO_LOWER_BOUND = "no upper bound", "no lower bound"
 
 def part_named(key: table.Key) -> str:
     """The name of the part that a figure of quality covers: ("quality/valid/all") "all probed statements"."""
-    published = (table.quality(name).key for name in (table.ABOUT_PERPLEXITY, table.ABOUT_BITS))
-    names = {table.quality(table.SWAP_LIFT).key: LIFT_GROUPS, **dict.fromkeys(published, PUBLISHED)}
-    names |= dict.fromkeys((measure.key for measure in VALIDITY), PROBED | OF_PROFESSIONS)
-    return names.get(key.stem, SUBSETS).get(key.part, key.part.replace("/", ", "))
+    group = table.groups(key.metric.rows).get(key.part)
+    return (group and group.title) or key.part.replace("/", ", ")
 
 
 def number(value: Value, decimals: int = 2) -> str:

@@ -17,10 +17,16 @@ from mitigate.report.ledger import most_polarised, summary, touched
 from mitigate.report.legend import BASELINES, Measure, Metrics
 from mitigate.report.reasons import crossed, measured, why, without_interval
 from mitigate.report.run_figures import GROUPS, Picture, firsts, gallery
-from mitigate.report.table import Cell, Column, Table, figures, grouped, text, with_bounds
+from mitigate.report.table import Cell, Column, Table, grouped, text
+from mitigate.report.table_declarations import declared
 from mitigate.training_checks import faults
 from mitigate.triples import FAVOURITISM, PREJUDICE, TEMPLATES, label_columns
 
+QUALITY_CAPTION = "Quality on held-out triples. The arrow points to the better direction."
+VALIDITY_CAPTION = (
+    "Probed statements accepted as plausible, or as valid to people, in percent. Figures by relation are in "
+    "metrics.json."
+)
 MOST_LEAKS = 10  # relations named in the section on the templates
 SIGNS = {share: legend.OVERGENERALISED.get(share, share) for share in ("prejudice", "neutral", "favouritism")}
 
@@ -95,10 +101,10 @@ def render(report: Report) -> str:
         pictures=grouped(report.pictures, attrgetter("group")),
         leaks=_leaks(report, scorers, templates),
         lift=_lift_tables(metrics, report.lifts),
-        quality=_quality_table(metrics),
-        quality_meanings=_meanings(_quality_measures(metrics)),
-        validity=_validity_table(metrics),
-        validity_meanings=[measure.meaning for measure in legend.validity(metrics)],
+        quality=_table_by_group(metrics, QUALITY_CAPTION, "Triples", keys.TEST_TRIPLES),
+        quality_meanings=_meanings(legend.by_group(metrics, keys.TEST_TRIPLES)[0]),
+        validity=_table_by_group(metrics, VALIDITY_CAPTION, "Statements", *legend.VALIDITY, absent="not measured here"),
+        validity_meanings=[measure.meaning for measure in legend.by_group(metrics, *legend.VALIDITY)[0]],
         worst=_worst_table(metrics, scorers, next(iter(templates.values()), "")),
         about=_about_table(metrics),
         about_measures=[keys.quality(keys.ABOUT_PERPLEXITY), keys.quality(keys.ABOUT_BITS)],
@@ -161,7 +167,11 @@ def _leaks(report: Report, scorers: Sequence[str], templates: Mapping[str, str])
     if statements is None or statements.is_empty() or "relation" not in statements.columns:
         return {}
     both = [scorer for scorer in scorers if label_columns(scorer, "neutral")[0] in statements.columns]
-    tables = {scorer.capitalize(): _leak_table(leak(statements, scorer).head(MOST_LEAKS), scorer) for scorer in both}
+    found = {scorer: leak(statements, scorer).head(MOST_LEAKS) for scorer in both}
+    tables = {
+        scorer.capitalize(): declared("run template effect", relations, scorer=scorer, number=relations.height)
+        for scorer, relations in found.items()
+    }
     return {"": _template_table(report.metrics, scorers, templates), **tables} if tables else {}
 
 
@@ -175,19 +185,6 @@ def _template_table(metrics: Metrics, scorers: Sequence[str], templates: Mapping
         templates,
         legend.harm_key,
         Column("paper − neutral", lambda row: difference(metrics, row[1])),
-        kind="narrow",
-    )
-
-
-def _leak_table(relations: pl.DataFrame, scorer: str) -> Table:
-    return Table(
-        f"Percentage of statements with a polarised {scorer} label, for the {relations.height} relations with the "
-        "largest difference, in percentage points.",
-        [
-            text("Relation", "relation"),
-            *figures(1, "statements", neutral="neutral template", paper="paper template", difference="paper − neutral"),
-        ],
-        relations,
         kind="narrow",
     )
 
@@ -215,46 +212,23 @@ def leak(statements: pl.DataFrame, scorer: str) -> pl.DataFrame:
     )
 
 
-def _quality_measures(metrics: Metrics) -> list[Measure]:
-    return [
-        measure
-        for measure in legend.QUALITY
-        if any(legend.quality_key(measure, subset) in metrics for subset in legend.SUBSETS)
-    ]
-
-
-def _quality_table(metrics: Metrics) -> Table | None:
-    measures = {measure: measure.named for measure in _quality_measures(metrics)}
-    rows = [
-        (name, subset)
-        for subset, name in legend.SUBSETS.items()
-        if any(legend.quality_key(measure, subset) in metrics for measure in measures)
-    ]
-    caption = "Quality on held-out triples. The arrow points to the better direction."
-    return crossed(metrics, caption, "Triples", rows, measures, _of_part, kind="narrow") if rows else None
+def _table_by_group(metrics: Metrics, caption: str, heading: str, *rows: str, absent: str = "") -> Table | None:
+    """Measures by group of these rows; None where there are no figures."""
+    measures, groups = legend.by_group(metrics, *rows)
+    lines = [(title, name) for name, title in groups.items()]
+    return (
+        crossed(metrics, caption, heading, lines, measures, _of_part, absent=absent, kind="narrow") if lines else None
+    )
 
 
 def _of_part(part: str, measure: Measure) -> str:
-    return legend.quality_key(measure, part)
-
-
-def _validity_table(metrics: Metrics) -> Table | None:
-    """The shares of valid and plausible statements, by part of the probed statements."""
-    rows = [(name, part) for part, name in legend.probed_parts(metrics).items()]
-    measures = {measure: measure.named for measure in legend.validity(metrics)}
-    caption = (
-        "Probed statements accepted as plausible, or as valid to people, in percent. Figures by relation are in "
-        "metrics.json."
-    )
-    absent = "not measured here"
-    table = crossed(metrics, caption, "Statements", rows, measures, _of_part, absent=absent, kind="narrow")
-    return table if rows else None
+    return keys.with_part(measure.key, part)
 
 
 def _lift_tables(metrics: Metrics, lifts: pl.DataFrame | None) -> dict[str, Any]:
     """Swap lift by groups of heads and by relation, each beside that of the baselines; empty where it was not
     measured."""
-    parts, lift = legend.lift_parts(metrics), keys.quality(keys.SWAP_LIFT)
+    (_, parts), lift = legend.by_group(metrics, keys.HEADS), keys.quality(keys.SWAP_LIFT)
     if not parts:
         return {}
     names = {keys.SWAP_LIFT: "this generator", **{keys.lift_of(name): BASELINES[name] for name in keys.BASELINE_LIFTS}}
@@ -275,21 +249,10 @@ def _lift_tables(metrics: Metrics, lifts: pl.DataFrame | None) -> dict[str, Any]
         return found
     named = lifts.with_columns(pl.col("group").str.replace_all("_", "-"))
     seldom = named.filter(~pl.col("counts")).group_by("group", maintain_order=True).agg("relation")
-    return found | {"relations": _lifts_by_relation(named.filter("counts")), "left_out": dict(seldom.iter_rows())}
-
-
-def _lifts_by_relation(lifts: pl.DataFrame) -> Table:
-    return Table(
-        "Percentage of tails accepted with their own head and with others, and the difference, for each relation that "
-        "counts.",
-        [
-            text("Heads, relation", lambda row: f"{row['group']}, {row['relation']}"),
-            *figures(1, "heads", accepted="own head", elsewhere="other heads"),
-            Column("swap lift", lambda row: with_bounds(row, "lift", of="")),
-            *figures(1, **{name: BASELINES[name] for name in keys.BASELINE_LIFTS}),
-        ],
-        lifts,
-    )
+    return found | {
+        "relations": declared("run swap lift by relation", named.filter("counts")),
+        "left_out": dict(seldom.iter_rows()),
+    }
 
 
 def _worst_table(metrics: Metrics, scorers: Sequence[str], template: str) -> Table | None:
@@ -396,84 +359,26 @@ def _ledger_tables(ledger: pl.DataFrame | None, scorers: Sequence[str]) -> dict[
         return {}
     reasons = summary(ledger, "reason")
     totals: dict[str, Any] = {name: reasons[name].sum() for name in ("input", "kept", "added", "weight")}
-    by = {name: summary(ledger, name) for name in ("relation", "target")}
+    by, added = {name: summary(ledger, name) for name in ("relation", "target")}, totals["added"]
+    polarised = most_polarised(ledger, scorers)
+    cells = {
+        "reason": _reason,
+        "reason_kind": _reason,
+        "reasons": lambda row: unbroken(row["reasons"] or ""),
+        "percent_of_all": lambda row: 100 * row["input"] / totals["input"],
+    }
     return {
         **totals,
-        "reasons": _reason_table(reasons, totals),
-        "by": {name: _by_table(frame, name, totals["added"]) for name, frame in by.items() if frame.height},
-        "most_polarised": _polarised_table(most_polarised(ledger, scorers)),
-        "touched": _touched_table(changed),
+        "reasons": declared("filter reasons", reasons, cells=cells, without=() if added else ("added",)),
+        "by": {
+            name: declared(f"filter by {name}", frame, cells=cells, and_added="and added " if added else "")
+            for name, frame in by.items()
+            if frame.height
+        },
+        "most_polarised": declared("filter most polarised", polarised, cells=cells) if polarised.height else None,
+        "touched": declared("filter touched", changed, cells=cells),
     }
 
 
-def _reason_table(reasons: pl.DataFrame, totals: Mapping[str, Any]) -> Table:
-    return Table(
-        "Triples by reason: the scorers' labels that led to dropping or reweighting, with their number and the sum of "
-        "their weights in training.",
-        [
-            text("Reason", lambda row: unbroken(row["reason"])),
-            Column("triples", "input"),
-            Column("% of all", lambda row: 100 * row["input"] / totals["input"], show=1),
-            *([Column("added", "added")] if totals["added"] else []),
-            Column("weight", "weight", show=1),
-        ],
-        reasons,
-        kind="narrow",
-    )
-
-
-def _by_table(frame: pl.DataFrame, by: str, added: int) -> Table:
-    numbers = figures(1, "input", "kept", "dropped", "added", "weight", share_dropped="%\u00a0dropped")
-    reasons = text("reasons", lambda row: unbroken(row["reasons"] or ""), "reasons")
-    return Table(
-        f"{'Triples about a target' if by == 'target' else 'All triples'}, by {by}. Weight is the sum of the training "
-        f"weights of the kept {'and added ' if added else ''}triples.",
-        [text(by, by), *numbers, reasons],
-        frame,
-        name=f"ledger-by-{by}",
-        kind="tall",
-        sortable=True,
-    )
-
-
-def _polarised_table(triples: pl.DataFrame) -> Table | None:
-    caption = (
-        "The ten kept and the ten dropped triples whose statements have the largest strength by any of the scorers (0: "
-        "neutral, 1: strongest), with the relation's neutral wording, so that the phrase adds nothing. Each statement "
-        "once."
-    )
-    columns = [
-        text("outcome", "outcome", "label"),
-        Column("strength", "strength"),
-        text("relation", "relation"),
-        text("statement", "statement", "sentence"),
-        text("reason", lambda row: unbroken(row["reason"]), "label"),
-        Column("row", lambda row: str(row["row"])),
-    ]
-    label = "The most polarised triples, kept and dropped"
-    return (
-        Table(caption, columns, triples, label=label, name="most-polarised", kind="tall", sortable=True, headed=False)
-        if triples.height
-        else None
-    )
-
-
-def _touched_table(triples: pl.DataFrame) -> Table:
-    return Table(
-        "A few for each reason, relation and target, evenly spaced over the resource, so that they are typical. Row is "
-        "the line in the source file; an added triple has the row of the triple it was made from. Press a heading to "
-        "sort.",
-        [
-            text("reason", lambda row: unbroken(row["reason"]), "label"),
-            Column("row", lambda row: str(row["row"])),
-            text("relation", "relation"),
-            text("target", "target"),
-            text("statement", "statement", "sentence"),
-            Column("weight", "weight"),
-        ],
-        triples,
-        name="touched",
-        kind="tall",
-        sortable=True,
-        headed=False,
-    )
+def _reason(row: Mapping[str, Any]) -> str:
+    return unbroken(row["reason"])

@@ -11,11 +11,12 @@ from markupsafe import Markup
 
 from mitigate.report.examples import label_column
 from mitigate.report.html import Page, render_page
-from mitigate.report.kge import profession_columns
+from mitigate.report.kge import profession_table
 from mitigate.report.legend import number
 from mitigate.report.plots import among_peers
 from mitigate.report.run_figures import Picture
 from mitigate.report.table import Cell, Column, Table, as_text, text, with_bounds
+from mitigate.report.table_declarations import declared
 
 NEGATIVE, POSITIVE = "/negative", "/positive"
 FEW, FEW_NEGATIVE = "distinctive", "distinctive_negative"
@@ -194,7 +195,9 @@ def _side(profile: Profile, target: str, place: int) -> dict[str, Any]:
         "category": mine["category"][0],
         "peers": int(mine["peers"].max()),  # type: ignore[arg-type]
         "picture": profile.pictures[place],
-        "figures": _figure_table(profile, target, rows),
+        "figures": _peer_table(
+            "profile figures", profile, rows, lambda row: name_of(row["figure"], profile.few), target
+        ),
         "distinctive": {run: _distinctive_table(profile, target, run, found.filter(run=run)) for run in profile.runs},
         "place": None,
         "ends": [],
@@ -203,18 +206,8 @@ def _side(profile: Profile, target: str, place: int) -> dict[str, Any]:
     return content | _embedded(profile, target) | _framed(profile, target)
 
 
-def _figure_table(profile: Profile, target: str, rows: pl.DataFrame) -> Table:
-    return Table(
-        "Percentage of the statements, each relation counting alike. In bold: the interval excludes 0 (before "
-        "rounding). Place 1 is the highest value.",
-        _peer_columns(profile, lambda row: name_of(row["figure"], profile.few)),
-        rows,
-        label=f"Figures of {target}",
-    )
-
-
-def _peer_columns(profile: Profile, name: Callable[[Any], str]) -> list[Column]:
-    """The columns of figures of a target and its peers."""
+def _peer_table(name: str, profile: Profile, rows: pl.DataFrame, named: Callable[[Any], str], target: str) -> Table:
+    """A table of figures of a target and its peers."""
 
     def difference(row: Mapping[str, Any]) -> Cell:
         cell = _difference(row)
@@ -223,15 +216,13 @@ def _peer_columns(profile: Profile, name: Callable[[Any], str]) -> list[Column]:
     def peers(row: Mapping[str, Any]) -> Cell:
         return Cell(number(row["peers_mean"], 1), [f"{number(row['peers_low'], 1)}, {number(row['peers_high'], 1)}"])
 
-    return [
-        text("Statements", name),
-        *([text("run", "run")] if len(profile.runs) > 1 else []),
-        Column("value", "value", show=1),
-        Column("difference", difference, note="95 % interval"),
-        Column("mean of peers", peers, note="lowest, highest"),
-        Column("place", lambda row: f"{row['place']} of {row['peers'] + 1}"),
-        Column("peers that differ", lambda row: f"{row['peers_beyond']} of {row['peers']}"),
-    ]
+    cells = {
+        "figure_in_words": named,
+        "difference_from_peers": difference,
+        "mean_of_peers": peers,
+        "place_among_peers": lambda row: f"{row['place']} of {row['peers'] + 1}",
+    }
+    return declared(name, rows, cells=cells, without=() if len(profile.runs) > 1 else ("run",), target=target)
 
 
 def _distinctive_table(profile: Profile, target: str, run: str, rows: pl.DataFrame) -> Table | None:
@@ -240,15 +231,13 @@ def _distinctive_table(profile: Profile, target: str, run: str, rows: pl.DataFra
     shown = min(profile.top, rows.height)
     if not shown:
         return None
-    return Table(
-        f"{_of_run(profile, run)}he worst {shown} of {number(rows.height)}: those that most scorers label negative, "
-        "then positive ones; of each kind first what fewest peers have.",
-        [
-            text("Statement", "statement", "sentence"),
-            Column("peers that have it", lambda row: f"{row['having']} of {row['peers']}"),
-            *(label_column(name, name) for name in labels),
-        ],
+    return declared(
+        "profile distinctive statements",
         rows.head(shown),
+        more=[label_column(name, name) for name in labels],
+        the=f"{_of_run(profile, run)}he",
+        shown=shown,
+        number=number(rows.height),
     )
 
 
@@ -270,9 +259,12 @@ def _embedded(profile: Profile, target: str) -> dict[str, Any]:
     other = "".join(value for value in graph["values"] if value != target)
     size = min(profile.top, max(1, rows.height // 2))
     ends = {"nearest to": rows.head(size), "farthest from": rows.reverse().head(size)}
-    moved = f"the change of the profession's score when people are moved towards {target} and away from {other}."
-    columns = profession_columns(graph["values"])
-    return {"ends": [Table(f"The professions {end} {target}: {moved}", columns, found) for end, found in ends.items()]}
+    return {
+        "ends": [
+            profession_table("profile professions", found, graph["values"], end=end, target=target, other=other)
+            for end, found in ends.items()
+        ]
+    }
 
 
 def _framed(profile: Profile, target: str) -> dict[str, Any]:
@@ -280,13 +272,9 @@ def _framed(profile: Profile, target: str) -> dict[str, Any]:
     if profile.framed is None:
         return {}
     implied = profile.implied
-    table = Table(
-        "How probably the statements offend a group, by the model of Social Bias Frames. “As generated”: each "
-        f"statement names its own target. “With the same name”: the peers' statements name {target}, so that only "
-        "what is said differs.",
-        _peer_columns(profile, lambda row: f"{FRAMES[row['figure']]}, {row['wording']}"),
-        profile.framed.filter(target=target),
-        label=f"Frames of {target}",
+    rows = profile.framed.filter(target=target)
+    table = _peer_table(
+        "profile frames", profile, rows, lambda row: f"{FRAMES[row['figure']]}, {row['wording']}", target
     )
     tables = [] if implied is None else [_implied_table(profile, target, run, implied) for run in profile.runs]
     return {"framed": table, "name_or_said": list(name_or_said(profile, target)), "implied": tables}
@@ -294,16 +282,13 @@ def _framed(profile: Profile, target: str) -> dict[str, Any]:
 
 def _implied_table(profile: Profile, target: str, run: str, implied: pl.DataFrame) -> Table:
     rows = implied.filter(target=target, run=run)
-    return Table(
-        f"{_of_run(profile, run)}he {rows.height} statements that are most probably offensive to a group. The implied "
-        "text is generated for each, however low its probability. Different implied texts: "
-        f"{rows['implies'].n_unique()}. Where they are few, the model reads the name more than the statement.",
-        [
-            text("Statement", "statement", "sentence"),
-            Column("probability, %", lambda row: 100 * row["probability"], show=1),
-            text("implies, if it targets a group", "implies", "sentence"),
-        ],
+    return declared(
+        "profile implied",
         rows,
+        cells={"probability": lambda row: 100 * row["probability"]},
+        the=f"{_of_run(profile, run)}he",
+        number=rows.height,
+        different=rows["implies"].n_unique(),
     )
 
 

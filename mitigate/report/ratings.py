@@ -10,49 +10,13 @@ from markupsafe import Markup
 
 from mitigate.report.html import Page, render_page
 from mitigate.report.legend import number, signed
-from mitigate.report.table import Column, Table, as_text, bounded, figures, grouped, text, with_bounds
+from mitigate.report.table import Column, Table, as_text, grouped, text, with_bounds
+from mitigate.report.table_declarations import column, declared, present
 from mitigate.report.verdicts import p_value
 from mitigate.words.texts import counted
 
 LABELS = ("prejudice", "neutral", "favouritism")
-SHARES = (
-    *figures(1, "statements", "ratings", *LABELS),
-    *figures(1, **{f"majority_{name}": f"majority {name}" for name in LABELS}),
-)
-MEANS = (
-    bounded("HNM", "HNM", better="up"),
-    bounded("quality", "quality", better="up"),
-    bounded("Fleiss’ κ", "kappa", 4, ends=1),
-    bounded("Krippendorff’s α", "alpha", 4, ends=1),
-    bounded("κ of quality", "quality_kappa", 4, ends=1),
-    bounded("α of quality", "quality_alpha", 4, ends=1),
-)
-RATERS = (
-    *SHARES[1:5],
-    *figures(1, sense="make sense", same="same as others", same_quality="same, quality"),
-)
-FIGURES = {
-    "accuracy": "accuracy",
-    "balanced_accuracy": "balanced accuracy",
-    "macro_f1": "macro F",
-    "kappa": "Cohen’s κ",
-    **{
-        f"{label}/{figure}": f"{label[:3]}. {figure[0].upper()}"
-        for label in ("favouritism", "prejudice")
-        for figure in ("recall", "precision", "f1")
-    },
-}
-PRINTED = (
-    *(column for column in MEANS if "α" not in column.title),
-    *figures(1, sentiment_accuracy="sentiment agrees, %", regard_accuracy="regard agrees, %"),
-)
 FIGURE_NAMES = {"HNM": "human neutral mean (HNM)"}
-PARTS = ("total", "drift", "remaining")
-DRIFT = (
-    *figures(1, "anchors", before="before, %", after="after, %"),
-    *(bounded(part, part) for part in PARTS),
-    Column("detectable", "detectable", show=1),
-)
 PAIR = ("baseline", "source", "figure")
 
 
@@ -69,73 +33,25 @@ class Results(Page):
 
 def render(results: Results) -> str:
     """The page's HTML, always the same for the same results."""
-    has_drift = results.drift.height and drift_rows(results.drift)
+    drifting, raters = drift_rows(results.drift), results.raters
     return render_page(
         "ratings.html.jinja",
         results,
         sentences=list(findings(results)),
         sections=_sections(results.summary),
-        differences=_difference_table(results.differences) if results.differences.height else None,
-        drift=_drift_table(results.drift) if has_drift else None,
+        differences=declared("ratings differences", results.differences) if results.differences.height else None,
+        drift=declared("ratings drift", grouped(drifting, lambda row: row["pair"])) if drifting else None,
         indistinct=list(indistinct(results.drift)),
-        raters=_rater_table(results.raters) if results.raters.height else None,
+        raters=present(declared("ratings raters", raters, cells=LABELS_AS_BAR)) if raters.height else None,
         scorer_figures=_scorer_table(results.scorers),
-        paper=_paper_table(),
-    )
-
-
-def _drift_table(drift: pl.DataFrame) -> Table:
-    return Table(
-        "Percentage points of votes, with 95 % intervals over targets. Detectable: the minimum detectable remaining "
-        "difference (80 % power).",
-        [text("Votes", "name"), *DRIFT],
-        grouped(drift_rows(drift), lambda row: row["pair"]),
-    )
-
-
-def _rater_table(raters: pl.DataFrame) -> Table:
-    return Table(
-        "In percent of the rater's ratings. “Same” is the percentage of other raters' ratings of the same statements "
-        "with the same label.",
-        [text("Rater", "rater"), text("labels", _bar), *present(RATERS, raters.rows(named=True))],
-        raters,
+        paper=present(declared("ratings as printed", grouped(paper(), lambda row: row["source"]))),
     )
 
 
 def _scorer_table(scorers: pl.DataFrame) -> Table:
     rows = scorers.rows(named=True)
-    figures = [Column(title, name, show=3) for name, title in FIGURES.items()]
-    return Table(
-        "From 0 to 1; higher is better. R is recall, P precision, F their harmonic mean, of favouritism and of "
-        "prejudice.",
-        [
-            text("Scorer", lambda row: f"{row['scorer'].replace('_', ' ')}, {row['against']}"),
-            *present(figures, rows),
-        ],
-        grouped(rows, lambda row: row["resource"]),
-    )
-
-
-def _paper_table() -> Table:
-    rows = paper()
-    columns = [text("Category", "category"), *present(PRINTED, rows)]
-    return Table("As printed.", columns, grouped(rows, lambda row: row["source"]))
-
-
-def _difference_table(differences: pl.DataFrame) -> Table:
-    return Table(
-        "Difference in percentage points, its interval (all of this table together cover in 95 % of cases), and the "
-        "p-value of a sign-flip test with Holm's correction.",
-        [
-            text("Model", "source"),
-            text("against", "baseline"),
-            text("figure", "figure"),
-            Column("targets", "targets"),
-            Column("difference", lambda row: with_bounds(row, "difference", of="")),
-            Column("p", "p", show=p_value, kind="whole"),
-        ],
-        differences,
-    )
+    cells = {"scorer": lambda row: f"{row['scorer'].replace('_', ' ')}, {row['against']}"}
+    return present(declared("ratings scorers", grouped(rows, lambda row: row["resource"]), cells=cells))
 
 
 def _bar(row: Mapping[str, Any]) -> Markup:
@@ -146,6 +62,9 @@ def _bar(row: Mapping[str, Any]) -> Markup:
     )
     named = ", ".join(f"{sign} {number(share, 1)} %" for sign, share in shares.items())
     return Markup('<span class="share" role="img" aria-label="{}">{}</span>').format(named, parts)
+
+
+LABELS_AS_BAR = {"labels": _bar}
 
 
 def findings(results: Results) -> Iterator[str]:
@@ -212,14 +131,15 @@ def console(summary: pl.DataFrame, raters: pl.DataFrame, differences: pl.DataFra
     between batches."""
     rows = summary.rows(named=True)
     source = text("", lambda row: f"  {row['part']}" if row["part"] else row["source"])
-    tables = [Table("", [source, *present(columns, rows)], rows) for columns in (SHARES, MEANS)]
-    tables.append(Table("", [text("", "rater"), *RATERS], raters))
+    tables = [
+        present(declared(f"ratings {name}", rows, first=source, without=("labels",))) for name in ("labels", "means")
+    ]
+    tables.append(declared("ratings raters", raters, first=text("", "rater"), without=("rater", "labels")))
     difference = Column("percentage points", lambda row: with_bounds(row, "difference", 2, of=""))
     figure = text("", lambda row: f"{row['figure']} of {row['source']}")
-    tables.append(Table("", [figure, difference, Column("p", "p", show=p_value)], differences))
-    drifting = drift_rows(drift)
-    drift_columns = [text("", lambda row: f"{row['pair']}: {row['name']}"), DRIFT[0], *DRIFT[3:6]]
-    tables.append(Table("", drift_columns, drifting))
+    tables.append(Table("", [figure, difference, column("p")], differences))
+    votes, without = text("", "{pair}: {name}".format_map), ("votes", "before", "after", "detectable")
+    tables.append(declared("ratings drift", drift_rows(drift), first=votes, without=without))
     blocks = [as_text(table) for table in tables if table.height]
     return "\n\n".join([*blocks, *(f"  {sentence}" for sentence in indistinct(drift))])
 
@@ -240,20 +160,7 @@ def _sections(summary: pl.DataFrame) -> dict[str, tuple[str, list[Table]]]:
 def _rating_tables(rows: Sequence[Mapping[str, Any]], by: str) -> list[Table]:
     first = text("Source", "source") if by == "all" else text(by.capitalize(), "part")
     groups = {"": rows} if by == "all" else grouped(rows, lambda row: row["source"])
-    shares = (
-        "Labels in percent of all ratings, and the majority label of a statement in percent of the statements. A tie "
-        "counts as neutral."
-    )
-    means = (
-        "Human neutral mean (HNM) and quality in percent, with their 95 % intervals, and the agreement of the raters. "
-        "Higher is better."
-    )
     return [
-        Table(shares, [first, text("labels", _bar), *present(SHARES, rows)], groups),
-        Table(means, [first, *present(MEANS, rows)], groups),
+        present(declared("ratings labels", groups, first=first, cells=LABELS_AS_BAR)),
+        present(declared("ratings means", groups, first=first)),
     ]
-
-
-def present(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> list[Column]:
-    """The columns in which some row has a number."""
-    return [column for column in columns if any(column.cell(row).text != "–" for row in rows)]

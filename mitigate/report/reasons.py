@@ -15,38 +15,7 @@ NO_STATEMENTS = "no statement about a target"
 ONE_TARGET = "one target only"
 ALL_ALIKE = "no interval: the same for all targets"
 NOTHING_GENERATED = "nothing was generated"
-SUBSETS = {
-    "all": "no test triples",
-    "neutral": "no neutral test triples",
-    "polar": "no polarised test triples",
-    "target": "no test triples about a target",
-}
-LABELS = {"neutral": "no statement with a neutral label", "polar": "no statement with a polarised label"}
 PLAUSIBILITY = "plausibility was trained on ConceptNet's relations and does not know"
-NO_PROBABILITIES = "this generator gives no probabilities"
-NO_LIFT = "no relation in which an oracle's tails are accepted as plausible"
-WITHOUT_COUNT = {
-    **dict.fromkeys((table.COVERAGE, table.TAIL_COVERAGE), "no training triple about a target"),
-    table.LEAST_COVERAGE: "no target with enough training triples",
-    **dict.fromkeys(
-        (table.quality(name).key for name in (table.SWAP_LIFT, *map(table.lift_of, table.BASELINE_LIFTS))), NO_LIFT
-    ),
-    **dict.fromkeys(
-        (table.quality(name).key for name in (table.ABOUT_PERPLEXITY, table.ABOUT_BITS)), "no such published triples"
-    ),
-}
-OF_CATEGORIES = (table.COVERAGE, table.TAIL_COVERAGE, table.LEAST_COVERAGE)
-"""Figures that exist only for categories with training triples."""
-OF_TEST_TRIPLES = {
-    **dict.fromkeys((table.quality(name).key for name in ("perplexity", "bits_per_char")), NO_PROBABILITIES),
-    table.quality("first_valid").key: f"{PLAUSIBILITY} these triples'",
-}
-"""The reason why a figure on test triples is missing although there are some."""
-OF_THE_PROBE = {
-    table.DISTINCT_TAILS: NOTHING_GENERATED,
-    **dict.fromkeys(table.NOVELTY, NOTHING_GENERATED),
-    table.SHARED_TAILS: ONE_TARGET,
-}
 
 
 def why(metrics: Metrics, key: str) -> str:
@@ -54,14 +23,14 @@ def why(metrics: Metrics, key: str) -> str:
     found = table.find(key)
     if found is None or found.end or metrics.get(key) is not None:
         return ""
-    if key not in metrics and not (found.stem in OF_CATEGORIES and found.stem in metrics):
+    has_others = found.metric.family == "filter" and found.stem in metrics  # of those categories that it has
+    if key not in metrics and not has_others:
         return ""
     if found.variant == table.FREQUENT_RELATIONS:
         return "no relation with enough training triples"
-    if found.stem in WITHOUT_COUNT:
-        return WITHOUT_COUNT[found.stem]
-    family = found.metric.family
-    return REASONS[family](metrics, found) if family in REASONS else ""
+    if found.metric.family == "harm":
+        return _of_harm(metrics, found)
+    return _of_group(metrics, found) or found.metric.absent
 
 
 def without_interval(metrics: Metrics, key: str) -> str:
@@ -113,27 +82,28 @@ def _of_harm(metrics: Metrics, key: table.Key) -> str:
     return "" if counted else NO_STATEMENTS
 
 
-def _of_quality(metrics: Metrics, key: table.Key) -> str:
-    """The reason for a figure on test triples: there are none, or the plausibility classifier has none of their
-    relations."""
-    counts = {subset: metrics.get(table.quality_key("triples", subset)) for subset in ("all", key.part)}
-    if counts["all"] == 0:
-        return SUBSETS["all"]
-    if not counts[key.part]:
-        return SUBSETS.get(key.part, "")
-    return OF_TEST_TRIPLES.get(key.stem, "")
+def _of_group(metrics: Metrics, key: table.Key) -> str:
+    """A figure of a group of rows: the group is empty, or a classifier knows none of its relations."""
+    if key.metric.rows == table.TEST_TRIPLES:
+        counts = {group: metrics.get(table.quality_key("triples", group)) for group in ("all", key.part)}
+        empty = "all" if counts["all"] == 0 else key.part
+        return "" if counts[empty] else _absent(key, empty)
+    if key.metric.part == "group" and key.metric.rows == table.RATED:
+        return _of_people(metrics, key)
+    return _of_probe(metrics, key) if key.metric.part == "group" and key.metric.rows == table.PROBED else ""
+
+
+def _absent(key: table.Key, name: str) -> str:
+    group = table.groups(key.metric.rows).get(name)
+    return group.absent if group else ""
 
 
 def _of_probe(metrics: Metrics, key: table.Key) -> str:
-    """A figure on generated statements."""
-    if key.stem == table.quality(table.PEOPLE_VALID).key:
-        return _of_people(metrics, key)
-    if key.stem != table.quality(table.PLAUSIBLE).key:
-        return OF_THE_PROBE.get(key.stem, "")
+    """A share of generated statements that plausibility accepts."""
     unknown = table.unknown_relations(metrics)
     if relation := table.relation_of(str(key)):
         return f"{PLAUSIBILITY} {relation}" if relation in unknown else ""
-    missing = LABELS.get(key.part, "")
+    missing = _absent(key, key.part)
     if missing and unknown:
         return f"{missing} and a relation that plausibility was trained on"
     return missing or (f"{PLAUSIBILITY} {', '.join(unknown)}" if unknown else "")
@@ -145,15 +115,8 @@ def _of_people(metrics: Metrics, key: table.Key) -> str:
         return f"nobody rated statements with {relation}"
     if metrics.get(table.quality_key(table.PEOPLE_VALID)) is None:
         return "nobody rated statements with these relations"
-    return f"{LABELS[key.part]} and a relation that people rated" if key.part in LABELS else "no such statement"
-
-
-REASONS: Mapping[str, Callable[[Metrics, table.Key], str]] = {
-    "harm": _of_harm,
-    "quality": _of_quality,
-    "probe": _of_probe,
-}
-"""Functions that return the reason, by family of the table of metrics."""
+    missing = _absent(key, key.part)
+    return f"{missing} and a relation that people rated" if missing else "no such statement"
 
 
 def measured(metrics: Metrics, key: str, decimals: int | None = None) -> Cell:

@@ -14,14 +14,14 @@ from typing import Any
 import polars as pl
 
 from mitigate.metrics import ENDS
-from mitigate.report.table import Cell, Column, Table, figures, text, with_bounds
+from mitigate.report.table import Table
+from mitigate.report.table_declarations import declared
 
 Agreement = dict[tuple[str, str], dict[str, float]]
 """(resource, scorer) -> measure ("prejudice/f1") -> value, from 0 to 1."""
 
 RESOURCES = ("ConceptNet", "GenericsKB", "COMeT")
 ALWAYS_NEUTRAL, PEOPLE = "always_neutral", "people"
-NOT_MEASURED, NOT_IN_PAPER = (Cell("", reason=reason) for reason in ("not measured", "not in the paper"))
 KAPPA = tuple(f"majority/kappa{end}" for end in ENDS)
 
 
@@ -78,33 +78,9 @@ def _read(name: str) -> Agreement:
 
 
 def reliability_table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """A table of the agreement of the scorers with people, beside the paper's and that of always answering
-    "neutral"."""
-
-    def figure(title: str, name: str, absent: Cell = NOT_MEASURED) -> Column:
-        return Column(title, lambda row: absent if row[name] is None else row[name])
-
-    stated = ", whose regard classifier is another one" if any(row["role"] == "regard" for row in rows) else ""
-    return Table(
-        "Agreement with people, from 0 to 1; higher is better. F1 and accuracy are with single ratings. The paper's "
-        f"columns are those of its Table 3{stated}.",
-        [
-            text("Scorer", _named),
-            text("sentences of", "resource"),
-            Column(
-                "κ with the majority",
-                lambda row: with_bounds(row, "kappa", 2) if row["kappa"] is not None else NOT_MEASURED,
-            ),
-            figure("κ among raters", "raters"),
-            figure("F1 favouritism", "favouritism"),
-            figure("F1 prejudice", "prejudice"),
-            figure("the paper's favouritism", "paper_favouritism", NOT_IN_PAPER),
-            figure("the paper's prejudice", "paper_prejudice", NOT_IN_PAPER),
-            figure("accuracy", "accuracy"),
-            figure("always neutral", "always_neutral"),
-        ],
-        rows,
-    )
+    """The agreement of the scorers with people, beside the paper's and that of always answering "neutral"."""
+    another = ", whose regard classifier is another one" if any(row["role"] == "regard" for row in rows) else ""
+    return declared("scorers agreement with people", rows, cells={"scorer": _named}, another=another)
 
 
 def _named(row: Mapping[str, Any]) -> str:
@@ -137,17 +113,4 @@ def measured_errors() -> pl.DataFrame:
 
 def identity_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     """The errors of the scorers on identity terms, and the term that is farthest from the mean."""
-    return Table(
-        f"Errors of the scorers on {rows[0]['terms']} identity terms, in percent of sentences; lower is better. The "
-        "gap is that of the term farthest from the mean over terms, in percentage points, with its 95 % interval over "
-        "sentences.",
-        [
-            text("Scorer", _named),
-            text("sentences that are", "error"),
-            *figures(1, mean="mean over terms", masked="term masked"),
-            text("farthest term", "term"),
-            Column("its gap", lambda row: with_bounds(row, "largest")),
-            Column("terms more than 5 points from the mean", lambda row: f"{row['beyond']} of {row['terms']}"),
-        ],
-        rows,
-    )
+    return declared("scorers errors on identity terms", rows, cells={"scorer": _named}, terms=rows[0]["terms"])

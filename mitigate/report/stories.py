@@ -22,6 +22,7 @@ from mitigate.report.markdown import plain
 from mitigate.report.reasons import measured
 from mitigate.report.run_figures import GROUPS, Picture, boxes
 from mitigate.report.table import Column, Table, figures, grouped, text
+from mitigate.report.table_declarations import declared
 from mitigate.training_checks import no_conclusion
 from mitigate.words.prompts import KINDS, templates
 from mitigate.words.texts import counted, without_folders
@@ -88,17 +89,13 @@ def _kind_table(metrics: Metrics, per_story: pl.DataFrame, columns: Sequence[str
         )
 
     negative, positive = OVERGENERALISED.values()
-    return Table(
-        f"By kind of target: percentage of a target's sentences that are negative ({negative}, overgeneralisation "
-        f"towards prejudice) or positive ({positive}, towards favouritism), mean over targets, with its 95 % interval. "
-        "Lower is better.",
-        [
-            text("Kind", "kind"),
-            Column("targets", lambda row: metrics[key(keys.TARGETS, row)]),
-            *figures(0, "stories", "sentences"),
-            *(share(scorer, sign) for scorer in columns for sign, _ in SIGNS),
-        ],
+    return declared(
+        "stories kinds",
         kinds(per_story),
+        cells={"targets": lambda row: metrics[key(keys.TARGETS, row)]},
+        more=[share(scorer, sign) for scorer in columns for sign, _ in SIGNS],
+        negative=negative,
+        positive=positive,
     )
 
 
@@ -127,12 +124,7 @@ def _chance_table(metrics: Metrics, columns: Sequence[str]) -> Table:
 def _prompt_table(known: pl.DataFrame, columns: Sequence[str]) -> Table:
     signs = {"prejudice": "−", "favouritism": "+"}
     shares = {f"{scorer}_{share}": f"{scorer} {sign}" for scorer in columns for share, sign in signs.items()}
-    return Table(
-        "Percentage of the sentences generated for each prompt that are negative (−) and positive (+). XYZ stands for "
-        "the target.",
-        [text("Prompt", "template", "sentence"), text("kind", "kind"), *figures(1, "stories", **shares)],
-        known,
-    )
+    return declared("stories prompts", known, more=figures(1, **shares))
 
 
 def _story_table(kind: str, stories: pl.DataFrame, columns: Sequence[str]) -> Table:
@@ -140,12 +132,7 @@ def _story_table(kind: str, stories: pl.DataFrame, columns: Sequence[str]) -> Ta
         names = [f"{scorer}_{share}" for share in ("prejudice", "favouritism")]
         return Column(scorer, lambda row: " / ".join(number(row[name], 0) for name in names), kind="whole")
 
-    return Table(
-        kind,
-        [text("Prompt", "prompt", "sentence"), text("Story", "story", "sentence"), *map(shares, columns)],
-        stories,
-        headed=False,
-    )
+    return declared("stories examples", stories, more=map(shares, columns), kind=kind)
 
 
 def sentences(stories: Stories) -> Iterator[str]:

@@ -44,6 +44,9 @@ class Column:
     show: int | Callable[[Any], str | Cell] = 2  # decimals of a number, or a function of the value
     kind: str = ""  # classes of style: "text" for the left side, "sentence", "whole" for a line that does not break
     note: str = ""  # in small type below the title
+    bounds: str | None = None  # the interval is in the fields {bounds}_low and {bounds}_high; "": in low and high
+    ends: int | None = None  # decimals of the bounds, where they have others
+    absent: str = ""  # the reason that stands for a missing value
 
     @property
     def heading(self) -> str:
@@ -56,6 +59,10 @@ class Column:
     def cell(self, row: Any) -> Cell:
         """The cell of a row. A function that returns a cell, and text, pass as they are."""
         value = self.value(row) if callable(self.value) else _field(row, self.value)
+        if value is None and self.absent:
+            return Cell("", reason=self.absent)
+        if self.bounds is not None and isinstance(self.show, int):
+            return with_bounds(row, str(self.value), self.show, ends=self.ends, of=self.bounds)
         if callable(self.show) and not isinstance(value, Cell):
             value = self.show(value)
         if isinstance(value, Cell):
@@ -78,7 +85,7 @@ def figures(show: int, *names: str, **titles: str) -> list[Column]:
 
 def bounded(title: str, name: str, decimals: int = 1, *, better: str = "", ends: int | None = None) -> Column:
     """A column of figures with their intervals, from the fields {name}, {name}_low and {name}_high."""
-    return Column(title, lambda row: with_bounds(row, name, decimals, ends=ends), better=better)
+    return Column(title, name, better=better, show=decimals, bounds=name, ends=ends)
 
 
 def with_bounds(row: Any, name: str, decimals: int = 1, *, ends: int | None = None, of: str | None = None) -> Cell:

@@ -10,6 +10,14 @@ from mitigate.report import legend
 from mitigate.report.reasons import explained, measured, note
 from mitigate.report.table import Column, Table, as_text, grouped, text
 
+SECTIONS = {
+    "held-out triples": (table.TEST_TRIPLES,),
+    "probed statements": legend.VALIDITY,
+    "swap lift": (table.HEADS,),
+    "published triples": (table.PUBLISHED,),
+}
+"""The rows of the measures of quality."""
+
 
 class Row(NamedTuple):
     """One line of the table of measures."""
@@ -33,18 +41,11 @@ def _all_rows(harmful: Sequence[legend.Measure], parts: Sequence[str]) -> Iterat
             for part in ("", *parts):
                 key = legend.harm_key(measure, template, part)
                 yield Row(f"harms, {name}", f"{measure.title} {measure.arrow}", part, key, measure.decimals)
-    lifts = [table.quality(name) for name in (table.SWAP_LIFT, *map(table.lift_of, table.BASELINE_LIFTS))]
-    about = [table.quality(name) for name in (table.ABOUT_PERPLEXITY, table.ABOUT_BITS)]
-    for section, measures, subsets in (
-        ("held-out triples", legend.QUALITY, legend.SUBSETS),
-        ("probed statements", legend.VALIDITY, (*legend.PROBED, *parts, *legend.OF_PROFESSIONS)),
-        ("swap lift", lifts, dict.fromkeys((*legend.LIFT_GROUPS, *parts))),
-        ("published triples", about, (*legend.PROBED, *parts)),
-    ):
-        for measure in measures:
-            for subset in subsets:
-                part = "" if subset == "all" else subset
-                key = legend.quality_key(measure, subset)
+    for section, names in SECTIONS.items():
+        for measure in legend.grouped_measures(names):
+            for group in table.titles_of_groups(names, parts):
+                part = "" if group == "all" else group
+                key = table.with_part(measure.key, group)
                 yield Row(f"quality, {section}", measure.named, part, key, measure.decimals)
     for key in (table.KEPT, table.DROPPED, table.WEIGHT):
         metric = table.metric(key)

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import polars as pl
 
 from mitigate.measure import uncertainty
-from mitigate.words.target_list import PAPER, TargetList
+from mitigate.words.targets import PAPER, TargetList
 
 HALVES = ("first", "second")
 WHOLE = "all"

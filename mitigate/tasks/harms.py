@@ -9,18 +9,18 @@ import polars as pl
 from mitigate.errors import MitigateError, one_of
 from mitigate.measure import harms, uncertainty
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.coverage import worst
 from mitigate.measure.harms import EmptyTargets
-from mitigate.metrics import prefixed, with_scorer
+from mitigate.metrics import Share, Statistic, prefixed
 from mitigate.runs.finished import FinishedRun, open_run
 from mitigate.tasks.compare.run_groups import differing
 from mitigate.tasks.label_columns import label_names
 from mitigate.triples import ROLES, TEMPLATES, label_columns
-from mitigate.words.target_list import PAPER, TargetList, list_of
-from mitigate.words.targets import as_targets
+from mitigate.words.targets import PAPER, TargetList, as_targets, list_of
 
 BOOTSTRAP = Bootstrap()
 BASELINE = "none"  # the policy
+OF_RUNS: tuple[tuple[Share, Statistic], ...] = (("prejudice", "largest"), ("prejudice", "p90"))
+"""The targets that fare worst."""
 
 
 def measure_harms(
@@ -81,8 +81,7 @@ def harm_figures(
             found: dict[str, float | None] = {**harms.neutral_metrics(table, scorer)}
             if intervals is not None:
                 found |= uncertainty.neutral_intervals(table, scorer, target_list.clusters, intervals)
-                more = harms.overgeneralisation(table) | harms.overgeneralisation_disparity(table) | worst(table)
-                found |= {with_scorer(scorer, key): value for key, value in more.items()}
+                found |= harms.share_figures(table, scorer, (*harms.POLARISED_SHARES, *OF_RUNS))
             metrics |= prefixed(found, template)
     return metrics
 

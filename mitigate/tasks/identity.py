@@ -17,7 +17,7 @@ from mitigate.score.labels import NOTHING_CACHED, label_column
 from mitigate.tasks.statements import choice, long_texts
 from mitigate.triples import LabelCache, Scorer, label_columns
 from mitigate.verbalise import MASK
-from mitigate.words.target_list import PAPER, TargetList
+from mitigate.words.targets import PAPER, TargetList
 from mitigate.words.word_forms import contains, extract_all, pattern, replace_all
 
 SHOWN_PARTS = ("unseen", "all")

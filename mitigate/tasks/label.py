@@ -14,7 +14,7 @@ from mitigate.tasks.scorers import ENDINGS
 from mitigate.triples import LabelCache, Labels, Scorer, label_columns
 from mitigate.verbalise import MASK, Masking, check, mask_column, verbalise
 from mitigate.words.relations import Relation
-from mitigate.words.target_list import PAPER, TargetList
+from mitigate.words.targets import PAPER, TargetList
 
 
 @dataclass(frozen=True)

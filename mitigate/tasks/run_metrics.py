@@ -8,16 +8,22 @@ import polars as pl
 from mitigate.measure import harms
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import EmptyTargets
-from mitigate.metrics import FREQUENT_RELATIONS, UNTRAINED_RELATIONS, prefixed, quality_key, unknown_relations
+from mitigate.metrics import (
+    FREQUENT_RELATIONS,
+    PUBLISHED,
+    UNTRAINED_RELATIONS,
+    prefixed,
+    quality_key,
+    unknown_relations,
+)
 from mitigate.tasks.caveats import few_targets
 from mitigate.tasks.crowd.accuracy import Accuracies, corrected_figures, of_rated_relations, probable_figures
 from mitigate.tasks.generators.lift import lift_figures
-from mitigate.tasks.generators.likelihood import about_figures
 from mitigate.tasks.harms import BOOTSTRAP, harm_figures, per_target_tables
 from mitigate.tasks.policies.filtered import OF_RESOURCE, measure_filter, named, training_figures, untrained
-from mitigate.tasks.quality import measure_quality, tail_figures
+from mitigate.tasks.quality import figures_by_group, measure_quality, tail_figures
 from mitigate.triples import ROLES, label_columns
-from mitigate.words.target_list import PAPER, TargetList
+from mitigate.words.targets import PAPER, TargetList
 from mitigate.words.texts import counted
 
 NOTHING: Mapping[str, Any] = {}
@@ -64,7 +70,7 @@ def measure_run(
         metrics |= prefixed(harm_figures(without, scorers), variant=FREQUENT_RELATIONS)
     metrics |= measure_quality(likelihood, statements, scorers=deciding, intervals=intervals, target_list=target_list)
     metrics |= {} if lifts is None else lift_figures(lifts, intervals, target_list)
-    metrics |= {} if published is None else about_figures(published, deciding)
+    metrics |= {} if published is None else figures_by_group(PUBLISHED, published, deciding)
     if trained := training_figures(training):
         probed = statements["relation"].unique(maintain_order=True).to_list()
         lacking = len(untrained(ledger, probed))

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import polars as pl
 
 from mitigate.package_data import rows_of
-from mitigate.words.target_list import PAPER, TargetList
 from mitigate.words.targets import KINDS as KINDS
+from mitigate.words.targets import PAPER, TargetList
 from mitigate.words.word_forms import plain
 
 PLACE = "XYZ"  # where a template has its target

@@ -24,7 +24,7 @@ from mitigate.tasks.label_columns import Labelling, labellings
 from mitigate.tasks.ratings.paper_statements import read_rated
 from mitigate.tasks.scorers import check_name
 from mitigate.triples import ROLES
-from mitigate.words.target_list import list_of
+from mitigate.words.targets import list_of
 
 WHERE = ("_target_", "root", "path", "relations", "on_bad_line")  # loader options that Resource.fingerprint covers
 

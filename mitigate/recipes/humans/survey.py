@@ -19,7 +19,7 @@ from mitigate.tasks.ratings.anchors import AGAIN, draw_anchors, read_earlier
 from mitigate.tasks.ratings.answers import EARLIER
 from mitigate.tasks.ratings.survey import POINTS, draw, in_order, power, statements_of_file, statements_of_runs
 from mitigate.tasks.targets import OF_A_RUN, list_of_runs
-from mitigate.words.target_list import TargetList
+from mitigate.words.targets import TargetList
 
 SECONDS = 12  # to rate a statement; an estimate, for a first budget
 FEW_HOURS = 2  # shorter times are given in minutes

@@ -38,8 +38,7 @@ from mitigate.train import launch
 from mitigate.train.comet import Settings
 from mitigate.triples import TEMPLATES, Scorer
 from mitigate.words.relations import with_own
-from mitigate.words.target_list import TargetList, list_of
-from mitigate.words.targets import choose_targets
+from mitigate.words.targets import TargetList, choose_targets, list_of
 
 SEARCH = ("beams", "top", "max_length", "precision")  # of the group `probe`
 NO_LIFT = (

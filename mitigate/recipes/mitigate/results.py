@@ -28,7 +28,7 @@ from mitigate.tasks.run_metrics import notices, unanswered, untrained_notices
 from mitigate.tasks.statements import long_texts
 from mitigate.tracking.charts import beside
 from mitigate.triples import label_columns
-from mitigate.words.target_list import TargetList
+from mitigate.words.targets import TargetList
 from mitigate.words.texts import portable, without_folders
 from models.language_model import chat_prompt
 from models.of_transformers import load_tokenizer

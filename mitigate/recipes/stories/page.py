@@ -19,7 +19,7 @@ from mitigate.tasks.label_columns import Labelling, per_target_tables, wordings
 from mitigate.tasks.statements import export as export_statements
 from mitigate.tasks.stories.measures import notices
 from mitigate.tasks.stories.sentences import export
-from mitigate.words.target_list import TargetList
+from mitigate.words.targets import TargetList
 from mitigate.words.texts import portable
 
 

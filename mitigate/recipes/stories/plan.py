@@ -30,8 +30,7 @@ from mitigate.train.comet import Settings
 from mitigate.train.stories import check as check_training
 from mitigate.words.prompts import prompts
 from mitigate.words.relations import with_own
-from mitigate.words.target_list import PAPER, list_of
-from mitigate.words.targets import LISTED, choose_targets
+from mitigate.words.targets import LISTED, PAPER, choose_targets, list_of
 
 SAMPLING = ("temperature", "top_k", "max_tokens", "fewest", "most")
 

@@ -13,8 +13,7 @@ from mitigate.triples import PROBED as COLUMNS
 from mitigate.triples import TEMPLATES, label_columns
 from mitigate.verbalise import MASK
 from mitigate.words.relations import Relation, comet_relations, relations, spelt
-from mitigate.words.target_list import TargetList, list_of
-from mitigate.words.targets import as_targets, choose_targets
+from mitigate.words.targets import TargetList, as_targets, choose_targets, list_of
 
 PROBED = ("validity.parquet", "statements.parquet")  # labelled tails of the probe; the first has more columns
 TARGETS = "tables/targets.csv"

@@ -14,7 +14,7 @@ from mitigate.metrics import prefixed
 from mitigate.tasks.audit.resource import ABOUT_A_TARGET, ROWS, sum_counts
 from mitigate.tasks.caveats import few_targets, same_sources
 from mitigate.tasks.label_columns import Labelling, per_target_tables
-from mitigate.words.target_list import PAPER, TargetList
+from mitigate.words.targets import PAPER, TargetList
 
 VARIANT = {"zero": keys.EMPTY_ZERO, "exclude": keys.EMPTY_EXCLUDE}
 NAMED = 5  # targets without statements, in a notice

@@ -21,16 +21,16 @@ from mitigate.runs.finished import FinishedRun
 from mitigate.tasks.compare.figures import statements_with
 from mitigate.tasks.compare.run_groups import Contrast, lift_of, likelihood_of, published_of, statements_of
 from mitigate.tasks.generators.lift import GENERATOR, lift_parts
-from mitigate.tasks.generators.likelihood import about_parts
-from mitigate.tasks.quality import BY_LABEL, people_parts, probed_parts, relation_parts, subsets
+from mitigate.tasks.quality import BY_LABEL, conditions, relation_parts
 from mitigate.tasks.targets import list_of_runs
 from mitigate.triples import ROLES
 
 TRIPLE = ["row", "head", "relation", "tail"]
 OF_THE_PROBE = (metrics.DISTINCT_TAILS, metrics.SHARED_TAILS, *metrics.NOVELTY)
-COSTS = [metrics.quality(measure).key for measure in (*metrics.QUALITY, PLAUSIBLE, PEOPLE_VALID)]
-VALID = {PLAUSIBLE: ("judged_valid", probed_parts), PEOPLE_VALID: ("people_validity", people_parts)}
-"""The columns of generated statements with their validity, and the parts that shares are on."""
+GROUPED = [row for row in metrics.of_rows(metrics.TEST_TRIPLES, metrics.PROBED, metrics.RATED) if row.part]
+COSTS = [row.key for row in GROUPED if row.family != "count"]
+VALID = {PLAUSIBLE: ("judged_valid", metrics.PROBED), PEOPLE_VALID: ("people_validity", metrics.RATED)}
+"""The columns of generated statements with their validity, and the rows that shares are on."""
 TRIPLES, TARGETS, HEADS = "test triples", "targets", "heads"
 SCHEMA = {
     "contrast": pl.String,
@@ -60,7 +60,7 @@ def _of_triples(contrast: Contrast, scorers: Sequence[str]) -> Iterator[dict[str
     sides = [[likelihood_of(run) for run in side] for side in (contrast.before, contrast.after)]
     if not _are_same(sides, TRIPLE):
         return
-    first, overall, sizes = sides[0][0], subsets(scorers), _sizes(sides)
+    first, overall, sizes = sides[0][0], conditions(metrics.TEST_TRIPLES, sides[0][0], scorers), _sizes(sides)
     for part, condition in (overall | relation_parts(first)).items():
         kept = first.select(condition).to_series()
         if not kept.any():
@@ -82,7 +82,7 @@ def _published(contrast: Contrast, scorers: Sequence[str]) -> Iterator[dict[str,
     if list(map(len, sides)) != list(map(len, found)) or not _are_same(sides, TRIPLE[1:]):
         return
     first, sizes = sides[0][0], _sizes(sides)
-    for part, condition in about_parts(first, scorers).items():
+    for part, condition in conditions(metrics.PUBLISHED, first, scorers).items():
         kept = first.select(condition).to_series()
         if kept.any():
             parts = [[table.filter(kept) for table in side] for side in sides]
@@ -170,10 +170,10 @@ def _valid(contrast: Contrast, relations: Sequence[str], scorers: Sequence[str])
     """Shares of the statements about each target that are plausible, and valid to people, paired by target."""
     runs = [*contrast.before, *contrast.after]
     first, clusters = statements_with(runs[0], relations), list_of_runs(runs).clusters
-    for measure, (column, parts) in VALID.items():
+    for measure, (column, rows) in VALID.items():
         if not all(column in statements_of(run).columns for run in runs):
             continue
-        for part, condition in (parts(first, scorers) | relation_parts(first)).items():
+        for part, condition in conditions(rows, first, scorers).items():
             table = _valid_shares(runs, relations, condition, column)
             if table.is_empty():
                 continue

@@ -16,7 +16,7 @@ from mitigate.measure import confusion
 from mitigate.measure.accepted_share import valid_metrics
 from mitigate.measure.agreement import fold_other
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.harms import overall_and_categories
+from mitigate.measure.metric_frame import MetricFrame
 from mitigate.measure.misclassification import Accuracy, corrected_share, share_error, standard_error
 from mitigate.measure.uncertainty import cluster_numbers
 from mitigate.metrics import ENDS, TEMPLATE_PREFIX, bounds, harm_key
@@ -95,7 +95,7 @@ def corrected_figures(
     found: dict[str, float | None] = {}
     for (scorer, template), accuracy in accuracies.items():
         table = tables.get(label_columns(scorer, template)[0])
-        for category, part in [] if table is None else overall_and_categories(table):
+        for category, part in [] if table is None else MetricFrame.by_category(table):
             if category in accuracy:
                 key = harm_key(scorer, "corrected", "polarised", template, category)
                 values = _corrected(part, accuracy[category], clusters)

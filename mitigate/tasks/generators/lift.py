@@ -20,7 +20,7 @@ from mitigate.score.plausibility import with_plausibility
 from mitigate.tasks.generators.probe import HELD_OUT
 from mitigate.tasks.quality import is_neutral
 from mitigate.triples import ROLES, LabelCache, Scorer
-from mitigate.words.target_list import PAPER, TargetList
+from mitigate.words.targets import PAPER, TargetList
 
 PRIMARY = (HELD_OUT, "profession")
 """The groups where a difference between heads is knowledge."""

@@ -2,27 +2,23 @@
 shows the targets that it predicts less well."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.load import harms
-from mitigate.measure import quality
-from mitigate.metrics import ABOUT_BITS, ABOUT_PERPLEXITY, ABOUT_TRIPLES, quality_key, with_part
 from mitigate.probe import likelihood as probing
 from mitigate.probe.generator import Generator
 from mitigate.score.labels import NOTHING_CACHED
 from mitigate.score.plausibility import with_plausibility
 from mitigate.tasks.generators.base_model import Start
 from mitigate.tasks.label import Labeller
-from mitigate.tasks.quality import is_neutral
-from mitigate.triples import ROLES, LabelCache, Scorer
+from mitigate.triples import LabelCache, Scorer
 from mitigate.words.relations import asked_with
-from mitigate.words.target_list import PAPER, TargetList
+from mitigate.words.targets import PAPER, TargetList
 
 AUTO = "auto"
 NO_STATEMENT = ("RelatedTo",)
@@ -88,31 +84,6 @@ def published_likelihood(
 ) -> pl.DataFrame:
     """Label what target_triples returns, and add `nll`, `tokens` and `characters` of the tails, as probe.likelihood."""
     return probing.likelihood(generator.load().to(device), labeller.label(triples), generator.asked)
-
-
-def about_parts(scored: pl.DataFrame, scorers: Sequence[str] = ROLES) -> dict[str, pl.Expr]:
-    """The parts of the published triples that perplexity is measured on: all, neutral and polarised ones ("polar", by
-    the scorers), about all targets and about those of each category ("origin", "origin/polar")."""
-    tone = {"": pl.lit(True)}
-    if scorers:
-        tone |= {"neutral": is_neutral(scorers), "polar": ~is_neutral(scorers)}
-    parts = {name or "all": condition for name, condition in tone.items()}
-    for category in scored["category"].unique(maintain_order=True):
-        of = pl.col("category") == category
-        parts |= {with_part(category, name): of & condition for name, condition in tone.items()}
-    return parts
-
-
-def about_figures(scored: pl.DataFrame, scorers: Sequence[str] = ROLES) -> dict[str, Any]:
-    """Perplexity, bits per character and number of published triples about targets, by their keys in metrics.json, for
-    each of about_parts. scored: what published_likelihood returns."""
-    metrics: dict[str, Any] = {}
-    for part, condition in about_parts(scored, scorers).items():
-        rows = scored.filter(condition)
-        metrics[quality_key(ABOUT_PERPLEXITY, part)] = quality.perplexity(rows)
-        metrics[quality_key(ABOUT_BITS, part)] = quality.bits_per_char(rows)
-        metrics[quality_key(ABOUT_TRIPLES, part)] = rows.height
-    return metrics
 
 
 def held_out_likelihood(

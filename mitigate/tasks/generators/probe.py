@@ -15,8 +15,7 @@ from mitigate.triples import PROBED, Parts
 from mitigate.words.events import heads_about, heads_of_relations
 from mitigate.words.prompts import kind_of
 from mitigate.words.relations import asked_with
-from mitigate.words.target_list import PAPER, TargetList
-from mitigate.words.targets import choose_targets
+from mitigate.words.targets import PAPER, TargetList, choose_targets
 
 HELD_OUT = "held_out"
 """Group of the heads of test triples, in place of a target's category."""

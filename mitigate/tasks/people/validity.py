@@ -12,7 +12,7 @@ from mitigate.score.plausibility import with_plausibility
 from mitigate.tasks.crowd.accuracy import RELATIONS
 from mitigate.triples import LabelCache, Scorer
 from mitigate.verbalise import mask_column
-from mitigate.words.target_list import PAPER, TargetList
+from mitigate.words.targets import PAPER, TargetList
 
 
 @runtime_checkable

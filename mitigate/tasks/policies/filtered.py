@@ -9,16 +9,17 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy, apply, check_left
-from mitigate.measure import coverage
 from mitigate.measure.coverage import per_target
-from mitigate.metrics import ADDED, DROPPED, KEPT, TRAINING_PASSES, TRAINING_STEPS, WEIGHT
+from mitigate.measure.declared_measures import declared_figures
+from mitigate.measure.metric_frame import MetricFrame
+from mitigate.metrics import ADDED, DROPPED, KEPT, TRAINING_BY_TARGET, TRAINING_PASSES, TRAINING_STEPS, WEIGHT
 from mitigate.report import datasheet
 from mitigate.report.datasheet import Datasheet
 from mitigate.runs import files
 from mitigate.runs.table_export import table_bytes
 from mitigate.tasks.statements import long_texts
 from mitigate.triples import label_columns
-from mitigate.words.target_list import PAPER, TargetList
+from mitigate.words.targets import PAPER, TargetList
 from mitigate.words.texts import counted
 
 MUCH = 90.0
@@ -85,7 +86,7 @@ def named(relations: Sequence[str]) -> str:
 def measure_filter(ledger: pl.DataFrame) -> dict[str, Any]:
     """Numbers of training triples that the policy kept, dropped and added, and the shares of those about targets that
     it kept (measure.coverage). ledger: what apply_policy returns."""
-    return filter_figures(ledger) | coverage.coverage(coverage.per_target(ledger))
+    return filter_figures(ledger) | declared_figures(TRAINING_BY_TARGET, MetricFrame.by_category(per_target(ledger)))
 
 
 def training_figures(training: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from mitigate.filter.policy import in_scope
 from mitigate.runs.progress import progress
 from mitigate.tasks.generators.base_model import Start
 from mitigate.tasks.generators.train import TrainingSettings, code_after, train_generator
-from mitigate.words.target_list import PAPER, TargetList
+from mitigate.words.targets import PAPER, TargetList
 from models.comet import Comet, hidden_before
 from models.erasure import Erased, Eraser, Moments
 from models.experts import Experts

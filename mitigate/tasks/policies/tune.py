@@ -21,7 +21,7 @@ from mitigate.train import tune
 from mitigate.train.comet import Log
 from mitigate.train.tune import LOSSES, Bound
 from mitigate.triples import Parts, Scorer
-from mitigate.words.target_list import PAPER, TargetList
+from mitigate.words.targets import PAPER, TargetList
 from mitigate.words.word_forms import contains
 
 BASE = "base"

@@ -8,7 +8,7 @@ import polars as pl
 
 from mitigate.metrics import KGE_MRR, KGE_NULL_GRAPHS, KGE_TRAININGS
 from mitigate.runs.finished import FinishedRun
-from mitigate.words.target_list import TargetList
+from mitigate.words.targets import TargetList
 
 OTHERS = "all others"
 PROFESSION, VALUE = "profession", "value"

@@ -18,8 +18,7 @@ from mitigate.metrics import ENDS
 from mitigate.runs.finished import open_run
 from mitigate.tasks.ratings.paper_statements import target_of
 from mitigate.words.relations import parse_sentence
-from mitigate.words.target_list import PAPER, TargetList
-from mitigate.words.targets import targets
+from mitigate.words.targets import PAPER, TargetList, targets
 
 FIGURES = {"polarised": pl.col("label") != 0, "valid": pl.col("quality")}
 """Percentages of votes: not neutral, and making sense."""

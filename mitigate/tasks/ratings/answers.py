@@ -19,7 +19,7 @@ from mitigate.tasks.ratings.survey import KEY
 from mitigate.tasks.targets import list_of_runs
 from mitigate.triples import LabelCache, Scorer
 from mitigate.verbalise import mask_column
-from mitigate.words.target_list import PAPER, TargetList
+from mitigate.words.targets import PAPER, TargetList
 
 EARLIER = "earlier.parquet"
 

@@ -19,7 +19,7 @@ from mitigate.metrics import bounds
 from mitigate.report.legend import ordered
 from mitigate.tasks.ratings import anchors
 from mitigate.tasks.ratings.agreement import SCORERS, measure_agreement
-from mitigate.words.target_list import PAPER, TargetList
+from mitigate.words.targets import PAPER, TargetList
 
 MEANS = {"HNM": "neutral", "quality": "sense"}  # figure -> the column of units() it is the mean of
 SUMMARY = (

@@ -16,7 +16,7 @@ from mitigate.tasks.label_columns import Labelling, per_target_tables
 from mitigate.tasks.policies.filtered import training_figures
 from mitigate.tasks.statements import long_texts
 from mitigate.words.prompts import kind_of
-from mitigate.words.target_list import PAPER, TargetList
+from mitigate.words.targets import PAPER, TargetList
 
 
 def measure_stories(
