@@ -9,8 +9,8 @@ from comparison_example import UNTRUSTED, example_comparison
 from page_elements import Elements
 
 from mitigate.metrics import quality_key
-from mitigate.report.comparison import render
-from mitigate.report.comparison_brief import line, sentences
+from mitigate.report.compared_runs import render
+from mitigate.report.contrast_sentences import line, sentences
 from mitigate.report.examples import only_in
 from mitigate.report.pareto import HARMS, QUALITIES, alt, axis, bars, mark, means
 from mitigate.report.verdicts import kept, listed, p_value, said_together, verdict

@@ -17,6 +17,7 @@ from mitigate.errors import MitigateError
 from mitigate.result_settings import deciding, in_present_terms
 from mitigate.runs.fingerprints import digest_of, is_intact
 
+NOT_GIVEN = "not given"
 REWRITE = "run the command that made it again"
 NEEDED = {  # recipe -> the settings and figures without which its runs are refused
     "mitigate": (("seed", "policy.name", "data.name", "model.name"), ("fingerprint",)),
@@ -150,6 +151,12 @@ def recipe_of(folder: str | Path) -> str | None:
     """The recipe of a run folder, finished or not; None for another folder."""
     config = _settings(Path(folder))
     return None if isinstance(config, str) else _recipe(config)
+
+
+def source_of(data: Mapping[str, Any]) -> str:
+    """A resource with its attribution and licence, from the settings of its group."""
+    parts = [data["name"], data["attribution"], f"licence {data['licence'] or NOT_GIVEN}"]
+    return ", ".join(filter(None, parts))
 
 
 def short_names(runs: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:

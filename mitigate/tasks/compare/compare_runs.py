@@ -6,13 +6,10 @@ from pathlib import Path
 
 import polars as pl
 
-from mitigate.tasks.compare.endpoints import Endpoints, primary, with_own_scorers
-from mitigate.tasks.compare.figures import harm_differences, moves
-from mitigate.tasks.compare.plan import make_plan, read_compared
-from mitigate.tasks.compare.quality import quality_differences
+from mitigate.tasks.compare.endpoints import Endpoints, primary
 from mitigate.tasks.compare.run_groups import Contrast
-
-ENDPOINTS = Endpoints()
+from mitigate.tasks.compare.run_plan import ENDPOINTS
+from mitigate.tasks.compare.runs import measure, read_plan
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,14 +31,7 @@ def compare_runs(
 
     Runs that differ by seed alone form a group. endpoints: the figures that a claim may rest on. Raises MitigateError
     for folders that are not finished runs, and where nothing can be compared."""
-    plan = make_plan(*read_compared([str(run) for run in runs], baseline))
-    harms = harm_differences(plan.contrasts, plan.labellings, plan.relations)
-    quality = quality_differences(plan.contrasts, plan.relations, plan.deciding)
-    return ComparedRuns(
-        contrasts=plan.contrasts,
-        primary=primary(harms, quality, with_own_scorers(endpoints, plan.scorers)),
-        harms=harms,
-        quality=quality,
-        moves=moves(plan.contrasts, plan.labellings, plan.relations),
-        notices=plan.notices,
-    )
+    plan = read_plan([str(run) for run in runs], baseline, endpoints)
+    harms, quality, moves = measure(lambda _, function, *values: function(*values), plan)
+    tested = primary(harms, quality, plan.endpoints)
+    return ComparedRuns(plan.contrasts, tested, harms, quality, moves, plan.notices)

@@ -13,8 +13,8 @@ from mitigate.metrics import Share, Statistic, harm_key, with_part
 from mitigate.report import audit_tables, legend, plots, regions
 from mitigate.report import run_figures as gallery
 from mitigate.report.audit_tables import Wording
-from mitigate.report.comparison_tables import CORRECTED, change, interval
-from mitigate.report.examples import statement_table, target_table
+from mitigate.report.change_formats import CORRECTED, change, interval, number_column, places_of
+from mitigate.report.examples import statement_tables, target_table
 from mitigate.report.excluded_targets import left_out
 from mitigate.report.html import Page, render_page
 from mitigate.report.legend import number, signed
@@ -61,12 +61,13 @@ class Resources(Page):
     agreement: Mapping[str, float | None]  # key -> rank correlation over targets
     fewest_statements: int = 0  # of a target that is listed there, in both
     differ_most: Mapping[str, pl.DataFrame] = field(default_factory=dict)  # scorer -> rows of targets
-    said: Mapping[tuple[str, str], tuple[pl.DataFrame, pl.DataFrame]] = field(default_factory=dict)
-    """(scorer, target) -> statement and label, from each."""
-    scorers: Mapping[str, str] = field(default_factory=dict)  # by what they are called: {"regard": "minilm"}
+    said: Mapping[str, Mapping[str, Sequence[pl.DataFrame]]] = field(default_factory=dict)
+    """By scorer and target: statement and label, from each."""
+    scorers: Mapping[str, str] = field(default_factory=dict)  # by their names in tables: {"regard": "minilm"}
+    first_scorer = "regard"
 
     def row(self, key: str, category: str = "") -> dict[str, Any]:
-        """Of `figures`."""
+        """The row of a figure in `figures`."""
         return self.figures.row(by_predicate=(pl.col("key") == with_part(key, category)), named=True)
 
     def verdict(self, row: Mapping[str, Any]) -> str:
@@ -84,6 +85,18 @@ class Resources(Page):
         """Scorer -> the template that sentences and pictures are in: the paper's, where both have it."""
         return audit_tables.headlines(self.wordings)
 
+    @property
+    def frames(self) -> dict[str, pl.DataFrame]:
+        """The tables by the names of their files."""
+        words = pl.Series("verdict", [self.verdict(row) for row in self.figures.to_dicts()], dtype=pl.String)
+        return {"figures": self.figures.with_columns(words), "targets": self.targets}
+
+    @property
+    def differences(self) -> list[tuple[str, str, list[dict[str, Any]]]]:
+        """The figures over all targets, for W&B: the second resource, the first, rows."""
+        first, second = self.titles
+        return [(second, first, self.figures.filter(category="").rename({"key": "figure"}).to_dicts())]
+
     def of(self, scorer: str) -> pl.DataFrame:
         """The rows of `targets` under a scorer's headline."""
         return self.targets.filter(scorer=scorer, template=self.headlines[scorer])
@@ -98,7 +111,7 @@ def render(resources: Resources) -> str:
     """The page's HTML, always the same for the same resources."""
     rows = audit_tables.rows(resources.wordings)
     return render_page(
-        "resources.html.jinja",
+        "compared_audits.html.jinja",
         resources,
         sentences=list(sentences(resources)),
         scorers=resources.scorers,
@@ -107,7 +120,16 @@ def render(resources: Resources) -> str:
         categories=_category_table(resources, rows),
         meanings=audit_tables.meanings(rows),
         differ_most={
-            scorer: (_differing_table(resources, scorer, chosen), _said(resources, scorer, chosen))
+            scorer: (
+                _differing_table(resources, scorer, chosen),
+                statement_tables(
+                    resources.said[scorer],
+                    resources.titles,
+                    lambda target, title: f"{title} about “{target}”",
+                    scorer,
+                    empty="no polarised statement",
+                ),
+            )
             for scorer, chosen in resources.differ_most.items()
         },
         groups=GROUPS,
@@ -118,44 +140,43 @@ def render(resources: Resources) -> str:
     )
 
 
-def _measure_table(resources: Resources, rows: Sequence[audit_tables.Row]) -> Table:
+def _measure_table(resources: Resources, lines: Sequence[audit_tables.Row]) -> Table:
     """The measures over all targets of both, the change between them, and the figures of each alone."""
     first, second = resources.titles
-    lines = [(line, resources.row(line.key)) for line in rows]
-
-    def figure(title: str, name: str) -> Column:
-        return Column(title, lambda one: number(one[1][name], one[0].decimals))
-
     return Table(
         "",
         [
-            text("Measure", lambda one: one[0].name),
-            figure(first, "baseline"),
-            figure(second, "value"),
-            Column("change", lambda one: _changed(change(one[1], one[0].decimals), one[1], one[0].decimals)),
-            Column("p", lambda one: p_value(one[1]["p"]), kind="whole"),
-            Column("corrected", lambda one: p_value(one[1]["p_holm"]), kind="whole"),
-            text(f"{second} has", lambda one: resources.verdict(one[1])),
-            figure(f"{first} alone", "first_alone"),
-            figure(f"{second} alone", "second_alone"),
+            text("Measure", "name"),
+            number_column(first, "baseline"),
+            number_column(second, "value"),
+            Column("change", lambda row: Cell(change(row, places_of(row)), [_corrected(row)])),
+            Column("p", "p", show=p_value, kind="whole"),
+            Column("corrected", "p_holm", show=p_value, kind="whole"),
+            text(f"{second} has", resources.verdict),
+            number_column(f"{first} alone", "first_alone"),
+            number_column(f"{second} alone", "second_alone"),
         ],
-        grouped(lines, lambda one: one[0].section),
+        grouped(
+            ({**resources.row(line.key), "name": line.name, "section": line.section} for line in lines),
+            lambda row: row["section"],
+        ),
         label="Both resources' measures",
     )
 
 
-def _changed(said: str, row: Mapping[str, Any], decimals: int, *more: str) -> Cell:
-    return Cell(said, [interval(row, decimals, CORRECTED), *more])
+def _corrected(row: Mapping[str, Any]) -> str:
+    """The corrected interval of a row."""
+    return interval(row, places_of(row), CORRECTED)
 
 
-def _category_table(resources: Resources, rows: Sequence[audit_tables.Row]) -> Table:
+def _category_table(resources: Resources, lines: Sequence[audit_tables.Row]) -> Table:
     def category_column(category: str) -> Column:
         def both(line: audit_tables.Row) -> Cell:
             row, places = resources.row(line.key, category), line.decimals
             said = f"{number(row['baseline'], places)} → {number(row['value'], places)}"
-            return _changed(said, row, places, f"p {p_value(row['p_holm'])}")
+            return Cell(said, [_corrected(row), f"p {p_value(row['p_holm'])}"])
 
-        targets = resources.row(rows[0].key, category)["targets"]
+        targets = resources.row(lines[0].key, category)["targets"]
         return Column(category, both, note=counted(targets, "target"))
 
     first, second = resources.titles
@@ -163,7 +184,7 @@ def _category_table(resources: Resources, rows: Sequence[audit_tables.Row]) -> T
         f"{first} → {second}, the corrected interval of the difference (of variances: of the ratio), and the corrected "
         "p-value.",
         [text("Measure", "name"), *map(category_column, legend.ordered(resources.targets["category"]))],
-        grouped(rows, lambda line: line.section),
+        grouped(lines, lambda line: line.section),
         label="Both resources' measures by category",
     )
 
@@ -187,48 +208,30 @@ def _differing_table(resources: Resources, scorer: str, targets: pl.DataFrame) -
     )
 
 
-def _said(resources: Resources, scorer: str, targets: pl.DataFrame) -> dict[str, list[Table]]:
-    """By target, statements about it from each resource."""
-    return {
-        target: [
-            statement_table(f"{title} about “{target}”", rows, {"label": scorer}, empty="no polarised statement")
-            for title, rows in zip(resources.titles, resources.said[scorer, target], strict=True)
-        ]
-        for target in targets["target"]
-    }
-
-
 def _target_table(resources: Resources) -> Table:
     """For each target the numbers of its statements, and by each scorer the percentages polarised."""
     first, second = resources.titles
-    frames = {scorer: resources.of(scorer).sort("target") for scorer in resources.headlines}
-    rows: dict[str, dict[Any, Any]] = {row["target"]: row for row in next(iter(frames.values())).to_dicts()}
-    for scorer, frame in frames.items():
-        for row in frame.to_dicts():
-            shares = [row["prejudice" + end] + row["favouritism" + end] for end in ("", "_second")]
-            rows[row["target"]] |= {f"{scorer}/0": shares[0], f"{scorer}/1": shares[1]}
-            rows[row["target"]][f"{scorer}/2"] = shares[1] - shares[0]
+    columns = [Column(f"{first}, statements", "statements"), Column(f"{second}, statements", "statements_second")]
+    rows = resources.of(next(iter(resources.headlines))).sort("target")
+    for scorer in resources.headlines:
+        shares = [pl.col("prejudice" + end) + pl.col("favouritism" + end) for end in ("", "_second")]
+        named = {f"{scorer}/0": shares[0], f"{scorer}/1": shares[1], f"{scorer}/2": shares[1] - shares[0]}
+        rows = rows.join(resources.of(scorer).select("target", **named), on="target", how="left", maintain_order="left")
+        columns += [
+            Column(f"{first}, {scorer}", f"{scorer}/0", show=1),
+            Column(f"{second}, {scorer}", f"{scorer}/1", show=1),
+            Column("difference", f"{scorer}/2", show=signed),
+        ]
     return target_table(
         "Percentage of polarised statements of each target that both mention, and the difference in percentage points.",
-        [
-            Column(f"{first}, statements", "statements"),
-            Column(f"{second}, statements", "statements_second"),
-            *(
-                column
-                for scorer in frames
-                for column in (
-                    Column(f"{first}, {scorer}", f"{scorer}/0", show=1),
-                    Column(f"{second}, {scorer}", f"{scorer}/1", show=1),
-                    Column("difference", f"{scorer}/2", show=signed),
-                )
-            ),
-        ],
-        list(rows.values()),
+        columns,
+        rows.to_dicts(),
     )
 
 
 def sentences(resources: Resources) -> Iterator[str]:
-    """How much each overgeneralises, regard first as in the paper; the targets compared; and whether they agree."""
+    """Yield the share of overgeneralisations in each, regard first as in the paper; the targets compared; and their
+    agreement."""
     first, second = resources.titles
     shared = resources.targets["target"].n_unique()
     order = sorted(resources.headlines, key=lambda scorer: scorer != "regard")

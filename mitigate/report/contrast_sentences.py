@@ -7,9 +7,9 @@ from typing import Any
 from mitigate.metrics import parse
 from mitigate.report import brief, legend, verdicts
 from mitigate.report.brief import COSTS, by, decimals, more, points
-from mitigate.report.comparison_tables import CORRECTED, change, figure_named, interval, said_margin
+from mitigate.report.change_formats import CORRECTED, change, figure_named, interval, said_margin
+from mitigate.report.contrast_findings import Pair
 from mitigate.report.legend import number
-from mitigate.report.pair import Pair
 
 MOST_VALUES = 4  # contrasts whose values stand in one sentence
 
@@ -68,10 +68,9 @@ def figures(pairs: Sequence[Pair]) -> str:
 
 def _rows(pair: Pair) -> dict[str, Mapping[str, Any]]:
     """By heading, the rows of harm with the neutral template where that was measured, and those of quality."""
-    overall = pair.harms.filter(category="").to_dicts()
     found: dict[str, Mapping[str, Any]] = {}
     for scorer in legend.by_headline(pair.places):
-        mine = [row for row in overall if row["scorer"] == scorer]
+        mine = pair.overall.filter(scorer=scorer).to_dicts()
         for row in sorted(mine, key=lambda row: row["template"] == "paper"):
             measure = parse(row["figure"]).metric
             found.setdefault(f"{measure.title} {measure.arrow}", row)

@@ -1,7 +1,7 @@
 """Two runs on knowledge-graph embeddings side by side, as one HTML page that loads nothing, and in short on the
 terminal."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,6 +10,7 @@ import polars as pl
 
 from mitigate import metrics as keys
 from mitigate.metrics import metric
+from mitigate.report.change_formats import number_column
 from mitigate.report.html import Page, render_page
 from mitigate.report.kge import meanings
 from mitigate.report.kge_plots import rankings
@@ -29,8 +30,14 @@ class KgeComparison(Page):
     names: tuple[str, str]  # value a, value b
     sensitive: str
     figures: pl.DataFrame  # key, first, second, change, low, high, trainings
-    professions: pl.DataFrame  # as tasks.compare.kge.both_rankings has them
+    professions: pl.DataFrame  # as tasks.compare.embeddings.both_rankings has them
     agreement: Mapping[str, float | None]
+    differences: Sequence[Any] = ()  # no figures of statements, whose headlines W&B shows
+
+    @property
+    def frames(self) -> dict[str, pl.DataFrame]:
+        """The tables by the names of their files."""
+        return {"figures": self.figures, "professions": self.professions}
 
     @cached_property
     def pictures(self) -> list[Picture]:
@@ -51,7 +58,7 @@ class KgeComparison(Page):
 def render(found: KgeComparison) -> str:
     """The page's HTML, always the same for the same results."""
     return render_page(
-        "kge_comparison.html.jinja",
+        "compared_embeddings.html.jinja",
         found,
         sentences=list(sentences(found)),
         figures=_figure_table(found),
@@ -61,9 +68,6 @@ def render(found: KgeComparison) -> str:
 
 
 def _figure_table(found: KgeComparison) -> Table:
-    def figure(title: str, name: str) -> Column:
-        return Column(title, lambda row: number(row[name], metric(row["key"]).decimals))
-
     first, second = found.titles
     return Table(
         "Percentages and percentage points, unless a figure is a rank, a correlation or an area under the ROC curve. ↑ "
@@ -71,8 +75,8 @@ def _figure_table(found: KgeComparison) -> Table:
         "chance” of the same run.",
         [
             text("Figure", lambda row: metric(row["key"]).named),
-            figure(first, "first"),
-            figure(second, "second"),
+            number_column(first, "first"),
+            number_column(second, "second"),
             Column("difference", lambda row: with_bounds(row, "change", metric(row["key"]).decimals, of="")),
             text(f"{second} is", lambda row: verdict(row, best_of(found, row))),
         ],
@@ -96,7 +100,7 @@ def _moved_table(found: KgeComparison) -> Table:
 
 
 def best_of(found: KgeComparison, row: Mapping[str, Any]) -> tuple[float, float] | None:
-    """Where a figure is best at a value, this value in both runs: chance need not be the same in both."""
+    """The value at which a figure is best, in both runs, if there is one: chance need not be the same in both."""
     best = metric(row["key"]).best
     if "/" not in best:
         return (float(best), float(best)) if best else None
@@ -104,7 +108,7 @@ def best_of(found: KgeComparison, row: Mapping[str, Any]) -> tuple[float, float]
 
 
 def verdict(row: Mapping[str, Any], best: tuple[float, float] | None = None) -> str:
-    """Whether the second run is better, as far as the interval of the difference shows it; a difference that is 0 as
+    """The finding about the second run, as far as the interval of the difference shows it; a difference that is 0 as
     shown is none. best: as best_of returns it.
 
     The distance from what is best has an interval as wide as the figure's own, whichever side of it the runs are on."""
