@@ -14,11 +14,10 @@ from compared_runs import edit, make_run, plan_of, seal
 from mitigate.report.compared_runs import Comparison, render
 from mitigate.report.reasons import not_compared, why_no_change, why_no_interval, why_no_p, why_not_fixed
 from mitigate.runs.finished import open_run
-from mitigate.tasks.compare.compare_runs import compare_runs
 from mitigate.tasks.compare.endpoints import HARMS, Endpoints, with_own_scorers
 from mitigate.tasks.compare.figures import harm_differences, moves
 from mitigate.tasks.compare.quality import _valid_shares, quality_differences
-from mitigate.tasks.compare.runs import models, pairs
+from mitigate.tasks.compare.runs import compare_runs, models, pairs
 
 
 def with_lists(run: Path, lift: float, nll: float) -> Path:

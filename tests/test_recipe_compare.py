@@ -17,8 +17,8 @@ from compared_runs import UNTRUSTED, configured, edit, make_run, plan_of, seal
 from omegaconf import OmegaConf
 
 from mitigate.errors import MitigateError
-from mitigate.tasks.compare.compare_runs import compare_runs
 from mitigate.tasks.compare.run_plan import RunsPlan, make_plan, read_compared
+from mitigate.tasks.compare.runs import compare_runs
 from mitigate.tracking.record import NoTracking
 
 CLAIMS = ("helps", "help;", "for the better", "for the worse", "worse:", "better, exploratory")

@@ -44,7 +44,7 @@ def run(config: DictConfig) -> None:
     config = with_facts(config, {"policy": listed(plan.titles), **plan.about})
     results = perform(
         config,
-        folder_name(config.recipe.name, *plan.name),
+        folder_name(config.recipe.name, *plan.name_parts),
         plan.source,
         partial(pipeline, kind=kind, plan=plan),
         partial(record, kind=kind, plan=plan),

@@ -2,7 +2,7 @@
 difference counts as better or worse: one resource has more of something than the other, or is not shown to."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
 from typing import Any
@@ -14,7 +14,7 @@ from mitigate.report import audit_tables, legend, plots, regions
 from mitigate.report import run_figures as gallery
 from mitigate.report.audit_tables import Wording
 from mitigate.report.change_formats import CORRECTED, change, interval, number_column, places_of
-from mitigate.report.examples import statement_tables, target_table
+from mitigate.report.examples import FEWEST_STATEMENTS, statement_tables, target_table
 from mitigate.report.excluded_targets import left_out
 from mitigate.report.html import Page, render_page
 from mitigate.report.legend import number, signed
@@ -24,7 +24,6 @@ from mitigate.report.verdicts import ALIKE, ALPHA, SAME, UNKNOWN, p_value
 from mitigate.words.texts import counted
 
 MORE, LESS = "more", "less"
-SHARES = ("prejudice", "neutral", "favouritism")
 POLARISED: tuple[Share, ...] = ("prejudice", "favouritism")
 SIGNS = {"prejudice": "negative", "favouritism": "positive"}
 GROUPS = {
@@ -59,11 +58,10 @@ class Resources(Page):
     figures: pl.DataFrame  # a row for each figure: scorer, template, key, category, and its comparison
     targets: pl.DataFrame  # scorer, template, target, category, and both resources' statements and shares
     agreement: Mapping[str, float | None]  # key -> rank correlation over targets
-    fewest_statements: int = 0  # of a target that is listed there, in both
-    differ_most: Mapping[str, pl.DataFrame] = field(default_factory=dict)  # scorer -> rows of targets
-    said: Mapping[str, Mapping[str, Sequence[pl.DataFrame]]] = field(default_factory=dict)
+    differ_most: Mapping[str, pl.DataFrame]  # scorer -> rows of targets, with `difference`
+    said: Mapping[str, Mapping[str, Sequence[pl.DataFrame]]]
     """By scorer and target: statement and label, from each."""
-    scorers: Mapping[str, str] = field(default_factory=dict)  # by their names in tables: {"regard": "minilm"}
+    scorers: Mapping[str, str]  # by their names in tables: {"regard": "minilm"}
     first_scorer = "regard"
 
     def row(self, key: str, category: str = "") -> dict[str, Any]:
@@ -85,6 +83,19 @@ class Resources(Page):
         """Scorer -> the template that sentences and pictures are in: the paper's, where both have it."""
         return audit_tables.headlines(self.wordings)
 
+    def key(self, scorer: str, statistic: Statistic, share: Share) -> str:
+        """The key of a figure in a scorer's headline."""
+        return harm_key(scorer, statistic, share, self.headlines[scorer])
+
+    def of(self, scorer: str) -> pl.DataFrame:
+        """The rows of `targets` under a scorer's headline."""
+        return self.targets.filter(scorer=scorer, template=self.headlines[scorer])
+
+    @cached_property
+    def pictures(self) -> list[Picture]:
+        """The figures, drawn once."""
+        return gallery.named_apart(_pictures(self))
+
     @property
     def frames(self) -> dict[str, pl.DataFrame]:
         """The tables by the names of their files."""
@@ -96,15 +107,6 @@ class Resources(Page):
         """The figures over all targets, for W&B: the second resource, the first, rows."""
         first, second = self.titles
         return [(second, first, self.figures.filter(category="").rename({"key": "figure"}).to_dicts())]
-
-    def of(self, scorer: str) -> pl.DataFrame:
-        """The rows of `targets` under a scorer's headline."""
-        return self.targets.filter(scorer=scorer, template=self.headlines[scorer])
-
-    @cached_property
-    def pictures(self) -> list[Picture]:
-        """The figures, drawn once."""
-        return gallery.named_apart(_pictures(self))
 
 
 def render(resources: Resources) -> str:
@@ -137,6 +139,7 @@ def render(resources: Resources) -> str:
         left_out=left_out(resources.targets["target"].to_list()),
         targets=_target_table(resources),
         alpha=ALPHA,
+        fewest_statements=FEWEST_STATEMENTS,
     )
 
 
@@ -236,7 +239,7 @@ def sentences(resources: Resources) -> Iterator[str]:
     shared = resources.targets["target"].n_unique()
     order = sorted(resources.headlines, key=lambda scorer: scorer != "regard")
     for place, scorer in enumerate(order):
-        row = resources.row(_key(resources, scorer, "pooled", "polarised"))
+        row = resources.row(resources.key(scorer, "pooled", "polarised"))
         of = f" about the {shared:,} targets found in both" if place == 0 else ""
         yield (
             f"By {scorer}, {row['baseline']:.1f}\u00a0% of the statements in {first}{of} favour or disparage a whole "
@@ -254,7 +257,7 @@ def _agreement(resources: Resources, order: Sequence[str]) -> Iterator[str]:
     found = []
     for scorer in order:
         against, towards = (
-            resources.agreement[_key(resources, scorer, "rank correlation", share)] for share in POLARISED
+            resources.agreement[resources.key(scorer, "rank correlation", share)] for share in POLARISED
         )
         if against is not None and towards is not None:
             found.append(f"by {scorer} {number(against)} for prejudice and {number(towards)} for favouritism")
@@ -266,22 +269,16 @@ def _agreement(resources: Resources, order: Sequence[str]) -> Iterator[str]:
 
 
 def line(resources: Resources, scorer: str) -> str:
-    """A scorer on one line of the terminal."""
+    """A scorer on one line of the terminal: the share polarised, and means and variances of either side."""
     parts = []
-    figures: list[tuple[Statistic, Share]] = [("pooled", "polarised")]
-    figures += [("mean", share) for share in POLARISED] + [("variance", share) for share in POLARISED]
-    for statistic, share in figures:
-        row = resources.row(_key(resources, scorer, statistic, share))
+    for share, statistic in (audit_tables.OF_LABELS[-1], *audit_tables.OF_LABELS[:4]):
+        row = resources.row(resources.key(scorer, statistic, share))
         known = f"{interval(row, 2, CORRECTED)}, " if row["low"] is not None else ""
         parts.append(
             f"{row['key']} {row['baseline']:.2f} → {row['value']:.2f} ({change(row, 2)} {known}"
             f"p {p_value(row['p_holm'])}: {resources.verdict(row)})"
         )
     return f"{resources.titles[1]} compared with {resources.titles[0]}: {'; '.join(parts)}"
-
-
-def _key(resources: Resources, scorer: str, statistic: Statistic, share: Share) -> str:
-    return harm_key(scorer, statistic, share, resources.headlines[scorer])
 
 
 def _in_words(resources: Resources, row: Mapping[str, Any]) -> str:
@@ -294,12 +291,11 @@ def _in_words(resources: Resources, row: Mapping[str, Any]) -> str:
 
 def _pictures(resources: Resources) -> Iterator[Picture]:
     first, second = titles = resources.titles
-    for scorer in resources.headlines:
-        frame = resources.of(scorer)
-        for column, sign in SIGNS.items():
-            seen = _medians(frame, column)
-            alt = f"Box plots of {sign} {scorer} by category. Median over targets, {first} and {second}: {seen}."
-            figure = plots.boxes_of_two(frame, column, titles)
+    frames = {scorer: resources.of(scorer) for scorer in resources.headlines}
+    for scorer, frame in frames.items():
+        for share, sign in SIGNS.items():
+            alt = f"Box plots of {sign} {scorer} by category. {_medians(resources, frame, share, ' %')}"
+            figure = plots.boxes_of_two(frame, share, titles)
             yield Picture(f"boxes-{scorer}-{sign}", "boxes", f"{scorer.capitalize()}, {sign}", alt, figure)
     for scorer, frame in resources.differ_most.items():
         if not frame.is_empty():
@@ -310,22 +306,16 @@ def _pictures(resources: Resources) -> Iterator[Picture]:
             )
             alt = f"Bars of {scorer}, {first} and {second}: {seen}."
             yield Picture(f"bars-{scorer}", "bars", scorer.capitalize(), alt, plots.bars_of_two(frame, titles))
-    frame = next(iter(map(resources.of, resources.headlines)))
-    alt = f"Box plots by category. Median over targets, {first} and {second}: {_medians(frame, 'statements', '')}."
+    frame = next(iter(frames.values()))
+    alt = f"Box plots by category. {_medians(resources, frame, 'statements')}"
     yield Picture("counts", "counts", "Statements", alt, plots.boxes_of_two(frame, "statements", titles))
-    yield from _regions(resources)
-
-
-def _regions(resources: Resources) -> Iterator[Picture]:
-    """Each category's targets in both resources, by regard where there is regard."""
-    scorer = "regard" if "regard" in resources.headlines else next(iter(resources.headlines))
-    shared = resources.of(scorer)
-    own = shared.select("target", "category", *SHARES)
-    other = shared.select("target", "category", *(pl.col(f"{share}_second").alias(share) for share in SHARES))
-    for category in legend.ordered(shared["category"]):
-        for place, (title, frame) in enumerate(zip(resources.titles, (own, other), strict=True)):
+    scorer = "regard" if "regard" in frames else next(iter(frames))
+    for category in legend.ordered(frames[scorer]["category"]):
+        for place, (title, end) in enumerate(zip(titles, ("", "_second"), strict=True), start=1):
+            shares = [pl.col(share + end).alias(share) for share in ("prejudice", "neutral", "favouritism")]
+            frame = frames[scorer].select("target", "category", *shares)
             yield Picture(
-                f"regions-{gallery.slug(category)}-{place + 1}",
+                f"regions-{gallery.slug(category)}-{place}",
                 "regions",
                 f"{category.capitalize()}, {title}, {scorer}",
                 gallery.region_alt(regions.with_regions(frame), category),
@@ -333,9 +323,8 @@ def _regions(resources: Resources) -> Iterator[Picture]:
             )
 
 
-def _medians(frame: pl.DataFrame, column: str, unit: str = " %") -> str:
-    """By category: "gender 1.2 % and 3.4 %; ..."."""
+def _medians(resources: Resources, frame: pl.DataFrame, column: str, unit: str = "") -> str:
+    """The medians of both by category: "Median over targets, one and two: gender 1.2 % and 3.4 %; ..."."""
     found = frame.group_by("category").agg(pl.median(column, f"{column}_second")).sort("category")
-    return "; ".join(
-        f"{category} {number(one, 1)}{unit} and {number(two, 1)}{unit}" for category, one, two in found.iter_rows()
-    )
+    said = [f"{name} {number(one, 1)}{unit} and {number(two, 1)}{unit}" for name, one, two in found.iter_rows()]
+    return f"Median over targets, {' and '.join(resources.titles)}: {'; '.join(said)}."

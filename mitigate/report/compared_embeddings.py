@@ -85,15 +85,15 @@ def _figure_table(found: KgeComparison) -> Table:
 
 
 def _moved_table(found: KgeComparison) -> Table:
-    both = tuple(zip(("first", "second"), found.titles, strict=True))
+    titles = dict(zip(("first", "second"), found.titles, strict=True))
     return Table(
         "The professions whose places differ most. Part of every large difference is sampling noise. All are in "
         "tables/professions.csv.",
         [
             text("Profession", "profession"),
             *figures(0, of_a=found.names[0], of_b=found.names[1]),
-            *figures(0, **{f"{side}_place": f"place, {title}" for side, title in both}),
-            *figures(4, **{side: f"change, {title}" for side, title in both}),
+            *figures(0, **{f"{side}_place": f"place, {title}" for side, title in titles.items()}),
+            *figures(4, **{side: f"change, {title}" for side, title in titles.items()}),
         ],
         found.professions.head(MOVED),
     )
@@ -114,19 +114,18 @@ def verdict(row: Mapping[str, Any], best: tuple[float, float] | None = None) -> 
     The distance from what is best has an interval as wide as the figure's own, whichever side of it the runs are on."""
     if row["low"] is None:
         return NO_INTERVAL
-    change, half = row["change"], (row["high"] - row["low"]) / 2
+    change, half, better = row["change"], (row["high"] - row["low"]) / 2, metric(row["key"]).better
     if best is not None:
-        change = abs(row["first"] - best[0]) - abs(row["second"] - best[1])
+        change, better = abs(row["first"] - best[0]) - abs(row["second"] - best[1]), "up"
     if abs(change) <= half or not round(change, metric(row["key"]).decimals):
         return UNSHOWN
-    direction = "up" if best is not None else metric(row["key"]).better
-    if direction not in ("up", "down"):
+    if better not in ("up", "down"):
         return "higher" if change > 0 else "lower"
-    return BETTER if (change > 0) == (direction == "up") else WORSE
+    return BETTER if (change > 0) == (better == "up") else WORSE
 
 
 def sentences(found: KgeComparison) -> Iterator[str]:
-    """The findings in words, the headline first."""
+    """Yield the findings in words, the headline first."""
     first, second = found.titles
     together, shared = found.agreement["ranked_alike"], found.agreement["shared_ends"]
     yield (
@@ -135,29 +134,23 @@ def sentences(found: KgeComparison) -> Iterator[str]:
     )
     if shared is not None:
         yield f"The two share {number(shared, 0)}\u00a0% of the professions at the ends of their rankings."
+    rows = {row["key"]: row for row in found.figures.iter_rows(named=True)}
     for key in (keys.KGE_MRR, keys.KGE_CORRELATION):
-        row = found.figures.filter(key=key).rows(named=True)
-        if row:
-            yield f"{_capital(metric(key).name)}: {in_words(found, row[0])}."
+        if key in rows:
+            said = in_words(found, rows[key])
+            yield f"{said[:1].upper()}{said[1:]}."
 
 
 def in_words(found: KgeComparison, row: Mapping[str, Any]) -> str:
-    """A figure of both runs: "0.187 and 0.268, a difference of 0.081 [0.070, 0.092] (complex is better)"."""
-    places = metric(row["key"]).decimals
-    said = verdict(row, best_of(found, row))
+    """A figure of both runs: "MRR: 0.187 and 0.268, a difference of 0.081 [0.070, 0.092] (complex is better)"."""
+    places, said = metric(row["key"]).decimals, verdict(row, best_of(found, row))
     whose = said if said in (UNSHOWN, NO_INTERVAL) else f"{found.titles[1]} is {said}"
-    return (
-        f"{number(row['first'], places)} and {number(row['second'], places)}, a difference of "
-        f"{with_bounds(row, 'change', places, of='').line} ({whose})"
-    )
+    difference = with_bounds(row, "change", places, of="").line
+    both = " and ".join(number(row[side], places) for side in ("first", "second"))
+    return f"{metric(row['key']).name}: {both}, a difference of {difference} ({whose})"
 
 
 def lines(found: KgeComparison) -> list[str]:
     """The comparison on the terminal."""
-    rows = found.figures.iter_rows(named=True)
-    figures = [f"{metric(row['key']).name}: {in_words(found, row)}" for row in rows]
+    figures = [in_words(found, row) for row in found.figures.iter_rows(named=True)]
     return [f"{found.titles[1]} compared with {found.titles[0]}", *list(sentences(found))[:2], *figures]
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

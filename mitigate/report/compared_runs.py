@@ -139,7 +139,10 @@ def _primary_table(pairs: Sequence[Pair]) -> Table:
         "targets fixed over seeds alone. The first says what other seeds and words would give, the second what other "
         "seeds would give for these words.",
         [
-            text("Policy", policy),
+            text(
+                "Policy",
+                lambda row: Cell(row["pair"].name, [f"against {row['pair'].against}, {row['pair'].said_seeds}"]),
+            ),
             text("finding", lambda row: f"{row['endpoint']}: {row['pair'].verdict(row)}"),
             _change(CORRECTED),
             text("endpoint", lambda row: shown.figure_named(row["figure"])),
@@ -153,7 +156,7 @@ def _primary_table(pairs: Sequence[Pair]) -> Table:
 
 
 def _within_table(pairs: Sequence[Pair]) -> Table:
-    def found(row: Row) -> Cell:
+    def quality(row: Row) -> Cell:
         return Cell(str(kept([row])), [f"({row['pair'].strength})"] if row["pair"].strength else [])
 
     return Table(
@@ -162,7 +165,7 @@ def _within_table(pairs: Sequence[Pair]) -> Table:
         "as many seeds, is shown to be within the margin.",
         [
             POLICY,
-            text("quality", found),
+            text("quality", quality),
             FIGURE,
             _change(),
             Column("margin", shown.said_margin),

@@ -1,5 +1,5 @@
-"""A comparison in plain sentences: for each policy how much more neutral its statements are than the baseline's, how
-certain that is, and its cost; the four figures of harm; and all findings, on the page and on the terminal."""
+"""A comparison in plain sentences, on the page and on the terminal: for each policy the verdict and its cost, the four
+figures of harm, and all findings."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -7,10 +7,12 @@ from typing import Any
 from mitigate.metrics import parse
 from mitigate.report import brief, legend, verdicts
 from mitigate.report.brief import COSTS, by, decimals, more, points
-from mitigate.report.change_formats import CORRECTED, change, figure_named, interval, said_margin
+from mitigate.report.change_formats import CORRECTED, change, figure_named, interval, places_of, said_margin
 from mitigate.report.contrast_findings import Pair
 from mitigate.report.legend import number
 
+NAMES_OF_COSTS = ("swap lift", "people-valid share of neutral statements", "perplexity on neutral test triples")
+COSTS_NAMED = dict(zip(COSTS, NAMES_OF_COSTS, strict=True))
 MOST_VALUES = 4  # contrasts whose values stand in one sentence
 
 
@@ -34,61 +36,57 @@ def verdict(pair: Pair) -> str:
 
 
 def cost(pair: Pair) -> str:
-    """How quality changed, and whether it is within its margins, in one sentence; "" where that was not measured. The
+    """The change of quality, and whether it is within its margins, in one sentence; "" where that was not measured. The
     same numbers are within all margins, though no interval shows it."""
-    named = {COSTS_NAMED[figure]: pair.quality_row(figure) for figure in COSTS}
+    rows = {name: row for figure, name in COSTS_NAMED.items() if (row := pair.quality_row(figure))}
     parts = [
         f"{name} {change(row, 1 if row['as'] == 'difference' else 2)}{_unit(row)}"
-        for name, row in named.items()
-        if row and row["change"] is not None
+        for name, row in rows.items()
+        if row["change"] is not None
     ]
     if pair.quality_kept and not pair.is_same:
         parts.append(verdicts.SAID_OF_MARGINS[pair.quality_kept])
     return f"{'; '.join(parts)}." if parts else ""
 
 
-NAMES_OF_COSTS = ("swap lift", "people-valid share of neutral statements", "perplexity on neutral test triples")
-COSTS_NAMED = dict(zip(COSTS, NAMES_OF_COSTS, strict=True))
-
-
 def figures(pairs: Sequence[Pair]) -> str:
     """A line for the baseline and for each policy: the figures of harm over all targets by the scorers of the roles,
     and of quality, each with its change."""
-    rows: dict[str, dict[str, str]] = {}
+    lines: dict[str, dict[str, str]] = {}
     templates: set[str] = set()
     for pair in pairs:
-        found = _rows(pair)
-        templates |= {row["template"] for row in found.values() if "template" in row}
-        rows.setdefault(pair.against, {title: _number(row, "baseline") for title, row in found.items()})
-        rows[pair.name] = {
-            title: f"{_number(row, 'value')} ({change(row, decimals(row['figure']))})" for title, row in found.items()
+        rows = _rows(pair)
+        places = {title: decimals(row["figure"]) for title, row in rows.items()}
+        templates |= {row["template"] for row in rows.values() if "template" in row}
+        lines.setdefault(pair.against, {title: number(row["baseline"], places[title]) for title, row in rows.items()})
+        lines[pair.name] = {
+            title: f"{number(row['value'], places[title])} ({change(row, places[title])})"
+            for title, row in rows.items()
         }
-    return "\n".join(filter(None, [brief.grid(rows), brief.explained(set(pairs[0].harms["measure"]), templates)]))
+    return "\n".join(filter(None, [brief.grid(lines), brief.explained(set(pairs[0].harms["measure"]), templates)]))
 
 
 def _rows(pair: Pair) -> dict[str, Mapping[str, Any]]:
     """By heading, the rows of harm with the neutral template where that was measured, and those of quality."""
     found: dict[str, Mapping[str, Any]] = {}
     for scorer in legend.by_headline(pair.places):
-        mine = pair.overall.filter(scorer=scorer).to_dicts()
-        for row in sorted(mine, key=lambda row: row["template"] == "paper"):
+        for row in sorted(pair.overall.filter(scorer=scorer).to_dicts(), key=lambda row: row["template"] == "paper"):
             measure = parse(row["figure"]).metric
             found.setdefault(f"{measure.title} {measure.arrow}", row)
-    quality = {title: pair.quality_row(figure) for figure, title in COSTS.items()}
-    return found | {title: row for title, row in quality.items() if row}
+    return found | {title: row for figure, title in COSTS.items() if (row := pair.quality_row(figure))}
 
 
 def _how_much(row: Mapping[str, Any]) -> str:
-    """ "9.8 points more neutral in regard"; of a figure that is no mean of neutral statements its name and change."""
+    """The change in words: "9.8 points more neutral in regard"; of a figure that is not a mean of neutral statements
+    its name and change."""
     if _is_neutral_mean(row):
         return f"{points(row['change'])} {more(row['change'])} {_what(row)}"
     return f"{'higher' if row['value'] > row['baseline'] else 'lower'} in {_what(row)} ({change(row, 2)}{_unit(row)})"
 
 
 def _what(row: Mapping[str, Any]) -> str:
-    if _is_neutral_mean(row):
-        return f"neutral {by(parse(row['figure']).metric.scorer)}"
-    return figure_named(row["figure"])
+    is_mean = _is_neutral_mean(row)
+    return f"neutral {by(parse(row['figure']).metric.scorer)}" if is_mean else figure_named(row["figure"])
 
 
 def _is_neutral_mean(row: Mapping[str, Any]) -> bool:
@@ -106,25 +104,20 @@ def _doubt(pair: Pair) -> str:
 
 
 def _unit(row: Mapping[str, Any]) -> str:
-    metric = parse(row["figure"]).metric
-    return " points" if metric.unit == "percent" and row["as"] == "difference" else ""
-
-
-def _number(row: Mapping[str, Any], column: str) -> str:
-    return number(row[column], decimals(row["figure"]))
+    is_points = parse(row["figure"]).metric.unit == "percent" and row["as"] == "difference"
+    return " points" if is_points else ""
 
 
 def sentences(pairs: Sequence[Pair]) -> Iterator[str]:
-    """The primary endpoints, each with its finding, quality by its margins, and the claims that the seeds allow."""
+    """Yield the primary endpoints, each with its finding, quality by its margins, and the claims that the seeds
+    allow."""
     against = verdicts.listed(list(dict.fromkeys(f"“{pair.against}”" for pair in pairs)))
-    for place, row in enumerate(pairs[0].primary.to_dicts()):
-        rows = {
-            f"“{pair.name}”": (pair, pair.primary.filter(figure=row["figure"]).row(0, named=True)) for pair in pairs
-        }
-        said = verdicts.said_together({name: pair.verdict(mine) for name, (pair, mine) in rows.items()})
-        numbers = "".join(_in_brackets(*known) for known in rows.values()) if len(rows) == 1 else _values(rows)
-        title = f"{row['endpoint'].capitalize()}, {figure_named(row['figure'])}"
-        yield f"{title}{f', against {against}' if place == 0 else ''}: {said}{numbers}."
+    for place, first in enumerate(pairs[0].primary.to_dicts()):
+        rows = [pair.primary.filter(figure=first["figure"]).row(0, named=True) for pair in pairs]
+        found = {f"“{pair.name}”": pair.verdict(row) for pair, row in zip(pairs, rows, strict=True)}
+        title = f"{first['endpoint'].capitalize()}, {figure_named(first['figure'])}"
+        against_whom = f", against {against}" if place == 0 else ""
+        yield f"{title}{against_whom}: {verdicts.said_together(found)}{_values(pairs, rows)}."
     kept_by = {
         word: [f"“{p.name}”" for p in pairs if p.quality_kept == word and not p.is_same] for word in verdicts.MARGINS
     }
@@ -136,20 +129,18 @@ def sentences(pairs: Sequence[Pair]) -> Iterator[str]:
         yield "; ".join(f"{seeds}: {said}" for seeds, said in strengths).capitalize() + "."
 
 
-def _values(rows: Mapping[str, tuple[Pair, Mapping[str, Any]]]) -> str:
-    """The values of several contrasts in their order, and the baseline's where it is one."""
-    figures = [row for _, row in rows.values()]
-    places = parse(figures[0]["figure"]).metric.decimals
-    if len({row["baseline"] for row in figures}) > 1 or len(figures) > MOST_VALUES:
+def _values(pairs: Sequence[Pair], rows: Sequence[Mapping[str, Any]]) -> str:
+    """The values of an endpoint in brackets: of one contrast with its change, of several in their order with the
+    baseline's where it is one."""
+    first, places = rows[0], places_of(rows[0])
+    values, baseline = [number(row["value"], places) for row in rows], number(first["baseline"], places)
+    if len(rows) == 1:
+        difference = f"{change(first, places)} {interval(first, places, CORRECTED)}".rstrip()
+        return f" ({values[0]}, {baseline} with “{pairs[0].against}”, {difference})"
+    if len({row["baseline"] for row in rows}) > 1 or len(rows) > MOST_VALUES:
         return ""
-    values = ", ".join(f"{name} {number(row['value'], places)}" for name, (_, row) in rows.items())
-    return f" ({values}; baseline {number(figures[0]['baseline'], places)})"
-
-
-def _in_brackets(pair: Pair, row: Mapping[str, Any]) -> str:
-    places = parse(row["figure"]).metric.decimals
-    numbers = f"{number(row['value'], places)}, {number(row['baseline'], places)} with “{pair.against}”"
-    return f" ({numbers}, {change(row, places)} {interval(row, places, CORRECTED)}".rstrip() + ")"
+    named = ", ".join(f"“{pair.name}” {value}" for pair, value in zip(pairs, values, strict=True))
+    return f" ({named}; baseline {baseline})"
 
 
 def line(pair: Pair) -> str:

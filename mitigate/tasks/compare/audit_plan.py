@@ -180,18 +180,21 @@ def _check(first: ComparedAudit, second: ComparedAudit) -> None:
 
 def _wordings(first: ComparedAudit, second: ComparedAudit) -> list[Wording]:
     """The wordings that both have; where neither has phrases, one for each scorer."""
-    shared = [wording for wording in first.columns if wording in second.columns]
-    if not shared:
+    columns = {
+        wording: (column, second.columns[wording])
+        for wording, column in first.columns.items()
+        if wording in second.columns
+    }
+    if not columns:
         raise MitigateError(
             f"the audits {first.run.folder} ({', '.join(set(first.columns.values()))}) and {second.run.folder} "
             f"({', '.join(set(second.columns.values()))}) have no labels in common; audit both with the same scorers "
             "and the same measure.template"
         )
-    columns = {wording: (first.columns[wording], second.columns[wording]) for wording in shared}
     return [
         (scorer, template)
-        for scorer, template in shared
-        if template == "paper" or columns[scorer, template] != columns.get((scorer, "paper"))
+        for (scorer, template), pair in columns.items()
+        if template == "paper" or pair != columns.get((scorer, "paper"))
     ]
 
 

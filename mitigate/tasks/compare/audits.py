@@ -2,7 +2,6 @@
 p-values and intervals, and the content of its page and of comparison.json."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,10 @@ import polars as pl
 from mitigate.measure.change import of_row
 from mitigate.measure.comparison import holm
 from mitigate.measure.resource_differences import OF_SECOND, rank_correlation, representation, shares
-from mitigate.metrics import TEMPLATE_PREFIX, Share, harm_key
+from mitigate.metrics import TEMPLATE_PREFIX, harm_key, parse
 from mitigate.report import compared_audits
-from mitigate.report.audit_tables import Wording
-from mitigate.report.compared_audits import Resources
+from mitigate.report.audit_tables import Wording, headlines
+from mitigate.report.compared_audits import POLARISED, Resources
 from mitigate.report.examples import FEWEST_STATEMENTS, examples
 from mitigate.report.verdicts import ALPHA
 from mitigate.runs.finished import folders
@@ -25,7 +24,6 @@ from mitigate.tasks.targets import list_of_runs
 
 DEMONSTRATION = "A small corpus written for demonstration: it shows how things work and claims nothing."
 UPLOADS = ("tables", "charts", "plots")
-POLARISED: tuple[Share, ...] = ("prejudice", "favouritism")
 CORRECTED = ("p_holm", "low_corrected", "high_corrected")
 
 render = compared_audits.render
@@ -57,9 +55,11 @@ def page_of(
     **about: Any,
 ) -> Resources:
     """The content of the page."""
-    found = Resources(
-        name=folder.name,
-        demonstration=plan.demonstration,
+    most = {
+        scorer: _differ_most(targets.filter(scorer=scorer, template=template))
+        for scorer, template in headlines(plan.wordings).items()
+    }
+    return Resources(
         titles=(plan.titles[0], plan.titles[1]),
         is_same=plan.is_same,
         wordings=plan.wordings,
@@ -67,16 +67,12 @@ def page_of(
         figures=figures,
         targets=targets,
         agreement=agreement,
-        fewest_statements=FEWEST_STATEMENTS,
+        differ_most=most,
+        said={scorer: _strongest(plan, scorer, frame["target"]) for scorer, frame in most.items()},
         scorers=plan.scorers,
-        notices=plan.notices,
+        **plan.page_fields(folder),
         **about,
     )
-    most = {scorer: _differ_most(found.of(scorer)) for scorer in found.headlines}
-    said = {
-        scorer: _strongest(plan, (scorer, found.headlines[scorer]), frame["target"]) for scorer, frame in most.items()
-    }
-    return replace(found, differ_most=most, said=said)
 
 
 def content_of(plan: AuditsPlan, page: Resources) -> dict[str, Any]:
@@ -104,11 +100,11 @@ def _differ_most(targets: pl.DataFrame) -> pl.DataFrame:
     return most_different(targets.filter(enough).with_columns(difference=of_second - polarised))
 
 
-def _strongest(plan: AuditsPlan, wording: Wording, targets: pl.Series) -> dict[str, list[pl.DataFrame]]:
+def _strongest(plan: AuditsPlan, scorer: str, targets: pl.Series) -> dict[str, list[pl.DataFrame]]:
     """Target -> the statements of each resource with the strongest labels, and these labels, as `label`."""
     found: dict[str, list[pl.DataFrame]] = {target: [] for target in targets}
     for audit in plan.audits:
-        column = audit.columns[wording]
+        column = audit.columns[scorer, headlines(plan.wordings)[scorer]]
         about_them = audit.statements.filter(pl.col("target").is_in(targets.to_list())).collect(engine="streaming")
         shown = examples(about_them, scorers=[column]).rename({column: "label"})
         for target, sides in found.items():
@@ -118,27 +114,18 @@ def _strongest(plan: AuditsPlan, wording: Wording, targets: pl.Series) -> dict[s
 
 def differences(audits: Sequence[ComparedAudit], wordings: Sequence[Wording]) -> pl.DataFrame:
     """scorer ("" for the number of statements), template, key as in metrics.json, category ("" for all targets), the
-    other columns of comparison.DIFFERENCES, `p_holm` (figures over all targets are one family, those of categories
-    another), and the figures over all of each audit's own targets, as first_alone and second_alone."""
-    first = both(audits, wordings[0])
-    categories = first["category"].unique().to_list()
+    other columns of comparison.DIFFERENCES, the figures over all of each audit's own targets, as first_alone and
+    second_alone, and the columns of CORRECTED."""
     clusters = list_of_runs(audit.run for audit in audits).clusters
-    found = [_named(audits, categories, representation(first, clusters), "", "paper")]
-    for scorer, template in wordings:
-        rows = shares(both(audits, (scorer, template)), scorer, clusters)
-        found.append(_named(audits, categories, rows, scorer, template))
-    return corrected(pl.concat(found))
+    found = {("", "paper"): representation(both(audits, wordings[0]), clusters)}
+    found |= {wording: shares(both(audits, wording), wording[0], clusters) for wording in wordings}
+    return corrected(pl.concat(_named(audits, wording, rows) for wording, rows in found.items()))
 
 
 def both_sides(audits: Sequence[ComparedAudit], wordings: Sequence[Wording]) -> pl.DataFrame:
     """scorer, template, target, category, and the figures of the targets that both resources have statements about, as
     side_by_side."""
-    return pl.concat(
-        both(audits, (scorer, template)).select(
-            pl.lit(scorer).alias("scorer"), pl.lit(template).alias("template"), pl.all()
-        )
-        for scorer, template in wordings
-    )
+    return pl.concat(both(audits, wording).select(*_labels(wording), pl.all()) for wording in wordings)
 
 
 def agreements(audits: Sequence[ComparedAudit], wordings: Sequence[Wording]) -> dict[str, float | None]:
@@ -150,36 +137,33 @@ def agreements(audits: Sequence[ComparedAudit], wordings: Sequence[Wording]) -> 
     }
 
 
-def _named(
-    audits: Sequence[ComparedAudit], categories: Sequence[str], rows: pl.DataFrame, scorer: str, template: str
-) -> pl.DataFrame:
-    last = pl.col("figure").str.split("/").list.last()
+def _labels(wording: Wording) -> list[pl.Expr]:
+    """The columns scorer and template."""
+    return [pl.lit(value).alias(name) for name, value in zip(("scorer", "template"), wording, strict=True)]
+
+
+def _named(audits: Sequence[ComparedAudit], wording: Wording, rows: pl.DataFrame) -> pl.DataFrame:
+    sides = zip(("first_alone", "second_alone"), audits, strict=True)
+    alone = {side: [audit.alone(wording, figure) for figure in rows["figure"]] for side, audit in sides}
     return rows.select(
-        pl.lit(scorer).alias("scorer"),
-        pl.lit(template).alias("template"),
-        (pl.lit(TEMPLATE_PREFIX[template]) + pl.col("figure")).alias("key"),
-        pl.when(last.is_in(categories)).then(last).otherwise(pl.lit("")).alias("category"),
+        *_labels(wording),
+        (pl.lit(TEMPLATE_PREFIX[wording[1]]) + pl.col("figure")).alias("key"),
+        pl.Series("category", [parse(figure).part for figure in rows["figure"]], dtype=pl.String),
         pl.exclude("figure"),
-        *(
-            pl.Series(
-                f"{side}_alone", [audit.alone((scorer, template), figure) for figure in rows["figure"]], pl.Float64
-            )
-            for side, audit in zip(("first", "second"), audits, strict=True)
-        ),
+        *(pl.Series(side, values, dtype=pl.Float64) for side, values in alone.items()),
     )
 
 
 def corrected(table: pl.DataFrame) -> pl.DataFrame:
-    """Add `p_holm`, and the bounds of corrected intervals, low_corrected and high_corrected (Bonferroni: those of m
-    figures all cover in at least 95 % of cases). A row's category is "" for all targets."""
-    columns: dict[str, list[float | None]] = {name: [None] * table.height for name in CORRECTED}
-    for family in (pl.col("category") == "", pl.col("category") != ""):
-        places = table.select(family.arg_true()).to_series().to_list()
-        rows = [table.row(place, named=True) for place in places]
-        adjusted = holm([row["p"] for row in rows])
+    """Add the columns of CORRECTED: Holm's p-values, and the bounds of Bonferroni's intervals (those of m figures all
+    cover in at least 95 % of cases). Figures over all targets (category "") are a family, those of categories
+    another."""
+    rows = table.to_dicts()
+    for is_overall in (True, False):
+        family = [row for row in rows if (row["category"] == "") == is_overall]
+        adjusted = holm([row["p"] for row in family])
         level = 1 - ALPHA / max(1, sum(p is not None for p in adjusted))
-        for place, row, p in zip(places, rows, adjusted, strict=True):
+        for row, p in zip(family, adjusted, strict=True):
             interval = of_row(row).row(level)
-            for name, value in zip(CORRECTED, (p, interval["low"], interval["high"]), strict=True):
-                columns[name][place] = value
-    return table.with_columns(pl.Series(name, values, dtype=pl.Float64) for name, values in columns.items())
+            row.update(zip(CORRECTED, (p, interval["low"], interval["high"]), strict=True))
+    return pl.DataFrame(rows, schema={**table.schema, **dict.fromkeys(CORRECTED, pl.Float64)})

@@ -56,7 +56,7 @@ class EmbeddingsPlan(Plan):
         return {"data": data | data_flags(self.runs), "model": {"name": ", ".join(self.titles)}}
 
     @property
-    def name(self) -> list[str]:
+    def name_parts(self) -> list[str]:
         return ["kge", self.about["data"]["name"], *self.titles]
 
     @property
@@ -116,15 +116,13 @@ def page_of(
 ) -> KgeComparison:
     """The content of the page."""
     return KgeComparison(
-        name=folder.name,
-        demonstration=plan.demonstration,
         titles=(plan.titles[0], plan.titles[1]),
         names=plan.names,
         sensitive=plan.sensitive,
         figures=figures,
         professions=professions,
         agreement=agreement,
-        notices=plan.notices,
+        **plan.page_fields(folder),
         **about,
     )
 

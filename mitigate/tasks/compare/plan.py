@@ -43,10 +43,14 @@ class Plan:
         return shared_settings(self.runs)
 
     @property
-    def name(self) -> list[str]:
+    def name_parts(self) -> list[str]:
         """The parts of the run folder's name."""
         about = self.about
         return [about["data"]["name"], *([about["model"]["name"]] if "model" in about else [])]
+
+    def page_fields(self, folder: Path) -> dict[str, Any]:
+        """The fields that every page takes from the plan."""
+        return {"name": folder.name, "demonstration": self.demonstration, "notices": self.notices}
 
     @property
     def tracked(self) -> dict[str, list[str]]:
@@ -64,25 +68,20 @@ class Plan:
 
 
 class Kind(Protocol):
-    """The functions and constants of a kind's module."""
+    """The functions and constants of a kind's module.
+
+    read_plan reads and checks the folders that settings name, and raises MitigateError where they cannot be compared.
+    measure runs the stages of figures, and returns their results. page_of makes the page of them, with its `frames`,
+    `pictures`, and the rows of its `differences`; about: fields of Page. content_of: the content of comparison.json."""
 
     DEMONSTRATION: str  # the sentence on the terminal for runs on demonstration data
     UPLOADS: Sequence[str]  # to W&B besides settings and metrics, in words
 
-    def read_plan(self, runs: Any, baseline: Any, endpoints: Endpoints) -> Any:
-        """Read and check the folders that settings name. Raises MitigateError where they cannot be compared."""
-
-    def measure(self, stage: Stage, plan: Any) -> list[Any]:
-        """Run the stages of figures, and return their results in the order in which `page_of` takes them."""
-
-    def page_of(self, plan: Any, *figures: Any, folder: Path, **about: Any) -> Any:
-        """The page with its `frames`, its `pictures` and the rows of its `differences`. about: fields of Page."""
-
-    def content_of(self, plan: Any, page: Any) -> dict[str, Any]:
-        """The content of comparison.json: every figure, and its finding in words."""
-
-    def render(self, page: Any) -> str:
-        """The page's HTML."""
+    def read_plan(self, runs: Any, baseline: Any, endpoints: Endpoints) -> Any: ...
+    def measure(self, stage: Stage, plan: Any) -> list[Any]: ...
+    def page_of(self, plan: Any, *figures: Any, folder: Path, **about: Any) -> Any: ...
+    def content_of(self, plan: Any, page: Any) -> dict[str, Any]: ...
+    def render(self, page: Any) -> str: ...
 
 
 def compare(kind: Kind, plan: Plan, *figures: Any) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """The comparison of runs of the main job with a baseline (tasks.compare.plan.Kind): differences in harms and quality,
-with intervals, and the content of its page and of comparison.json."""
+with intervals, as the library returns them, and the content of the page and of comparison.json."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -13,7 +14,7 @@ from mitigate.report import compared_runs, contrast_sentences
 from mitigate.report.compared_runs import Comparison
 from mitigate.report.contrast_findings import Pair
 from mitigate.report.examples import only_in
-from mitigate.report.pareto import HARMS, QUALITIES, Axis, axis
+from mitigate.report.pareto import HARMS, QUALITIES, Axis
 from mitigate.report.reasons import why
 from mitigate.report.scorer_reliability import proxies
 from mitigate.report.verdicts import gates
@@ -23,7 +24,7 @@ from mitigate.tasks.compare.figures import chance, harm_differences, moves, stat
 from mitigate.tasks.compare.plan import Stage, by_figure, most_different
 from mitigate.tasks.compare.quality import COSTS, OF_THE_PROBE, quality_differences
 from mitigate.tasks.compare.run_groups import Contrast
-from mitigate.tasks.compare.run_plan import RunsPlan, make_plan, read_compared
+from mitigate.tasks.compare.run_plan import ENDPOINTS, RunsPlan, make_plan, read_compared
 from mitigate.tasks.compare.scorers import filtered_by
 from mitigate.tasks.quality import BY_LABEL
 from mitigate.training_checks import no_conclusion
@@ -53,20 +54,43 @@ def measure(stage: Stage, plan: RunsPlan) -> list[Any]:
     ]
 
 
+@dataclass(frozen=True, eq=False)
+class ComparedRuns:
+    """Results of a comparison of runs."""
+
+    contrasts: list[Contrast]  # groups of runs against their baselines
+    primary: pl.DataFrame  # a row for each contrast and endpoint, corrected; claims rest on these alone
+    harms: pl.DataFrame  # a row for each contrast, scorer, template, measure and category: change, interval, p
+    quality: pl.DataFrame  # a row for each contrast and figure of quality
+    moves: pl.DataFrame  # a row for each contrast, scorer and target: the percentage neutral before and after
+    notices: list[str]  # limits of the findings
+
+
+def compare_runs(
+    runs: Sequence[str | Path], baseline: str | Sequence[str] | None = None, *, endpoints: Endpoints = ENDPOINTS
+) -> ComparedRuns:
+    """Compare run folders of recipe=mitigate with a baseline: a policy among them (None: the policy none), or folders.
+
+    Runs that differ by seed alone form a group. endpoints: the figures that a claim may rest on. Raises MitigateError
+    for folders that are not finished runs, and where nothing can be compared."""
+    plan = read_plan([str(run) for run in runs], baseline, endpoints)
+    harms, quality, moves = measure(lambda _, function, *values: function(*values), plan)
+    tested = primary(harms, quality, plan.endpoints)
+    return ComparedRuns(plan.contrasts, tested, harms, quality, moves, plan.notices)
+
+
 def page_of(
     plan: RunsPlan, harms: pl.DataFrame, quality: pl.DataFrame, moves: pl.DataFrame, *, folder: Path, **about: Any
 ) -> Comparison:
     """The content of the page."""
     return Comparison(
-        name=folder.name,
-        demonstration=plan.demonstration,
         pairs=pairs(plan, harms, quality, moves),
         models=models(plan),
         axes=axes_of(plan),
         moves=moves,
         scorers=plan.scorers,
-        notices=plan.notices,
         links=_links(plan.runs, folder),
+        **plan.page_fields(folder),
         **about,
     )
 
@@ -161,7 +185,7 @@ def axes_of(plan: RunsPlan) -> list[Axis]:
     keys = [metrics.harm_key(scorer, "mean", template="neutral") for scorer in further]
     return [
         *(harm for harm in HARMS if harm.slug in compared),
-        *(axis(key, f"% neutral by {scorer}", scorer) for scorer, key in zip(further, keys, strict=True)),
+        *(Axis(key, f"% neutral by {scorer}", scorer) for scorer, key in zip(further, keys, strict=True)),
     ]
 
 
@@ -169,7 +193,7 @@ def missing(contrast: Contrast, compared: Iterable[str], scorers: Sequence[str])
     """Figures in the metrics of some run that are not compared, each with the reason: key -> reason.
 
     compared: keys that are. scorers: those by which triples and statements are neutral or polarised, in all runs."""
-    runs, done = [*contrast.before, *contrast.after], set(compared)
+    runs, done = contrast.runs, set(compared)
     found = {}
     for key in dict.fromkeys(key for run in runs for key in run.metrics):
         parsed = metrics.find(key)
