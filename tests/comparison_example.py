@@ -76,6 +76,6 @@ def _pair(name: str, seeds: tuple[int, int], moved: pl.DataFrame, said: dict[str
         harms=pl.DataFrame(rows),
         quality=pl.DataFrame(quality, schema=names, orient="row"),
         moved={"regard": moved, "sentiment": moved.clear()},
-        said={"regard": said, "sentiment": {}},
+        statements={"regard": said, "sentiment": {}},
         chance={"regard": 1.2, "sentiment": None},
     )

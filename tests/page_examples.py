@@ -150,7 +150,7 @@ def example_comparison() -> compared_runs.Comparison:
         plain.pairs[0],
         filtered_by=["regard"],
         moved={"regard": moved},
-        said={"regard": {"lawyer": tails}},
+        statements={"regard": {"lawyer": tails}},
         harms=plain.pairs[0].harms.filter(figure="NRM"),
     )
     names = ("both", "swap")
@@ -196,7 +196,7 @@ def example_resources() -> compared_audits.Resources:
         targets=both.with_columns(scorer=pl.lit("regard"), template=pl.lit("paper")),
         agreement={"regard/O-/rank_correlation": 0.314, "regard/O+/rank_correlation": -0.2},
         differ_most={"regard": both.head(2).with_columns(difference=pl.lit(-2.5))},
-        said={"regard": dict.fromkeys(both["target"].head(2), examples)},
+        statements={"regard": dict.fromkeys(both["target"].head(2), examples)},
         scorers={"regard": "minilm"},
         notices=["They say a <b>thing</b>."],
     )

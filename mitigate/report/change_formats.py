@@ -14,7 +14,7 @@ PERPLEXITY = "perplexity"
 CORRECTED = "_corrected"  # ends the names of bounds that are corrected for the number of figures
 
 
-def measure_named(row: Mapping[str, Any]) -> str:
+def measure_in_words(row: Mapping[str, Any]) -> str:
     """A row of harms in words: "NSM, neutral sentiment, mean ↑"."""
     measure = metrics.metric(row["measure"])
     if measure.scorer in metrics.PAPER_SCORERS:
@@ -22,14 +22,14 @@ def measure_named(row: Mapping[str, Any]) -> str:
     return f"{measure.title} {measure.arrow}"
 
 
-def places_of(row: Mapping[str, Any]) -> int:
+def decimals_of(row: Mapping[str, Any]) -> int:
     """The decimals of a row's metric, whose key is in `figure` or in `key`."""
     return metrics.parse(row.get("figure") or row["key"]).metric.decimals
 
 
 def number_column(title: str, name: str) -> Column:
     """A column of numbers, with the decimals of each row's metric."""
-    return Column(title, lambda row: number(row[name], places_of(row)))
+    return Column(title, lambda row: number(row[name], decimals_of(row)))
 
 
 def blank(reason: str) -> Cell:
@@ -89,12 +89,12 @@ def ratio(value: float) -> str:
     return number(value, 2 if value >= 0.1 or value == 0 else 3 if value >= 0.01 else 4)
 
 
-def said_margin(row: Mapping[str, Any]) -> str:
+def margin_in_words(row: Mapping[str, Any]) -> str:
     """The margin of a row: "−1.00", "× 1.03"."""
     return number(row["margin"], 2) if row["margin"] <= 0 else f"× {number(row['margin'], 2)}"
 
 
-def figure_named(figure: str) -> str:
+def figure_in_words(figure: str) -> str:
     """A figure in words: "neutral regard, mean (NRM), neutral template", "plausible share (all probed statements)"."""
     key = metrics.parse(figure)
     if not key.metric.share:

@@ -13,7 +13,7 @@ from mitigate.metrics import Share, Statistic, harm_key, with_part
 from mitigate.report import audit_tables, legend, plots, regions
 from mitigate.report import run_figures as gallery
 from mitigate.report.audit_tables import Wording
-from mitigate.report.change_formats import CORRECTED, change, interval, number_column, places_of
+from mitigate.report.change_formats import CORRECTED, change, decimals_of, interval, number_column
 from mitigate.report.examples import FEWEST_STATEMENTS, statement_tables, target_table
 from mitigate.report.excluded_targets import left_out
 from mitigate.report.html import Page, render_page
@@ -59,7 +59,7 @@ class Resources(Page):
     targets: pl.DataFrame  # scorer, template, target, category, and both resources' statements and shares
     agreement: Mapping[str, float | None]  # key -> rank correlation over targets
     differ_most: Mapping[str, pl.DataFrame]  # scorer -> rows of targets, with `difference`
-    said: Mapping[str, Mapping[str, Sequence[pl.DataFrame]]]
+    statements: Mapping[str, Mapping[str, Sequence[pl.DataFrame]]]
     """By scorer and target: statement and label, from each."""
     scorers: Mapping[str, str]  # by their names in tables: {"regard": "minilm"}
     first_scorer = "regard"
@@ -125,7 +125,7 @@ def render(resources: Resources) -> str:
             scorer: (
                 _differing_table(resources, scorer, chosen),
                 statement_tables(
-                    resources.said[scorer],
+                    resources.statements[scorer],
                     resources.titles,
                     lambda target, title: f"{title} about “{target}”",
                     scorer,
@@ -152,7 +152,7 @@ def _measure_table(resources: Resources, lines: Sequence[audit_tables.Row]) -> T
             text("Measure", "name"),
             number_column(first, "baseline"),
             number_column(second, "value"),
-            Column("change", lambda row: Cell(change(row, places_of(row)), [_corrected(row)])),
+            Column("change", lambda row: Cell(change(row, decimals_of(row)), [_corrected(row)])),
             Column("p", "p", show=p_value, kind="whole"),
             Column("corrected", "p_holm", show=p_value, kind="whole"),
             text(f"{second} has", resources.verdict),
@@ -169,7 +169,7 @@ def _measure_table(resources: Resources, lines: Sequence[audit_tables.Row]) -> T
 
 def _corrected(row: Mapping[str, Any]) -> str:
     """The corrected interval of a row."""
-    return interval(row, places_of(row), CORRECTED)
+    return interval(row, decimals_of(row), CORRECTED)
 
 
 def _category_table(resources: Resources, lines: Sequence[audit_tables.Row]) -> Table:

@@ -126,26 +126,23 @@ def _fixed(end: str = "") -> Column:
 
 
 POLICY = text("Policy", lambda row: row["pair"].name)
-FIGURE = text("figure", lambda row: shown.figure_named(row["figure"]))
+FIGURE = text("figure", lambda row: shown.figure_in_words(row["figure"]))
 BEFORE, AFTER = Column("baseline", "baseline"), Column("policy", "value")
 
 
 def _primary_table(pairs: Sequence[Pair]) -> Table:
     def policy(row: Row) -> Cell:
-        return Cell(row["pair"].name, [f"against {row['pair'].against}, {row['pair'].said_seeds}"])
+        return Cell(row["pair"].name, [f"against {row['pair'].against}, {row['pair'].seeds_in_words}"])
 
     return Table(
         "Primary endpoints. Change from the baseline with its corrected interval: over seeds and targets, and with the "
         "targets fixed over seeds alone. The first says what other seeds and words would give, the second what other "
         "seeds would give for these words.",
         [
-            text(
-                "Policy",
-                lambda row: Cell(row["pair"].name, [f"against {row['pair'].against}, {row['pair'].said_seeds}"]),
-            ),
+            text("Policy", policy),
             text("finding", lambda row: f"{row['endpoint']}: {row['pair'].verdict(row)}"),
             _change(CORRECTED),
-            text("endpoint", lambda row: shown.figure_named(row["figure"])),
+            text("endpoint", lambda row: shown.figure_in_words(row["figure"])),
             BEFORE,
             AFTER,
             _p("p, corrected", "p_holm"),
@@ -168,7 +165,7 @@ def _within_table(pairs: Sequence[Pair]) -> Table:
             text("quality", quality),
             FIGURE,
             _change(),
-            Column("margin", shown.said_margin),
+            Column("margin", shown.margin_in_words),
             Column("power, for a copy of the baseline", "copy_passes", unit=" %", show=0, kind="power"),
         ],
         _of(pairs, lambda pair: pair.within.to_dicts()),
@@ -194,7 +191,7 @@ def _harm_table(pair: Pair) -> Table:
     return Table(
         "",
         [
-            text("Measure", shown.measure_named),
+            text("Measure", shown.measure_in_words),
             Column(pair.against, "baseline"),
             Column(pair.name, "value"),
             _change(),
@@ -227,7 +224,7 @@ def _category_table(pair: Pair, categories: Sequence[str]) -> Table:
 
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for row in pair.harms.filter(pl.col("category") != "").to_dicts():
-        cells = {"template": row["template"], "measure": shown.measure_named(row)}
+        cells = {"template": row["template"], "measure": shown.measure_in_words(row)}
         found.setdefault((row["template"], row["measure"]), cells)[row["category"]] = row
     return Table(
         f"Difference from {pair.against} (means, in percentage points) or ratio to it (variances), its 95 % interval, "
@@ -268,7 +265,7 @@ def _quality_table(pair: Pair) -> Table:
     """All figures of quality but those of single relations."""
 
     def interval(row: Row) -> Cell | str:
-        return shown.interval(row, shown.places_of(row)) or blank(why_no_interval(row, pair.fewest))
+        return shown.interval(row, shown.decimals_of(row)) or blank(why_no_interval(row, pair.fewest))
 
     rows = [row for row in pair.quality.iter_rows(named=True) if metrics.relation_of(row["figure"]) is None]
     return Table(
@@ -277,7 +274,7 @@ def _quality_table(pair: Pair) -> Table:
             text("On", lambda row: shown.section_and_part(row["figure"])[1]),
             shown.number_column(pair.against, "baseline"),
             shown.number_column(pair.name, "value"),
-            Column("change", lambda row: shown.change(row, shown.places_of(row))),
+            Column("change", lambda row: shown.change(row, shown.decimals_of(row))),
             Column("95 % interval", interval),
             Column("number", lambda row: "" if row["items"] is None else number(row["items"])),
         ],
@@ -341,7 +338,7 @@ def _moved_tables(pair: Pair, scorer: str) -> dict[str, Any]:
         kind="narrow",
     )
     said = statement_tables(
-        pair.said[scorer],
+        pair.statements[scorer],
         (pair.against, pair.name),
         lambda target, whose: f"Generated about “{target}” only by “{whose}”",
         scorer,

@@ -35,12 +35,12 @@ class Pair:
     quality: pl.DataFrame  # figure, items, baseline, value, as, change, low, high
     moved: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     """By scorer: target, category, before, after and difference of the targets with the largest changes."""
-    said: Mapping[str, Mapping[str, Sequence[pl.DataFrame]]] = field(default_factory=dict)
+    statements: Mapping[str, Mapping[str, Sequence[pl.DataFrame]]] = field(default_factory=dict)
     """By scorer and target: statement and label of those that the baseline alone has, and that the other alone has."""
     chance: Mapping[str, float | None] = field(default_factory=dict)
     """By scorer: the median change of a target between two seeds."""
     missing: Mapping[str, str] = field(default_factory=dict)  # figures of quality that are not compared -> why
-    places: Sequence[str] = metrics.PAPER_SCORERS  # the scorers of the places of sentiment and regard
+    role_scorers: Sequence[str] = metrics.PAPER_SCORERS  # in the roles of sentiment and regard
     within: pl.DataFrame = field(default_factory=pl.DataFrame)
     """Figures of quality that have a margin: figure, margin, as, change, low, high, copy_passes."""
     unlearnt: str = ""  # the sentence in place of a verdict where a generator cannot be said to have learnt
@@ -56,7 +56,7 @@ class Pair:
         return self.fewest > 1
 
     @property
-    def said_seeds(self) -> str:
+    def seeds_in_words(self) -> str:
         """The number of each in words: "2 seeds each", "2 and 3 seeds"."""
         first, second = self.seeds
         if first == second:
@@ -92,10 +92,10 @@ class Pair:
 
     @cached_property
     def headlines(self) -> dict[str, dict[str, Any]]:
-        """By scorer, that in regard's place first: the row of its neutral mean over all targets, with the phrase
+        """The row of each scorer's neutral mean over all targets, that in regard's place first, with the phrase
         neutralised where that was measured."""
         found: dict[str, dict[str, Any]] = {}
-        first = self.places[-1] if self.places else ""
+        first = self.role_scorers[-1] if self.role_scorers else ""
         for row in sorted(
             self.overall.to_dicts(), key=lambda row: (row["scorer"] != first, row["template"] == "paper")
         ):

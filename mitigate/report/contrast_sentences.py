@@ -7,7 +7,7 @@ from typing import Any
 from mitigate.metrics import parse
 from mitigate.report import brief, legend, verdicts
 from mitigate.report.brief import COSTS, by, decimals, more, points
-from mitigate.report.change_formats import CORRECTED, change, figure_named, interval, places_of, said_margin
+from mitigate.report.change_formats import CORRECTED, change, decimals_of, figure_in_words, interval, margin_in_words
 from mitigate.report.contrast_findings import Pair
 from mitigate.report.legend import number
 
@@ -31,7 +31,7 @@ def verdict(pair: Pair) -> str:
     if said in (verdicts.NO_EFFECT, verdicts.ALIKE):
         either = "more or less" if _is_neutral_mean(row) else "higher or lower in"
         found = f"{name} is not shown to be {either} {_what(row)} than {against}"
-        return f"{found} ({change(row, 1)}{_unit(row)}; {pair.said_seeds})."
+        return f"{found} ({change(row, 1)}{_unit(row)}; {pair.seeds_in_words})."
     return f"{name} is {_how_much(row)} than {against}{_doubt(pair)}."
 
 
@@ -67,9 +67,9 @@ def figures(pairs: Sequence[Pair]) -> str:
 
 
 def _rows(pair: Pair) -> dict[str, Mapping[str, Any]]:
-    """By heading, the rows of harm with the neutral template where that was measured, and those of quality."""
+    """The rows of harm by heading, with the neutral template where that was measured, and those of quality."""
     found: dict[str, Mapping[str, Any]] = {}
-    for scorer in legend.by_headline(pair.places):
+    for scorer in legend.by_headline(pair.role_scorers):
         for row in sorted(pair.overall.filter(scorer=scorer).to_dicts(), key=lambda row: row["template"] == "paper"):
             measure = parse(row["figure"]).metric
             found.setdefault(f"{measure.title} {measure.arrow}", row)
@@ -86,7 +86,7 @@ def _how_much(row: Mapping[str, Any]) -> str:
 
 def _what(row: Mapping[str, Any]) -> str:
     is_mean = _is_neutral_mean(row)
-    return f"neutral {by(parse(row['figure']).metric.scorer)}" if is_mean else figure_named(row["figure"])
+    return f"neutral {by(parse(row['figure']).metric.scorer)}" if is_mean else figure_in_words(row["figure"])
 
 
 def _is_neutral_mean(row: Mapping[str, Any]) -> bool:
@@ -97,10 +97,10 @@ def _is_neutral_mean(row: Mapping[str, Any]) -> bool:
 def _doubt(pair: Pair) -> str:
     """The doubt that a number of seeds leaves."""
     if pair.fewest == 1:
-        return f", but with {pair.said_seeds} a training with another seed could differ as much"
+        return f", but with {pair.seeds_in_words} a training with another seed could differ as much"
     if pair.fewest < verdicts.FEWEST_SEEDS:
-        return f", but with {pair.said_seeds}, variation between trainings could explain it"
-    return f", shown with {pair.said_seeds}"
+        return f", but with {pair.seeds_in_words}, variation between trainings could explain it"
+    return f", shown with {pair.seeds_in_words}"
 
 
 def _unit(row: Mapping[str, Any]) -> str:
@@ -115,7 +115,7 @@ def sentences(pairs: Sequence[Pair]) -> Iterator[str]:
     for place, first in enumerate(pairs[0].primary.to_dicts()):
         rows = [pair.primary.filter(figure=first["figure"]).row(0, named=True) for pair in pairs]
         found = {f"“{pair.name}”": pair.verdict(row) for pair, row in zip(pairs, rows, strict=True)}
-        title = f"{first['endpoint'].capitalize()}, {figure_named(first['figure'])}"
+        title = f"{first['endpoint'].capitalize()}, {figure_in_words(first['figure'])}"
         against_whom = f", against {against}" if place == 0 else ""
         yield f"{title}{against_whom}: {verdicts.said_together(found)}{_values(pairs, rows)}."
     kept_by = {
@@ -125,14 +125,14 @@ def sentences(pairs: Sequence[Pair]) -> Iterator[str]:
         f"{verdicts.SAID_OF_MARGINS[word]} with {verdicts.listed(names)}" for word, names in kept_by.items() if names
     ):
         yield f"{said[0].upper()}{said[1:]}."
-    if strengths := dict.fromkeys((pair.said_seeds, pair.strength) for pair in pairs if pair.strength):
+    if strengths := dict.fromkeys((pair.seeds_in_words, pair.strength) for pair in pairs if pair.strength):
         yield "; ".join(f"{seeds}: {said}" for seeds, said in strengths).capitalize() + "."
 
 
 def _values(pairs: Sequence[Pair], rows: Sequence[Mapping[str, Any]]) -> str:
     """The values of an endpoint in brackets: of one contrast with its change, of several in their order with the
     baseline's where it is one."""
-    first, places = rows[0], places_of(rows[0])
+    first, places = rows[0], decimals_of(rows[0])
     values, baseline = [number(row["value"], places) for row in rows], number(first["baseline"], places)
     if len(rows) == 1:
         difference = f"{change(first, places)} {interval(first, places, CORRECTED)}".rstrip()
@@ -146,7 +146,7 @@ def _values(pairs: Sequence[Pair], rows: Sequence[Mapping[str, Any]]) -> str:
 def line(pair: Pair) -> str:
     """A contrast on one line of the terminal."""
     strength = f": {pair.strength}" if pair.strength else ""
-    parts = [f"{pair.name} against {pair.against} ({pair.said_seeds}{strength})"]
+    parts = [f"{pair.name} against {pair.against} ({pair.seeds_in_words}{strength})"]
     for row in pair.primary.to_dicts():
         p = "" if row["p_holm"] is None else f", p {verdicts.p_value(row['p_holm'])}"
         known = f"{change(row, 2)} {interval(row, 2, CORRECTED)}".rstrip()
@@ -154,6 +154,6 @@ def line(pair: Pair) -> str:
         parts.append(f"primary, {row['endpoint']}: {numbers} ({known}{p}: {pair.verdict(row)})")
     for row in pair.within.to_dicts():
         passes = f"a true copy would pass in {number(row['copy_passes'], 0)} %"
-        parts.append(f"{row['figure']}, margin {said_margin(row)}: {verdicts.kept([row])} ({passes})")
+        parts.append(f"{row['figure']}, margin {margin_in_words(row)}: {verdicts.kept([row])} ({passes})")
     others = [f"{row['figure']} {change(row, 2)} {interval(row, 2)}".rstrip() for row in pair.exploratory]
     return "; ".join([*parts, *([f"exploratory: {', '.join(others)}"] if others else [])])

@@ -68,7 +68,7 @@ def page_of(
         targets=targets,
         agreement=agreement,
         differ_most=most,
-        said={scorer: _strongest(plan, scorer, frame["target"]) for scorer, frame in most.items()},
+        statements={scorer: _strongest(plan, scorer, frame["target"]) for scorer, frame in most.items()},
         scorers=plan.scorers,
         **plan.page_fields(folder),
         **about,

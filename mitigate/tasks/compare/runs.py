@@ -155,11 +155,11 @@ def pairs(plan: RunsPlan, harms: pl.DataFrame, quality: pl.DataFrame, moves: pl.
                 harms=harm_rows,
                 quality=quality_rows,
                 missing=missing(contrast, quality_rows["figure"], plan.deciding),
-                places=list(plan.scorers),
+                role_scorers=list(plan.scorers),
                 unlearnt=no_conclusion({f"“{name}”": [run.metrics for run in runs] for name, runs in sides.items()}),
                 declared=plan.endpoints.declared,
                 moved=most,
-                said={scorer: _said(contrast, plan.relations, rows) for scorer, rows in most.items()},
+                statements={scorer: _only_in_one(contrast, plan.relations, rows) for scorer, rows in most.items()},
                 chance={s: chance(contrast.before, column, plan.relations) for s, column in columns.items()},
             )
         )
@@ -208,7 +208,7 @@ def missing(contrast: Contrast, compared: Iterable[str], scorers: Sequence[str])
     return found
 
 
-def _said(contrast: Contrast, relations: Sequence[str], most: pl.DataFrame) -> dict[str, list[pl.DataFrame]]:
+def _only_in_one(contrast: Contrast, relations: Sequence[str], most: pl.DataFrame) -> dict[str, list[pl.DataFrame]]:
     """Target -> the statements that the first seed of the baseline alone has, and those that the policy's alone has."""
     before, after = (statements_with(side[0], relations) for side in (contrast.before, contrast.after))
     return {
