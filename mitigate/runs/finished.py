@@ -18,6 +18,8 @@ from mitigate.result_settings import deciding, in_present_terms
 from mitigate.runs.fingerprints import digest_of, is_intact
 
 NOT_GIVEN = "not given"
+Named = str | Sequence[str] | None
+"""The folders that a setting names, as a list or as one path."""
 REWRITE = "run the command that made it again"
 NEEDED = {  # recipe -> the settings and figures without which its runs are refused
     "mitigate": (("seed", "policy.name", "data.name", "model.name"), ("fingerprint",)),
@@ -142,7 +144,7 @@ def read_runs(
     return [run for run in found if isinstance(run, FinishedRun)]
 
 
-def folders(named: str | Sequence[str] | None) -> list[Path]:
+def folders(named: Named) -> list[Path]:
     """The folders that a setting names, as a list or as one path."""
     return [Path(str(folder)).resolve() for folder in ([named] if isinstance(named, str) else named or ())]
 

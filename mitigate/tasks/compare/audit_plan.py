@@ -17,8 +17,9 @@ from mitigate.metrics import TEMPLATE_PREFIX
 from mitigate.report.audit_tables import Wording
 from mitigate.result_settings import role_scorers
 from mitigate.runs.fingerprints import digest_of
-from mitigate.runs.finished import NOT_GIVEN, FinishedRun
+from mitigate.runs.finished import NOT_GIVEN, FinishedRun, Named, folders
 from mitigate.tasks.caveats import few_targets
+from mitigate.tasks.compare.endpoints import Endpoints
 from mitigate.tasks.compare.notices import other_versions
 from mitigate.tasks.compare.plan import Plan, data_flags, data_source, differing_settings, read_two
 from mitigate.tasks.compare.scorers import is_shared, score_of
@@ -132,17 +133,18 @@ class AuditsPlan(Plan):
         return {**super().origin_of(run), "data": data_source(run), **counts}
 
 
-def plan_audits(folders: Sequence[str | Path]) -> AuditsPlan:
-    """Read and check two run folders of recipe=audit. Raises MitigateError where they cannot be compared."""
-    runs = read_two(folders, "audit", "audits", FILES)
-    first, second = audits = (ComparedAudit(runs[0]), ComparedAudit(runs[1]))
+def read_plan(runs: Named, baseline: Named, endpoints: Endpoints) -> AuditsPlan:
+    """Read and check the two folders of audits, which have no primary endpoints. Raises MitigateError where they cannot
+    be compared."""
+    both_runs = read_two([*folders(baseline), *folders(runs)], "audit", "audits", FILES)
+    first, second = audits = (ComparedAudit(both_runs[0]), ComparedAudit(both_runs[1]))
     _check(first, second)
     titles, wordings = (first.title, second.title), _wordings(first, second)
     if titles[0] == titles[1]:
         titles = first.run.folder.name, second.run.folder.name
     both(audits, wordings[0])  # raises where no target is in both
     return AuditsPlan(
-        runs=runs,
+        runs=both_runs,
         titles=titles,
         audits=audits,
         wordings=wordings,

@@ -16,9 +16,8 @@ from mitigate.report.audit_tables import Wording, headlines
 from mitigate.report.compared_audits import POLARISED, Resources
 from mitigate.report.examples import FEWEST_STATEMENTS, examples
 from mitigate.report.verdicts import ALPHA
-from mitigate.runs.finished import folders
-from mitigate.tasks.compare.audit_plan import AuditsPlan, ComparedAudit, both, plan_audits
-from mitigate.tasks.compare.endpoints import Endpoints
+from mitigate.tasks.compare.audit_plan import AuditsPlan, ComparedAudit, both
+from mitigate.tasks.compare.audit_plan import read_plan as read_plan
 from mitigate.tasks.compare.plan import Stage, by_figure, most_different
 from mitigate.tasks.targets import list_of_runs
 
@@ -27,13 +26,6 @@ UPLOADS = ("tables", "charts", "plots")
 CORRECTED = ("p_holm", "low_corrected", "high_corrected")
 
 render = compared_audits.render
-
-
-def read_plan(
-    runs: str | Sequence[str] | None, baseline: str | Sequence[str] | None, endpoints: Endpoints
-) -> AuditsPlan:
-    """Read and check the two folders of audits. They have no primary endpoints."""
-    return plan_audits([*folders(baseline), *folders(runs)])
 
 
 def measure(stage: Stage, plan: AuditsPlan) -> list[Any]:

@@ -18,7 +18,7 @@ from mitigate.metrics import kge_key
 from mitigate.report import compared_embeddings
 from mitigate.report.compared_embeddings import KgeComparison
 from mitigate.runs.fingerprints import digest_of
-from mitigate.runs.finished import NOT_GIVEN, FinishedRun, folders
+from mitigate.runs.finished import NOT_GIVEN, FinishedRun, Named, folders
 from mitigate.tasks.compare.endpoints import Endpoints
 from mitigate.tasks.compare.plan import Plan, Stage, by_figure, data_flags, data_source, differing_settings, read_two
 from mitigate.tasks.kge.figures import TOP
@@ -68,9 +68,7 @@ class EmbeddingsPlan(Plan):
         return {"data": data_source(self.runs[0]), **super().provenance}
 
 
-def read_plan(
-    runs: str | Sequence[str] | None, baseline: str | Sequence[str] | None, endpoints: Endpoints
-) -> EmbeddingsPlan:
+def read_plan(runs: Named, baseline: Named, endpoints: Endpoints) -> EmbeddingsPlan:
     """Read and check the two folders of embeddings, which have no primary endpoints. Raises MitigateError where they
     cannot be compared."""
     needs = (RANK, CHANGES, PARITY, LEAKAGE, PROFESSIONS)

@@ -11,7 +11,7 @@ from mitigate.errors import MitigateError, did_you_mean
 from mitigate.report.legend import TEMPLATE_NAMES, by_headline
 from mitigate.result_settings import role_scorers
 from mitigate.runs.fingerprints import digest_of
-from mitigate.runs.finished import FinishedRun, folders, read_runs
+from mitigate.runs.finished import FinishedRun, Named, folders, read_runs
 from mitigate.tasks.compare import notices as compare_notices
 from mitigate.tasks.compare import run_groups, scorers
 from mitigate.tasks.compare.endpoints import Endpoints, with_own_scorers
@@ -48,9 +48,7 @@ class RunsPlan(Plan):
         }
 
 
-def read_compared(
-    named: str | Sequence[str] | None, baseline: str | Sequence[str] | None
-) -> tuple[list[FinishedRun], str | list[FinishedRun] | None]:
+def read_compared(named: Named, baseline: Named) -> tuple[list[FinishedRun], str | list[FinishedRun] | None]:
     """Read the runs in folders, and the baseline: runs if folders are given, else the policy's name as it is. Raises
     MitigateError for fewer than two, and for folders that are not finished runs of recipe=mitigate."""
     is_policy = isinstance(baseline, str) and "/" not in baseline and not Path(baseline).is_dir()

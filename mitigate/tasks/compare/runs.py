@@ -18,7 +18,7 @@ from mitigate.report.pareto import HARMS, QUALITIES, Axis
 from mitigate.report.reasons import why
 from mitigate.report.scorer_reliability import proxies
 from mitigate.report.verdicts import gates
-from mitigate.runs.finished import FinishedRun
+from mitigate.runs.finished import FinishedRun, Named
 from mitigate.tasks.compare.endpoints import Endpoints, primary, within_margins
 from mitigate.tasks.compare.figures import chance, harm_differences, moves, statements_with
 from mitigate.tasks.compare.plan import Stage, by_figure, most_different
@@ -40,7 +40,7 @@ OTHER_ITEMS = "the runs were not asked the same"
 render = compared_runs.render
 
 
-def read_plan(runs: str | Sequence[str] | None, baseline: str | Sequence[str] | None, endpoints: Endpoints) -> RunsPlan:
+def read_plan(runs: Named, baseline: Named, endpoints: Endpoints) -> RunsPlan:
     """Read and check the folders of runs, and the baseline: folders, or a policy among the runs."""
     return make_plan(*read_compared(runs, baseline), endpoints)
 
@@ -67,7 +67,7 @@ class ComparedRuns:
 
 
 def compare_runs(
-    runs: Sequence[str | Path], baseline: str | Sequence[str] | None = None, *, endpoints: Endpoints = ENDPOINTS
+    runs: Sequence[str | Path], baseline: Named = None, *, endpoints: Endpoints = ENDPOINTS
 ) -> ComparedRuns:
     """Compare run folders of recipe=mitigate with a baseline: a policy among them (None: the policy none), or folders.
 
