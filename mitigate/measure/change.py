@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import polars as pl
+from polars.datatypes import DataTypeClass
 from scipy import optimize, special, stats
 
 How = Literal["difference", "ratio"]
@@ -96,7 +97,7 @@ class Change:
         return float(stats.t.ppf(quantile, self.degrees)) * self.error if self.error else math.nan
 
 
-CHANGE: dict[str, type[pl.DataType]] = {
+CHANGE: dict[str, DataTypeClass] = {
     name: pl.String if isinstance(cell, str) else pl.Float64 for name, cell in Change(0.0, 0.0).row().items()
 }
 """The columns of a table of changes."""

@@ -73,7 +73,7 @@ def _rows(pair: Pair) -> dict[str, Mapping[str, Any]]:
         for row in sorted(pair.overall.filter(scorer=scorer).to_dicts(), key=lambda row: row["template"] == "paper"):
             measure = parse(row["figure"]).metric
             found.setdefault(f"{measure.title} {measure.arrow}", row)
-    return found | {title: row for figure, title in COSTS.items() if (row := pair.quality_row(figure))}
+    return found | {title: quality for figure, title in COSTS.items() if (quality := pair.quality_row(figure))}
 
 
 def _how_much(row: Mapping[str, Any]) -> str:

@@ -194,9 +194,10 @@ def _joined(tables: Sequence[pl.DataFrame], key: Sequence[str]) -> pl.DataFrame:
     return reduce(lambda one, other: one.join(other, on=key, how="inner", maintain_order="left"), named)
 
 
-def _split(table: pl.DataFrame, contrast: Contrast) -> list[np.ndarray]:
+def _split(table: pl.DataFrame, contrast: Contrast) -> tuple[np.ndarray, np.ndarray]:
     """The values of the baseline's runs and of the others, (rows, runs) each."""
-    return np.split(table.select("^run_.*$").to_numpy(), [len(contrast.before)], axis=1)
+    values, number = table.select("^run_.*$").to_numpy(), len(contrast.before)
+    return values[:, :number], values[:, number:]
 
 
 def _without_intervals(contrast: Contrast, scorers: Sequence[str]) -> Iterator[dict[str, Any]]:
