@@ -30,7 +30,7 @@ from mitigate.measure.jackknife import variance_interval
 from mitigate.measure.seeds import Changes, by_seeds, changes, weighted_difference
 from mitigate.measure.uncertainty import FEW_TARGETS, share_interval
 from mitigate.recipes.comparing import STATUS
-from mitigate.report.pair import Pair
+from mitigate.report.contrast_findings import Pair
 from mitigate.tasks.compare.endpoints import LIFT, Endpoints, primary, within_margins
 from mitigate.tasks.compare.quality import SCHEMA
 

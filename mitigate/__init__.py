@@ -10,7 +10,7 @@ __version__ = "0.1.0"
 
 _PLACES = {  # public name -> the module that has it
     "Bootstrap": "mitigate.measure.bootstrap",
-    "ComparedRuns": "mitigate.tasks.compare.compare_runs",
+    "ComparedRuns": "mitigate.tasks.compare.runs",
     "FinishedRun": "mitigate.runs.finished",
     "LabelStore": "mitigate.runs.label_cache",
     "Labels": "mitigate.triples",
@@ -23,7 +23,7 @@ _PLACES = {  # public name -> the module that has it
     "about_targets": "mitigate.tasks.targets",
     "apply_policy": "mitigate.tasks.policies.filtered",
     "choose_targets": "mitigate.words.targets",
-    "compare_runs": "mitigate.tasks.compare.compare_runs",
+    "compare_runs": "mitigate.tasks.compare.runs",
     "default_scorers": "mitigate.tasks.scorers",
     "held_out_likelihood": "mitigate.tasks.generators.likelihood",
     "label_identity_terms": "mitigate.tasks.identity",
@@ -54,8 +54,8 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_l
     from mitigate.runs.finished import FinishedRun as FinishedRun
     from mitigate.runs.label_cache import LabelStore as LabelStore
     from mitigate.tasks.ask.answers import open_run as open_run
-    from mitigate.tasks.compare.compare_runs import ComparedRuns as ComparedRuns
-    from mitigate.tasks.compare.compare_runs import compare_runs as compare_runs
+    from mitigate.tasks.compare.runs import ComparedRuns as ComparedRuns
+    from mitigate.tasks.compare.runs import compare_runs as compare_runs
     from mitigate.tasks.generators.base_model import Start as Start
     from mitigate.tasks.generators.likelihood import held_out_likelihood as held_out_likelihood
     from mitigate.tasks.generators.probe import probe_generator as probe_generator

@@ -17,7 +17,7 @@ from omegaconf import OmegaConf
 from mitigate.measure.harms import neutral_metrics, per_target
 from mitigate.metrics import TEMPLATE_PREFIX
 from mitigate.runs.fingerprints import digest_of, sealed
-from mitigate.tasks.compare.plan import ComparePlan, make_plan, read_compared
+from mitigate.tasks.compare.run_plan import RunsPlan, make_plan, read_compared
 
 RELATIONS = ("IsA", "CapableOf")
 UNTRUSTED = "<b>bold</b>"  # would show on a page that trusts its texts
@@ -105,7 +105,7 @@ def configured(run: Path, **groups: Any) -> Path:
     return edit(run, "config.yaml", lambda text: OmegaConf.to_yaml(OmegaConf.merge(OmegaConf.create(text), groups)))
 
 
-def plan_of(*runs: Path, baseline: object = None) -> ComparePlan:
+def plan_of(*runs: Path, baseline: object = None) -> RunsPlan:
     """What recipe=compare would compare."""
     return make_plan(*read_compared([str(run) for run in runs], baseline))
 

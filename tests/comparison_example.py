@@ -2,15 +2,14 @@
 
 import polars as pl
 
-from mitigate.report.comparison import Comparison
-from mitigate.report.pair import Moved, Pair
+from mitigate.report.compared_runs import Comparison
+from mitigate.report.contrast_findings import Pair
 
 UNTRUSTED = "<script>alert(1)</script>"
 
 
 def example_comparison() -> Comparison:
     said = pl.DataFrame({"statement": [f"lawyer is {UNTRUSTED}"], "label": [-1]})
-    moved = [Moved("lawyer", "profession", 60.0, 90.0, {"none": said, "both": said.clear()})]
     models = [
         ("none", 1, 80.0, 70.0, 7.0),
         ("none", 2, 82.0, 72.0, 7.2),
@@ -18,17 +17,20 @@ def example_comparison() -> Comparison:
         ("both", 2, 96.0, 86.0, 8.1),
     ]
     figures = ["neutral_template/NRM", "neutral_template/NSM", "quality/perplexity/neutral"]
-    moves = [("lawyer", "profession", 60.0, 90.0), ("she", "gender", 70.0, 70.0), ("muslim", "religion", 80.0, 79.0)]
-    names = ["target", "category", "before", "after"]
+    rows = [("lawyer", "profession", 60.0, 90.0), ("she", "gender", 70.0, 70.0), ("muslim", "religion", 80.0, 79.0)]
+    moves = pl.DataFrame(rows, schema=["target", "category", "before", "after"], orient="row")
     return Comparison(
         name="compare-mine-1a2b3c4d",
         command="python -m mitigate recipe=compare compare.runs=[a,b,c]",
         demonstration=True,
-        pairs=[_pair("both", (2, 2), moved), _pair("sentiment, trainer.max_steps=40, seed 1", (1, 1), [])],
+        pairs=[
+            _pair("both", (2, 2), moves.head(1), {"lawyer": [said, said.clear()]}),
+            _pair("sentiment, trainer.max_steps=40, seed 1", (1, 1), moves.clear(), {}),
+        ],
         models=pl.DataFrame(models, schema=["policy", "seed", *figures], orient="row").with_columns(
             run=pl.format("mitigate-none-mine-comet_minilm-seed{}-1a2b3c4d", pl.int_range(4))
         ),
-        moves=pl.DataFrame(moves, schema=names, orient="row").with_columns(
+        moves=moves.with_columns(
             contrast=pl.lit("both"), scorer=pl.lit("regard"), difference=pl.col("after") - pl.col("before")
         ),
         scorers={"sentiment": "vader", "regard": "minilm"},
@@ -37,7 +39,7 @@ def example_comparison() -> Comparison:
     )
 
 
-def _pair(name: str, seeds: tuple[int, int], moved: list[Moved]) -> Pair:
+def _pair(name: str, seeds: tuple[int, int], moved: pl.DataFrame, said: dict[str, list[pl.DataFrame]]) -> Pair:
     figures = [("regard", "NRM", 80.0, 95.0), ("regard", "NRV", 30.0, 4.0), ("sentiment", "NSM", 70.0, 71.0)]
     rows = [
         {
@@ -73,6 +75,7 @@ def _pair(name: str, seeds: tuple[int, int], moved: list[Moved]) -> Pair:
         filtered_by=["sentiment"],
         harms=pl.DataFrame(rows),
         quality=pl.DataFrame(quality, schema=names, orient="row"),
-        moved={"regard": moved, "sentiment": []},
+        moved={"regard": moved, "sentiment": moved.clear()},
+        statements={"regard": said, "sentiment": {}},
         chance={"regard": 1.2, "sentiment": None},
     )

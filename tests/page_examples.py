@@ -11,8 +11,18 @@ from mitigate.measure import stories as measured
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.profile import AGAINST
 from mitigate.measure.resource_differences import representation, shares, side_by_side
-from mitigate.report import audit, comparison, frames, kge, kge_comparison, page, ratings, resources, stories, survey
-from mitigate.report.pair import Moved
+from mitigate.report import (
+    audit,
+    compared_audits,
+    compared_embeddings,
+    compared_runs,
+    frames,
+    kge,
+    page,
+    ratings,
+    stories,
+    survey,
+)
 from mitigate.report.profile import Profile
 from mitigate.report.profile import render as render_profile
 from mitigate.tasks.frames.figures import published
@@ -124,7 +134,7 @@ def example_drift() -> pl.DataFrame:
     return pl.DataFrame(rows, schema=anchors_of.DRIFT)
 
 
-def example_comparison() -> comparison.Comparison:
+def example_comparison() -> compared_runs.Comparison:
     """Two policies of two seeds each against a baseline, over 16 targets."""
     before, after = (report_example.statements(per_target=10, num_targets=16, seed=seed) for seed in (0, 1))
     tables = [report_example.per_target(said, "regard") for said in (before, after)]
@@ -134,12 +144,16 @@ def example_comparison() -> comparison.Comparison:
         .select("target", "category", before="neutral", after="neutral_right")
         .with_columns(difference=pl.col("after") - pl.col("before"), scorer=pl.lit("regard"))
     )
-    tails = {
-        name: each.select("statement", label="regard").head(3) for name, each in (("none", before), ("both", after))
-    }
-    moved = {"regard": [Moved("lawyer", "profession", 60.0, 70.0, tails)]}
+    tails = [each.select("statement", label="regard").head(3) for each in (before, after)]
+    moved = pl.DataFrame({"target": ["lawyer"], "category": ["profession"], "before": [60.0], "after": [70.0]})
     plain = comparison_example.example_comparison()
-    pair = replace(plain.pairs[0], filtered_by=["regard"], moved=moved, harms=plain.pairs[0].harms.filter(figure="NRM"))
+    pair = replace(
+        plain.pairs[0],
+        filtered_by=["regard"],
+        moved={"regard": moved},
+        statements={"regard": {"lawyer": tails}},
+        harms=plain.pairs[0].harms.filter(figure="NRM"),
+    )
     names = ("both", "swap")
     pairs = [replace(pair, name=name) for name in names]
     models = [(name, seed, f"mitigate-{name}-seed{seed}") for name in ("none", *names) for seed in (1, 2)]
@@ -155,7 +169,7 @@ def example_comparison() -> comparison.Comparison:
     )
 
 
-def example_resources() -> resources.Resources:
+def example_resources() -> compared_audits.Resources:
     """Two resources about 16 targets, labelled by regard."""
     said = [report_example.statements(per_target=24, num_targets=16, seed=seed) for seed in (0, 1)]
     both = side_by_side(*(report_example.per_target(each, "regard") for each in said))
@@ -170,8 +184,8 @@ def example_resources() -> resources.Resources:
         first_alone=7.0,
         second_alone=7.0,
     )
-    examples = tuple(each.select("statement", label="regard").head(3) for each in said)
-    return resources.Resources(
+    examples = [each.select("statement", label="regard").head(3) for each in said]
+    return compared_audits.Resources(
         name="compare-1a2b3c4d",
         command="python -m mitigate recipe=compare compare.runs=[DIR,DIR]",
         demonstration=True,
@@ -183,8 +197,7 @@ def example_resources() -> resources.Resources:
         targets=both.with_columns(scorer=pl.lit("regard"), template=pl.lit("paper")),
         agreement={"regard/O-/rank_correlation": 0.314, "regard/O+/rank_correlation": -0.2},
         differ_most={"regard": both.head(2).with_columns(difference=pl.lit(-2.5))},
-        fewest_statements=20,
-        said={("regard", target): examples for target in both["target"].head(2)},
+        statements={"regard": dict.fromkeys(both["target"].head(2), examples)},
         scorers={"regard": "minilm"},
         notices=["They say a <b>thing</b>."],
     )
@@ -236,7 +249,7 @@ def example_kge() -> kge.Results:
     )
 
 
-def example_kge_comparison() -> kge_comparison.KgeComparison:
+def example_kge_comparison() -> compared_embeddings.KgeComparison:
     """Two models on twelve professions, one of which moves from the last place to the first."""
     first = [0.06 - number / 100 for number in range(12)]
     places = list(range(1, 13))
@@ -254,7 +267,7 @@ def example_kge_comparison() -> kge_comparison.KgeComparison:
         ("kge/rank_correlation", 0.7, 0.6, -0.1, None, None, "5 and 1"),
     ]
     columns = ["key", "first", "second", "change", "low", "high", "trainings"]
-    return kge_comparison.KgeComparison(
+    return compared_embeddings.KgeComparison(
         name="compare-kge-fb15k237-transe-complex-1a2b3c4d",
         command="python -m mitigate recipe=compare",
         demonstration=False,
@@ -364,11 +377,11 @@ PAGES: dict[str, Callable[[], str]] = {
     "profile": lambda: render_profile(example_profile()),
     "frames": lambda: frames.render(example_frames()),
     "kge": lambda: kge.render(example_kge()),
-    "kge_comparison": lambda: kge_comparison.render(example_kge_comparison()),
+    "kge_comparison": lambda: compared_embeddings.render(example_kge_comparison()),
     "report": lambda: page.render(replace(report_example.report(num_targets=16), ledger=report_example.ledger(600))),
     "audit": lambda: audit.render(example_audit()),
-    "comparison": lambda: comparison.render(example_comparison()),
-    "resources": lambda: resources.render(example_resources()),
+    "comparison": lambda: compared_runs.render(example_comparison()),
+    "resources": lambda: compared_audits.render(example_resources()),
     "stories": lambda: stories.render(example_stories()),
     "survey": lambda: survey.render(example_survey()),
     "people": lambda: ratings.render(example_ratings()),

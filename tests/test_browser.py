@@ -14,7 +14,7 @@ from page_examples import ASKED, PAGES, example_comparison
 from playwright.sync_api import Browser, Page
 
 from mitigate.load.ratings import read_answers
-from mitigate.report import comparison
+from mitigate.report import compared_runs
 
 pytestmark = pytest.mark.skipif(find() is None, reason="needs Chromium to open pages: apt-get install chromium")
 Open = Callable[..., Visit]
@@ -98,7 +98,7 @@ def test_a_template_is_chosen_and_targets_without_a_difference_stand_last(visit,
     found = example_comparison()
     known = pl.col("contrast") == "both"
     moves = found.moves.filter(known | (pl.col("target") != found.moves["target"].sort()[5]))
-    (tmp_path / "page.html").write_text(comparison.render(replace(found, moves=moves)), encoding="utf-8")
+    (tmp_path / "page.html").write_text(compared_runs.render(replace(found, moves=moves)), encoding="utf-8")
     opened = Visit(browser, tmp_path / "page.html")
     for sign in (-1, 1):
         opened.page.locator("#target-table th[data-column='3'] button").click()

@@ -11,14 +11,13 @@ import polars as pl
 import pytest
 from compared_runs import edit, make_run, plan_of, seal
 
-from mitigate.report.comparison import Comparison, render
+from mitigate.report.compared_runs import Comparison, render
 from mitigate.report.reasons import not_compared, why_no_change, why_no_interval, why_no_p, why_not_fixed
 from mitigate.runs.finished import open_run
-from mitigate.tasks.compare import findings
-from mitigate.tasks.compare.compare_runs import compare_runs
 from mitigate.tasks.compare.endpoints import HARMS, Endpoints, with_own_scorers
 from mitigate.tasks.compare.figures import harm_differences, moves
 from mitigate.tasks.compare.quality import _valid_shares, quality_differences
+from mitigate.tasks.compare.runs import compare_runs, models, pairs
 
 
 def with_lists(run: Path, lift: float, nll: float) -> Path:
@@ -202,8 +201,8 @@ def test_the_page_says_what_is_not_compared_and_why(runs: list[Path]) -> None:
         name="x",
         command="",
         demonstration=False,
-        pairs=findings.pairs(plan, harm_differences(*values), quality, moves(*values), Endpoints()),
-        models=findings.models(plan),
+        pairs=pairs(plan, harm_differences(*values), quality, moves(*values)),
+        models=models(plan),
         moves=moves(*values),
         scorers=plan.scorers,
     )

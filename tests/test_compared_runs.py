@@ -14,8 +14,8 @@ from mitigate.result_settings import called, role_scorers
 from mitigate.runs.finished import open_run, read_runs, recipe_of, short_names
 from mitigate.tasks.compare import run_groups as arms
 from mitigate.tasks.compare import scorers
-from mitigate.tasks.compare.findings import axes_of
 from mitigate.tasks.compare.quality import quality_differences
+from mitigate.tasks.compare.runs import axes_of
 
 USED = ("statements.parquet", "likelihood.parquet")
 

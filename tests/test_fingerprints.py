@@ -21,6 +21,7 @@ from mitigate.runs.fingerprints import (
     fingerprint,
     is_intact,
     reached,
+    reached_by_stage,
     sealed,
 )
 from mitigate.score.vader import Vader
@@ -57,6 +58,13 @@ def test_functions_reach_modules_and_data_files_and_every_data_file_is_reached()
     found = {file for path in fingerprints.PACKAGE.rglob("*.py") for file in import_tracing._named_files(path)}
     everything = {path for path in DATA.rglob("*") if path.is_file() and path.suffix not in {".md", ".py"}}
     assert everything - found == set()
+
+
+def test_a_stage_reaches_the_modules_among_its_values() -> None:
+    """As recipe=compare gives its stages the module of a kind."""
+    template = next(path for path in reached(audit).data if path.name == "audit.html.jinja")
+    assert template not in reached_by_stage(verbalise, [1]).data
+    assert template in reached_by_stage(verbalise, [1, {"kind": audit}]).data
 
 
 def write_modules(folder: Path, **sources: str) -> None:

@@ -62,7 +62,7 @@ def test_several_endpoints_together() -> None:
 def ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Compares runs with the gate; returns the exit status, what comparison.json says, and what is recorded."""
     recorded: dict = {}
-    monkeypatch.setattr("mitigate.report.comparison.Comparison.pictures", [])
+    monkeypatch.setattr("mitigate.report.compared_runs.Comparison.pictures", [])
     monkeypatch.setattr(NoTracking, "summarise", lambda self, metrics: recorded.update(metrics))
 
     def run(runs: list[Path], *more: str) -> tuple[int, str, str]:
@@ -119,7 +119,7 @@ def test_where_the_gate_does_not_apply(
 def test_a_gate_that_is_not_asked_for_does_not_end_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("mitigate.report.comparison.Comparison.pictures", [])
+    monkeypatch.setattr("mitigate.report.compared_runs.Comparison.pictures", [])
     runs = f"compare.runs=[{make_run(tmp_path, 'none')},{make_run(tmp_path, 'both', neutral=0.4)}]"
     assert here(monkeypatch, "recipe=compare", runs, f"paths.outputs={tmp_path}/out", "tracking=none") == 0
     assert "exit status" not in capsys.readouterr().out

@@ -233,7 +233,7 @@ def compared(
 ) -> tuple[Path, dict, dict]:
     """The folder of a comparison, what it found, and what it recorded."""
     recorded: dict = {}
-    monkeypatch.setattr("mitigate.report.comparison.Comparison.pictures", [])
+    monkeypatch.setattr("mitigate.report.compared_runs.Comparison.pictures", [])
     monkeypatch.setattr(NoTracking, "summarise", lambda self, metrics: recorded.update(metrics))
     named = f"compare.runs=[{','.join(map(str, runs))}]"
     assert here(monkeypatch, "recipe=compare", named, f"paths.outputs={outputs}", "tracking=none", *more) == status

@@ -11,7 +11,7 @@ from comparison_example import example_comparison
 from page_elements import unlabelled
 
 from mitigate import metrics
-from mitigate.report import comparison, legend, page, table, tables
+from mitigate.report import compared_runs, legend, page, table, tables
 from mitigate.report.pareto import HARMS, QUALITIES, pareto
 from mitigate.tracking.headlines import headline
 
@@ -73,9 +73,9 @@ def test_a_targets_region_is_relative_and_says_so(report: page.Report) -> None:
 
 def test_a_comparison_names_the_held_out_scorers_where_there_are_some() -> None:
     found = example_comparison()
-    assert "The policy filters by sentiment, and not by regard." in comparison.render(found)
+    assert "The policy filters by sentiment, and not by regard." in compared_runs.render(found)
     alone = replace(found, pairs=[replace(pair, filtered_by=["sentiment", "regard"]) for pair in found.pairs])
-    assert "The policy filters by sentiment and regard." in comparison.render(alone)
+    assert "The policy filters by sentiment and regard." in compared_runs.render(alone)
 
 
 def test_a_change_that_reads_zero_is_no_finding() -> None:

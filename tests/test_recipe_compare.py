@@ -17,15 +17,15 @@ from compared_runs import UNTRUSTED, configured, edit, make_run, plan_of, seal
 from omegaconf import OmegaConf
 
 from mitigate.errors import MitigateError
-from mitigate.tasks.compare.compare_runs import compare_runs
-from mitigate.tasks.compare.plan import ComparePlan, make_plan, read_compared
+from mitigate.tasks.compare.run_plan import RunsPlan, make_plan, read_compared
+from mitigate.tasks.compare.runs import compare_runs
 from mitigate.tracking.record import NoTracking
 
 CLAIMS = ("helps", "help;", "for the better", "for the worse", "worse:", "better, exploratory")
 POLICIES = ("none", "both")
 
 
-def sides(found: ComparePlan) -> list[tuple[str, str, int, int]]:
+def sides(found: RunsPlan) -> list[tuple[str, str, int, int]]:
     return [(pair.name, pair.against, len(pair.before), len(pair.after)) for pair in found.contrasts]
 
 
@@ -205,7 +205,7 @@ def test_a_complete_comparison_is_read_and_prints_the_same(two_models: Compared,
 
 def test_a_complete_comparison_that_wandb_hands_out_is_recorded_whole(tmp_path: Path, monkeypatch) -> None:
     recorded: list[object] = []
-    monkeypatch.setattr("mitigate.report.comparison.Comparison.pictures", [])
+    monkeypatch.setattr("mitigate.report.compared_runs.Comparison.pictures", [])
     monkeypatch.setattr(NoTracking, "summarise", lambda self, metrics: recorded.append(list(metrics)[:1]))
     monkeypatch.setattr(NoTracking, "table", lambda self, name, frame: recorded.append((name, frame.height > 0)))
     runs = [make_run(tmp_path, "none"), make_run(tmp_path, "both", neutral=0.9)]

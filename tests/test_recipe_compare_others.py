@@ -13,7 +13,7 @@ from kge_graphs import SMALL, planted, write_graph
 from omegaconf import OmegaConf
 
 from mitigate.measure.kge import between_trainings
-from mitigate.report.kge_comparison import verdict
+from mitigate.report.compared_embeddings import verdict
 from mitigate.tracking.record import NoTracking
 
 TARGETS = ("lawyer", "nurse", "woman", "man", "italy", "muslim", "teacher", "she")
@@ -58,7 +58,7 @@ def compare(tmp_path: Path, placed):
 
 @pytest.fixture
 def _no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mitigate.report.resources.Resources.pictures", [])
+    monkeypatch.setattr("mitigate.report.compared_audits.Resources.pictures", [])
 
 
 def facts(folder: Path) -> dict:
@@ -103,7 +103,7 @@ def test_a_sentence_has_no_phrase_to_neutralise(compare, audits: dict[str, Path]
 def test_the_page_shows_both_in_pictures_and_statements_behind_a_warning(
     compare, audits: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mitigate.tasks.compare.audit_findings.FEWEST_STATEMENTS", 2)
+    monkeypatch.setattr("mitigate.tasks.compare.audits.FEWEST_STATEMENTS", 2)
     recorded: list[str] = []
     monkeypatch.setattr(NoTracking, "table", lambda self, name, frame: recorded.append(name))
     monkeypatch.setattr(NoTracking, "pictures", lambda self, rows: recorded.extend(name for name, *_ in rows))

@@ -10,13 +10,13 @@ from page_elements import unlabelled
 from page_examples import example_audit, example_frames, example_resources
 from report_example import UNTRUSTED
 
-from mitigate.report import resources
+from mitigate.report import compared_audits
 from mitigate.report.audit import Audit, other_ends, render, sentences
 from mitigate.report.audit_tables import console, measures, rows
+from mitigate.report.compared_audits import line
 from mitigate.report.excluded_targets import left_out
 from mitigate.report.frames import beside_baselines, findings
 from mitigate.report.html import environment
-from mitigate.report.resources import line
 from mitigate.report.scorer_reliability import (
     ERRORS,
     identity_errors,
@@ -70,7 +70,7 @@ def with_overall(**columns: float | None) -> pl.DataFrame:
 def test_the_headline_of_two_resources_says_which_has_more_or_that_it_is_not_shown() -> None:
     numbers = {"baseline": 5.0, "value": 30.0, "change": 25.0, "low_corrected": 20.04, "high_corrected": 31.0}
     more = replace(example_resources(), figures=with_overall(**numbers, p_holm=0.049))
-    first, second, third = resources.sentences(more)
+    first, second, third = compared_audits.sentences(more)
     assert first == (
         "By regard, 5.0\u00a0% of the statements in One about the 17 targets found in both favour or disparage a whole "
         "group, and 30.0\u00a0% of those in another.tsv: 25.0 percentage points more (corrected interval 20.0 to 31.0)."
@@ -78,19 +78,19 @@ def test_the_headline_of_two_resources_says_which_has_more_or_that_it_is_not_sho
     assert second == "One mentions 20 targets, another.tsv 16. Those found in both are compared."
     assert "by regard 0.31 for prejudice and −0.20 for favouritism" in third
     less = replace(more, figures=with_overall(**numbers | {"value": 1.0, "change": -25.0}, p_holm=0.01))
-    assert "25.0 percentage points less" in next(resources.sentences(less))
+    assert "25.0 percentage points less" in next(compared_audits.sentences(less))
     for p, said in ((0.05, "no difference is shown."), (None, "whether they differ is unknown.")):
         unclear = replace(more, figures=with_overall(**numbers, p_holm=p))
-        assert next(resources.sentences(unclear)).endswith(f"another.tsv: {said}")
+        assert next(compared_audits.sentences(unclear)).endswith(f"another.tsv: {said}")
     same = replace(more, is_same=True)
-    assert next(resources.sentences(same)).endswith("another.tsv: the same numbers.")
-    assert len(list(resources.sentences(same))) == 2
+    assert next(compared_audits.sentences(same)).endswith("another.tsv: the same numbers.")
+    assert len(list(compared_audits.sentences(same))) == 2
     begin = "another.tsv compared with One: regard/polarised 5.00 → 30.00 (+25.00 [20.04, 31.00]"
     assert line(more, "regard").startswith(begin)
 
 
 def test_the_page_of_two_resources_hides_what_offends_and_trusts_no_text() -> None:
-    page = resources.render(example_resources())
+    page = compared_audits.render(example_resources())
     assert "a <b>thing" not in page
     assert "a &lt;b&gt;thing" in page
     assert page.count("content warning") == 1

@@ -9,10 +9,10 @@ from comparison_example import UNTRUSTED, example_comparison
 from page_elements import Elements
 
 from mitigate.metrics import quality_key
-from mitigate.report.comparison import render
-from mitigate.report.comparison_brief import line, sentences
+from mitigate.report.compared_runs import render
+from mitigate.report.contrast_sentences import line, sentences
 from mitigate.report.examples import only_in
-from mitigate.report.pareto import HARMS, QUALITIES, alt, axis, bars, mark, means
+from mitigate.report.pareto import HARMS, QUALITIES, Axis, alt, bars, mark, means
 from mitigate.report.verdicts import kept, listed, p_value, said_together, verdict
 
 
@@ -170,7 +170,7 @@ def test_a_page_begins_with_the_verdict_its_cost_and_links_to_the_runs() -> None
 
 
 def test_bars_are_intervals_over_seeds_or_of_the_single_run() -> None:
-    regard = axis("NRM", "% neutral in regard", "regard")
+    regard = Axis("NRM", "% neutral in regard", "regard")
     several = pl.DataFrame({"NRM": [80.0, 82.0]})  # of two values the standard error is half their difference
     assert bars(several, regard) == [[pytest.approx(12.706, abs=1e-3)], [pytest.approx(12.706, abs=1e-3)]]
     assert bars(pl.DataFrame({"NRM": [2.0, 92.0]}), regard) == [[47.0], [53.0]]  # from 0 to 100 %

@@ -8,26 +8,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import polars as pl
+from polars.datatypes import DataTypeClass
 from scipy import optimize, special, stats
 
 How = Literal["difference", "ratio"]
 DIFFERENCE: How = "difference"
 RATIO: How = "ratio"
 POWER = 0.8
-
-CHANGE = {
-    "baseline": pl.Float64,
-    "value": pl.Float64,
-    "as": pl.String,  # the comparison: DIFFERENCE (value - baseline) or RATIO (value / baseline)
-    "change": pl.Float64,
-    "low": pl.Float64,  # of its 95 % interval; null where nothing bounds it
-    "high": pl.Float64,
-    "p": pl.Float64,
-    "detectable": pl.Float64,  # the minimum detectable change (80 % power), up or down; of a ratio, the factor
-    "error": pl.Float64,  # standard error, of a ratio's logarithm
-    "degrees": pl.Float64,  # of freedom of Student's t
-}
-"""The columns of a table of changes."""
 
 
 @dataclass(frozen=True)
@@ -90,17 +77,30 @@ class Change:
         return float(stats.t.cdf(within / self.error - stats.t.ppf((1 + level) / 2, self.degrees), self.degrees))
 
     def row(self, level: float = 0.95) -> dict[str, Any]:
-        """A row with the columns of CHANGE."""
+        """A row with the columns of CHANGE; null for what is not known, and for a bound where nothing bounds it."""
         low, high = self.bounds(level)
-        found = [self.baseline, self.value, self.how, self.size, low, high, self.p, self.detectable(level)]
-        found += [self.error, self.degrees]
-        return {
-            name: cell if isinstance(cell, str) or math.isfinite(cell) else None
-            for name, cell in zip(CHANGE, found, strict=True)
+        found: dict[str, Any] = {
+            "baseline": self.baseline,
+            "value": self.value,
+            "as": self.how,
+            "change": self.size,
+            "low": low,
+            "high": high,
+            "p": self.p,
+            "detectable": self.detectable(level),  # up or down; of a ratio, the factor
+            "error": self.error,
+            "degrees": self.degrees,
         }
+        return {name: cell if isinstance(cell, str) or math.isfinite(cell) else None for name, cell in found.items()}
 
     def _reach(self, quantile: float) -> float:
         return float(stats.t.ppf(quantile, self.degrees)) * self.error if self.error else math.nan
+
+
+CHANGE: dict[str, DataTypeClass] = {
+    name: pl.String if isinstance(cell, str) else pl.Float64 for name, cell in Change(0.0, 0.0).row().items()
+}
+"""The columns of a table of changes."""
 
 
 def of_row(row: Mapping[str, Any]) -> Change:

@@ -48,8 +48,8 @@ def shares(both: pl.DataFrame, scorer: str, clusters: Mapping[str, str]) -> pl.D
 
 
 def representation(both: pl.DataFrame, clusters: Mapping[str, str]) -> pl.DataFrame:
-    """As `shares`, for D_R (eq. 3), the variance of the number of statements over the targets that both resources
-    have."""
+    """The rows of `shares` for D_R (eq. 3), the variance of the number of statements over the targets that both
+    resources have."""
     rows = []
     for category, part in MetricFrame.by_category(both):
         first, second = (part.select("statements" + end).cast(pl.Float64).to_numpy() for end in ("", OF_SECOND))

@@ -1,24 +1,29 @@
-"""`recipe=compare`: starts the recipe for the kind of runs that are compared: of the main job, audits, or embeddings.
-These recipes share the functions below."""
+"""`recipe=compare`: finished runs side by side, of the kind that they are: of the main job, audits, or embeddings.
+read > measure > report. The folder tasks/compare has a module for each kind (tasks.compare.plan.Kind)."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from functools import partial
 from importlib import import_module
 from textwrap import shorten
-from typing import Any
+from typing import Any, cast
 
+import polars as pl
 from omegaconf import DictConfig, OmegaConf
 
 from mitigate.cli.arguments import literally
 from mitigate.errors import MitigateError
-from mitigate.recipes.job import GROUPS, Job, call, is_brief, plain, say, say_notes, say_page_notes
-from mitigate.recipes.reporting import NOT_GIVEN, about, say_verdict
+from mitigate.recipes import reporting
+from mitigate.recipes.job import Job, call, folder_name, is_brief, perform, plain, say, say_notes, say_page_notes
 from mitigate.report.verdicts import FAILS, HOLDS, OPEN
-from mitigate.runs.finished import FinishedRun, folders, recipe_of
-from mitigate.runs.store import Result
+from mitigate.runs.finished import folders, recipe_of
 from mitigate.tasks.compare.endpoints import Endpoints
+from mitigate.tasks.compare.plan import Kind, Plan, compare, write_page
+from mitigate.tracking.charts import headline_differences
 
-RECIPES = {"audit": "mitigate.recipes.compare_audits", "kge": "mitigate.recipes.compare_kge"}  # by the kind of runs
-OF_RUNS = "mitigate.recipes.compare"
+KINDS = {"audit": "audits", "kge": "embeddings"}  # by the recipe of the compared runs
+OF_RUNS = "runs"
+OVERVIEW, PAGE = "comparison", "report"  # the stages after those of figures
+TEXTS = ("moves", "targets", "professions")  # tables that name targets, which may be a user's own
 MOST_OF_A_TAG = 50  # characters; W&B allows 64 with the prefix
 STATUS = {HOLDS: 0, FAILS: 4, OPEN: 3}  # exit status with compare.gate=true; 1 is a failed job, 2 a user's error
 
@@ -26,26 +31,46 @@ STATUS = {HOLDS: 0, FAILS: 4, OPEN: 3}  # exit status with compare.gate=true; 1 
 def run(config: DictConfig) -> None:
     """Compare the folders of `compare.runs` and `compare.baseline`: audits where one of them is an audit, embeddings
     where one is of recipe=kge."""
-    kinds = {recipe_of(folder) for folder in named(config)}
-    name = next((recipe for kind, recipe in RECIPES.items() if kind in kinds), OF_RUNS)
-    if config.compare.gate and (name != OF_RUNS or call(config)["sweep"]):
-        where = "a sweep" if name == OF_RUNS else "a comparison of audits or embeddings, which has no primary endpoints"
+    runs, baseline = plain(config.compare.runs), plain(config.compare.baseline)
+    recipes = {recipe_of(folder) for folder in (*folders(baseline), *folders(runs))}
+    name = next((kind for recipe, kind in KINDS.items() if recipe in recipes), OF_RUNS)
+    endpoints = endpoints_of(config)
+    if config.compare.gate:
+        _check_gate(config, name, endpoints)
+    kind = cast(Kind, import_module(f"mitigate.tasks.compare.{name}"))  # embeddings load PyTorch
+    plan = kind.read_plan(runs, baseline, endpoints)
+    if plan.demonstration and kind.DEMONSTRATION:
+        say(kind.DEMONSTRATION)
+    config = with_facts(config, {"policy": listed(plan.titles), **plan.about})
+    results = perform(
+        config,
+        folder_name(config.recipe.name, *plan.name_parts),
+        plan.source,
+        partial(pipeline, kind=kind, plan=plan),
+        partial(record, kind=kind, plan=plan),
+        uploads=kind.UPLOADS,
+        tracked=plan.tracked,
+    )
+    found = results[OVERVIEW].facts() if results else None
+    if found is not None:
+        say_findings(config, found)
+    if config.compare.gate:
+        _end_by_gate(found["gate"] if found else OPEN)
+
+
+def _check_gate(config: DictConfig, kind: str, endpoints: Endpoints) -> None:
+    """Raise MitigateError where compare.gate=true has nothing to decide by."""
+    if kind != OF_RUNS or call(config)["sweep"]:
+        where = "a sweep" if kind == OF_RUNS else "a comparison of audits or embeddings, which has no primary endpoints"
         raise MitigateError(
             f"compare.gate=true is for a single comparison of runs of recipe=mitigate, and this is {where}; leave "
             "compare.gate out"
         )
-    if config.compare.gate and not endpoints_of(config).declared:
+    if not endpoints.declared:
         raise MitigateError(
             "compare.gate=true decides by the primary endpoints, and compare names no primary endpoint: give "
             "compare.primary.harm or compare.primary.quality"
         )
-    import_module(name).run(config)
-
-
-def named(config: DictConfig) -> list[str]:
-    """The compared folders, the baseline first if there is one."""
-    found = [*folders(plain(config.compare.baseline)), *folders(plain(config.compare.runs))]
-    return list(dict.fromkeys(map(str, found)))
 
 
 def endpoints_of(config: DictConfig) -> Endpoints:
@@ -60,62 +85,53 @@ def with_facts(config: DictConfig, facts: Mapping[str, Any]) -> DictConfig:
 
 
 def listed(names: Iterable[str]) -> dict[str, str]:
-    """The names of what is compared in place of a policy's, cut to the length of a W&B tag."""
+    """The names of the compared in place of a policy's, cut to the length of a W&B tag."""
     return {"name": shorten(", ".join(names), MOST_OF_A_TAG, placeholder=" ...")}
 
 
-def data_of(runs: Sequence[FinishedRun]) -> dict[str, Any]:
-    """Facts about the data of runs for W&B and the page: whether any has texts of a user's own or a demonstration's."""
-    return {key: any(run.setting(f"data.{key}") for run in runs) for key in ("own_texts", "demonstration")}
+def pipeline(job: Job, kind: Kind, plan: Plan) -> None:
+    """Run the stages in their order: the kind's figures, comparison.json, and the page with its pictures and tables."""
+    figures = kind.measure(job.stage, plan)
+    overview = job.stage(OVERVIEW, compare, kind, plan, *figures)
+    using = {"folder": job.folder, **reporting.about(job, plan.provenance)}
+    leaves = ["comparison.html", "plots", "tables"]
+    job.stage(PAGE, write_page, kind, plan, *figures, using=using, after=[overview], leaves=leaves)
 
 
-def shared_facts(runs: Sequence[FinishedRun]) -> dict[str, Any]:
-    """The data and the model of runs, by which W&B groups the record; "several" where they differ."""
-
-    def shared(setting: str) -> str:
-        names = {run.text(setting) or NOT_GIVEN for run in runs}
-        return names.pop() if len(names) == 1 else "several"
-
-    data = {key: shared(f"data.{key}") for key in ("name", "licence", "attribution")} | data_of(runs)
-    return {"data": data, "model": {"name": shared("model.name")}}
-
-
-def names_of(runs: Sequence[FinishedRun]) -> dict[str, list[str]]:
-    """The policies, data and models of runs, which tag the record in W&B."""
-    return {group: [str(run.text(f"{group}.name")) for run in runs] for group in GROUPS}
-
-
-def report_stage(
-    job: Job, function: Callable[..., Any], *values: Any, facts: Mapping[str, Any], compared: Result
-) -> None:
-    """Write comparison.html, its pictures and tables by a function of these values, of `folder`, and of the page's
-    command, stages and facts."""
-    using = {"folder": job.folder, **about(job, facts)}
-    job.stage("report", function, *values, using=using, after=[compared], leaves=["comparison.html", "plots", "tables"])
+def record(job: Job, kind: Kind, plan: Plan) -> None:
+    """Record verdicts and gate, differences of headlines with charts, tables and plots; texts only where they may go to
+    W&B."""
+    figures = [result.value() for name, result in job.results.items() if name not in (OVERVIEW, PAGE)]
+    page, found = kind.page_of(plan, *figures, folder=job.folder, command=job.command), job.results[OVERVIEW].facts()
+    if page.differences:
+        rows = pl.concat(headline_differences(*sides) for sides in page.differences)
+        also = {}
+        if "gate" in found:
+            also = {"verdict": " ".join(each["sentence"] for each in found["contrasts"]), "gate": found["gate"]}
+        reporting.record_differences(job, rows, page.first_scorer, also=also)
+    for name, frame in page.frames.items():
+        if name not in TEXTS or job.records_texts:
+            job.tracking.table(name, frame)
+    reporting.record_plots(job)
+    say(f"  comparison  {job.folder / 'comparison.html'}")
 
 
-def say_brief(config: DictConfig, found: Mapping[str, Any] | None) -> None:
-    """Print the verdict of each contrast with its cost, and four figures; with verbose=true, all figures."""
-    for contrast in found["contrasts"] if found else ():
-        say_verdict(contrast["sentence"], contrast["cost"])
-    if found is None or not is_brief(config):
-        say_found(found)
+def say_findings(config: DictConfig, found: Mapping[str, Any]) -> None:
+    """Print the verdict of each contrast with its cost, and four figures; with verbose=true, and for kinds without
+    contrasts, all figures."""
+    contrasts = found.get("contrasts", ())
+    for contrast in contrasts:
+        reporting.say_verdict(contrast["sentence"], contrast["cost"])
+    if contrasts and is_brief(config):
+        say(found["figures"])
+        say_page_notes(config, found["notices"])
         return
-    say(found["figures"])
-    say_page_notes(config, found["notices"])
-
-
-def end_by_gate(config: DictConfig, found: Mapping[str, Any] | None) -> None:
-    """With compare.gate=true, end the process with the exit status of the primary endpoints' outcome; a rehearsal has
-    none."""
-    if config.compare.gate:
-        outcome = found["gate"] if found else OPEN
-        say(f"  gate        {outcome}: exit status {STATUS[outcome]}")
-        raise SystemExit(STATUS[outcome])
-
-
-def say_found(found: Mapping[str, Any] | None) -> None:
-    """Print the lines of a comparison, and its notices."""
-    for line in found["lines"] if found else ():
+    for line in found["lines"]:
         say(f"  {line}")
-    say_notes(found["notices"] if found else ())
+    say_notes(found["notices"])
+
+
+def _end_by_gate(outcome: str) -> None:
+    """End the process with the exit status of the primary endpoints' outcome; a rehearsal has none."""
+    say(f"  gate        {outcome}: exit status {STATUS[outcome]}")
+    raise SystemExit(STATUS[outcome])

@@ -9,10 +9,10 @@ from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
 from mitigate.recipes.job import Job, say
+from mitigate.runs.finished import source_of as source_of
 from mitigate.tracking.charts import Chart, compared, summary
 from mitigate.tracking.headlines import figures, headlines
 
-NOT_GIVEN = "not given"
 NOTHING: Mapping[str, str] = {}
 DESCRIBED = {"data": ("attribution", "licence", "demonstration"), "model": ("base", "licence")}
 SHOW_TEXTS = ["regions", "bars", "shown", "words", "peers"]  # groups of pictures with names of targets, or tails
@@ -38,12 +38,6 @@ def origin(config: DictConfig, groups: Sequence[str] = tuple(DESCRIBED)) -> dict
         )
     found = {group: {name: config[group][name] for name in DESCRIBED[group]} for group in groups}
     return found | {"data": {**found["data"], "source": config.data.attribution or title_of(config.data)}}
-
-
-def source_of(data: Mapping[str, Any] | DictConfig) -> str:
-    """A resource with its attribution and licence."""
-    parts = [data["name"], data["attribution"], f"licence {data['licence'] or NOT_GIVEN}"]
-    return ", ".join(filter(None, parts))
 
 
 def title_of(data: Mapping[str, Any] | DictConfig) -> str:

@@ -10,8 +10,7 @@ from mitigate.errors import MitigateError
 from mitigate.recipes import comparing
 from mitigate.recipes.job import plain, record_id, say
 from mitigate.runs.finished import FinishedRun, folders
-from mitigate.tasks.compare.endpoints import with_own_scorers
-from mitigate.tasks.compare.plan import make_plan, read_compared, read_models
+from mitigate.tasks.compare.run_plan import make_plan, read_compared, read_models
 from mitigate.tracking import dashboards
 from mitigate.tracking.headlines import headlines
 from mitigate.tracking.record import default_entity, resolve, wandb_errors
@@ -31,12 +30,12 @@ def run(config: DictConfig) -> None:
     if not online:
         say("  no view is saved in W&B: there is no key, or tracking.mode says otherwise")
         return
-    plan = make_plan(*read_compared(plain(config.compare.runs), plain(config.compare.baseline)))
+    endpoints = comparing.endpoints_of(config)
+    plan = make_plan(*read_compared(plain(config.compare.runs), plain(config.compare.baseline)), endpoints)
     baseline = plan.contrasts[0].before[0]
     figures = headlines(baseline.metrics, "mitigate")
     harms = [row.key for row in figures if row.charted and row.group == "harm"]
-    primary = with_own_scorers(comparing.endpoints_of(config), plan.scorers).harm
-    harm = next(key for key in [*primary, *harms] if key in harms)
+    harm = next(key for key in [*plan.endpoints.harm, *harms] if key in harms)
     with wandb_errors():
         entity = config.tracking.entity or default_entity()
         names = (entity, config.tracking.project, _group(runs[0]), record_id(baseline.folder))

@@ -1,6 +1,6 @@
 """Statements and targets that a page names as examples: extremes, not a sample."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,6 +27,24 @@ def statement_table(
     columns = [label_column(title, name) for name, title in scorers.items()]
     statement = text("Statement", "statement", "sentence")
     return Table(caption, [statement, *columns], statements, label=label, headed=False, empty=empty)
+
+
+def statement_tables(
+    said: Mapping[str, Sequence[pl.DataFrame]],
+    titles: Sequence[str],
+    caption: Callable[[str, str], str],
+    scorer: str,
+    *,
+    empty: str,
+) -> dict[str, list[Table]]:
+    """By target, a table of its statements on each side. titles: of the sides; caption: of a target and a title."""
+    return {
+        target: [
+            statement_table(caption(target, title), rows, {"label": scorer}, empty=empty)
+            for title, rows in zip(titles, sides, strict=True)
+        ]
+        for target, sides in said.items()
+    }
 
 
 def target_table(caption: str, columns: Sequence[Column], rows: Sequence[Mapping[Any, Any]]) -> Table:

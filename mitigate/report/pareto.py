@@ -32,7 +32,6 @@ class Axis(NamedTuple):
 
     key: str
     name: str
-    better: str  # "up" or "down"
     slug: str
 
     @property
@@ -40,35 +39,26 @@ class Axis(NamedTuple):
         return parse(self.key).metric
 
     @property
-    def said_better(self) -> str:
-        return "lower" if self.better == "down" else "higher"
-
-    @property
     def label(self) -> str:
-        return f"{self.name} ({'← better' if self.better == 'down' else 'better →'})"
+        return f"{self.name} ({'← better' if self.metric.better == 'down' else 'better →'})"
 
     @property
     def limits(self) -> tuple[float, float]:
-        """Between which the figure lies: a percentage, a difference of two, or a perplexity."""
+        """The range of the figure: of a percentage, a difference of two, or a perplexity."""
         if self.metric.unit != "percent":
             return 1.0, math.inf
         return (-100.0 if self.key == quality_key(SWAP_LIFT) else 0.0), 100.0
 
 
-def axis(key: str, name: str, slug: str) -> Axis:
-    """A figure as an axis; its better direction is that of the table of metrics."""
-    return Axis(key, name, parse(key).metric.better, slug)
-
-
 HARMS = tuple(
-    axis(harm_key(scorer, "mean", template="neutral"), f"% neutral in {scorer}", scorer)
+    Axis(harm_key(scorer, "mean", template="neutral"), f"% neutral in {scorer}", scorer)
     for scorer in ("regard", "sentiment")
 )
 QUALITIES = (
-    axis(quality_key(SWAP_LIFT), "swap lift, percentage points", "lift"),
-    axis(quality_key("perplexity", "neutral"), "perplexity on neutral test triples", "perplexity"),
-    axis(quality_key(PEOPLE_VALID, "neutral"), "% of neutral statements that people would call valid", "people"),
-    axis(quality_key(PLAUSIBLE), "% of statements accepted as plausible", "valid"),
+    Axis(quality_key(SWAP_LIFT), "swap lift, percentage points", "lift"),
+    Axis(quality_key("perplexity", "neutral"), "perplexity on neutral test triples", "perplexity"),
+    Axis(quality_key(PEOPLE_VALID, "neutral"), "% of neutral statements that people would call valid", "people"),
+    Axis(quality_key(PLAUSIBLE), "% of statements accepted as plausible", "valid"),
 )
 
 
@@ -88,11 +78,11 @@ def pictures(models: pl.DataFrame, harms: Sequence[Axis] = HARMS) -> Iterator[Pi
 
 
 def means(models: pl.DataFrame, harm: Axis, quality: Axis) -> pl.DataFrame:
-    """policy, x (quality), y (harm), and whether no other policy is at least as good in both and better in one; in
-    the models' order."""
+    """policy, x (quality), y (harm), and whether no other policy is at least as good in both and better in one; in the
+    models' order."""
     table = models.group_by("policy", maintain_order=True).agg(x=pl.col(quality.key).mean(), y=pl.col(harm.key).mean())
-    sign = {"up": 1.0, "down": -1.0}
-    scores = [(sign[quality.better] * x, sign[harm.better] * y) for x, y in table.select("x", "y").iter_rows()]
+    signs = [1.0 if axis.metric.better == "up" else -1.0 for axis in (quality, harm)]
+    scores = [(signs[0] * x, signs[1] * y) for x, y in table.select("x", "y").iter_rows()]
     unbeaten = [
         not any(other[0] >= mine[0] and other[1] >= mine[1] and other != mine for other in scores) for mine in scores
     ]
@@ -102,21 +92,18 @@ def means(models: pl.DataFrame, harm: Axis, quality: Axis) -> pl.DataFrame:
 def alt(models: pl.DataFrame, harm: Axis, quality: Axis) -> str:
     """The plot in words."""
     table = means(models, harm, quality)
-    seen = "; ".join(
-        f"{row['policy']} {number(row['x'])} and {number(row['y'])}" for row in table.iter_rows(named=True)
-    )
-    front = ", ".join(table.filter("unbeaten")["policy"])
+    seen = "; ".join(f"{name} {number(x)} and {number(y)}" for name, x, y, _ in table.iter_rows())
+    plotted = " and ".join(f"{axis.name} ({axis.metric.said_better})" for axis in (quality, harm))
     return (
-        f"Scatter plot of {models.height} models of {table.height} policies: {quality.name} "
-        f"({quality.said_better} is better) and {harm.name} ({harm.said_better} is better). Means: "
-        f"{seen}. Bettered in both by no other: {front}."
+        f"Scatter plot of {models.height} models of {table.height} policies: {plotted}. Means: {seen}. Bettered in "
+        f"both by no other: {', '.join(table.filter('unbeaten')['policy'])}."
     )
 
 
 def bars(models: pl.DataFrame, axis: Axis) -> list[list[float]] | None:
-    """How far the 95 % interval of a policy's mean reaches below and above it: [[below], [above]]. Of several models
-    Student's t over these, no further than the figure can go; of a single one the interval that its run has; None where
-    there is none."""
+    """The reach of the 95 % interval of a policy's mean below and above it: [[below], [above]]. Of several models by
+    Student's t over these, no further than the figure can go; of a single one by the interval that its run has; None
+    where there is none."""
     values = models[axis.key].to_numpy()
     if len(values) > 1:
         from scipy.stats import t  # a second to load, which pages without such a plot do without

@@ -72,16 +72,19 @@ def digest_of_stage(function: object, values: object) -> str:
 
 
 def reached_by_stage(function: object, values: object) -> Reached:
-    """The code that a function reaches, with the code that objects among its values name by an attribute `code`: a
-    model's start names its loader. Code with a version reaches nothing."""
+    """The code that a function reaches, with that of modules among its values, such as a kind of comparison, and the
+    code that objects among them name by an attribute `code`: a model's start names its loader. Code with a version
+    reaches nothing."""
     return reached(*(code for code in codes_of(function, values) if version_of(code) is None))
 
 
 def codes_of(function: object, values: object) -> Iterator[object]:
-    """Yield the function and the code of objects among its values."""
+    """Yield the function, modules among its values, and the code of objects among them."""
     yield function
     for part in parts_of(values):
-        if callable(code := getattr(part, "code", None)):
+        if isinstance(part, ModuleType):
+            yield part
+        elif callable(code := getattr(part, "code", None)):
             yield code
 
 

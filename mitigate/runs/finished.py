@@ -17,6 +17,9 @@ from mitigate.errors import MitigateError
 from mitigate.result_settings import deciding, in_present_terms
 from mitigate.runs.fingerprints import digest_of, is_intact
 
+NOT_GIVEN = "not given"
+Named = str | Sequence[str] | None
+"""The folders that a setting names, as a list or as one path."""
 REWRITE = "run the command that made it again"
 NEEDED = {  # recipe -> the settings and figures without which its runs are refused
     "mitigate": (("seed", "policy.name", "data.name", "model.name"), ("fingerprint",)),
@@ -141,7 +144,7 @@ def read_runs(
     return [run for run in found if isinstance(run, FinishedRun)]
 
 
-def folders(named: str | Sequence[str] | None) -> list[Path]:
+def folders(named: Named) -> list[Path]:
     """The folders that a setting names, as a list or as one path."""
     return [Path(str(folder)).resolve() for folder in ([named] if isinstance(named, str) else named or ())]
 
@@ -150,6 +153,12 @@ def recipe_of(folder: str | Path) -> str | None:
     """The recipe of a run folder, finished or not; None for another folder."""
     config = _settings(Path(folder))
     return None if isinstance(config, str) else _recipe(config)
+
+
+def source_of(data: Mapping[str, Any]) -> str:
+    """A resource with its attribution and licence, from the settings of its group."""
+    parts = [data["name"], data["attribution"], f"licence {data['licence'] or NOT_GIVEN}"]
+    return ", ".join(filter(None, parts))
 
 
 def short_names(runs: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:

@@ -18,6 +18,7 @@ from mitigate.report.profile import Profile, console, render
 from mitigate.runs import files
 from mitigate.runs.store import Result
 from mitigate.score.frames import Frames
+from mitigate.tasks.compare.plan import names_of, shared_settings
 from mitigate.tasks.profile.embeddings import about as about_graph
 from mitigate.tasks.profile.embeddings import placed
 from mitigate.tasks.profile.frames import frame_figures, framed_statements, implied
@@ -62,7 +63,7 @@ def run(config: DictConfig) -> None:
     `profile.frames` name."""
     settings = plain(config.profile)
     runs = make_plan(settings["runs"], settings["targets"], settings["kge"], settings["frames"])
-    facts = comparing.shared_facts(runs.runs)
+    facts = shared_settings(runs.runs)
     plan = Plan(
         runs=runs,
         scorer=Frames(runs.frames.folder) if runs.frames else None,
@@ -82,7 +83,7 @@ def run(config: DictConfig) -> None:
         partial(pipeline, plan=plan),
         partial(record, plan=plan),
         uploads=["tables", "plots"] if may_record_texts(config) else ["no texts"],
-        tracked=comparing.names_of(runs.runs),
+        tracked=names_of(runs.runs),
     )
 
 

@@ -1,2 +1,1 @@
-"""Finished runs against a baseline: how far harms and quality differ, and how certain that is. And two audits side by
-side (audits, audit_figures, audit_findings)."""
+"""Finished runs side by side: a module for each kind (runs, audits, embeddings), and the skeleton they share (plan)."""

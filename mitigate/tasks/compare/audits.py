@@ -1,212 +1,161 @@
-"""Plan of a comparison of two resources, checked before anything is computed: the run folders of their audits, the
-labels that both have, and notices."""
+"""The comparison of two resources by their audits (tasks.compare.plan.Kind): differences in all figures with corrected
+p-values and intervals, and the content of its page and of comparison.json."""
 
-import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
-from mitigate.errors import MitigateError
-from mitigate.measure.resource_differences import side_by_side
-from mitigate.measure.tally import per_target
-from mitigate.metrics import TEMPLATE_PREFIX
-from mitigate.report.audit_tables import Wording
-from mitigate.result_settings import role_scorers
-from mitigate.runs.fingerprints import digest_of
-from mitigate.runs.finished import FinishedRun, read_runs
-from mitigate.tasks.caveats import few_targets
-from mitigate.tasks.compare.notices import other_versions
-from mitigate.tasks.compare.scorers import is_shared, score_of
+from mitigate.measure.change import of_row
+from mitigate.measure.comparison import holm
+from mitigate.measure.resource_differences import OF_SECOND, rank_correlation, representation, shares
+from mitigate.metrics import TEMPLATE_PREFIX, harm_key, parse
+from mitigate.report import compared_audits
+from mitigate.report.audit_tables import Wording, headlines
+from mitigate.report.compared_audits import POLARISED, Resources
+from mitigate.report.examples import FEWEST_STATEMENTS, examples
+from mitigate.report.verdicts import ALPHA
+from mitigate.tasks.compare.audit_plan import AuditsPlan, ComparedAudit, both
+from mitigate.tasks.compare.audit_plan import read_plan as read_plan
+from mitigate.tasks.compare.plan import Stage, by_figure, most_different
 from mitigate.tasks.targets import list_of_runs
-from mitigate.triples import ROLES, TEMPLATES, label_columns
 
-TALLY = "tally.parquet"
-FILES = (TALLY, "statements/", "tables/")  # of figures and examples
-MUST_AGREE = ("measure.masking", "measure.empty_targets", *(f"score.{role}" for role in ROLES))
-OUGHT_TO_AGREE = ("measure.match", "measure.template", "recipe.targets", "filter.splits")
+DEMONSTRATION = "A small corpus written for demonstration: it shows how things work and claims nothing."
+UPLOADS = ("tables", "charts", "plots")
+CORRECTED = ("p_holm", "low_corrected", "high_corrected")
 
-
-@dataclass(frozen=True, eq=False)
-class ComparedAudit:
-    """A finished run of recipe=audit."""
-
-    run: FinishedRun
-
-    @property
-    def digest(self) -> str:
-        return self.run.digest
-
-    @property
-    def counted(self) -> str:
-        """The hash of the tally."""
-        return self.run.files[TALLY]
-
-    @property
-    def title(self) -> str:
-        """Title of the resource; of a user's file its name."""
-        path = self.run.text("data.path")
-        return self.run.text("data.title") or (Path(path).name if path else str(self.run.text("data.name")))
-
-    @cached_property
-    def statements(self) -> pl.LazyFrame:
-        """Query of its labelled statements about targets, without reading them into memory."""
-        parts = [self.run.folder / name for name in self.run.below("statements") if name.endswith(".parquet")]
-        return pl.scan_parquet(parts, glob=False).filter(pl.col("target").is_not_null())
-
-    @cached_property
-    def columns(self) -> dict[Wording, str]:
-        """The label column of each scorer and template. A sentence has no phrase: its one column stands for both."""
-        tallied = self._tally["column"].unique().to_list()
-        worded = "relation" in self.statements.collect_schema()
-        scorers = {name.removesuffix("_neutral") if worded else name for name in tallied}
-        found = {
-            (scorer, template): label_columns(scorer, template)[0] if worded else scorer
-            for scorer in sorted(scorers, key=lambda name: (ROLES.index(name) if name in ROLES else len(ROLES), name))
-            for template in TEMPLATES
-        }
-        return {wording: column for wording, column in found.items() if column in tallied}
-
-    def targets(self, wording: Wording) -> pl.DataFrame:
-        """A row a target with its percentages; a target without statements has none."""
-        column = self.columns[wording]
-        asked = self.run.table(f"tables/targets_{column}.csv", ["target", "category"]).select("target", "category")
-        return per_target(self._tally, column, asked)
-
-    def alone(self, wording: Wording, figure: str) -> float | None:
-        """A figure of metrics.json, over all the audit's own targets."""
-        template = "neutral" if self.columns.get(wording, "").endswith("_neutral") else "paper"
-        return self.run.metrics.get(TEMPLATE_PREFIX[template] + figure)
-
-    @property
-    def _tally(self) -> pl.DataFrame:
-        return self.run.table(TALLY, ["column", "target"])
+render = compared_audits.render
 
 
-@dataclass(frozen=True, eq=False)
-class AuditsPlan:
-    """Two audits that have been read and checked."""
-
-    titles: tuple[str, str]
-    audits: tuple[ComparedAudit, ComparedAudit]
-    wordings: list[Wording]  # that both have, by scorer
-    notices: list[str]
-    source: str  # the hash of the compared figures
-    folders: list[str]
-
-    @property
-    def runs(self) -> list[FinishedRun]:
-        return [audit.run for audit in self.audits]
-
-    @property
-    def demonstration(self) -> bool:
-        return any(run.setting("data.demonstration") for run in self.runs)
-
-    @property
-    def is_same(self) -> bool:
-        """Return whether all numbers are equal."""
-        return self.audits[0].counted == self.audits[1].counted
-
-    @property
-    def spoken(self) -> tuple[int, int]:
-        """The number of targets that each has statements about."""
-        first, second = (audit.targets(self.wordings[0]).filter(pl.col("statements") > 0) for audit in self.audits)
-        return first.height, second.height
-
-    @property
-    def scorers(self) -> dict[str, str]:
-        """The scorers of the roles among those of compared labels: {"sentiment": "vader", "regard": "minilm"}."""
-        compared = {scorer for scorer, _ in self.wordings}
-        return {name: one for name, one in role_scorers(score_of(self.runs[0])).items() if name in compared}
+def measure(stage: Stage, plan: AuditsPlan) -> list[Any]:
+    """Measure all figures, the targets of both, and how far the two rank targets in the same order."""
+    return [
+        stage("figures", differences, plan.audits, plan.wordings),
+        stage("targets", both_sides, plan.audits, plan.wordings),
+        stage("agreement", agreements, plan.audits, plan.wordings),
+    ]
 
 
-def plan_audits(folders: Sequence[str | Path]) -> AuditsPlan:
-    """Read and check two run folders of recipe=audit. Raises MitigateError where they cannot be compared."""
-    found = [ComparedAudit(run) for run in read_runs(dict.fromkeys(folders), "audit", "compare.runs", FILES)]
-    if len(found) != 2:
-        raise MitigateError(
-            f"compare.runs names {len(found)} audits, and two are compared; name them by compare.runs=[DIR,DIR], in "
-            "the order of the page"
-        )
-    first, second = audits = (found[0], found[1])
-    _check(first, second)
-    titles, wordings = (first.title, second.title), _wordings(first, second)
-    if titles[0] == titles[1]:
-        titles = first.run.folder.name, second.run.folder.name
-    both(audits, wordings[0])  # raises where no target is in both
-    return AuditsPlan(
-        titles=titles,
-        audits=audits,
-        wordings=wordings,
-        notices=list(_notices(audits, titles, wordings)),
-        source=digest_of(json.dumps([[audit.counted, audit.run.metrics] for audit in audits])),
-        folders=[str(audit.run.folder) for audit in audits],
+def page_of(
+    plan: AuditsPlan,
+    figures: pl.DataFrame,
+    targets: pl.DataFrame,
+    agreement: Mapping[str, float | None],
+    *,
+    folder: Path,
+    **about: Any,
+) -> Resources:
+    """The content of the page."""
+    most = {
+        scorer: _differ_most(targets.filter(scorer=scorer, template=template))
+        for scorer, template in headlines(plan.wordings).items()
+    }
+    return Resources(
+        titles=(plan.titles[0], plan.titles[1]),
+        is_same=plan.is_same,
+        wordings=plan.wordings,
+        spoken=plan.spoken,
+        figures=figures,
+        targets=targets,
+        agreement=agreement,
+        differ_most=most,
+        statements={scorer: _strongest(plan, scorer, frame["target"]) for scorer, frame in most.items()},
+        scorers=plan.scorers,
+        **plan.page_fields(folder),
+        **about,
     )
 
 
-def both(audits: Sequence[ComparedAudit], wording: Wording) -> pl.DataFrame:
-    """The targets that both have statements about, as side_by_side."""
-    first, second = (audit.targets(wording) for audit in audits)
-    return side_by_side(first, second)
+def content_of(plan: AuditsPlan, page: Resources) -> dict[str, Any]:
+    """The content of comparison.json."""
+    return {
+        "demonstration": plan.demonstration,
+        "resources": [
+            {"title": title, "run": str(run.folder), "fingerprint": run.metrics["fingerprint"], "targets": spoken}
+            for title, run, spoken in zip(plan.titles, plan.runs, plan.spoken, strict=True)
+        ],
+        "targets": page.targets["target"].n_unique(),
+        "identical": plan.is_same,
+        "figures": by_figure(page.frames["figures"].drop("category"), "key"),
+        "agreement": dict(page.agreement),
+        "lines": [compared_audits.line(page, scorer) for scorer in page.headlines],
+        "notices": plan.notices,
+    }
 
 
-def _check(first: ComparedAudit, second: ComparedAudit) -> None:
-    """Raise MitigateError for audits with settings that make their figures incomparable."""
-    differing = [
-        f"{name}={ours} and {theirs}"
-        for name, ours, theirs in _settings(first, second, MUST_AGREE)
-        if not (name.startswith("score.") and None in (ours, theirs))  # a role that only one has is left out
-    ]
-    differing += [
-        f"the settings of score.scorers.{scorer}"
-        for scorer in dict.fromkeys(scorer for scorer, _ in first.columns if (scorer, "paper") in second.columns)
-        if not differing and not is_shared([first.run, second.run], scorer)
-    ]
-    if differing:
-        raise MitigateError(
-            f"the audits {first.run.folder} and {second.run.folder} were measured in different ways "
-            f"({'; '.join(differing)}), so a difference may come from the settings; run one of them again with the "
-            "settings of the other"
-        )
+def _differ_most(targets: pl.DataFrame) -> pl.DataFrame:
+    """The targets whose percentage polarised differs most from the first to the second, with `difference`; both have at
+    least FEWEST_STATEMENTS statements about them."""
+    polarised, of_second = (pl.col("prejudice" + end) + pl.col("favouritism" + end) for end in ("", OF_SECOND))
+    enough = pl.min_horizontal("statements", "statements" + OF_SECOND) >= FEWEST_STATEMENTS
+    return most_different(targets.filter(enough).with_columns(difference=of_second - polarised))
 
 
-def _settings(
-    first: ComparedAudit, second: ComparedAudit, names: Sequence[str]
-) -> Iterator[tuple[str, object, object]]:
-    """Yield the settings that differ: name, the first's value, the second's."""
-    for name in names:
-        values = [audit.run.setting(name) for audit in (first, second)]
-        if values[0] != values[1]:
-            yield name, *values
+def _strongest(plan: AuditsPlan, scorer: str, targets: pl.Series) -> dict[str, list[pl.DataFrame]]:
+    """Target -> the statements of each resource with the strongest labels, and these labels, as `label`."""
+    found: dict[str, list[pl.DataFrame]] = {target: [] for target in targets}
+    for audit in plan.audits:
+        column = audit.columns[scorer, headlines(plan.wordings)[scorer]]
+        about_them = audit.statements.filter(pl.col("target").is_in(targets.to_list())).collect(engine="streaming")
+        shown = examples(about_them, scorers=[column]).rename({column: "label"})
+        for target, sides in found.items():
+            sides.append(shown.filter(target=target))
+    return found
 
 
-def _wordings(first: ComparedAudit, second: ComparedAudit) -> list[Wording]:
-    """The wordings that both have; where neither has phrases, one for each scorer."""
-    shared = [wording for wording in first.columns if wording in second.columns]
-    if not shared:
-        raise MitigateError(
-            f"the audits {first.run.folder} ({', '.join(set(first.columns.values()))}) and {second.run.folder} "
-            f"({', '.join(set(second.columns.values()))}) have no labels in common; audit both with the same scorers "
-            "and the same measure.template"
-        )
-    columns = {wording: (first.columns[wording], second.columns[wording]) for wording in shared}
-    return [
-        (scorer, template)
-        for scorer, template in shared
-        if template == "paper" or columns[scorer, template] != columns.get((scorer, "paper"))
-    ]
+def differences(audits: Sequence[ComparedAudit], wordings: Sequence[Wording]) -> pl.DataFrame:
+    """scorer ("" for the number of statements), template, key as in metrics.json, category ("" for all targets), the
+    other columns of comparison.DIFFERENCES, the figures over all of each audit's own targets, as first_alone and
+    second_alone, and the columns of CORRECTED."""
+    clusters = list_of_runs(audit.run for audit in audits).clusters
+    found = {("", "paper"): representation(both(audits, wordings[0]), clusters)}
+    found |= {wording: shares(both(audits, wording), wording[0], clusters) for wording in wordings}
+    return corrected(pl.concat(_named(audits, wording, rows) for wording, rows in found.items()))
 
 
-def _notices(audits: Sequence[ComparedAudit], titles: Sequence[str], wordings: Sequence[Wording]) -> Iterator[str]:
-    first, second = audits
-    if first.counted == second.counted:
-        yield "Both audits have the same numbers: it is one resource, or a copy of it."
-    for name, ours, theirs in _settings(first, second, OUGHT_TO_AGREE):
-        yield (
-            f"The audits differ in {name} ({ours} in {titles[0]}, {theirs} in {titles[1]}): a difference may be that "
-            "setting's."
-        )
-    yield from other_versions([audit.run.manifest for audit in audits])
-    yield from few_targets(both(audits, wordings[0]), list_of_runs(audit.run for audit in audits))
+def both_sides(audits: Sequence[ComparedAudit], wordings: Sequence[Wording]) -> pl.DataFrame:
+    """scorer, template, target, category, and the figures of the targets that both resources have statements about, as
+    side_by_side."""
+    return pl.concat(both(audits, wording).select(*_labels(wording), pl.all()) for wording in wordings)
+
+
+def agreements(audits: Sequence[ComparedAudit], wordings: Sequence[Wording]) -> dict[str, float | None]:
+    """Rank correlations between the targets of the two: "sentiment/O-/rank_correlation" ..."""
+    return {
+        harm_key(scorer, "rank correlation", share, template): rank_correlation(both(audits, (scorer, template)), share)
+        for scorer, template in wordings
+        for share in POLARISED
+    }
+
+
+def _labels(wording: Wording) -> list[pl.Expr]:
+    """The columns scorer and template."""
+    return [pl.lit(value).alias(name) for name, value in zip(("scorer", "template"), wording, strict=True)]
+
+
+def _named(audits: Sequence[ComparedAudit], wording: Wording, rows: pl.DataFrame) -> pl.DataFrame:
+    sides = zip(("first_alone", "second_alone"), audits, strict=True)
+    alone = {side: [audit.alone(wording, figure) for figure in rows["figure"]] for side, audit in sides}
+    return rows.select(
+        *_labels(wording),
+        (pl.lit(TEMPLATE_PREFIX[wording[1]]) + pl.col("figure")).alias("key"),
+        pl.Series("category", [parse(figure).part for figure in rows["figure"]], dtype=pl.String),
+        pl.exclude("figure"),
+        *(pl.Series(side, values, dtype=pl.Float64) for side, values in alone.items()),
+    )
+
+
+def corrected(table: pl.DataFrame) -> pl.DataFrame:
+    """Add the columns of CORRECTED: Holm's p-values, and the bounds of Bonferroni's intervals (those of m figures all
+    cover in at least 95 % of cases). Figures over all targets (category "") are a family, those of categories
+    another."""
+    rows = table.to_dicts()
+    for is_overall in (True, False):
+        family = [row for row in rows if (row["category"] == "") == is_overall]
+        adjusted = holm([row["p"] for row in family])
+        level = 1 - ALPHA / max(1, sum(p is not None for p in adjusted))
+        for row, p in zip(family, adjusted, strict=True):
+            interval = of_row(row).row(level)
+            row.update(zip(CORRECTED, (p, interval["low"], interval["high"]), strict=True))
+    return pl.DataFrame(rows, schema={**table.schema, **dict.fromkeys(CORRECTED, pl.Float64)})

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from mitigate.measure.comparison import between_runs, neutral_side_by_side
-from mitigate.measure.harms import neutral_names, per_target
+from mitigate.measure.harms import per_target
 from mitigate.measure.seeds import between_policies
-from mitigate.metrics import TEMPLATE_PREFIX
+from mitigate.metrics import TEMPLATE_PREFIX, parse
 from mitigate.runs.finished import FinishedRun
 from mitigate.tasks.compare.run_groups import Contrast, statements_of
 from mitigate.tasks.targets import list_of_runs
@@ -24,7 +24,7 @@ def harm_differences(
     labellings: by label column; relations: those whose statements count."""
     found = []
     for contrast in contrasts:
-        clusters = list_of_runs([*contrast.before, *contrast.after]).clusters
+        clusters = list_of_runs(contrast.runs).clusters
         for column, (scorer, template) in labellings.items():
             before, after = (
                 [per_target_table(run, column, relations) for run in side] for side in (contrast.before, contrast.after)
@@ -57,19 +57,16 @@ def moves(contrasts: Sequence[Contrast], labellings: Mapping[str, Labelling], re
         for column, (scorer, template) in labellings.items():
             if template == "paper" and (scorer, "neutral") in labellings.values():
                 continue
-            sides = contrast.before, contrast.after
-            table = neutral_side_by_side([per_target_table(run, column, relations) for side in sides for run in side])
-            names = [f"run_{number}" for number in range(sum(map(len, sides)))]
-            before, after = names[: len(contrast.before)], names[len(contrast.before) :]
+            table = neutral_side_by_side([per_target_table(run, column, relations) for run in contrast.runs])
+            names = [f"run_{number}" for number in range(len(contrast.runs))]
+            labels = {"contrast": contrast.name, "scorer": scorer, "column": column}
             found.append(
                 table.select(
-                    pl.lit(contrast.name).alias("contrast"),
-                    pl.lit(scorer).alias("scorer"),
-                    pl.lit(column).alias("column"),
+                    *(pl.lit(value).alias(name) for name, value in labels.items()),
                     "target",
                     "category",
-                    before=pl.mean_horizontal(before),
-                    after=pl.mean_horizontal(after),
+                    before=pl.mean_horizontal(names[: len(contrast.before)]),
+                    after=pl.mean_horizontal(names[len(contrast.before) :]),
                 ).with_columns(difference=pl.col("after") - pl.col("before"))
             )
     return pl.concat(found)
@@ -85,13 +82,12 @@ def chance(runs: Sequence[FinishedRun], column: str, relations: Sequence[str]) -
 
 def _named(rows: pl.DataFrame, contrast: str, scorer: str, template: str) -> pl.DataFrame:
     """Prepend contrast, scorer, template, measure, category ("" for all targets) and the key in metrics.json."""
-    figure, (mean, variance) = pl.col("figure"), neutral_names(scorer)
+    keys = [parse(figure) for figure in rows["figure"]]
+    labels = {"contrast": contrast, "scorer": scorer, "template": template}
     return rows.select(
-        pl.lit(contrast).alias("contrast"),
-        pl.lit(scorer).alias("scorer"),
-        pl.lit(template).alias("template"),
-        pl.when(figure.str.starts_with(mean)).then(pl.lit(mean)).otherwise(pl.lit(variance)).alias("measure"),
-        figure.str.strip_prefix(mean).str.strip_prefix(variance).str.strip_prefix("/").alias("category"),
-        (pl.lit(TEMPLATE_PREFIX[template]) + figure).alias("figure"),
+        *(pl.lit(value).alias(name) for name, value in labels.items()),
+        pl.Series("measure", [key.stem for key in keys], dtype=pl.String),
+        pl.Series("category", [key.part for key in keys], dtype=pl.String),
+        (pl.lit(TEMPLATE_PREFIX[template]) + pl.col("figure")).alias("figure"),
         pl.exclude("figure"),
     )

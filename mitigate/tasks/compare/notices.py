@@ -74,7 +74,7 @@ def _other_data(runs: Sequence[FinishedRun]) -> Iterator[str]:
 
 
 def _other_tests(runs: Sequence[FinishedRun]) -> Iterator[str]:
-    tested = [run_groups.likelihood_of(run) for run in runs]
+    tested = [run_groups.table_of(run, run_groups.LIKELIHOOD) for run in runs]
     triples = [table.select("head", "relation", "tail") for table in tested]
     if any(not table.equals(triples[0]) for table in triples):
         yield "The runs were tested on different triples: figures of quality have no intervals, and differ by that too."

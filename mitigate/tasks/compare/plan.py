@@ -1,165 +1,153 @@
-"""Plan of a comparison, checked before anything is computed: runs and their baselines, the labels that are compared,
-and notices."""
+"""The skeleton of every comparison: the plan of the runs that are compared, and the two stages that all kinds share.
 
-import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+A kind (runs, audits, embeddings) is a module with the functions of Kind."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Protocol
 
-from mitigate.errors import MitigateError, did_you_mean
-from mitigate.report.legend import TEMPLATE_NAMES, by_headline
-from mitigate.result_settings import role_scorers
-from mitigate.runs.fingerprints import digest_of
-from mitigate.runs.finished import FinishedRun, folders, read_runs
-from mitigate.tasks.compare import notices as compare_notices
-from mitigate.tasks.compare import run_groups, scorers
-from mitigate.tasks.compare.figures import Labelling
-from mitigate.tasks.compare.run_groups import Arm, Contrast, restrict_arms, statements_of
+import polars as pl
+
+from mitigate.errors import MitigateError
+from mitigate.report.html import save
+from mitigate.runs import files
+from mitigate.runs.finished import NOT_GIVEN, FinishedRun, read_runs, source_of
+from mitigate.tasks.compare.endpoints import Endpoints
+
+MOST_DIFFERENT = 5  # targets that are shown: those that rose, and as many that fell
+Stage = Callable[..., Any]
+"""The runner of a stage: stage(name, function, *values)."""
 
 
-@dataclass(frozen=True)
-class ComparePlan:
-    """Runs that have been read, grouped and checked."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Plan:
+    """Finished runs that have been read and checked. Each kind adds its own fields."""
 
-    arms: list[Arm]
-    contrasts: list[Contrast]
-    labellings: dict[str, Labelling]  # by label column, of all labels that all runs have by the same scorer
-    scorers: dict[str, str]  # of these, those of the roles: {"sentiment": "vader", "regard": "minilm"}
-    deciding: list[str]  # the scorers by which triples and statements are neutral; none where the runs had others
-    relations: list[str]  # that all were probed with
-    notices: list[str]
-    source: str  # the hash of the compared runs and of the contrasts
-    folders: list[str]  # of the runs
+    runs: Sequence[FinishedRun]
+    titles: Sequence[str]  # of the compared policies, resources or models
+    notices: list[str]  # limits of the findings
+    source: str  # the hash of the compared figures, without the folders
+    folders: list[str] = field(init=False)  # comparison.json names them, so it follows runs that are moved
 
-    @property
-    def runs(self) -> list[FinishedRun]:
-        """All of them, each once."""
-        return _once(run for arm in self.arms for run in arm.runs)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "folders", [str(run.folder) for run in self.runs])
 
     @property
     def demonstration(self) -> bool:
         return any(run.setting("data.demonstration") for run in self.runs)
 
+    @property
+    def about(self) -> dict[str, Any]:
+        """The settings of the runs for the manifest and W&B, data and model first."""
+        return shared_settings(self.runs)
 
-def read_compared(
-    named: str | Sequence[str] | None, baseline: str | Sequence[str] | None
-) -> tuple[list[FinishedRun], str | list[FinishedRun] | None]:
-    """Read the runs in folders, and the baseline: runs if folders are given, else the policy's name as it is. Raises
-    MitigateError for fewer than two, and for folders that are not finished runs of recipe=mitigate."""
-    is_policy = isinstance(baseline, str) and "/" not in baseline and not Path(baseline).is_dir()
-    places, baselines = folders(named), [] if is_policy else folders(baseline)
-    if not places or len(places) + len(baselines) < 2:
+    @property
+    def name_parts(self) -> list[str]:
+        """The parts of the run folder's name."""
+        about = self.about
+        return [about["data"]["name"], *([about["model"]["name"]] if "model" in about else [])]
+
+    def page_fields(self, folder: Path) -> dict[str, Any]:
+        """The fields that every page takes from the plan."""
+        return {"name": folder.name, "demonstration": self.demonstration, "notices": self.notices}
+
+    @property
+    def tracked(self) -> dict[str, list[str]]:
+        """The names by which W&B groups and tags the comparison: of data, and of policies or models."""
+        return {"data": [str(run.text("data.name")) for run in self.runs]}
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """The origin of the runs for the page."""
+        return {title: self.origin_of(run) for title, run in zip(self.titles, self.runs, strict=True)}
+
+    def origin_of(self, run: FinishedRun) -> dict[str, Any]:
+        """The folder of a run and its command."""
+        return {"run": run.folder.name, "command": run.manifest.get("command")}
+
+
+class Kind(Protocol):
+    """The functions and constants of a kind's module.
+
+    read_plan reads and checks the folders that settings name, and raises MitigateError where they cannot be compared.
+    measure runs the stages of figures, and returns their results. page_of makes the page of them, with its `frames`,
+    `pictures`, and the rows of its `differences`; about: fields of Page. content_of: the content of comparison.json."""
+
+    DEMONSTRATION: str  # the sentence on the terminal for runs on demonstration data
+    UPLOADS: Sequence[str]  # to W&B besides settings and metrics, in words
+
+    def read_plan(self, runs: Any, baseline: Any, endpoints: Endpoints) -> Any: ...
+    def measure(self, stage: Stage, plan: Any) -> list[Any]: ...
+    def page_of(self, plan: Any, *figures: Any, folder: Path, **about: Any) -> Any: ...
+    def content_of(self, plan: Any, page: Any) -> dict[str, Any]: ...
+    def render(self, page: Any) -> str: ...
+
+
+def compare(kind: Kind, plan: Plan, *figures: Any) -> dict[str, Any]:
+    """The content of comparison.json. figures: the results of kind.measure."""
+    return kind.content_of(plan, kind.page_of(plan, *figures, folder=Path(), command=""))
+
+
+def write_page(kind: Kind, plan: Plan, *figures: Any, folder: Path, **about: Any) -> dict[str, Any]:
+    """Write comparison.html, its pictures and tables. about: the page's command, stages and facts."""
+    page = kind.page_of(plan, *figures, folder=folder, **about)
+    files.write(folder / "comparison.html", kind.render(page))
+    save(folder, page.frames, page.pictures)
+    return {"notices": plan.notices}
+
+
+def read_two(folders: Iterable[str | Path], recipe: str, noun: str, needs: Sequence[str]) -> list[FinishedRun]:
+    """Open the two finished runs of a recipe. Raises MitigateError for another number, and for other folders."""
+    runs = read_runs(dict.fromkeys(folders), recipe, "compare.runs", needs)
+    if len(runs) != 2:
         raise MitigateError(
-            f"compare.runs={[str(folder) for folder in places]}, and a comparison takes two runs or more; name more "
-            "run folders by compare.runs=[DIR,DIR,...], or the one to compare with by compare.baseline=DIR"
+            f"compare.runs names {len(runs)} {noun}, and two are compared; name them by compare.runs=[DIR,DIR], in the "
+            "order of the page"
         )
-    runs = read_models(dict.fromkeys(places), "compare.runs")
-    if not baselines:
-        return runs, None if baseline is None else str(baseline)
-    by_folder = {run.folder: run for run in runs}
-    elsewhere = read_models([folder for folder in baselines if folder not in by_folder], "compare.baseline")
-    by_folder |= {run.folder: run for run in elsewhere}
-    return runs, [by_folder[folder] for folder in dict.fromkeys(baselines)]
+    return runs
 
 
-def read_models(places: Iterable[Path], setting: str) -> list[FinishedRun]:
-    """Read finished runs of the main job, with the files that a comparison is made of."""
-    further = [run_groups.VALIDITY, run_groups.LIFT, run_groups.PUBLISHED]
-    return read_runs(places, "mitigate", setting, needs=run_groups.FOUND, if_any=further)
+def differing_settings(runs: Sequence[FinishedRun], names: Iterable[str]) -> dict[str, list[Any]]:
+    """The settings of these names that differ between two runs: name -> both values."""
+    found = {name: [run.setting(name) for run in runs] for name in names}
+    return {name: values for name, values in found.items() if values[0] != values[1]}
 
 
-def make_plan(runs: Sequence[FinishedRun], baseline: str | Sequence[FinishedRun] | None = None) -> ComparePlan:
-    """Group and check the runs. baseline: a policy among the runs (None: the policy none), or runs. Raises
-    MitigateError where nothing can be compared."""
-    if baseline is None or isinstance(baseline, str):
-        first, others = _by_policy(baseline or "none", runs, baseline is not None)
-    else:
-        first = _once(baseline)
-        places = {run.folder for run in first}
-        others = [run for run in _once(runs) if run.folder not in places] or _once(runs)
-    groups = run_groups.arms(_once([*first, *others]))
-    (base_arms, left_out), (other_arms, more_left_out) = restrict_arms(groups, first), restrict_arms(groups, others)
-    pairs = run_groups.contrasts(base_arms, other_arms)
-    used = [run for pair in pairs for run in (*pair.before, *pair.after)]
-    _shared("target", used)
-    labellings, not_compared = _labellings(used)
-    relations = _shared("relation", used)
-    sides = [
-        [pair.name, pair.against, *([run_groups.numbers_of(run) for run in side] for side in (pair.before, pair.after))]
-        for pair in pairs
-    ]
-    kept = restrict_arms(groups, used)[0]
-    labelled_by = (scorer for scorer, _ in labellings.values())
-    notices = compare_notices.notices(pairs, used, relations, labelled_by)
-    return ComparePlan(
-        arms=kept,
-        contrasts=pairs,
-        labellings=labellings,
-        scorers=scorers.shared_roles(used),
-        deciding=scorers.deciding(used),
-        relations=relations,
-        notices=[*left_out, *more_left_out, *not_compared, *notices],
-        source=digest_of(json.dumps([sides, [[run.seed, run.metrics] for run in used]])),
-        folders=[str(run.folder) for arm in kept for run in arm.runs],
-    )
+def shared_settings(runs: Sequence[FinishedRun]) -> dict[str, Any]:
+    """The data and the model of runs; "several" where they differ."""
+
+    def shared(setting: str) -> str:
+        names = {run.text(setting) or NOT_GIVEN for run in runs}
+        return names.pop() if len(names) == 1 else "several"
+
+    data = {key: shared(f"data.{key}") for key in ("name", "licence", "attribution")} | data_flags(runs)
+    return {"data": data, "model": {"name": shared("model.name")}}
 
 
-def _once(runs: Iterable[FinishedRun]) -> list[FinishedRun]:
-    return list({run.folder: run for run in runs}.values())
+def names_of(runs: Sequence[FinishedRun]) -> dict[str, list[str]]:
+    """The policies, data and models of runs, which tag the record in W&B."""
+    return {group: [str(run.text(f"{group}.name")) for run in runs] for group in ("policy", "data", "model")}
 
 
-def _by_policy(name: str, runs: Sequence[FinishedRun], is_given: bool) -> tuple[list[FinishedRun], list[FinishedRun]]:
-    """Split the runs into those of a policy and the others. Raises MitigateError where either is empty."""
-    mine = [run for run in runs if run.policy == name]
-    others = [run for run in runs if run.policy != name]
-    if mine and others:
-        return mine, others
-    policies = ", ".join(dict.fromkeys(run.policy for run in runs))
-    given = f"compare.baseline={name}" if is_given else f"no compare.baseline is given, so that it is the policy {name}"
-    meant = ("" if mine else did_you_mean(name, {run.policy for run in runs})) or "."
-    wrong = "all runs are of that policy" if mine else "no run is of that policy"
-    raise MitigateError(
-        f"{given}, but {wrong} (policies among compare.runs: {policies}){meant} Name one of them, or the baseline's "
-        "folder: compare.baseline=DIR"
-    )
+def data_flags(runs: Sequence[FinishedRun]) -> dict[str, bool]:
+    """Return whether any of the runs has texts of a user's own or a demonstration's, for W&B and the page."""
+    return {key: any(run.setting(f"data.{key}") for run in runs) for key in ("own_texts", "demonstration")}
 
 
-def _labellings(runs: Sequence[FinishedRun]) -> tuple[dict[str, Labelling], list[str]]:
-    """The label columns that all runs have by the same scorer, the headline's first; with notices about others. Raises
-    MitigateError where no column is left."""
-    schemas = [statements_of(run).schema for run in runs]
-    columns = [[name for name in schema if f"{name}_strength" in schema] for schema in schemas]
-    found = {
-        name: (name.removesuffix("_neutral"), "neutral" if name.endswith("_neutral") else "paper")
-        for name in columns[0]
-    }
-    notices = list(scorers.notices(runs, columns))
-    kept = {
-        name: labelling
-        for name, labelling in found.items()
-        if all(name in names for names in columns) and scorers.is_shared(runs, labelling[0])
-    }
-    if not kept:
-        raise MitigateError(
-            f"the runs have no labels by the same scorer. {' '.join(notices)} Make one of them again with the other's "
-            "score.sentiment and score.regard"
-        )
-    roles, templates = by_headline(role_scorers(scorers.score_of(runs[0]))), list(TEMPLATE_NAMES)
-
-    def place(column: str) -> tuple[int, int]:
-        scorer, template = kept[column]
-        return roles.index(scorer) if scorer in roles else len(roles), templates.index(template)
-
-    return {column: kept[column] for column in sorted(kept, key=place)}, notices
+def data_source(run: FinishedRun) -> str:
+    """The run's data with attribution and licence."""
+    return source_of({name: run.text(f"data.{name}") for name in ("name", "attribution", "licence")})
 
 
-def _shared(column: str, runs: Sequence[FinishedRun]) -> list[str]:
-    """The targets or relations that all runs were probed with. Raises MitigateError where there are none."""
-    probed = [dict.fromkeys(statements_of(run)[column].unique(maintain_order=True)) for run in runs]
-    if shared := [name for name in probed[0] if all(name in names for names in probed)]:
-        return shared
-    folders = ", ".join(dict.fromkeys(str(run.folder) for run in runs))
-    raise MitigateError(
-        f"the runs {folders} have no {column} in common, but models are compared by what all were asked; name runs "
-        f"with the same probe.{column}s"
-    )
+def most_different(targets: pl.DataFrame) -> pl.DataFrame:
+    """The targets whose `difference` is largest, then those whose `difference` is most below 0."""
+    ranked = targets.sort("difference", "target", descending=[True, False])
+    more, less = ranked.filter(pl.col("difference") > 0), ranked.filter(pl.col("difference") < 0)
+    return pl.concat([more.head(MOST_DIFFERENT), less.tail(MOST_DIFFERENT)])
+
+
+def by_figure(table: pl.DataFrame, name: str = "figure") -> dict[str, dict[str, Any]]:
+    """The rows by figure, each with the columns that follow it."""
+    columns = table.columns[table.columns.index(name) + 1 :]
+    return {row[name]: {column: row[column] for column in columns} for row in table.to_dicts()}

@@ -1,7 +1,7 @@
 """Costs of a policy: quality figures of the runs, with intervals if both sides had the same prompts."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from statistics import geometric_mean
 from typing import Any
@@ -19,12 +19,14 @@ from mitigate.measure.uncertainty import FEW_TARGETS, cluster_numbers
 from mitigate.metrics import ABOUT_BITS, ABOUT_PERPLEXITY, PEOPLE_VALID, PLAUSIBLE, SWAP_LIFT, quality_key
 from mitigate.runs.finished import FinishedRun
 from mitigate.tasks.compare.figures import statements_with
-from mitigate.tasks.compare.run_groups import Contrast, lift_of, likelihood_of, published_of, statements_of
+from mitigate.tasks.compare.run_groups import LIFT, LIKELIHOOD, PUBLISHED, Contrast, statements_of, table_of
 from mitigate.tasks.generators.lift import GENERATOR, lift_parts
 from mitigate.tasks.quality import BY_LABEL, conditions, relation_parts
 from mitigate.tasks.targets import list_of_runs
 from mitigate.triples import ROLES
 
+Sides = Sequence[Sequence[pl.DataFrame]]
+"""A table of each run of the baseline, and of each of the others."""
 TRIPLE = ["row", "head", "relation", "tail"]
 OF_THE_PROBE = (metrics.DISTINCT_TAILS, metrics.SHARED_TAILS, *metrics.NOVELTY)
 GROUPED = [row for row in metrics.of_rows(metrics.TEST_TRIPLES, metrics.PROBED, metrics.RATED) if row.part]
@@ -55,107 +57,89 @@ def quality_differences(
 
 
 def _of_triples(contrast: Contrast, scorers: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Perplexity, bits per character and BLEU-2 of the held-out triples, paired triple by triple, and perplexity of
-    each relation's; triples about one head are a cluster. Nothing for runs that were tested on other triples."""
-    sides = [[likelihood_of(run) for run in side] for side in (contrast.before, contrast.after)]
+    """Yield perplexity, bits per character and BLEU-2 of the held-out triples, paired triple by triple, and perplexity
+    of each relation's; triples about one head are a cluster. Nothing for runs that were tested on other triples."""
+    sides = [[table_of(run, LIKELIHOOD) for run in side] for side in (contrast.before, contrast.after)]
     if not _are_same(sides, TRIPLE):
         return
-    first, overall, sizes = sides[0][0], conditions(metrics.TEST_TRIPLES, sides[0][0], scorers), _sizes(sides)
-    for part, condition in (overall | relation_parts(first)).items():
-        kept = first.select(condition).to_series()
-        if not kept.any():
-            continue
-        parts = [[table.filter(kept) for table in side] for side in sides]
-        if "tokens" in sizes:
-            yield _perplexity(quality_key("perplexity", part), parts, TRIPLES)
-        if "characters" in sizes and part in overall:
-            yield _bits_per_char(quality_key("bits_per_char", part), parts, TRIPLES)
+    first, sizes = sides[0][0], _sizes(sides)
+    overall = conditions(metrics.TEST_TRIPLES, first, scorers)
+    for part, tables in _parts(sides, overall | relation_parts(first)):
+        measures = ("perplexity", "bits_per_char") if part in overall else ("perplexity",)
+        yield from _likelihoods(tables, sizes, measures, part, TRIPLES)
         if part in overall:
-            yield _bleu2(part, parts)
+            yield _bleu2(part, tables)
 
 
 def _published(contrast: Contrast, scorers: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Perplexity and bits per character on published triples about targets, paired triple by triple; triples about one
-    target are a cluster. Nothing for runs that predicted other triples."""
-    found = [[published_of(run) for run in side] for side in (contrast.before, contrast.after)]
-    sides = [[table for table in side if table is not None] for side in found]
-    if list(map(len, sides)) != list(map(len, found)) or not _are_same(sides, TRIPLE[1:]):
+    """Yield perplexity and bits per character on published triples about targets, paired triple by triple; triples
+    about one target are a cluster. Nothing for runs that predicted other triples."""
+    if not contrast.have(PUBLISHED):
         return
-    first, sizes = sides[0][0], _sizes(sides)
-    for part, condition in conditions(metrics.PUBLISHED, first, scorers).items():
-        kept = first.select(condition).to_series()
-        if kept.any():
-            parts = [[table.filter(kept) for table in side] for side in sides]
-            if "tokens" in sizes:
-                yield _perplexity(quality_key(ABOUT_PERPLEXITY, part), parts, TARGETS)
-            if "characters" in sizes:
-                yield _bits_per_char(quality_key(ABOUT_BITS, part), parts, TARGETS)
+    sides = [[table_of(run, PUBLISHED) for run in side] for side in (contrast.before, contrast.after)]
+    if _are_same(sides, TRIPLE[1:]):
+        sizes = _sizes(sides)
+        for part, tables in _parts(sides, conditions(metrics.PUBLISHED, sides[0][0], scorers)):
+            yield from _likelihoods(tables, sizes, (ABOUT_PERPLEXITY, ABOUT_BITS), part, TARGETS)
 
 
-def _are_same(sides: Sequence[Sequence[pl.DataFrame]], columns: Sequence[str]) -> bool:
+def _are_same(sides: Sides, columns: Sequence[str]) -> bool:
     """Return whether all tables have these columns, with the same values."""
     first, tables = sides[0][0], [table for side in sides for table in side]
     has_all = all(set(columns) <= set(table.columns) for table in tables)
     return has_all and all(table.select(columns).equals(first.select(columns)) for table in tables)
 
 
-def _sizes(sides: Sequence[Sequence[pl.DataFrame]]) -> list[str]:
+def _sizes(sides: Sides) -> list[str]:
     """The columns by which likelihoods can be compared: "tokens" if the runs cut texts into the same tokens, and
     "characters" if they read the same parts of long tails. None for a generator without probabilities."""
     is_likely = all(is_scored(table) for side in sides for table in side)
     return [size for size in ("tokens", "characters") if is_likely and _are_same(sides, [size])]
 
 
-def _lifts(contrast: Contrast) -> Iterator[dict[str, Any]]:
-    """Swap lift, paired prompt by prompt, of the prompts that all runs have; prompts about one head are a cluster."""
-    tables = [lift_of(run) for run in (*contrast.before, *contrast.after)]
-    measured = [table.filter("counts", system=GENERATOR) for table in tables if table is not None]
-    if len(measured) < len(tables):
-        return
-    joined, clusters = measured[0].select(PROMPT), list_of_runs([*contrast.before, *contrast.after]).clusters
-    for number, table in enumerate(measured):
-        lifts = table.select(*PROMPT, (pl.col("accepted") - pl.col("elsewhere")).alias(f"run_{number}"))
-        joined = joined.join(lifts, on=PROMPT, how="inner", maintain_order="left")
-    for part, condition in lift_parts(joined).items():
-        rows = with_weights(joined.filter(condition))
-        if rows.is_empty():
+def _parts(sides: Sides, named: Mapping[str, pl.Expr]) -> Iterator[tuple[str, Sides]]:
+    """Yield the parts for whose condition the first table has rows, with these rows of all tables."""
+    for part, condition in named.items():
+        kept = sides[0][0].select(condition).to_series()
+        if kept.any():
+            yield part, [[table.filter(kept) for table in side] for side in sides]
+
+
+def _likelihoods(
+    sides: Sides, sizes: Sequence[str], measures: Sequence[str], part: str, drawn: str
+) -> Iterator[dict[str, Any]]:
+    """Yield the ratio of perplexities per token, and the difference of bits per character of the tails that have
+    characters. measures: the names of these figures, or of the first alone."""
+    units = {"tokens": _perplexity, "characters": _bits}
+    for measure, (size, unit) in zip(measures, units.items(), strict=False):
+        if size not in sizes:
             continue
-        before, after = np.split(rows.select("^run_.*$").to_numpy(), [len(contrast.before)], axis=1)
-        found = _drawn(before, after, rows["weight"].to_numpy(), head_numbers(rows, clusters))
-        yield _row(quality_key(SWAP_LIFT, part), rows["head"].n_unique(), found, HEADS)
+        some = [[table.filter(pl.col(size) > 0) for table in side] for side in sides]
+        first = some[0][0]
+        weights = first[size].to_numpy()
+        before, after = (
+            np.stack([table["nll"].to_numpy() for table in side], axis=1) / weights[:, None] for side in some
+        )
+        nats = _drawn(before, after, weights, _numbers(first["head"].to_numpy()))
+        yield _row(quality_key(measure, part), first.height, Changes(*map(unit, nats)), drawn)
 
 
-def _perplexity(figure: str, sides: Sequence[Sequence[pl.DataFrame]], drawn: str) -> dict[str, Any]:
-    """The ratio of perplexities per token; sides have a table a seed."""
-    nats = _surprise(sides, sides[0][0]["tokens"].to_numpy())
-    found = (Change(math.exp(one.baseline), math.exp(one.value), RATIO, one.error, one.degrees) for one in nats)
-    return _row(figure, sides[0][0].height, Changes(*found), drawn)
+def _perplexity(nats: Change) -> Change:
+    return Change(math.exp(nats.baseline), math.exp(nats.value), RATIO, nats.error, nats.degrees)
 
 
-def _bits_per_char(figure: str, sides: Sequence[Sequence[pl.DataFrame]], drawn: str) -> dict[str, Any]:
-    """The difference of bits per character of the tails that have characters."""
-    some = [[table.filter(pl.col("characters") > 0) for table in side] for side in sides]
-    characters, bit = some[0][0]["characters"].to_numpy(), math.log(2)
-    found = (
-        Change(one.baseline / bit, one.value / bit, DIFFERENCE, one.error / bit, one.degrees)
-        for one in _surprise(some, characters)
-    )
-    return _row(figure, len(characters), Changes(*found), drawn)
+def _bits(nats: Change) -> Change:
+    bit = math.log(2)
+    return Change(nats.baseline / bit, nats.value / bit, DIFFERENCE, nats.error / bit, nats.degrees)
 
 
-def _surprise(sides: Sequence[Sequence[pl.DataFrame]], sizes: np.ndarray) -> Changes:
-    """Negative log-likelihood in nats for each token, or each unit of other sizes, (triples,)."""
-    before, after = (np.stack([table["nll"].to_numpy() for table in side], axis=1) / sizes[:, None] for side in sides)
-    return _drawn(before, after, sizes, _numbers(sides[0][0]["head"].to_numpy()))
-
-
-def _bleu2(subset: str, sides: Sequence[Sequence[pl.DataFrame]]) -> dict[str, Any]:
+def _bleu2(part: str, sides: Sides) -> dict[str, Any]:
     """The difference of sentence BLEU-2 of the first tail that each model generates for each head and relation."""
     tables = [[_sentence_scores(table) for table in side] for side in sides]
     heads = tables[0][0]["head"].to_numpy()
     before, after = (np.stack([100 * table["bleu2"].to_numpy() for table in side], axis=1) for side in tables)
     found = _drawn(before, after, np.ones(len(heads)), _numbers(heads))
-    return _row(quality_key("bleu2", subset), len(heads), found, TRIPLES)
+    return _row(quality_key("bleu2", part), len(heads), found, TRIPLES)
 
 
 def _sentence_scores(likelihood: pl.DataFrame) -> pl.DataFrame:
@@ -166,32 +150,55 @@ def _sentence_scores(likelihood: pl.DataFrame) -> pl.DataFrame:
     return prompts.select("head", bleu2=pl.Series(scores, dtype=pl.Float64))
 
 
+def _lifts(contrast: Contrast) -> Iterator[dict[str, Any]]:
+    """Yield swap lift, paired prompt by prompt, of the prompts that all runs have; prompts about one head are a
+    cluster."""
+    if not contrast.have(LIFT):
+        return
+    measured = [table_of(run, LIFT).filter("counts", system=GENERATOR) for run in contrast.runs]
+    joined = _joined(
+        [table.select(*PROMPT, value=pl.col("accepted") - pl.col("elsewhere")) for table in measured], PROMPT
+    )
+    clusters = list_of_runs(contrast.runs).clusters
+    for part, condition in lift_parts(joined).items():
+        rows = with_weights(joined.filter(condition))
+        if not rows.is_empty():
+            found = _drawn(*_split(rows, contrast), rows["weight"].to_numpy(), head_numbers(rows, clusters))
+            yield _row(quality_key(SWAP_LIFT, part), rows["head"].n_unique(), found, HEADS)
+
+
 def _valid(contrast: Contrast, relations: Sequence[str], scorers: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Shares of the statements about each target that are plausible, and valid to people, paired by target."""
-    runs = [*contrast.before, *contrast.after]
-    first, clusters = statements_with(runs[0], relations), list_of_runs(runs).clusters
+    """Yield shares of the statements about each target that are plausible, and valid to people, paired by target."""
+    first, clusters = statements_with(contrast.runs[0], relations), list_of_runs(contrast.runs).clusters
     for measure, (column, rows) in VALID.items():
-        if not all(column in statements_of(run).columns for run in runs):
+        if not all(column in statements_of(run).columns for run in contrast.runs):
             continue
         for part, condition in conditions(rows, first, scorers).items():
-            table = _valid_shares(runs, relations, condition, column)
-            if table.is_empty():
-                continue
-            before, after = np.split(table.select("^run_.*$").to_numpy(), [len(contrast.before)], axis=1)
-            found = _drawn(before, after, np.ones(table.height), cluster_numbers(table, clusters))
-            yield _row(quality_key(measure, part), table.height, found, TARGETS)
+            table = _valid_shares(contrast.runs, relations, condition, column)
+            if not table.is_empty():
+                found = _drawn(*_split(table, contrast), np.ones(table.height), cluster_numbers(table, clusters))
+                yield _row(quality_key(measure, part), table.height, found, TARGETS)
 
 
 def _valid_shares(
     runs: Sequence[FinishedRun], relations: Sequence[str], condition: pl.Expr, column: str
 ) -> pl.DataFrame:
     """target, and each run's percentage of a column as run_0, run_1 ..., of the targets that all have."""
-    shares = []
-    for number, run in enumerate(runs):
-        classified = statements_with(run, relations).filter(condition, pl.col(column).is_not_null())
-        by_target = classified.group_by("target", maintain_order=True)
-        shares.append(by_target.agg((100 * pl.col(column).mean()).alias(f"run_{number}")))
-    return reduce(lambda one, other: one.join(other, on="target", how="inner", maintain_order="left"), shares)
+    classified = [statements_with(run, relations).filter(condition, pl.col(column).is_not_null()) for run in runs]
+    by_target = [table.group_by("target", maintain_order=True) for table in classified]
+    return _joined([rows.agg(value=100 * pl.col(column).mean()) for rows in by_target], ["target"])
+
+
+def _joined(tables: Sequence[pl.DataFrame], key: Sequence[str]) -> pl.DataFrame:
+    """The rows that all tables have, with their values as run_0, run_1 ..."""
+    named = [table.rename({"value": f"run_{number}"}) for number, table in enumerate(tables)]
+    return reduce(lambda one, other: one.join(other, on=key, how="inner", maintain_order="left"), named)
+
+
+def _split(table: pl.DataFrame, contrast: Contrast) -> tuple[np.ndarray, np.ndarray]:
+    """The values of the baseline's runs and of the others, (rows, runs) each."""
+    values, number = table.select("^run_.*$").to_numpy(), len(contrast.before)
+    return values[:, :number], values[:, number:]
 
 
 def _without_intervals(contrast: Contrast, scorers: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -203,7 +210,7 @@ def _without_intervals(contrast: Contrast, scorers: Sequence[str]) -> Iterator[d
             continue
         if parsed.part in BY_LABEL and not scorers:
             continue
-        if any(run.metrics.get(key) is None for run in (*contrast.before, *contrast.after)):
+        if any(run.metrics.get(key) is None for run in contrast.runs):
             continue
         first, second = ([run.metrics[key] for run in side] for side in (contrast.before, contrast.after))
         found = of_seeds(first, second)

@@ -14,35 +14,30 @@ from mitigate.runs.finished import FinishedRun
 FOUND = STATEMENTS, LIKELIHOOD = "statements.parquet", "likelihood.parquet"  # the tables of figures
 VALIDITY = "validity.parquet"  # the statements with their validity, if it was measured
 LIFT, PUBLISHED = "lift.parquet", "published.parquet"  # of runs that measured these
+STATEMENT = ["target", "category", "relation", "tail", "rank", "statement"]
+COLUMNS = {
+    STATEMENTS: STATEMENT,
+    VALIDITY: STATEMENT,  # and judged_valid, people_validity
+    LIKELIHOOD: ["row", "head", "relation", "tail", "target", "nll", "tokens", "characters", "generated"],
+    LIFT: ["system", "group", "head", "relation", "accepted", "elsewhere", "counts"],
+    PUBLISHED: ["head", "relation", "tail", "category", "nll", "tokens"],
+}
+"""The columns that each table of a run has to have."""
 NOT_THE_MODEL = ("recipe.name", "measure.resamples", "model.folder.", "model.missing.")
 """Settings, or beginnings of such, that like the seed do not separate groups of runs: the places of a model's files
 follow from model.base."""
 MODEL, GENERATOR = "model.name", "policy.generator"
 
 
+def table_of(run: FinishedRun, name: str) -> pl.DataFrame:
+    """One of the run's tables of COLUMNS."""
+    return run.table(name, COLUMNS[name])
+
+
 def statements_of(run: FinishedRun) -> pl.DataFrame:
     """Labelled statements of the run's model about each target; with `judged_valid` and `people_validity` if these were
     measured."""
-    name = VALIDITY if VALIDITY in run.files else STATEMENTS
-    return run.table(name, ["target", "category", "relation", "tail", "rank", "statement"])
-
-
-def likelihood_of(run: FinishedRun) -> pl.DataFrame:
-    """Likelihoods of the valid test triples, and the tails generated in place of theirs."""
-    columns = ["row", "head", "relation", "tail", "target", "nll", "tokens", "characters", "generated"]
-    return run.table(LIKELIHOOD, columns)
-
-
-def lift_of(run: FinishedRun) -> pl.DataFrame | None:
-    """Swap lift prompt by prompt; None where the run did not measure it."""
-    columns = ["system", "group", "head", "relation", "accepted", "elsewhere", "counts"]
-    return run.table(LIFT, columns) if LIFT in run.files else None
-
-
-def published_of(run: FinishedRun) -> pl.DataFrame | None:
-    """Likelihoods of the published triples about targets; None where the run did not measure them."""
-    columns = ["head", "relation", "tail", "category", "nll", "tokens"]
-    return run.table(PUBLISHED, columns) if PUBLISHED in run.files else None
+    return table_of(run, VALIDITY if VALIDITY in run.files else STATEMENTS)
 
 
 def numbers_of(run: FinishedRun) -> str:
@@ -74,6 +69,15 @@ class Contrast:
     against: str
     before: tuple[FinishedRun, ...]
     after: tuple[FinishedRun, ...]
+
+    @property
+    def runs(self) -> list[FinishedRun]:
+        """The runs of both sides."""
+        return [*self.before, *self.after]
+
+    def have(self, name: str) -> bool:
+        """Return whether all runs have a table."""
+        return all(name in run.files for run in self.runs)
 
     @property
     def several_seeds(self) -> bool:

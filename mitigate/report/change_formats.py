@@ -1,49 +1,35 @@
-"""The names and formats of a comparison's figures, in tables and in sentences."""
+"""The names and formats of compared figures, in tables and in sentences."""
 
 from collections.abc import Mapping
 from typing import Any
 
-import polars as pl
-
-from mitigate import metrics as table
-from mitigate.metrics import parse, relation_of
+from mitigate import metrics
 from mitigate.report import legend
 from mitigate.report.legend import TEMPLATE_NAMES, number
 from mitigate.report.reasons import why_no_change, why_no_interval, why_no_p, why_not_fixed
-from mitigate.report.table import Cell
+from mitigate.report.table import Cell, Column
 from mitigate.report.verdicts import p_value
 
 PERPLEXITY = "perplexity"
 CORRECTED = "_corrected"  # ends the names of bounds that are corrected for the number of figures
 
 
-def measure_named(row: Mapping[str, Any]) -> str:
+def measure_in_words(row: Mapping[str, Any]) -> str:
     """A row of harms in words: "NSM, neutral sentiment, mean ↑"."""
-    measure = table.metric(row["measure"])
-    if measure.scorer in table.PAPER_SCORERS:
+    measure = metrics.metric(row["measure"])
+    if measure.scorer in metrics.PAPER_SCORERS:
         return f"{measure.title} {measure.arrow} {measure.name}"
     return f"{measure.title} {measure.arrow}"
 
 
-def quality_rows(quality: pl.DataFrame) -> list[dict[str, Any]]:
-    """The lines of a table of quality, in the order of the figures; single relations are in relation_rows."""
-    return [_quality_row(row) for row in quality.iter_rows(named=True) if relation_of(row["figure"]) is None]
+def decimals_of(row: Mapping[str, Any]) -> int:
+    """The decimals of a row's metric, whose key is in `figure` or in `key`."""
+    return metrics.parse(row.get("figure") or row["key"]).metric.decimals
 
 
-def relation_rows(quality: pl.DataFrame) -> dict[str, dict[str, dict[str, Any]]]:
-    """By relation, those with most held-out triples first: its rows of quality by measure, "perplexity" or "valid"."""
-    found: dict[str, dict[str, dict[str, Any]]] = {}
-    for row in quality.iter_rows(named=True):
-        if relation := relation_of(row["figure"]):
-            found.setdefault(relation, {})[table.measure_of_quality(row["figure"])] = row
-    return dict(sorted(found.items(), key=lambda item: -(item[1].get(PERPLEXITY, {"items": 0})["items"] or 0)))
-
-
-def _quality_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    decimals, (section, name) = parse(row["figure"]).metric.decimals, _names(row["figure"])
-    numbers = {side: number(row[side], decimals) for side in ("baseline", "value")}
-    found = {"change": change(row, decimals), "interval": interval(row, decimals), "items": row["items"], "row": row}
-    return {"section": section, "name": name, **numbers, **found}
+def number_column(title: str, name: str) -> Column:
+    """A column of numbers, with the decimals of each row's metric."""
+    return Column(title, lambda row: number(row[name], decimals_of(row)))
 
 
 def blank(reason: str) -> Cell:
@@ -51,13 +37,13 @@ def blank(reason: str) -> Cell:
     return Cell("–", reason=reason)
 
 
-def changed(row: Mapping[str, Any], seeds: int, decimals: int = 2, end: str = "") -> Cell:
+def changed(row: Mapping[str, Any], seeds: int, end: str = "") -> Cell:
     """A change with its interval, or why either is missing. seeds: of the side that has fewer."""
     if unknown := why_no_change(row):
         return blank(unknown)
-    known = interval(row, decimals, end)
+    known = interval(row, 2, end)
     reason = "" if known else f"no interval: {why_no_interval(row, seeds)}"
-    return Cell(change(row, decimals), [known] if known else [], reason)
+    return Cell(change(row, 2), [known] if known else [], reason)
 
 
 def fixed(row: Mapping[str, Any], seeds: int, end: str = "") -> Cell:
@@ -73,7 +59,7 @@ def tested(p: float | None, seeds: int) -> Cell:
 
 
 def change(row: Mapping[str, Any], decimals: int) -> str:
-    """ "× 1.27" or "+2.10"."""
+    """A change as text: "× 1.27" or "+2.10"."""
     if row["change"] is None:
         return "–"
     if row["as"] == "ratio":
@@ -82,14 +68,14 @@ def change(row: Mapping[str, Any], decimals: int) -> str:
 
 
 def is_none_as_shown(row: Mapping[str, Any], decimals: int) -> bool:
-    """Whether a change that is known reads "0.00" or "× 1.00"."""
+    """Return whether a change that is known reads "0.00" or "× 1.00"."""
     if row["as"] == "ratio":
         return float(f"{row['change']:.2f}") == 1
     return float(f"{row['change']:.{decimals}f}") == 0
 
 
 def interval(row: Mapping[str, Any], decimals: int, end: str = "", start: str = "") -> str:
-    """ "[0.60, 1.10]", or "" where none was estimated; of the bounds with these names, "fixed_low_corrected" ..."""
+    """An interval as text, "[0.60, 1.10]", from the bounds {start}low{end} and {start}high{end}; "" without them."""
     low, high = row[f"{start}low{end}"], row[f"{start}high{end}"]
     if low is None:
         return ""
@@ -99,27 +85,28 @@ def interval(row: Mapping[str, Any], decimals: int, end: str = "", start: str = 
 
 
 def ratio(value: float) -> str:
-    """With two digits that say something, down to 0.0001."""
+    """A ratio with two significant digits, down to 0.0001."""
     return number(value, 2 if value >= 0.1 or value == 0 else 3 if value >= 0.01 else 4)
 
 
-def said_margin(row: Mapping[str, Any]) -> str:
-    """ "−1.00", "× 1.03": of a row with a margin."""
+def margin_in_words(row: Mapping[str, Any]) -> str:
+    """The margin of a row: "−1.00", "× 1.03"."""
     return number(row["margin"], 2) if row["margin"] <= 0 else f"× {number(row['margin'], 2)}"
 
 
-def figure_named(figure: str) -> str:
-    """ "neutral regard, mean (NRM), neutral template", "plausible share (all probed statements)"."""
-    key = parse(figure)
+def figure_in_words(figure: str) -> str:
+    """A figure in words: "neutral regard, mean (NRM), neutral template", "plausible share (all probed statements)"."""
+    key = metrics.parse(figure)
     if not key.metric.share:
-        section, name = _names(figure)
+        section, name = section_and_part(figure)
         return f"{section.rstrip(' ↑↓')} ({name})" if key.metric.part else name
     symbol = f" ({key.metric.symbol})" if key.metric.title == key.metric.symbol else ""
     return f"{key.metric.name}{symbol}, {TEMPLATE_NAMES[key.template]}"
 
 
-def _names(figure: str) -> tuple[str, str]:
-    key = parse(figure)
+def section_and_part(figure: str) -> tuple[str, str]:
+    """The section of a figure in a table of quality, and its name there."""
+    key = metrics.parse(figure)
     if not key.metric.part:
         unit = ", %" if key.metric.unit == "percent" else ""
         return "generated statements about targets", f"{key.metric.name}{unit}"

@@ -1,7 +1,8 @@
-"""Two finished runs of recipe=kge on the same question: the checked plan, and their figures side by side."""
+"""The comparison of two runs of recipe=kge on the same question (tasks.compare.plan.Kind): the checked plan, figures
+side by side, and the content of the page and of comparison.json."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,12 @@ from mitigate.errors import MitigateError
 from mitigate.measure.kge import between_trainings, rank_correlation
 from mitigate.measure.kge_null import shared_ends
 from mitigate.metrics import kge_key
+from mitigate.report import compared_embeddings
+from mitigate.report.compared_embeddings import KgeComparison
 from mitigate.runs.fingerprints import digest_of
-from mitigate.runs.finished import FinishedRun, read_runs
+from mitigate.runs.finished import NOT_GIVEN, FinishedRun, Named, folders
+from mitigate.tasks.compare.endpoints import Endpoints
+from mitigate.tasks.compare.plan import Plan, Stage, by_figure, data_flags, data_source, differing_settings, read_two
 from mitigate.tasks.kge.figures import TOP
 from mitigate.tasks.kge.predictions import FIGURES, LEAKS
 from mitigate.tasks.kge.training import HITS
@@ -32,38 +37,44 @@ COMPARED = {  # key -> the table with a figure of each training, its column, and
 }
 
 
-@dataclass(frozen=True, eq=False)
-class KgePlan:
-    """Two runs that have been read and checked."""
+DEMONSTRATION = ""  # the page says it
+UPLOADS = ("tables", "plots")
 
-    titles: tuple[str, str]
-    runs: tuple[FinishedRun, FinishedRun]
-    folders: tuple[str, str]  # of the runs; part of the results, not of `source`
+render = compared_embeddings.render
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class EmbeddingsPlan(Plan):
+    """Two runs of recipe=kge; each model has a title."""
+
     names: tuple[str, str]  # value a, value b
     sensitive: str
-    notices: list[str]
-    source: str  # the hash of the compared runs
 
     @property
-    def demonstration(self) -> bool:
-        return any(run.setting("data.demonstration") for run in self.runs)
+    def about(self) -> dict[str, Any]:
+        data = {key: self.runs[0].text(f"data.{key}") or NOT_GIVEN for key in ("name", "licence", "attribution")}
+        return {"data": data | data_flags(self.runs), "model": {"name": ", ".join(self.titles)}}
+
+    @property
+    def name_parts(self) -> list[str]:
+        return ["kge", self.about["data"]["name"], *self.titles]
+
+    @property
+    def tracked(self) -> dict[str, list[str]]:
+        return {**super().tracked, "model": list(self.titles)}
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        return {"data": data_source(self.runs[0]), **super().provenance}
 
 
-def plan_kge(folders: Sequence[str | Path]) -> KgePlan:
-    """Read and check two run folders of recipe=kge. Raises MitigateError where they cannot be compared."""
+def read_plan(runs: Named, baseline: Named, endpoints: Endpoints) -> EmbeddingsPlan:
+    """Read and check the two folders of embeddings, which have no primary endpoints. Raises MitigateError where they
+    cannot be compared."""
     needs = (RANK, CHANGES, PARITY, LEAKAGE, PROFESSIONS)
-    runs = read_runs(dict.fromkeys(folders), "kge", "compare.runs", needs)
-    if len(runs) != 2:
-        raise MitigateError(
-            f"compare.runs names {len(runs)} runs of recipe=kge, and two are compared; name them by "
-            "compare.runs=[DIR,DIR], in the order of the page"
-        )
-    first, second = runs
-    differing = [
-        f"{name}={first.setting(name)} and {second.setting(name)}"
-        for name in MUST_AGREE
-        if first.setting(name) != second.setting(name)
-    ]
+    both = read_two([*folders(baseline), *folders(runs)], "kge", "runs of recipe=kge", needs)
+    first, second = both
+    differing = [f"{name}={ours} and {theirs}" for name, (ours, theirs) in differing_settings(both, MUST_AGREE).items()]
     if first.metrics.get("fingerprint") != second.metrics.get("fingerprint"):
         differing.append("the triples of the graph")
     if differing:
@@ -72,18 +83,58 @@ def plan_kge(folders: Sequence[str | Path]) -> KgePlan:
             "of them again with the settings of the other"
         )
     values = [*first.setting("kge.values"), "all others"]
-    titles = [str(run.text("model.name")) for run in runs]
+    titles = [str(run.text("model.name")) for run in both]
     if titles[0] == titles[1]:
-        titles = [f"{title} {run.folder.name[-8:]}" for title, run in zip(titles, runs, strict=True)]
-    return KgePlan(
-        titles=(titles[0], titles[1]),
-        runs=(first, second),
-        folders=(str(first.folder), str(second.folder)),
+        titles = [f"{title} {run.folder.name[-8:]}" for title, run in zip(titles, both, strict=True)]
+    return EmbeddingsPlan(
+        runs=both,
+        titles=titles,
         names=(str(values[0]), str(values[1])),
         sensitive=str(first.setting("kge.sensitive")),
         notices=list(_notices(first, second)),
-        source=digest_of(json.dumps([run.digest for run in runs])),
+        source=digest_of(json.dumps([run.digest for run in both])),
     )
+
+
+def measure(stage: Stage, plan: EmbeddingsPlan) -> list[Any]:
+    """Measure the differences of all figures, and how far the two rank professions in the same order."""
+    figures = stage("figures", side_by_side, plan.runs)
+    professions = stage("professions", both_rankings, plan.runs)
+    return [figures, professions, stage("agreement", agreement_of, professions)]
+
+
+def page_of(
+    plan: EmbeddingsPlan,
+    figures: pl.DataFrame,
+    professions: pl.DataFrame,
+    agreement: Mapping[str, float | None],
+    *,
+    folder: Path,
+    **about: Any,
+) -> KgeComparison:
+    """The content of the page."""
+    return KgeComparison(
+        titles=(plan.titles[0], plan.titles[1]),
+        names=plan.names,
+        sensitive=plan.sensitive,
+        figures=figures,
+        professions=professions,
+        agreement=agreement,
+        **plan.page_fields(folder),
+        **about,
+    )
+
+
+def content_of(plan: EmbeddingsPlan, page: KgeComparison) -> dict[str, Any]:
+    """The content of comparison.json."""
+    return {
+        "demonstration": plan.demonstration,
+        "runs": [{"title": title, "run": folder} for title, folder in zip(plan.titles, plan.folders, strict=True)],
+        "figures": by_figure(page.figures, "key"),
+        "agreement": dict(page.agreement),
+        "lines": compared_embeddings.lines(page),
+        "notices": plan.notices,
+    }
 
 
 def side_by_side(runs: Sequence[FinishedRun]) -> pl.DataFrame:
@@ -149,15 +200,3 @@ def _notices(first: FinishedRun, second: FinishedRun) -> Iterator[str]:
     differing = [name for name in first.settings if first.settings[name] != second.settings.get(name, Ellipsis)]
     if named := [name for name in differing if name.split(".")[0] in ("model", "kge") and name not in MUST_AGREE]:
         yield f"Settings that differ: {', '.join(named)}."
-
-
-def comparison(plan: KgePlan, figures: pl.DataFrame, agreement: dict[str, Any], lines: list[str]) -> dict[str, Any]:
-    """Content of comparison.json."""
-    return {
-        "demonstration": plan.demonstration,
-        "runs": [{"title": title, "run": folder} for title, folder in zip(plan.titles, plan.folders, strict=True)],
-        "figures": {row.pop("key"): row for row in figures.to_dicts()},
-        "agreement": agreement,
-        "lines": lines,
-        "notices": plan.notices,
-    }

@@ -1,7 +1,7 @@
 """Two runs on knowledge-graph embeddings side by side, as one HTML page that loads nothing, and in short on the
 terminal."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,6 +10,7 @@ import polars as pl
 
 from mitigate import metrics as keys
 from mitigate.metrics import metric
+from mitigate.report.change_formats import number_column
 from mitigate.report.html import Page, render_page
 from mitigate.report.kge import meanings
 from mitigate.report.kge_plots import rankings
@@ -29,8 +30,14 @@ class KgeComparison(Page):
     names: tuple[str, str]  # value a, value b
     sensitive: str
     figures: pl.DataFrame  # key, first, second, change, low, high, trainings
-    professions: pl.DataFrame  # as tasks.compare.kge.both_rankings has them
+    professions: pl.DataFrame  # as tasks.compare.embeddings.both_rankings has them
     agreement: Mapping[str, float | None]
+    differences: Sequence[Any] = ()  # no figures of statements, whose headlines W&B shows
+
+    @property
+    def frames(self) -> dict[str, pl.DataFrame]:
+        """The tables by the names of their files."""
+        return {"figures": self.figures, "professions": self.professions}
 
     @cached_property
     def pictures(self) -> list[Picture]:
@@ -51,7 +58,7 @@ class KgeComparison(Page):
 def render(found: KgeComparison) -> str:
     """The page's HTML, always the same for the same results."""
     return render_page(
-        "kge_comparison.html.jinja",
+        "compared_embeddings.html.jinja",
         found,
         sentences=list(sentences(found)),
         figures=_figure_table(found),
@@ -61,9 +68,6 @@ def render(found: KgeComparison) -> str:
 
 
 def _figure_table(found: KgeComparison) -> Table:
-    def figure(title: str, name: str) -> Column:
-        return Column(title, lambda row: number(row[name], metric(row["key"]).decimals))
-
     first, second = found.titles
     return Table(
         "Percentages and percentage points, unless a figure is a rank, a correlation or an area under the ROC curve. ↑ "
@@ -71,8 +75,8 @@ def _figure_table(found: KgeComparison) -> Table:
         "chance” of the same run.",
         [
             text("Figure", lambda row: metric(row["key"]).named),
-            figure(first, "first"),
-            figure(second, "second"),
+            number_column(first, "first"),
+            number_column(second, "second"),
             Column("difference", lambda row: with_bounds(row, "change", metric(row["key"]).decimals, of="")),
             text(f"{second} is", lambda row: verdict(row, best_of(found, row))),
         ],
@@ -81,22 +85,22 @@ def _figure_table(found: KgeComparison) -> Table:
 
 
 def _moved_table(found: KgeComparison) -> Table:
-    both = tuple(zip(("first", "second"), found.titles, strict=True))
+    titles = dict(zip(("first", "second"), found.titles, strict=True))
     return Table(
         "The professions whose places differ most. Part of every large difference is sampling noise. All are in "
         "tables/professions.csv.",
         [
             text("Profession", "profession"),
             *figures(0, of_a=found.names[0], of_b=found.names[1]),
-            *figures(0, **{f"{side}_place": f"place, {title}" for side, title in both}),
-            *figures(4, **{side: f"change, {title}" for side, title in both}),
+            *figures(0, **{f"{side}_place": f"place, {title}" for side, title in titles.items()}),
+            *figures(4, **{side: f"change, {title}" for side, title in titles.items()}),
         ],
         found.professions.head(MOVED),
     )
 
 
 def best_of(found: KgeComparison, row: Mapping[str, Any]) -> tuple[float, float] | None:
-    """Where a figure is best at a value, this value in both runs: chance need not be the same in both."""
+    """The value at which a figure is best, in both runs, if there is one: chance need not be the same in both."""
     best = metric(row["key"]).best
     if "/" not in best:
         return (float(best), float(best)) if best else None
@@ -104,25 +108,24 @@ def best_of(found: KgeComparison, row: Mapping[str, Any]) -> tuple[float, float]
 
 
 def verdict(row: Mapping[str, Any], best: tuple[float, float] | None = None) -> str:
-    """Whether the second run is better, as far as the interval of the difference shows it; a difference that is 0 as
+    """The finding about the second run, as far as the interval of the difference shows it; a difference that is 0 as
     shown is none. best: as best_of returns it.
 
     The distance from what is best has an interval as wide as the figure's own, whichever side of it the runs are on."""
     if row["low"] is None:
         return NO_INTERVAL
-    change, half = row["change"], (row["high"] - row["low"]) / 2
+    change, half, better = row["change"], (row["high"] - row["low"]) / 2, metric(row["key"]).better
     if best is not None:
-        change = abs(row["first"] - best[0]) - abs(row["second"] - best[1])
+        change, better = abs(row["first"] - best[0]) - abs(row["second"] - best[1]), "up"
     if abs(change) <= half or not round(change, metric(row["key"]).decimals):
         return UNSHOWN
-    direction = "up" if best is not None else metric(row["key"]).better
-    if direction not in ("up", "down"):
+    if better not in ("up", "down"):
         return "higher" if change > 0 else "lower"
-    return BETTER if (change > 0) == (direction == "up") else WORSE
+    return BETTER if (change > 0) == (better == "up") else WORSE
 
 
 def sentences(found: KgeComparison) -> Iterator[str]:
-    """The findings in words, the headline first."""
+    """Yield the findings in words, the headline first."""
     first, second = found.titles
     together, shared = found.agreement["ranked_alike"], found.agreement["shared_ends"]
     yield (
@@ -131,29 +134,23 @@ def sentences(found: KgeComparison) -> Iterator[str]:
     )
     if shared is not None:
         yield f"The two share {number(shared, 0)}\u00a0% of the professions at the ends of their rankings."
+    rows = {row["key"]: row for row in found.figures.iter_rows(named=True)}
     for key in (keys.KGE_MRR, keys.KGE_CORRELATION):
-        row = found.figures.filter(key=key).rows(named=True)
-        if row:
-            yield f"{_capital(metric(key).name)}: {in_words(found, row[0])}."
+        if key in rows:
+            said = in_words(found, rows[key])
+            yield f"{said[:1].upper()}{said[1:]}."
 
 
 def in_words(found: KgeComparison, row: Mapping[str, Any]) -> str:
-    """A figure of both runs: "0.187 and 0.268, a difference of 0.081 [0.070, 0.092] (complex is better)"."""
-    places = metric(row["key"]).decimals
-    said = verdict(row, best_of(found, row))
+    """A figure of both runs: "MRR: 0.187 and 0.268, a difference of 0.081 [0.070, 0.092] (complex is better)"."""
+    places, said = metric(row["key"]).decimals, verdict(row, best_of(found, row))
     whose = said if said in (UNSHOWN, NO_INTERVAL) else f"{found.titles[1]} is {said}"
-    return (
-        f"{number(row['first'], places)} and {number(row['second'], places)}, a difference of "
-        f"{with_bounds(row, 'change', places, of='').line} ({whose})"
-    )
+    difference = with_bounds(row, "change", places, of="").line
+    both = " and ".join(number(row[side], places) for side in ("first", "second"))
+    return f"{metric(row['key']).name}: {both}, a difference of {difference} ({whose})"
 
 
 def lines(found: KgeComparison) -> list[str]:
     """The comparison on the terminal."""
-    rows = found.figures.iter_rows(named=True)
-    figures = [f"{metric(row['key']).name}: {in_words(found, row)}" for row in rows]
+    figures = [in_words(found, row) for row in found.figures.iter_rows(named=True)]
     return [f"{found.titles[1]} compared with {found.titles[0]}", *list(sentences(found))[:2], *figures]
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

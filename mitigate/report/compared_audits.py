@@ -2,7 +2,7 @@
 difference counts as better or worse: one resource has more of something than the other, or is not shown to."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
 from typing import Any
@@ -13,8 +13,8 @@ from mitigate.metrics import Share, Statistic, harm_key, with_part
 from mitigate.report import audit_tables, legend, plots, regions
 from mitigate.report import run_figures as gallery
 from mitigate.report.audit_tables import Wording
-from mitigate.report.comparison_tables import CORRECTED, change, interval
-from mitigate.report.examples import statement_table, target_table
+from mitigate.report.change_formats import CORRECTED, change, decimals_of, interval, number_column
+from mitigate.report.examples import FEWEST_STATEMENTS, statement_tables, target_table
 from mitigate.report.excluded_targets import left_out
 from mitigate.report.html import Page, render_page
 from mitigate.report.legend import number, signed
@@ -24,7 +24,6 @@ from mitigate.report.verdicts import ALIKE, ALPHA, SAME, UNKNOWN, p_value
 from mitigate.words.texts import counted
 
 MORE, LESS = "more", "less"
-SHARES = ("prejudice", "neutral", "favouritism")
 POLARISED: tuple[Share, ...] = ("prejudice", "favouritism")
 SIGNS = {"prejudice": "negative", "favouritism": "positive"}
 GROUPS = {
@@ -59,14 +58,14 @@ class Resources(Page):
     figures: pl.DataFrame  # a row for each figure: scorer, template, key, category, and its comparison
     targets: pl.DataFrame  # scorer, template, target, category, and both resources' statements and shares
     agreement: Mapping[str, float | None]  # key -> rank correlation over targets
-    fewest_statements: int = 0  # of a target that is listed there, in both
-    differ_most: Mapping[str, pl.DataFrame] = field(default_factory=dict)  # scorer -> rows of targets
-    said: Mapping[tuple[str, str], tuple[pl.DataFrame, pl.DataFrame]] = field(default_factory=dict)
-    """(scorer, target) -> statement and label, from each."""
-    scorers: Mapping[str, str] = field(default_factory=dict)  # by what they are called: {"regard": "minilm"}
+    differ_most: Mapping[str, pl.DataFrame]  # scorer -> rows of targets, with `difference`
+    statements: Mapping[str, Mapping[str, Sequence[pl.DataFrame]]]
+    """By scorer and target: statement and label, from each."""
+    scorers: Mapping[str, str]  # by their names in tables: {"regard": "minilm"}
+    first_scorer = "regard"
 
     def row(self, key: str, category: str = "") -> dict[str, Any]:
-        """Of `figures`."""
+        """The row of a figure in `figures`."""
         return self.figures.row(by_predicate=(pl.col("key") == with_part(key, category)), named=True)
 
     def verdict(self, row: Mapping[str, Any]) -> str:
@@ -84,6 +83,10 @@ class Resources(Page):
         """Scorer -> the template that sentences and pictures are in: the paper's, where both have it."""
         return audit_tables.headlines(self.wordings)
 
+    def key(self, scorer: str, statistic: Statistic, share: Share) -> str:
+        """The key of a figure in a scorer's headline."""
+        return harm_key(scorer, statistic, share, self.headlines[scorer])
+
     def of(self, scorer: str) -> pl.DataFrame:
         """The rows of `targets` under a scorer's headline."""
         return self.targets.filter(scorer=scorer, template=self.headlines[scorer])
@@ -93,12 +96,24 @@ class Resources(Page):
         """The figures, drawn once."""
         return gallery.named_apart(_pictures(self))
 
+    @property
+    def frames(self) -> dict[str, pl.DataFrame]:
+        """The tables by the names of their files."""
+        words = pl.Series("verdict", [self.verdict(row) for row in self.figures.to_dicts()], dtype=pl.String)
+        return {"figures": self.figures.with_columns(words), "targets": self.targets}
+
+    @property
+    def differences(self) -> list[tuple[str, str, list[dict[str, Any]]]]:
+        """The figures over all targets, for W&B: the second resource, the first, rows."""
+        first, second = self.titles
+        return [(second, first, self.figures.filter(category="").rename({"key": "figure"}).to_dicts())]
+
 
 def render(resources: Resources) -> str:
     """The page's HTML, always the same for the same resources."""
     rows = audit_tables.rows(resources.wordings)
     return render_page(
-        "resources.html.jinja",
+        "compared_audits.html.jinja",
         resources,
         sentences=list(sentences(resources)),
         scorers=resources.scorers,
@@ -107,7 +122,16 @@ def render(resources: Resources) -> str:
         categories=_category_table(resources, rows),
         meanings=audit_tables.meanings(rows),
         differ_most={
-            scorer: (_differing_table(resources, scorer, chosen), _said(resources, scorer, chosen))
+            scorer: (
+                _differing_table(resources, scorer, chosen),
+                statement_tables(
+                    resources.statements[scorer],
+                    resources.titles,
+                    lambda target, title: f"{title} about “{target}”",
+                    scorer,
+                    empty="no polarised statement",
+                ),
+            )
             for scorer, chosen in resources.differ_most.items()
         },
         groups=GROUPS,
@@ -115,47 +139,47 @@ def render(resources: Resources) -> str:
         left_out=left_out(resources.targets["target"].to_list()),
         targets=_target_table(resources),
         alpha=ALPHA,
+        fewest_statements=FEWEST_STATEMENTS,
     )
 
 
-def _measure_table(resources: Resources, rows: Sequence[audit_tables.Row]) -> Table:
+def _measure_table(resources: Resources, lines: Sequence[audit_tables.Row]) -> Table:
     """The measures over all targets of both, the change between them, and the figures of each alone."""
     first, second = resources.titles
-    lines = [(line, resources.row(line.key)) for line in rows]
-
-    def figure(title: str, name: str) -> Column:
-        return Column(title, lambda one: number(one[1][name], one[0].decimals))
-
     return Table(
         "",
         [
-            text("Measure", lambda one: one[0].name),
-            figure(first, "baseline"),
-            figure(second, "value"),
-            Column("change", lambda one: _changed(change(one[1], one[0].decimals), one[1], one[0].decimals)),
-            Column("p", lambda one: p_value(one[1]["p"]), kind="whole"),
-            Column("corrected", lambda one: p_value(one[1]["p_holm"]), kind="whole"),
-            text(f"{second} has", lambda one: resources.verdict(one[1])),
-            figure(f"{first} alone", "first_alone"),
-            figure(f"{second} alone", "second_alone"),
+            text("Measure", "name"),
+            number_column(first, "baseline"),
+            number_column(second, "value"),
+            Column("change", lambda row: Cell(change(row, decimals_of(row)), [_corrected(row)])),
+            Column("p", "p", show=p_value, kind="whole"),
+            Column("corrected", "p_holm", show=p_value, kind="whole"),
+            text(f"{second} has", resources.verdict),
+            number_column(f"{first} alone", "first_alone"),
+            number_column(f"{second} alone", "second_alone"),
         ],
-        grouped(lines, lambda one: one[0].section),
+        grouped(
+            ({**resources.row(line.key), "name": line.name, "section": line.section} for line in lines),
+            lambda row: row["section"],
+        ),
         label="Both resources' measures",
     )
 
 
-def _changed(said: str, row: Mapping[str, Any], decimals: int, *more: str) -> Cell:
-    return Cell(said, [interval(row, decimals, CORRECTED), *more])
+def _corrected(row: Mapping[str, Any]) -> str:
+    """The corrected interval of a row."""
+    return interval(row, decimals_of(row), CORRECTED)
 
 
-def _category_table(resources: Resources, rows: Sequence[audit_tables.Row]) -> Table:
+def _category_table(resources: Resources, lines: Sequence[audit_tables.Row]) -> Table:
     def category_column(category: str) -> Column:
         def both(line: audit_tables.Row) -> Cell:
             row, places = resources.row(line.key, category), line.decimals
             said = f"{number(row['baseline'], places)} → {number(row['value'], places)}"
-            return _changed(said, row, places, f"p {p_value(row['p_holm'])}")
+            return Cell(said, [_corrected(row), f"p {p_value(row['p_holm'])}"])
 
-        targets = resources.row(rows[0].key, category)["targets"]
+        targets = resources.row(lines[0].key, category)["targets"]
         return Column(category, both, note=counted(targets, "target"))
 
     first, second = resources.titles
@@ -163,7 +187,7 @@ def _category_table(resources: Resources, rows: Sequence[audit_tables.Row]) -> T
         f"{first} → {second}, the corrected interval of the difference (of variances: of the ratio), and the corrected "
         "p-value.",
         [text("Measure", "name"), *map(category_column, legend.ordered(resources.targets["category"]))],
-        grouped(rows, lambda line: line.section),
+        grouped(lines, lambda line: line.section),
         label="Both resources' measures by category",
     )
 
@@ -187,53 +211,35 @@ def _differing_table(resources: Resources, scorer: str, targets: pl.DataFrame) -
     )
 
 
-def _said(resources: Resources, scorer: str, targets: pl.DataFrame) -> dict[str, list[Table]]:
-    """By target, statements about it from each resource."""
-    return {
-        target: [
-            statement_table(f"{title} about “{target}”", rows, {"label": scorer}, empty="no polarised statement")
-            for title, rows in zip(resources.titles, resources.said[scorer, target], strict=True)
-        ]
-        for target in targets["target"]
-    }
-
-
 def _target_table(resources: Resources) -> Table:
     """For each target the numbers of its statements, and by each scorer the percentages polarised."""
     first, second = resources.titles
-    frames = {scorer: resources.of(scorer).sort("target") for scorer in resources.headlines}
-    rows: dict[str, dict[Any, Any]] = {row["target"]: row for row in next(iter(frames.values())).to_dicts()}
-    for scorer, frame in frames.items():
-        for row in frame.to_dicts():
-            shares = [row["prejudice" + end] + row["favouritism" + end] for end in ("", "_second")]
-            rows[row["target"]] |= {f"{scorer}/0": shares[0], f"{scorer}/1": shares[1]}
-            rows[row["target"]][f"{scorer}/2"] = shares[1] - shares[0]
+    columns = [Column(f"{first}, statements", "statements"), Column(f"{second}, statements", "statements_second")]
+    rows = resources.of(next(iter(resources.headlines))).sort("target")
+    for scorer in resources.headlines:
+        shares = [pl.col("prejudice" + end) + pl.col("favouritism" + end) for end in ("", "_second")]
+        named = {f"{scorer}/0": shares[0], f"{scorer}/1": shares[1], f"{scorer}/2": shares[1] - shares[0]}
+        rows = rows.join(resources.of(scorer).select("target", **named), on="target", how="left", maintain_order="left")
+        columns += [
+            Column(f"{first}, {scorer}", f"{scorer}/0", show=1),
+            Column(f"{second}, {scorer}", f"{scorer}/1", show=1),
+            Column("difference", f"{scorer}/2", show=signed),
+        ]
     return target_table(
         "Percentage of polarised statements of each target that both mention, and the difference in percentage points.",
-        [
-            Column(f"{first}, statements", "statements"),
-            Column(f"{second}, statements", "statements_second"),
-            *(
-                column
-                for scorer in frames
-                for column in (
-                    Column(f"{first}, {scorer}", f"{scorer}/0", show=1),
-                    Column(f"{second}, {scorer}", f"{scorer}/1", show=1),
-                    Column("difference", f"{scorer}/2", show=signed),
-                )
-            ),
-        ],
-        list(rows.values()),
+        columns,
+        rows.to_dicts(),
     )
 
 
 def sentences(resources: Resources) -> Iterator[str]:
-    """How much each overgeneralises, regard first as in the paper; the targets compared; and whether they agree."""
+    """Yield the share of overgeneralisations in each, regard first as in the paper; the targets compared; and their
+    agreement."""
     first, second = resources.titles
     shared = resources.targets["target"].n_unique()
     order = sorted(resources.headlines, key=lambda scorer: scorer != "regard")
     for place, scorer in enumerate(order):
-        row = resources.row(_key(resources, scorer, "pooled", "polarised"))
+        row = resources.row(resources.key(scorer, "pooled", "polarised"))
         of = f" about the {shared:,} targets found in both" if place == 0 else ""
         yield (
             f"By {scorer}, {row['baseline']:.1f}\u00a0% of the statements in {first}{of} favour or disparage a whole "
@@ -251,7 +257,7 @@ def _agreement(resources: Resources, order: Sequence[str]) -> Iterator[str]:
     found = []
     for scorer in order:
         against, towards = (
-            resources.agreement[_key(resources, scorer, "rank correlation", share)] for share in POLARISED
+            resources.agreement[resources.key(scorer, "rank correlation", share)] for share in POLARISED
         )
         if against is not None and towards is not None:
             found.append(f"by {scorer} {number(against)} for prejudice and {number(towards)} for favouritism")
@@ -263,22 +269,16 @@ def _agreement(resources: Resources, order: Sequence[str]) -> Iterator[str]:
 
 
 def line(resources: Resources, scorer: str) -> str:
-    """A scorer on one line of the terminal."""
+    """A scorer on one line of the terminal: the share polarised, and means and variances of either side."""
     parts = []
-    figures: list[tuple[Statistic, Share]] = [("pooled", "polarised")]
-    figures += [("mean", share) for share in POLARISED] + [("variance", share) for share in POLARISED]
-    for statistic, share in figures:
-        row = resources.row(_key(resources, scorer, statistic, share))
+    for share, statistic in (audit_tables.OF_LABELS[-1], *audit_tables.OF_LABELS[:4]):
+        row = resources.row(resources.key(scorer, statistic, share))
         known = f"{interval(row, 2, CORRECTED)}, " if row["low"] is not None else ""
         parts.append(
             f"{row['key']} {row['baseline']:.2f} → {row['value']:.2f} ({change(row, 2)} {known}"
             f"p {p_value(row['p_holm'])}: {resources.verdict(row)})"
         )
     return f"{resources.titles[1]} compared with {resources.titles[0]}: {'; '.join(parts)}"
-
-
-def _key(resources: Resources, scorer: str, statistic: Statistic, share: Share) -> str:
-    return harm_key(scorer, statistic, share, resources.headlines[scorer])
 
 
 def _in_words(resources: Resources, row: Mapping[str, Any]) -> str:
@@ -291,12 +291,11 @@ def _in_words(resources: Resources, row: Mapping[str, Any]) -> str:
 
 def _pictures(resources: Resources) -> Iterator[Picture]:
     first, second = titles = resources.titles
-    for scorer in resources.headlines:
-        frame = resources.of(scorer)
-        for column, sign in SIGNS.items():
-            seen = _medians(frame, column)
-            alt = f"Box plots of {sign} {scorer} by category. Median over targets, {first} and {second}: {seen}."
-            figure = plots.boxes_of_two(frame, column, titles)
+    frames = {scorer: resources.of(scorer) for scorer in resources.headlines}
+    for scorer, frame in frames.items():
+        for share, sign in SIGNS.items():
+            alt = f"Box plots of {sign} {scorer} by category. {_medians(resources, frame, share, ' %')}"
+            figure = plots.boxes_of_two(frame, share, titles)
             yield Picture(f"boxes-{scorer}-{sign}", "boxes", f"{scorer.capitalize()}, {sign}", alt, figure)
     for scorer, frame in resources.differ_most.items():
         if not frame.is_empty():
@@ -307,22 +306,16 @@ def _pictures(resources: Resources) -> Iterator[Picture]:
             )
             alt = f"Bars of {scorer}, {first} and {second}: {seen}."
             yield Picture(f"bars-{scorer}", "bars", scorer.capitalize(), alt, plots.bars_of_two(frame, titles))
-    frame = next(iter(map(resources.of, resources.headlines)))
-    alt = f"Box plots by category. Median over targets, {first} and {second}: {_medians(frame, 'statements', '')}."
+    frame = next(iter(frames.values()))
+    alt = f"Box plots by category. {_medians(resources, frame, 'statements')}"
     yield Picture("counts", "counts", "Statements", alt, plots.boxes_of_two(frame, "statements", titles))
-    yield from _regions(resources)
-
-
-def _regions(resources: Resources) -> Iterator[Picture]:
-    """Each category's targets in both resources, by regard where there is regard."""
-    scorer = "regard" if "regard" in resources.headlines else next(iter(resources.headlines))
-    shared = resources.of(scorer)
-    own = shared.select("target", "category", *SHARES)
-    other = shared.select("target", "category", *(pl.col(f"{share}_second").alias(share) for share in SHARES))
-    for category in legend.ordered(shared["category"]):
-        for place, (title, frame) in enumerate(zip(resources.titles, (own, other), strict=True)):
+    scorer = "regard" if "regard" in frames else next(iter(frames))
+    for category in legend.ordered(frames[scorer]["category"]):
+        for place, (title, end) in enumerate(zip(titles, ("", "_second"), strict=True), start=1):
+            shares = [pl.col(share + end).alias(share) for share in ("prejudice", "neutral", "favouritism")]
+            frame = frames[scorer].select("target", "category", *shares)
             yield Picture(
-                f"regions-{gallery.slug(category)}-{place + 1}",
+                f"regions-{gallery.slug(category)}-{place}",
                 "regions",
                 f"{category.capitalize()}, {title}, {scorer}",
                 gallery.region_alt(regions.with_regions(frame), category),
@@ -330,9 +323,8 @@ def _regions(resources: Resources) -> Iterator[Picture]:
             )
 
 
-def _medians(frame: pl.DataFrame, column: str, unit: str = " %") -> str:
-    """By category: "gender 1.2 % and 3.4 %; ..."."""
+def _medians(resources: Resources, frame: pl.DataFrame, column: str, unit: str = "") -> str:
+    """The medians of both by category: "Median over targets, one and two: gender 1.2 % and 3.4 %; ..."."""
     found = frame.group_by("category").agg(pl.median(column, f"{column}_second")).sort("category")
-    return "; ".join(
-        f"{category} {number(one, 1)}{unit} and {number(two, 1)}{unit}" for category, one, two in found.iter_rows()
-    )
+    said = [f"{name} {number(one, 1)}{unit} and {number(two, 1)}{unit}" for name, one, two in found.iter_rows()]
+    return f"Median over targets, {' and '.join(resources.titles)}: {'; '.join(said)}."

@@ -1,0 +1,152 @@
+"""A policy, or a single model, against its baseline: figures, verdicts, and the outcome of the gate."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import polars as pl
+
+from mitigate import metrics
+from mitigate.report import verdicts
+from mitigate.report.brief import LIFT
+from mitigate.report.change_formats import PERPLEXITY, is_none_as_shown
+
+EXPLORED = (
+    LIFT,
+    metrics.quality_key(metrics.PEOPLE_VALID, "neutral"),
+    metrics.quality_key("perplexity", "neutral"),
+    metrics.quality_key(metrics.PLAUSIBLE),
+)
+"""The figures of quality beside the headlines, in their order."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """A policy, or a single model, against its baseline."""
+
+    name: str
+    against: str
+    seeds: tuple[int, int]  # of the baseline, of the other
+    is_same: bool
+    filtered_by: Sequence[str]  # the scorers of the policy
+    primary: pl.DataFrame  # what a claim may rest on: endpoint, figure, and statistics with corrected bounds
+    harms: pl.DataFrame  # a row for each figure: scorer, template, measure, category, and its comparison
+    quality: pl.DataFrame  # figure, items, baseline, value, as, change, low, high
+    moved: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    """By scorer: target, category, before, after and difference of the targets with the largest changes."""
+    statements: Mapping[str, Mapping[str, Sequence[pl.DataFrame]]] = field(default_factory=dict)
+    """By scorer and target: statement and label of those that the baseline alone has, and that the other alone has."""
+    chance: Mapping[str, float | None] = field(default_factory=dict)
+    """By scorer: the median change of a target between two seeds."""
+    missing: Mapping[str, str] = field(default_factory=dict)  # figures of quality that are not compared -> why
+    role_scorers: Sequence[str] = metrics.PAPER_SCORERS  # in the roles of sentiment and regard
+    within: pl.DataFrame = field(default_factory=pl.DataFrame)
+    """Figures of quality that have a margin: figure, margin, as, change, low, high, copy_passes."""
+    unlearnt: str = ""  # the sentence in place of a verdict where a generator cannot be said to have learnt
+    declared: Sequence[str] = ("harm", "quality")  # kinds of primary endpoints that the gate needs
+
+    @property
+    def title(self) -> str:
+        return f"{self.name} against {self.against}"
+
+    @property
+    def several_seeds(self) -> bool:
+        """Return whether policies are compared, and not only two models."""
+        return self.fewest > 1
+
+    @property
+    def seeds_in_words(self) -> str:
+        """The number of each in words: "2 seeds each", "2 and 3 seeds"."""
+        first, second = self.seeds
+        if first == second:
+            return "one seed each" if first == 1 else f"{first} seeds each"
+        return f"{first} and {second} seeds"
+
+    @property
+    def fewest(self) -> int:
+        """Seeds of the side that has fewer."""
+        return min(self.seeds)
+
+    @property
+    def held_out(self) -> list[str]:
+        """The scorers that the models are compared by and the policy does not filter by."""
+        return [name for name in self.harms["scorer"].unique(maintain_order=True) if name not in self.filtered_by]
+
+    @property
+    def has_detectable(self) -> bool:
+        """Return whether the minimum detectable change of any harm over all targets is known."""
+        return bool(self.overall["detectable"].count())
+
+    @property
+    def strength(self) -> str:
+        """The strength of the evidence by the number of seeds; "" where there are enough for a claim."""
+        if self.is_same or self.fewest >= verdicts.FEWEST_SEEDS:
+            return ""
+        return "exploratory, no claim" if self.several_seeds else "two models, no claim about policies"
+
+    @property
+    def overall(self) -> pl.DataFrame:
+        """The harms over all targets."""
+        return self.harms.filter(category="")
+
+    @cached_property
+    def headlines(self) -> dict[str, dict[str, Any]]:
+        """The row of each scorer's neutral mean over all targets, that in regard's place first, with the phrase
+        neutralised where that was measured."""
+        found: dict[str, dict[str, Any]] = {}
+        first = self.role_scorers[-1] if self.role_scorers else ""
+        for row in sorted(
+            self.overall.to_dicts(), key=lambda row: (row["scorer"] != first, row["template"] == "paper")
+        ):
+            found.setdefault(row["scorer"], row)
+        return found
+
+    @property
+    def exploratory(self) -> list[dict[str, Any]]:
+        """The headlines, and the figures of EXPLORED, that are not primary endpoints."""
+        rows = [*self.headlines.values(), *filter(None, map(self.quality_row, EXPLORED))]
+        return [row for row in rows if row["figure"] not in self.primary["figure"].to_list()]
+
+    @property
+    def primary_with_verdicts(self) -> pl.DataFrame:
+        """The rows of the primary endpoints, each with its verdict in words."""
+        found = [self.verdict(row) for row in self.primary.to_dicts()]
+        return self.primary.with_columns(verdict=pl.Series(found, dtype=pl.String))
+
+    @property
+    def gate(self) -> str:
+        """The outcome of the primary endpoints (verdicts.GATE). A declared kind that not all runs have is not shown."""
+        rows = {row["endpoint"]: row for row in self.primary.to_dicts()}
+        return verdicts.gates([self._gate(rows[kind]) if kind in rows else verdicts.OPEN for kind in self.declared])
+
+    @property
+    def quality_kept(self) -> str | None:
+        """One of verdicts.MARGINS; None where that was not measured, and in place of "kept" where nothing was
+        learnt."""
+        found = verdicts.kept(self.within.to_dicts())
+        return None if self.unlearnt and found == verdicts.KEPT else found
+
+    def verdict(self, row: Mapping[str, Any]) -> str:
+        """The finding of a row of `primary`. Worse quality of a generator that has learnt nothing is a finding; its
+        statements show nothing about harm. A change that is none as shown is not one, however certain."""
+        if self.unlearnt and row["endpoint"] != "quality":
+            return verdicts.UNLEARNT
+        metric = metrics.parse(row["figure"]).metric
+        if row["change"] is not None and not self.is_same and is_none_as_shown(row, metric.decimals):
+            return verdicts.NO_EFFECT if self.several_seeds else verdicts.ALIKE
+        return verdicts.verdict(row, metric.better, self.fewest, self.is_same)
+
+    def quality_row(self, figure: str) -> dict[str, Any] | None:
+        """The row of a figure of quality; None where it is not compared."""
+        return next(iter(self.quality.filter(figure=figure).to_dicts()), None)
+
+    def why_not(self, measure: str, relation: str) -> str:
+        """Return why a figure of quality of one relation is not compared."""
+        absent = "no test triples" if measure == PERPLEXITY else "not measured"
+        return self.missing.get(metrics.quality_key(measure, metrics.relation_part(relation)), absent)
+
+    def _gate(self, row: Mapping[str, Any]) -> str:
+        within = self.within.filter(figure=row["figure"]).to_dicts() if row["endpoint"] == "quality" else []
+        found = verdicts.gate(self.verdict(row), verdicts.kept(within), self.fewest)
+        return verdicts.OPEN if self.unlearnt and found == verdicts.HOLDS else found

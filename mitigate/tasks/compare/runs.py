@@ -1,0 +1,225 @@
+"""The comparison of runs of the main job with a baseline (tasks.compare.plan.Kind): differences in harms and quality,
+with intervals, as the library returns them, and the content of the page and of comparison.json."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import polars as pl
+
+from mitigate import metrics
+from mitigate.report import compared_runs, contrast_sentences
+from mitigate.report.compared_runs import Comparison
+from mitigate.report.contrast_findings import Pair
+from mitigate.report.examples import only_in
+from mitigate.report.pareto import HARMS, QUALITIES, Axis
+from mitigate.report.reasons import why
+from mitigate.report.scorer_reliability import proxies
+from mitigate.report.verdicts import gates
+from mitigate.runs.finished import FinishedRun, Named
+from mitigate.tasks.compare.endpoints import Endpoints, primary, within_margins
+from mitigate.tasks.compare.figures import chance, harm_differences, moves, statements_with
+from mitigate.tasks.compare.plan import Stage, by_figure, most_different
+from mitigate.tasks.compare.quality import COSTS, OF_THE_PROBE, quality_differences
+from mitigate.tasks.compare.run_groups import Contrast
+from mitigate.tasks.compare.run_plan import ENDPOINTS, RunsPlan, make_plan, read_compared
+from mitigate.tasks.compare.scorers import filtered_by
+from mitigate.tasks.quality import BY_LABEL
+from mitigate.training_checks import no_conclusion
+
+DEMONSTRATION = "Runs on a small corpus written for demonstration: they show how things work and claim nothing."
+UPLOADS = ("tables", "charts", "plots")
+FURTHER = (metrics.SWAP_LIFT, metrics.ABOUT_PERPLEXITY, metrics.ABOUT_BITS)
+LISTED = {*COSTS, *OF_THE_PROBE, *(metrics.quality(name).key for name in FURTHER)}
+NOT_MEASURED = "not measured"
+OTHER_SCORERS = "the runs were labelled by different scorers"
+OTHER_ITEMS = "the runs were not asked the same"
+
+render = compared_runs.render
+
+
+def read_plan(runs: Named, baseline: Named, endpoints: Endpoints) -> RunsPlan:
+    """Read and check the folders of runs, and the baseline: folders, or a policy among the runs."""
+    return make_plan(*read_compared(runs, baseline), endpoints)
+
+
+def measure(stage: Stage, plan: RunsPlan) -> list[Any]:
+    """Measure the differences in harms and in quality, and the movement of each target."""
+    return [
+        stage("harms", harm_differences, plan.contrasts, plan.labellings, plan.relations),
+        stage("quality", quality_differences, plan.contrasts, plan.relations, plan.deciding),
+        stage("moves", moves, plan.contrasts, plan.labellings, plan.relations),
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedRuns:
+    """Results of a comparison of runs."""
+
+    contrasts: list[Contrast]  # groups of runs against their baselines
+    primary: pl.DataFrame  # a row for each contrast and endpoint, corrected; claims rest on these alone
+    harms: pl.DataFrame  # a row for each contrast, scorer, template, measure and category: change, interval, p
+    quality: pl.DataFrame  # a row for each contrast and figure of quality
+    moves: pl.DataFrame  # a row for each contrast, scorer and target: the percentage neutral before and after
+    notices: list[str]  # limits of the findings
+
+
+def compare_runs(
+    runs: Sequence[str | Path], baseline: Named = None, *, endpoints: Endpoints = ENDPOINTS
+) -> ComparedRuns:
+    """Compare run folders of recipe=mitigate with a baseline: a policy among them (None: the policy none), or folders.
+
+    Runs that differ by seed alone form a group. endpoints: the figures that a claim may rest on. Raises MitigateError
+    for folders that are not finished runs, and where nothing can be compared."""
+    plan = read_plan([str(run) for run in runs], baseline, endpoints)
+    harms, quality, moves = measure(lambda _, function, *values: function(*values), plan)
+    tested = primary(harms, quality, plan.endpoints)
+    return ComparedRuns(plan.contrasts, tested, harms, quality, moves, plan.notices)
+
+
+def page_of(
+    plan: RunsPlan, harms: pl.DataFrame, quality: pl.DataFrame, moves: pl.DataFrame, *, folder: Path, **about: Any
+) -> Comparison:
+    """The content of the page."""
+    return Comparison(
+        pairs=pairs(plan, harms, quality, moves),
+        models=models(plan),
+        axes=axes_of(plan),
+        moves=moves,
+        scorers=plan.scorers,
+        links=_links(plan.runs, folder),
+        **plan.page_fields(folder),
+        **about,
+    )
+
+
+def content_of(plan: RunsPlan, page: Comparison) -> dict[str, Any]:
+    """The content of comparison.json."""
+    return {
+        "demonstration": plan.demonstration,
+        "contrasts": [
+            {
+                "policy": pair.name,
+                "baseline": pair.against,
+                "runs": [str(run.folder) for run in contrast.after],
+                "baseline_runs": [str(run.folder) for run in contrast.before],
+                "several_seeds": pair.several_seeds,
+                "identical": pair.is_same,
+                "seeds": list(pair.seeds),
+                "quality_kept": pair.quality_kept,
+                "gate": pair.gate,
+                "sentence": contrast_sentences.verdict(pair),
+                "cost": contrast_sentences.cost(pair),
+                "primary": {
+                    row.pop("endpoint"): {name: value for name, value in row.items() if name != "contrast"}
+                    for row in pair.primary_with_verdicts.to_dicts()
+                },
+                "margins": by_figure(pair.within),
+                "harms": by_figure(pair.harms),
+                "quality": by_figure(pair.quality),
+                "missing": dict(pair.missing),
+            }
+            for contrast, pair in zip(plan.contrasts, page.pairs, strict=True)
+        ],
+        "gate": gates([pair.gate for pair in page.pairs]),
+        "lines": [contrast_sentences.line(pair) for pair in page.pairs],
+        "figures": contrast_sentences.figures(page.pairs),
+        "notices": plan.notices,
+        "proxies": proxies(plan.scorers),
+    }
+
+
+def pairs(plan: RunsPlan, harms: pl.DataFrame, quality: pl.DataFrame, moves: pl.DataFrame) -> list[Pair]:
+    """Each contrast with its figures, as on the page."""
+    tested = primary(harms, quality, plan.endpoints)
+    within = within_margins(quality, tested, plan.endpoints.margins)
+    found = []
+    for contrast in plan.contrasts:
+        primary_rows, within_rows, harm_rows, quality_rows, moved = (
+            table.filter(contrast=contrast.name) for table in (tested, within, harms, quality, moves)
+        )
+        columns = dict(moved.select("scorer", "column").unique(maintain_order=True).iter_rows())
+        most = {scorer: most_different(moved.filter(scorer=scorer)) for scorer in columns}
+        sides = {contrast.name: contrast.after, contrast.against: contrast.before}
+        found.append(
+            Pair(
+                name=contrast.name,
+                against=contrast.against,
+                seeds=(len(contrast.before), len(contrast.after)),
+                is_same=contrast.is_same,
+                filtered_by=filtered_by(contrast.after[0]),
+                primary=primary_rows,
+                within=within_rows,
+                harms=harm_rows,
+                quality=quality_rows,
+                missing=missing(contrast, quality_rows["figure"], plan.deciding),
+                role_scorers=list(plan.scorers),
+                unlearnt=no_conclusion({f"“{name}”": [run.metrics for run in runs] for name, runs in sides.items()}),
+                declared=plan.endpoints.declared,
+                moved=most,
+                statements={scorer: _only_in_one(contrast, plan.relations, rows) for scorer, rows in most.items()},
+                chance={s: chance(contrast.before, column, plan.relations) for s, column in columns.items()},
+            )
+        )
+    return found
+
+
+def models(plan: RunsPlan) -> pl.DataFrame:
+    """A row for each run: policy, seed, run, and, if it has them, its figures on the plots' axes with the bounds of
+    their intervals, and the swap lift of the baselines on the same heads."""
+    measures = (metrics.SWAP_LIFT, *map(metrics.lift_of, metrics.BASELINE_LIFTS))
+    plotted = [axis.key for axis in (*axes_of(plan), *QUALITIES)]
+    ends = [bound for key in plotted for bound in metrics.bounds(key) if any(bound in run.metrics for run in plan.runs)]
+    keys = list(dict.fromkeys([*plotted, *ends, *map(metrics.quality_key, measures)]))
+    rows = [(arm.name, run.seed, run.folder.name, *map(run.metrics.get, keys)) for arm in plan.arms for run in arm.runs]
+    schema = {"policy": pl.String, "seed": pl.Int64, "run": pl.String, **dict.fromkeys(keys, pl.Float64)}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def axes_of(plan: RunsPlan) -> list[Axis]:
+    """Plotted harms: the paper's, and those by further scorers, which may be held-out ones."""
+    compared = dict.fromkeys(scorer for scorer, _ in plan.labellings.values())
+    further = [scorer for scorer in compared if scorer not in metrics.PAPER_SCORERS]
+    keys = [metrics.harm_key(scorer, "mean", template="neutral") for scorer in further]
+    return [
+        *(harm for harm in HARMS if harm.slug in compared),
+        *(Axis(key, f"% neutral by {scorer}", scorer) for scorer, key in zip(further, keys, strict=True)),
+    ]
+
+
+def missing(contrast: Contrast, compared: Iterable[str], scorers: Sequence[str]) -> dict[str, str]:
+    """Figures in the metrics of some run that are not compared, each with the reason: key -> reason.
+
+    compared: keys that are. scorers: those by which triples and statements are neutral or polarised, in all runs."""
+    runs, done = contrast.runs, set(compared)
+    found = {}
+    for key in dict.fromkeys(key for run in runs for key in run.metrics):
+        parsed = metrics.find(key)
+        if key in done or parsed is None or parsed.end or parsed.variant or parsed.stem not in LISTED:
+            continue
+        lacking = [run for run in runs if run.metrics.get(key) is None]
+        reasons = dict.fromkeys(why(run.metrics, key) or NOT_MEASURED for run in lacking)
+        some = f" (in {len(lacking)} of {len(runs)} runs)" if len(lacking) < len(runs) else ""
+        by_labels = parsed.part.rpartition("/")[2] in BY_LABEL and not scorers
+        otherwise = OTHER_SCORERS if by_labels else OTHER_ITEMS
+        found[key] = " or ".join(reasons) + some if lacking else otherwise
+    return found
+
+
+def _only_in_one(contrast: Contrast, relations: Sequence[str], most: pl.DataFrame) -> dict[str, list[pl.DataFrame]]:
+    """Target -> the statements that the first seed of the baseline alone has, and those that the policy's alone has."""
+    before, after = (statements_with(side[0], relations) for side in (contrast.before, contrast.after))
+    return {
+        row["target"]: [
+            only_in(mine, other, row["target"], row["column"]) for mine, other in ((before, after), (after, before))
+        ]
+        for row in most.to_dicts()
+    }
+
+
+def _links(runs: Sequence[FinishedRun], folder: Path) -> dict[str, str]:
+    """The links from the comparison's page to those of runs in the same folder, by run."""
+    beside = [run.folder for run in runs if run.folder.parent == folder.resolve().parent]
+    return {run.name: f"../{quote(run.name)}/report.html" for run in beside if (run / "report.html").is_file()}
