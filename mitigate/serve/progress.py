@@ -11,6 +11,7 @@ from mitigate.serve.schemas import JobShown
 from mitigate.words.texts import NOT_IN_XML
 
 FACTS = ("id", "state", "recipe", "submitter", "submitted", "started", "ended", "starts", "exit", "error", "handle")
+FACTS += ("owner", "label", "priority")
 TEXTS = ("stage", "step")
 NUMBERS = ("share", "seconds_left")
 

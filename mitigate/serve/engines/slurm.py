@@ -2,7 +2,9 @@
 
 import os
 import re
+import shutil
 import subprocess
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +14,10 @@ from mitigate.errors import MitigateError
 from mitigate.serve.engines import environment
 from mitigate.serve.engines.cluster import DIED
 
+ASK_EVERY = 5.0  # seconds between two calls of squeue about a job of a cluster without accounting
+LOOKS = 2  # at a job that has ended without a result, which the file system may show late
 MOST_TIMEOUTS = 10  # after which a job is no longer queued again
+ENDED = ("BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "TIMEOUT")
 JOB_NAME = re.compile(r"^#SBATCH --job-name=(.+)$", re.MULTILINE)
 
 
@@ -80,6 +85,7 @@ class Slurm:
         )
         self.folder = folder
         self.jobs: dict[str, Any] = {}
+        self.looks: dict[str, tuple[float, int]] = {}  # the last call of squeue, and how many found the job ended
         self.names: dict[str, str] = {}  # of jobs in the folder, by handle: read once
 
     def start(self, name: str, command: Sequence[str], log: Path) -> str:
@@ -109,11 +115,26 @@ class Slurm:
 
         job = self._job(handle)
         if not job.done():
-            return None
+            return DIED if job.state == "UNKNOWN" and self._has_ended(handle) else None
         try:
             return int(job.result())
         except (UncompletedJobError, FailedJobError):
             return DIED
+
+    def _has_ended(self, handle: str) -> bool:
+        """Return whether squeue lists a job as ended, or no longer. submitit asks sacct, which a cluster without
+        accounting lacks: a job that was cancelled or killed, and left no result, would never end."""
+        last, found = self.looks.get(handle, (0.0, 0))
+        if shutil.which("squeue") is None or time.monotonic() - last < ASK_EVERY:
+            return False
+        line = ["squeue", "--noheader", "--states=all", "-o", "%T", "-j", handle]
+        asked = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+        is_unknown = "Invalid job id" in asked.stderr
+        if asked.returncode and not is_unknown:
+            return False  # SLURM does not answer
+        has_ended = is_unknown or asked.stdout.strip() in ENDED
+        self.looks[handle] = (time.monotonic(), found + 1 if has_ended else 0)
+        return has_ended and found + 1 >= LOOKS
 
     def stop(self, handle: str) -> None:
         """End a job, by scancel."""
