@@ -176,7 +176,7 @@ def test_jobs_fail_and_are_refused_in_the_services_words(client: Client) -> None
     failed = client.wait(client.submit("mitigate", {"seed": 13})["id"], SECOND)
     assert (failed["state"], failed["exit"], failed["error"]) == ("failed", 2, "exit status 2: thirteen is refused")
     assert failed["log"][-1] == "mitigate: thirteen is refused"
-    with pytest.raises(MitigateError, match=r"'run' cannot be set here.*; seed=-1 must be a whole number"):
+    with pytest.raises(MitigateError, match=r"'run' cannot be set in this service.*; seed=-1 must be a whole number"):
         client.submit("mitigate", {"run": "os.getcwd", "seed": -1})
     with pytest.raises(MitigateError, match="there is no such job"):
         client.job(999)

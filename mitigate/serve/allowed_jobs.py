@@ -39,6 +39,7 @@ RECIPES = (
 GROUPS = ("experiment", "policy", "data", "model", "measure")
 WORD = re.compile(r"\w[\w' -]{0,59}")  # never a path: it has neither a slash nor a dot
 KEYWORDS = ("all", "data")  # of settings of targets, where others are lists
+ALWAYS = "probe.targets"  # demographic words of one's own, which all recipes mask
 COLUMN = re.compile(r"[a-z_]{1,30}")  # what a column is for
 OF_ANY_MODEL = ("hf", "seq2seq")  # options of the group model whose model.base is one of serve.models
 MOST_WORDS = 1000
@@ -108,10 +109,14 @@ class Rules:
         base = [f"recipe={recipe}", *(f"{group}={option}" for group, option in groups.items())]
         config = self._base(tuple(base))
         written: Any = OmegaConf.to_container(config, resolve=False)
-        keys = [key for key in allowed() if key not in self.given and has_key(written, key)]
         reads = written["recipe"]["reads"]
+        groups_read = {*reads, "recipe", ALWAYS}
+        keys = [key for key in allowed() if {key, key.partition(".")[0]} & groups_read and has_key(written, key)]
         names = {group: _selected(config, f"{group}.name") for group in GROUPS if group in reads}
-        return {"groups": names, "settings": [self._field(key, _selected(config, key)) for key in keys]}
+        return {
+            "groups": names,
+            "settings": [self._field(key, _selected(config, key)) for key in keys if key not in self.given],
+        }
 
     def _field(self, key: str, default: Any) -> dict[str, Any]:
         """The description of a setting for a form."""

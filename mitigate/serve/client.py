@@ -247,7 +247,7 @@ class _Staying(HTTPRedirectHandler):
 
 @cache
 def direct_opener() -> OpenerDirector:
-    """What opens addresses and follows no redirection."""
+    """An opener of addresses that follows no redirection."""
     return build_opener(_Staying)
 
 

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Sequence
@@ -23,22 +24,38 @@ JOB_NAME = re.compile(r"^#SBATCH --job-name=(.+)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Command:
-    """The command that a machine of the cluster runs; it is sent there as a pickle."""
+    """The command that a machine of the cluster runs; it is sent there as a pickle.
+
+    SLURM ends a job that it preempts or cancels by SIGTERM to all its processes, and queues a preempted one again
+    itself. The command's status is then no result: with one, the job would be submitted a second time."""
 
     command: Sequence[str]
     log: str
     threads: int | None
 
     def __call__(self) -> int:
-        """The exit status."""
+        """The exit status. Ends the process where SLURM has ended the job."""
+        received: list[int] = []
+        before = signal.getsignal(signal.SIGTERM)
+
+        def note(number: int, frame: Any) -> None:
+            received.append(number)
+            if callable(before):
+                before(number, frame)
+
+        signal.signal(signal.SIGTERM, note)
         with Path(self.log).open("ab") as output:
-            return subprocess.call(
+            status = subprocess.call(
                 self.command,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 env=environment(os.environ, self.threads),
             )
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
+        if received:
+            os._exit(128 + signal.SIGTERM)
+        return status
 
     def checkpoint(self) -> Any:
         """Queue the same command again when the time is over; it resumes."""
