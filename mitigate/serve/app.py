@@ -94,7 +94,7 @@ def make_app(service: Service, *, starts_jobs: bool = True) -> Guard:
             app.state.composing = composing
             service.uploads.clear()
             engine = service.engine or Local(service.path)
-            dispatcher = Dispatcher(service.path, service.slots, engine, service.access.most_running)
+            dispatcher = Dispatcher(service.path, service.slots, engine, most_running=service.access.most_running)
             webhooks = Webhooks(service.path, service.webhooks, ended, service.webhook_secret)
             if starts_jobs:
                 dispatcher.start()
@@ -332,8 +332,9 @@ def _add_results(app: FastAPI, service: Service) -> None:
     def list_runs() -> dict[str, Any]:
         """The finished runs, the latest first, each with the last job that had its folder."""
         with queue.opened(service.path) as opened:
-            jobs = {Path(folder).name: job for folder, job in queue.by_folder(opened).items()}
-        return {"runs": [summary(run) | _facts(jobs.get(run.folder.name)) for run in results.runs()]}
+            jobs = {Path(folder).name: facts for folder, facts in queue.by_folder(opened).items()}
+        nobody = dict.fromkeys(("job", "owner", "label"))
+        return {"runs": [summary(run) | jobs.get(run.folder.name, nobody) for run in results.runs()]}
 
     @app.get("/differences")
     def differences(run: Annotated[list[str], Query(min_length=2, max_length=shapes.MOST_COMPARED)]) -> dict[str, Any]:
@@ -453,11 +454,6 @@ async def _composed(app: FastAPI, check: Callable[..., Answer], *asked: Any) -> 
     """The arguments of a job, or its form. Submissions wait for each other on a thread of their own, on which Hydra
     composes: those that answer other requests stay free."""
     return await asyncio.get_running_loop().run_in_executor(app.state.composing, check, *asked)
-
-
-def _facts(job: Job | None) -> dict[str, Any]:
-    """The job of a run as the list of runs has it."""
-    return {"job": job and job.id, "owner": job and job.owner, "label": job and job.label}
 
 
 def _there(job: Job | None) -> Job:

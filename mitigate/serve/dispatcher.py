@@ -21,8 +21,8 @@ class Dispatcher:
     path: Path
     slots: int
     engine: Engine
-    most_running: Callable[[str | None], int | None] = queue.any_number
     _stopped: threading.Event = field(default_factory=threading.Event)
+    most_running: Callable[[str | None], int | None] = queue.any_number
 
     def step(self) -> int:
         """Start jobs up to `slots` at once, and have the engine see to the jobs in hand; return the number of started

@@ -325,10 +325,10 @@ def count_of(connection: sqlite3.Connection, owner: str | None, state: State) ->
     return int(row["n"])
 
 
-def by_folder(connection: sqlite3.Connection) -> dict[str, Job]:
-    """The last finished job of each run folder."""
-    rows = connection.execute("SELECT * FROM jobs WHERE folder IS NOT NULL AND state = 'done' ORDER BY id")
-    return {row["folder"]: _job(row) for row in rows}
+def by_folder(connection: sqlite3.Connection) -> dict[str, dict[str, Any]]:
+    """Number, owner and label of the last finished job of each run folder."""
+    lines = "SELECT folder, id AS job, owner, label FROM jobs WHERE folder IS NOT NULL AND state = 'done' ORDER BY id"
+    return {row["folder"]: {name: row[name] for name in ("job", "owner", "label")} for row in connection.execute(lines)}
 
 
 def unannounced(connection: sqlite3.Connection) -> list[Job]:
