@@ -120,7 +120,6 @@ def test_settings_are_fields_and_only_what_differs_is_submitted_with_a_file_of_o
     assert [row.get_attribute("data-setting") for row in rows.all()] == ["policy.decoding", "trainer.max_steps"]
     page.locator("#submit-form select[name=recipe]").select_option("labels")
     page.locator("#submit-form select[name=policy]").wait_for(state="hidden")
-    page.locator("#submit-form select[name=data]").select_option("sentences")
     page.get_by_text("Your files").click()
     page.get_by_label("File", exact=True).set_input_files({"name": "mine.zip", "mimeType": "", "buffer": b"PK"})
     page.get_by_role("button", name="Upload").click()
@@ -129,10 +128,10 @@ def test_settings_are_fields_and_only_what_differs_is_submitted_with_a_file_of_o
     page.get_by_role("button", name="Upload").click()
     page.get_by_role("button", name="Remove mine.txt").wait_for()
     page.get_by_label("Only what differs from the default").uncheck()
-    page.get_by_label("data.path").fill("mine.txt")
+    page.get_by_label("texts", exact=True).fill("mine.txt")
     page.locator("#submit-form button").click()
     page.locator("#job-1 .settings").wait_for()
-    assert page.locator("#job-1 .settings").inner_text() == "data=sentences data.path=mine.txt"
+    assert page.locator("#job-1 .settings").inner_text() == "texts=mine.txt"
 
 
 def test_from_an_empty_start_to_two_generators_side_by_side(page: Page) -> None:

@@ -127,4 +127,4 @@ def test_the_list_holds_described_settings_that_can_be_no_path_and_no_code() -> 
         if takes == "value":
             assert set(settings()[key].types) <= SAFE, key
     files = [key for key, takes in allowed().items() if "file" in takes]
-    assert files == ["recipe.targets", "data.path", "data.relations", "probe.targets"]
+    assert files == ["texts", "recipe.targets", "data.path", "data.relations", "probe.targets"]

@@ -39,7 +39,7 @@ RECIPES = (
 GROUPS = ("experiment", "policy", "data", "model", "measure")
 WORD = re.compile(r"\w[\w' -]{0,59}")  # never a path: it has neither a slash nor a dot
 KEYWORDS = ("all", "data")  # of settings of targets, where others are lists
-ALWAYS = "probe.targets"  # demographic words of one's own, which all recipes mask
+ALWAYS = ("probe.targets", "texts")  # demographic words of one's own, which all recipes mask, and texts to label
 COLUMN = re.compile(r"[a-z_]{1,30}")  # what a column is for
 OF_ANY_MODEL = ("hf", "seq2seq")  # options of the group model whose model.base is one of serve.models
 MOST_WORDS = 1000
@@ -110,7 +110,7 @@ class Rules:
         config = self._base(tuple(base))
         written: Any = OmegaConf.to_container(config, resolve=False)
         reads = written["recipe"]["reads"]
-        groups_read = {*reads, "recipe", ALWAYS}
+        groups_read = {*reads, "recipe", *ALWAYS}
         keys = [key for key in allowed() if {key, key.partition(".")[0]} & groups_read and has_key(written, key)]
         names = {group: _selected(config, f"{group}.name") for group in GROUPS if group in reads}
         return {
