@@ -198,7 +198,7 @@ def _add_jobs(app: FastAPI, service: Service) -> None:
         recipe, overrides = submission.recipe, submission.overrides
         own = service.uploads.folder(caller.name)
         arguments = await _composed(app, service.rules.arguments, recipe, overrides, own)
-        how = {"label": submission.label, "priority": submission.priority, "caller": caller}
+        how: dict[str, Any] = {"label": submission.label, "priority": submission.priority, "caller": caller}
         return await run_in_threadpool(
             lambda: view(service.submit(recipe, overrides, arguments, submission.submitter, **how))
         )
@@ -250,9 +250,9 @@ def _add_jobs(app: FastAPI, service: Service) -> None:
         """The sender of this request, with limits and what is used of them."""
         with queue.opened(service.path) as opened:
             states: tuple[queue.State, ...] = ("running", "queued")
-            used = {state: queue.count_of(opened, caller.name, state) for state in states}
-        most = {f"most_{name}": value for name, value in vars(caller.limits).items()}
-        facts = {"name": caller.name, "is_admin": caller.is_admin, "priority": caller.priority}
+            used: dict[str, Any] = {state: queue.count_of(opened, caller.name, state) for state in states}
+        most: dict[str, Any] = {f"most_{name}": value for name, value in vars(caller.limits).items()}
+        facts: dict[str, Any] = {"name": caller.name, "is_admin": caller.is_admin, "priority": caller.priority}
         disk = None if caller.limits.disk is None else service.disk_of(caller.name)
         return shapes.Me(**facts, **used, **most, disk=disk)
 
@@ -394,7 +394,7 @@ def _add_results(app: FastAPI, service: Service) -> None:
 
     def submit_comparison(comparison: shapes.Comparison, arguments: list[str], caller: Caller) -> shapes.JobShown:
         given = comparison.model_dump(exclude={"submitter", "label"})
-        how = {"caller": caller, "label": comparison.label}
+        how: dict[str, Any] = {"caller": caller, "label": comparison.label}
         job = service.submit("compare", given, arguments, comparison.submitter, **how)
         with queue.opened(service.path) as opened:
             return shown(job, queue.places(opened).get(job.id), service.outputs)
@@ -437,7 +437,7 @@ def _add_page(app: FastAPI, service: Service) -> None:
         if caller is None:
             raise HTTPException(401, "this is not the token of anybody; ask whoever runs the service for yours")
         is_encrypted = request.headers.get("origin", "").startswith("https:")  # by a proxy
-        how = {"httponly": True, "samesite": "strict", "path": "/", "secure": is_encrypted}
+        how: dict[str, Any] = {"httponly": True, "samesite": "strict", "path": "/", "secure": is_encrypted}
         answer.set_cookie(COOKIE, session_of(session.token), **how)
         record(service.place, caller.name, "session")
         return answer

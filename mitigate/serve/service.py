@@ -84,7 +84,12 @@ class Service:
         limits = caller.limits
         self.check_disk(caller)
         with queue.opened(self.path) as table:
-            how = {"submitter": submitter, "owner": caller.name, "label": label, "priority": priority or 0}
+            how: dict[str, Any] = {
+                "submitter": submitter,
+                "owner": caller.name,
+                "label": label,
+                "priority": priority or 0,
+            }
             command, most = [*self.command, *arguments], self.most_queued
             number = queue.submit(table, recipe, overrides, command, **how, most=most, most_own=limits.queued)
             found = queue.read(table, number)
