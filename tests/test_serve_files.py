@@ -64,6 +64,11 @@ def test_files_are_their_owners_and_submissions_name_them(client: TestClient, by
     assert config["data"]["path"] == str(folder / "a.csv")
     assert config["data"]["columns"] == {"head": "a b", "tail": 3}
     assert config["probe"]["targets"] == str(folder / "targets.csv")
+    labels = client.post("/jobs", json={"recipe": "labels", "overrides": {"texts": "a.csv"}}, headers=by["ann"])
+    with queue.opened(service.path) as table:
+        job = queue.read(table, labels.json()["id"])
+    assert job
+    assert f"texts=@{folder / 'a.csv'}" in job.command
     others = client.post("/jobs", json=submission, headers=by["bob"])
     assert "data.path: you uploaded no such file, and the folders of this service have none" in faults(others, 422)
     overrides["data.path"] = "../bob/a.csv"

@@ -39,7 +39,8 @@ RECIPES = (
 GROUPS = ("experiment", "policy", "data", "model", "measure")
 WORD = re.compile(r"\w[\w' -]{0,59}")  # never a path: it has neither a slash nor a dot
 KEYWORDS = ("all", "data")  # of settings of targets, where others are lists
-ALWAYS = ("probe.targets", "texts")  # demographic words of one's own, which all recipes mask, and texts to label
+TEXTS = "texts"  # the command line takes its value as it stands, quotes too
+ALWAYS = ("probe.targets", TEXTS)  # demographic words of one's own, which all recipes mask, and texts to label
 COLUMN = re.compile(r"[a-z_]{1,30}")  # what a column is for
 OF_ANY_MODEL = ("hf", "seq2seq")  # options of the group model whose model.base is one of serve.models
 MOST_WORDS = 1000
@@ -174,7 +175,8 @@ class Rules:
         _check_flat(key, value)
         is_file = isinstance(value, str) and "." in value
         if takes == "file" or (takes == "words or file" and is_file):
-            return _file(key, value, roots)
+            path = _file(key, value, roots)
+            return f"@{path}" if key == TEXTS else path  # the texts of a file, and not its name
         if takes == "model" and value not in self.models:
             raise MitigateError(f"{one_of(key, value, self.models)} (serve.models)")
         if takes in ("words", "words or file", "columns"):
@@ -193,7 +195,8 @@ class Rules:
                 [f"{key} is not a setting of {whole}; leave it out, or choose another option" for key in strange]
             )
         given = {key: value for key, value in self.given.items() if has_key(there, key)}
-        arguments = [*base, *(f"{key}={_spelt(value)}" for key, value in {**values, **given}.items())]
+        spelt = {key: value if key == TEXTS else _spelt(value) for key, value in {**values, **given}.items()}
+        arguments = [*base, *(f"{key}={value}" for key, value in spelt.items())]
         with _refusing():
             for key, value in {**values, **given}.items():  # as Hydra does it with arguments
                 OmegaConf.update(config, key, value)
