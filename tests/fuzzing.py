@@ -21,12 +21,15 @@ from schemathesis.python.asgi import HOST, shutdown_lifespans
 from served import make_service, settle
 
 from mitigate.serve.allowed_jobs import GROUPS, allowed
-from mitigate.serve.app import Service, make_app
+from mitigate.serve.app import make_app
+from mitigate.serve.service import Service
 
 EXCLUDED = {
     "POST /jobs": "which settings a configuration has, and which values go together, composing it tells",
     "POST /compare": "runs are compared that are of one recipe",
     "POST /generate": "which relations a generator knows, the run tells",
+    "PUT /files/{name}": "files are kept that are text tables with a name of one",
+    "GET /form": "which options a group has, GET /options tells",
     "GET /relations": "runs can be asked that kept a generator",
     "GET /runs/{name}/files/{path}": "a run has the files of its manifest",
     "GET /runs/{name}/model.zip": "a run of recipe=compare has no model",
@@ -90,7 +93,8 @@ def _name_what_there_is(service: Service, draw: random.Random) -> None:
         if draw.random() < 0.5 or case.meta is None or not case.meta.generation.mode.is_positive:
             return
         if "name" in case.path_parameters:
-            case.path_parameters["name"] = draw.choice(runs)
+            is_file = "/files/{name}" in case.operation.label
+            case.path_parameters["name"] = draw.choice(["a.csv", "b.txt", *HOSTILE] if is_file else runs)
         if "path" in case.path_parameters:
             case.path_parameters["path"] = draw.choice(["report.html", "stages/probe.parquet", *HOSTILE])
         if "number" in case.path_parameters:

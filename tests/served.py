@@ -15,10 +15,11 @@ from compared_runs import seal
 from test_ask import probed_run
 
 from mitigate.serve.allowed_jobs import Rules
-from mitigate.serve.app import Service, make_app
+from mitigate.serve.app import make_app
 from mitigate.serve.batching import Models
 from mitigate.serve.engines.local import Local
 from mitigate.serve.server import configured
+from mitigate.serve.service import Service
 from mitigate.triples import Labels
 
 CONF = Path(__file__).parents[1] / "conf"

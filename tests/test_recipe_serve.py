@@ -17,23 +17,29 @@ from omegaconf import OmegaConf
 from mitigate.errors import MitigateError
 from mitigate.recipes import serve
 from mitigate.recipes.serve import check, hosts_of
+from mitigate.serve import queue
 from mitigate.serve.client import Client, UnreachableError
+from mitigate.serve.people import People
 
 TOKEN = "0123456789abcdef"
 
 
 def config(**settings: object) -> object:
-    given = {"address": "127.0.0.1", "port": 8765, "token": None, "roots": [], "hosts": []} | settings
-    return OmegaConf.create({"serve": given})
+    given = {"address": "127.0.0.1", "port": 8765, "token": None, "roots": [], "hosts": []}
+    given |= {"user_header": None, "proxies": [], "webhooks": [], **settings}
+    return OmegaConf.create({"serve": given, "paths": {"outputs": "/absent"}})
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"address": "0.0.0.0"}, "address=0.0.0.0 can be reached by others, and anybody could submit jobs; set a"),
+        ({"address": "0.0.0.0"}, "address=0.0.0.0 can be reached by others, and anybody could submit jobs; give each"),
         ({"address": "mitigate.example.org"}, "can be reached by others"),
         ({"address": "::"}, "can be reached by others"),
         ({"token": TOKEN[1:]}, "the token (serve.token or MITIGATE_TOKEN) has 15 characters; give 16 or more"),
+        ({"proxies": ["10.0.0.2"]}, "serve.user_header and serve.proxies belong together"),
+        ({"user_header": "X-User"}, "serve.user_header and serve.proxies belong together"),
+        ({"webhooks": ["file:///etc/passwd"]}, "serve.webhooks: file:///etc/passwd: not an address"),
         ({"roots": ["/absent"]}, "serve.roots: /absent: no such folder"),
     ],
 )
@@ -85,12 +91,15 @@ def test_a_rehearsal_says_where(tmp_path: Path, job) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_service_that_is_killed_ends_no_job_and_comes_back(tmp_path: Path) -> None:
-    """By the real command, which takes seconds: a job of recipe=template goes on while signal 9 kills its service."""
+def test_a_service_worker_and_job_are_killed_and_two_peoples_queues_go_on_in_order(tmp_path: Path) -> None:
+    """By the real command, which takes seconds: jobs of recipe=template go on while signal 9 kills their service, and
+    then the service, the worker and the job together."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     line = [sys.executable, "-m", "mitigate", "recipe=serve", f"paths.outputs={tmp_path}", f"serve.port={port}"]
     how = {"cwd": ROOT, "env": os.environ | {"MITIGATE_TOKEN": TOKEN}, "stdout": DEVNULL, "stderr": DEVNULL}
+    people, path = People(tmp_path / ".serve"), tmp_path / ".serve" / "queue.sqlite"
+    ann, bob = (Client(f"http://127.0.0.1:{port}", people.create(name)) for name in ("ann", "bob"))
     client = Client(f"http://127.0.0.1:{port}", TOKEN)
 
     def start() -> subprocess.Popen[bytes]:
@@ -108,19 +117,63 @@ def test_a_service_that_is_killed_ends_no_job_and_comes_back(tmp_path: Path) -> 
             time.sleep(0.1)
         pytest.fail("it took too long")
 
+    def submit(by: Client, seed: int) -> int:
+        return by.submit("template", {"seed": seed, "score.regard": "ngram"})["id"]
+
+    def waiting() -> dict[int, int]:
+        return {job["id"]: job["place"] for job in client.jobs() if job["place"] is not None}
+
     service = start()
     try:
-        first, second = (client.submit("template", {"seed": seed, "score.regard": "ngram"})["id"] for seed in (1, 2))
+        first = submit(ann, 1)
         until(lambda: client.job(first)["starts"] == 1)
+        second, third, others = submit(ann, 2), submit(ann, 3), submit(bob, 4)
+        order = {others: 1, second: 2, third: 3}
+        assert waiting() == order
         service.send_signal(signal.SIGKILL)
         service.wait()
         service = start()
-        client.cancel(second)
+        assert waiting() == order
+        service.send_signal(signal.SIGKILL)
+        service.wait()
+        for pid in worker_of(path):
+            os.kill(pid, signal.SIGKILL)
+        (lock,) = path.parent.glob("jobs/*.lock")
+        os.killpg(int(lock.read_text()), signal.SIGKILL)
+        with queue.opened(path) as table:
+            table.execute("UPDATE jobs SET lease = 0 WHERE state = 'running'")
+        service = start()
+        assert waiting() == order
+        assert {job["id"]: job["owner"] for job in client.jobs()} == {
+            first: "ann",
+            second: "ann",
+            third: "ann",
+            others: "bob",
+        }
+        ann.cancel(third)
         found = client.wait(first, 0.2)
-        assert (found["state"], found["exit"], found["starts"]) == ("done", 0, 1)
-        assert client.wait(second, 0.2)["state"] == "cancelled"
+        assert (found["state"], found["exit"], found["starts"]) == ("done", 0, 2)
         assert (tmp_path / found["run"] / "manifest.json").is_file()
         assert found["run"] in [run["name"] for run in client.runs()]
+        until(lambda: client.job(others)["starts"] == 1)
+        assert waiting() == {second: 1}
+        ann.cancel(second)
+        with pytest.raises(MitigateError, match=f"job {others} belongs to bob; its owner or an admin can cancel it"):
+            ann.cancel(others)
+        bob.cancel(others)
+        assert client.wait(others, 0.2)["state"] == "cancelled"
     finally:
         service.send_signal(signal.SIGTERM)
         assert service.wait(60) is not None
+
+
+def worker_of(path: Path) -> list[int]:
+    """The processes of workers of this queue."""
+    found = []
+    for command in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if f"mitigate.serve.worker\0{path}".encode() in command.read_bytes():
+                found.append(int(command.parent.name))
+        except OSError:
+            continue  # it has ended
+    return found

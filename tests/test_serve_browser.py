@@ -9,6 +9,8 @@ from browser import DESKTOP, PATIENCE, PHONE, TOOLS, chromium, find
 from playwright.sync_api import Browser, Page
 from served import fresh
 
+from mitigate.serve.people import Limits
+
 REFUSED = "status of 422"  # which the browser notes by itself
 pytestmark = pytest.mark.skipif(find() is None, reason="needs Chromium to open pages: apt-get install chromium")
 
@@ -35,16 +37,108 @@ def page(browser: Browser, tmp_path: Path) -> Iterator[Page]:
         opened = context.new_page()
         opened.add_init_script(TOOLS)
         opened.goto(address)
+        opened.get_by_role("button", name="Submit").wait_for()
         yield opened
         context.close()
     assert faults == []
+
+
+def signed_in(browser: Browser, address: str, token: str) -> Page:
+    """The page of a person, in a browser of its own."""
+    page = browser.new_context(viewport=DESKTOP).new_page()  # type: ignore[arg-type]
+    page.set_default_timeout(PATIENCE)
+    page.goto(address)
+    page.get_by_label("Your token").fill(token)
+    page.get_by_label("Your token").press("Enter")
+    page.get_by_role("button", name="Submit").wait_for()
+    return page
+
+
+def submit(page: Page, seed: int, label: str) -> None:
+    page.locator("#submit-form input[name=seed]").fill(str(seed))
+    page.locator("#submit-form input[name=label]").fill(label)
+    page.locator("#submit-form button").click()
+
+
+def test_three_people_see_owners_limits_order_and_cancel_their_own_jobs(browser: Browser, tmp_path: Path) -> None:
+    """Three browsers and jobs start, which takes seconds: ann floods the queue, bob comes later, root is an admin. Jobs
+    of seed 600 run until they are cancelled."""
+    with fresh(tmp_path) as (service, address):
+        limits = {"ann": Limits(running=1, queued=2), "bob": Limits(running=1), "root": Limits()}
+        tokens = {
+            name: service.people.create(name, is_admin=name == "root", limits=most) for name, most in limits.items()
+        }
+        ann = signed_in(browser, address, tokens["ann"])
+        assert ann.locator("#submit-form select[name=policy]").input_value() == "both_neutral"
+        assert ann.locator("#me-text").inner_text() == "ann: 0 of 1 running, 0 of 2 queued"
+        for number, label in enumerate(("first", "second", "third"), start=1):
+            submit(ann, 600, label)
+            ann.locator(f"#job-{number}").wait_for()
+            ann.locator("#job-1 .state-running").wait_for()
+        submit(ann, 600, "fourth")
+        ann.get_by_text("you have 2 jobs queued, your limit; wait until one starts, or cancel one").wait_for()
+        bob = signed_in(browser, address, tokens["bob"])
+        assert bob.locator("#job-1 .owner").inner_text() == "ann"
+        assert bob.get_by_role("button", name="Cancel job 1").count() == 0
+        refused = "ask('/jobs/1', null, 'DELETE').catch((error) => error.message)"
+        assert bob.evaluate(refused) == "job 1 belongs to ann; its owner or an admin can cancel it"
+        for number, label in ((4, "bob's"), (5, "bob's next")):
+            submit(bob, 600, label)
+            bob.locator(f"#job-{number}").wait_for()
+        bob.locator("#job-4 .state-running").wait_for()  # although ann's flood came before
+        bob.get_by_text("Running: bob 1, ann 1. Waiting: bob 1, ann 2.").wait_for()
+
+        root = signed_in(browser, address, tokens["root"])
+        root.get_by_role("button", name="Cancel job 1").click()
+        root.get_by_text("Cancel job 1, mitigate “first” of ann?").wait_for()
+        root.keyboard.press("Enter")  # the safe answer has the focus
+        assert not root.locator("#sure").is_visible()
+        root.locator("#job-1 .state-running").wait_for()
+        root.get_by_role("button", name="Cancel job 1").click()
+        root.get_by_role("button", name="Cancel the job").click()
+        root.locator("#job-1 .state-cancelled").wait_for()
+        ann.locator("#job-2 .state-running").wait_for()
+        for number in (3, 5, 2, 4):
+            root.evaluate("number => ask(`/jobs/${number}`, null, 'DELETE')", number)
+        for number in (2, 4):
+            root.locator(f"#job-{number} .state-cancelled").wait_for()
+        ann.get_by_role("button", name="Sign out").click()
+        ann.get_by_label("Your token").wait_for()
+        assert ann.evaluate("fetch('/jobs').then((answer) => answer.status)") == 401
+        for page in (ann, bob, root):
+            page.context.close()
+
+
+def test_settings_are_fields_and_only_what_differs_is_submitted_with_a_file_of_ones_own(page: Page) -> None:
+    """A browser starts, which takes seconds."""
+    page.get_by_text("All settings of this recipe").click()
+    page.get_by_label("probe.beams").fill("10")  # its default
+    page.get_by_label("policy.decoding").select_option("rerank")
+    page.get_by_label("trainer.max_steps").fill("7")
+    page.get_by_label("Only what differs from the default").check()
+    rows = page.locator("#settings tr:visible")
+    assert [row.get_attribute("data-setting") for row in rows.all()] == ["policy.decoding", "trainer.max_steps"]
+    page.locator("#submit-form select[name=recipe]").select_option("labels")
+    page.locator("#submit-form select[name=policy]").wait_for(state="hidden")
+    page.get_by_text("Your files").click()
+    page.get_by_label("File", exact=True).set_input_files({"name": "mine.zip", "mimeType": "", "buffer": b"PK"})
+    page.get_by_role("button", name="Upload").click()
+    page.get_by_text("mine.zip cannot be uploaded; allowed: .csv, .tsv, .jsonl, .txt, each also with .gz").wait_for()
+    page.get_by_label("File", exact=True).set_input_files({"name": "mine.txt", "mimeType": "", "buffer": b"one line\n"})
+    page.get_by_role("button", name="Upload").click()
+    page.get_by_role("button", name="Remove mine.txt").wait_for()
+    page.get_by_label("Only what differs from the default").uncheck()
+    page.get_by_label("texts", exact=True).fill("mine.txt")
+    page.locator("#submit-form button").click()
+    page.locator("#job-1 .settings").wait_for()
+    assert page.locator("#job-1 .settings").inner_text() == "texts=mine.txt"
 
 
 def test_from_an_empty_start_to_two_generators_side_by_side(page: Page) -> None:
     """A browser and jobs start, which takes seconds: a page is used as a whole."""
     page.get_by_text("No run is finished.").wait_for()
     for number, policy in enumerate(("none", "both"), start=1):
-        page.get_by_label("Policy").select_option(policy)
+        page.locator("#submit-form select[name=policy]").select_option(policy)
         page.locator("#submit-form").get_by_role("button").press("Enter")  # by keyboard
         page.locator(f"#job-{number} .state-done").wait_for()
         page.locator(f"#job-{number}").get_by_role("link", name="Report").wait_for()
@@ -58,8 +152,13 @@ def test_from_an_empty_start_to_two_generators_side_by_side(page: Page) -> None:
     assert opened.value.evaluate("self.origin") == "null"  # in a sandbox
     page.get_by_role("button", name="Output of job 1").click()
     page.locator("#log-lines").get_by_text("run folder").wait_for()
+    page.frame_locator("#detail-page").get_by_role("heading", name="none").wait_for()  # beside it
+    page.get_by_role("button", name="Close").press("Enter")
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Output of job 1"
+    page.get_by_label("Choose none, made_up, seed 1").check()
+    page.locator("#difference-rows").get_by_text("policy.name").wait_for()
 
-    page.get_by_label("Relation").select_option("CapableOf")
+    page.locator("#ask-form select[name=relation]").select_option("CapableOf")
     page.get_by_role("combobox", name="Head", exact=True).fill("nurse")
     page.get_by_role("combobox", name="Head", exact=True).press("Enter")
     captions = page.locator("#answers caption")
@@ -90,7 +189,7 @@ def test_faults_stand_beside_the_form(page: Page) -> None:
     faults = page.locator("#submit-faults li")
     faults.nth(1).wait_for()
     assert "trainer.lr=fast must be a number above 0" in faults.nth(0).inner_text()
-    assert "'kge.run' cannot be set here" in faults.nth(1).inner_text()
+    assert "'kge.run' cannot be set in this service" in faults.nth(1).inner_text()
     page.get_by_text("No job has been submitted.").wait_for()
     written = ["[nurse,a chef]", '["nurse", "a chef"]', "[1,2]", "1e-3", "both", "null"]
     given = [["nurse", "a chef"], ["nurse", "a chef"], [1, 2], 0.001, "both", None]

@@ -1,5 +1,7 @@
 """The service as a client sees it, over a real connection: from an empty start to a comparison, and slow clients."""
 
+import hashlib
+import hmac
 import json
 import os
 import shutil
@@ -10,15 +12,17 @@ import time
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 from served import fresh
 
 from mitigate.errors import MitigateError
-from mitigate.serve import guard, server
-from mitigate.serve.app import Service
+from mitigate.serve import guard, queue, server
 from mitigate.serve.client import Client, UnreachableError
+from mitigate.serve.service import Service
+from mitigate.serve.webhooks import SIGNATURE, Webhooks
 
 SECOND = 0.1
 POLICIES = ("none", "both")
@@ -54,12 +58,109 @@ def test_two_policies_are_run_compared_and_asked(client: Client, tmp_path: Path)
         assert archive.namelist() == ["model/config.json"]
 
 
+def test_every_request_of_the_description_has_a_method_and_files_and_limits_are_shown(client, tmp_path) -> None:
+    """The paths that the methods ask for are those of openapi.json, without the browser's own."""
+    asked = set()
+
+    class Noted(Client):
+        def _open(self, path: str, body: object = None, method: str | None = None) -> object:
+            asked.add((method or ("GET" if body is None else "POST"), path.partition("?")[0]))
+            return super()._open(path, body, method)
+
+    noted = Noted(client.address, token=None)
+    described = noted._ask("/openapi.json")
+    assert noted.me()["name"] is None
+    assert noted.options()["defaults"]["policy"] == "both_neutral"
+    assert noted.form("filter", policy="both")["groups"] == {"policy": "both", "data": "sample", "measure": None}
+    (tmp_path / "mine.csv").write_text("head,relation,tail\n")
+    assert [file["name"] for file in noted.upload(tmp_path / "mine.csv")] == ["mine.csv"]
+    with pytest.raises(MitigateError, match="you have a file mine.csv already; remove it first"):
+        noted.upload(tmp_path / "mine.csv")
+    with pytest.raises(MitigateError, match="absent.csv cannot be read"):
+        noted.upload(tmp_path / "absent.csv")
+    assert noted.files() == noted.upload(tmp_path / "mine.csv", "other.csv")[:1]
+    assert [file["name"] for file in noted.remove_file("mine.csv")] == ["other.csv"]
+    noted.remove_file("other.csv")
+    job = noted.submit("mitigate", {"policy": "none"}, label="a label", priority=-1)
+    assert (job["label"], job["priority"]) == ("a label", -1)
+    assert [found["state"] for found in noted.watch(job["id"])][-1] == "done"
+    (name,) = {noted.wait(job["id"], SECOND)["run"]}
+    assert b"report of none" in noted.file(name, "report.html")
+    noted.download_model(name, tmp_path / "model.zip")
+    other = noted.wait(noted.submit("mitigate", {"policy": "both"})["id"], SECOND)["run"]
+    assert noted.differences([name, other])["policy.name"] == {name: "none", other: "both"}
+    assert "CapableOf" in noted.relations([name])["relations"]
+    assert {run["name"]: run["label"] for run in noted.runs()}[name] == "a label"
+    assert noted.jobs()[0]["id"] > job["id"]
+    noted.cancel(noted.compare([name, other], label="both")["id"])
+    noted.run(name), noted.generate("lawyer", "CapableOf", [name]), noted.label(["a text"])
+    numbered = [(method, path.replace(str(job["id"]), "{number}").replace(name, "{name}")) for method, path in asked]
+    known = {(method, _shape(path)) for method, path in numbered}
+    for path, methods in described["paths"].items():
+        if path not in ("/session", "/health"):
+            assert {(method.upper(), _shape(path)) for method in methods} <= known, path
+
+
+def _shape(path: str) -> str:
+    """A path with a star for each part that a request chooses."""
+    first, *parts = path.strip("/").split("/")
+    fixed = ("events", "files", "model.zip")
+    return "/".join([first, *(part if part in fixed else "*" for part in parts)])
+
+
+def test_programs_are_informed_of_ended_jobs_once_signed_and_again_where_they_fail(tmp_path: Path, capsys) -> None:
+    received: list[tuple[str, dict[str, str], bytes]] = []
+    answers = [500, 200, 302, 302]
+
+    class Hook(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            content = self.rfile.read(int(self.headers["content-length"]))
+            received.append((self.path, dict(self.headers.items()), content))
+            self.send_response(answers.pop(0))
+            self.send_header("location", "/elsewhere")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    path = tmp_path / "queue.sqlite"
+    with queue.opened(path) as table:
+        for owner in ("ann", "bob"):
+            queue.submit(table, "mitigate", {}, ["true"], owner=owner)
+        queue.cancel(table, 1)
+    with HTTPServer(("127.0.0.1", 0), Hook) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}/hook"
+        hooks = Webhooks(path, [address], lambda job: json.dumps({"id": job.id, "owner": job.owner}), "a secret")
+        hooks.step()  # answered by 500
+        hooks.step()
+        hooks.step()  # nothing is due
+        assert [json.loads(content) for _, _, content in received] == [
+            {"event": "job ended", "job": {"id": 1, "owner": "ann"}}
+        ] * 2
+        _, headers, content = received[0]
+        digest = hmac.new(b"a secret", content, hashlib.sha256).hexdigest()
+        assert {key.lower(): value for key, value in headers.items()}[SIGNATURE] == f"sha256={digest}"
+        with queue.opened(path) as table:
+            queue.cancel(table, 2)
+        for _ in range(2):
+            hooks.step()  # redirections are not followed
+        server.shutdown()
+    assert [path for path, _, _ in received] == ["/hook"] * 4
+    for _ in range(4):
+        hooks.step()  # nobody answers
+    assert f"{address} was not informed of job 2, 5 times" in capsys.readouterr().err
+    with queue.opened(path) as table:
+        assert queue.unannounced(table) == []
+
+
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
 def test_the_lines_of_the_documentation_are_answered(served: tuple[Service, str], client: Client, tmp_path) -> None:
-    """Thirteen processes of curl start, which takes seconds: lines are run as they are shown."""
+    """Sixteen processes of curl start, which takes seconds: lines are run as they are shown."""
     names = [client.wait(client.submit("mitigate", {"policy": policy})["id"], SECOND)["run"] for policy in POLICIES]
     lines = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("curl ")]
-    assert len(lines) == 13
+    assert len(lines) == 16
+    (tmp_path / "mine.csv").write_text("head,relation,tail\n")
     given = {**os.environ, "H": served[1], "J": "content-type: application/json"}
     for line in lines:
         asked = line.replace("NAME", names[0], 1).replace("NAME", names[1], 1).replace("NAME", names[0])
@@ -75,7 +176,7 @@ def test_jobs_fail_and_are_refused_in_the_services_words(client: Client) -> None
     failed = client.wait(client.submit("mitigate", {"seed": 13})["id"], SECOND)
     assert (failed["state"], failed["exit"], failed["error"]) == ("failed", 2, "exit status 2: thirteen is refused")
     assert failed["log"][-1] == "mitigate: thirteen is refused"
-    with pytest.raises(MitigateError, match=r"'run' cannot be set here.*; seed=-1 must be a whole number"):
+    with pytest.raises(MitigateError, match=r"'run' cannot be set in this service.*; seed=-1 must be a whole number"):
         client.submit("mitigate", {"run": "os.getcwd", "seed": -1})
     with pytest.raises(MitigateError, match="there is no such job"):
         client.job(999)

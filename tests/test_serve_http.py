@@ -21,10 +21,12 @@ from mitigate.runs.fingerprints import sealed
 from mitigate.serve import app as serving
 from mitigate.serve import queue
 from mitigate.serve import schemas as shapes
+from mitigate.serve.access import COOKIE
 from mitigate.serve.allowed_jobs import Rules
-from mitigate.serve.app import Service, make_app
+from mitigate.serve.app import make_app
 from mitigate.serve.batching import Asked, Models
-from mitigate.serve.guard import COOKIE, LARGEST_BODY
+from mitigate.serve.guard import LARGEST_BODY
+from mitigate.serve.service import Service
 from mitigate.serve.worker import log_of
 
 CONF = Path(__file__).parents[1] / "conf"
@@ -124,7 +126,7 @@ def test_a_job_is_submitted_listed_watched_and_cancelled(client: TestClient, ser
         assert stream.headers["content-type"].startswith("text/event-stream")
         events = [json.loads(line[5:]) for line in stream.iter_lines() if line.startswith("data:")]
     assert [event["state"] for event in events] == ["cancelled"]
-    assert faults(client.get("/jobs/2"), 404) == ["there is no such job; GET /jobs lists them"]
+    assert faults(client.get("/jobs/2"), 404) == ["there is no such job; the list of jobs has all"]
     assert faults(client.get("/jobs/2/events"), 404)
 
 
@@ -286,7 +288,7 @@ def test_no_name_of_a_manifest_leads_out(client: TestClient, outputs: Path) -> N
         files = manifest["files"] | {path: hashlib.sha256(secret.read_bytes()).hexdigest()}
         (folder / "manifest.json").write_text(json.dumps(sealed(manifest | {"files": files})))
         address = f"/runs/mitigate-none-1-/files/{quote(path, safe='')}"
-        assert faults(client.get(address), 404) == ["the run has no such file; GET /runs/{name} lists them"]
+        assert faults(client.get(address), 404) == ["the run has no such file; the list of its files has all"]
 
 
 def test_questions_are_answered_as_data_and_faults_named(client: TestClient) -> None:
@@ -401,7 +403,9 @@ def test_a_token_is_asked_for_and_a_browser_shows_it_once(service: Service) -> N
         assert faults(client.get("/jobs", headers={"authorization": "Bearer wrong"}), 401)
         assert faults(client.get("/jobs", headers={"cookie": "mitigate_session=wrong"}), 401)
         assert client.get("/jobs", headers={"authorization": f"Bearer {TOKEN}"}).status_code == 200
-        assert faults(client.post("/session", json={"token": "wrong"}), 401) == ["this is not the token"]
+        assert faults(client.post("/session", json={"token": "wrong"}), 401) == [
+            "this is not the token of anybody; ask whoever runs the service for yours"
+        ]
         assert faults(client.post("/session", json={"token": "w\u00f6rong"}), 401)
         shown = client.post("/session", json={"token": TOKEN})
         assert shown.status_code == 204

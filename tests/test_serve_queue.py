@@ -46,10 +46,7 @@ def test_the_first_submitted_is_the_first_claimed_and_slots_are_kept(table: sqli
     assert [job and job.id for job in claimed] == [first, second, None]
     assert claimed[0]
     assert (claimed[0].state, claimed[0].worker, claimed[0].lease) == ("running", "a", 10.0 + LEASE)
-    waiting = queue.read(table, third)
-    assert waiting
-    assert queue.place(table, waiting) == 1
-    assert queue.place(table, claimed[0]) is None
+    assert queue.places(table) == {third: 1}
     assert queue.finish(table, first, "a", "done", exit_status=0, now=11.0)
     assert (found := queue.claim(table, "c", 2, now=12.0))
     assert found.id == third
@@ -115,6 +112,38 @@ def test_a_full_queue_refuses_and_says_so(table: sqlite3.Connection) -> None:
     assert queue.latest(table, state="done") == []
 
 
+def test_owners_take_turns_within_a_priority_and_places_are_the_order_of_starts(table: sqlite3.Connection) -> None:
+    """Ann submits a flood before the others; the order is kept by the table alone, as after a kill of all processes."""
+    owners = {}
+    for owner, priority, number in (("ann", 0, 4), ("bob", 0, 2), ("eve", 0, 1), ("ann", 1, 1), ("bob", -1, 1)):
+        for _ in range(number):
+            job = queue.submit(table, "mitigate", {}, COMMAND, owner=owner, priority=priority)
+            owners[job] = f"{owner}{job}"
+    order = [owners[job] for job in sorted(queue.places(table), key=queue.places(table).__getitem__)]
+    assert order == ["ann8", "ann1", "bob5", "eve7", "ann2", "bob6", "ann3", "ann4", "bob9"]
+    claimed = []
+    for moment in range(len(order)):
+        job = queue.claim(table, "a", 1, now=float(moment))
+        assert job
+        claimed.append(owners[job.id])
+        queue.finish(table, job.id, "a", "done")
+    assert claimed == ["ann8", "bob5", "eve7", "ann1", "bob6", "ann2", "ann3", "ann4", "bob9"]  # ann has just had hers
+
+
+def test_a_person_has_no_more_jobs_than_allowed_and_others_pass(table: sqlite3.Connection) -> None:
+    jobs = [queue.submit(table, "mitigate", {}, COMMAND, owner=owner) for owner in ("ann", "ann", "bob", None, None)]
+    most = {"ann": 1, "bob": 0}
+    claimed = [queue.claim(table, "a", 9, most_running=most.get) for _ in range(4)]
+    assert [job and job.id for job in claimed] == [jobs[0], jobs[3], jobs[4], None]
+    queue.finish(table, jobs[0], "a", "done")
+    assert (job := queue.claim(table, "a", 9, most_running=most.get))
+    assert (job.id, queue.count_of(table, "ann", "running")) == (jobs[1], 1)
+    for _ in range(2):
+        queue.submit(table, "mitigate", {}, COMMAND, owner="ann", most_own=2)
+    with pytest.raises(FullError, match="you have 2 jobs queued, your limit; wait until one starts, or cancel"):
+        queue.submit(table, "mitigate", {}, COMMAND, owner="ann", most_own=2)
+
+
 def test_many_claim_at_once_and_no_two_get_the_same(tmp_path: Path) -> None:
     path = tmp_path / "queue.sqlite"
     with queue.opened(path) as connection:
@@ -137,7 +166,11 @@ def test_a_file_that_is_no_queue_is_named_and_an_earlier_one_gets_its_columns(tm
         pass
     with queue.opened(tmp_path / "queue.sqlite") as table:
         (job,) = add(table)
-        table.execute("ALTER TABLE jobs DROP COLUMN handle")
+        table.execute("DROP INDEX by_owner")
+        for column in ("handle", "owner", "label", "priority", "announced"):
+            table.execute(f"ALTER TABLE jobs DROP COLUMN {column}")
     with queue.opened(tmp_path / "queue.sqlite") as table:
         assert state(table, job) == "queued"
-        assert {"handle"} <= {row["name"] for row in table.execute("PRAGMA table_info(jobs)")}
+        assert {"handle", "owner", "label", "priority", "announced"} <= {
+            row["name"] for row in table.execute("PRAGMA table_info(jobs)")
+        }

@@ -57,7 +57,9 @@ def test_all_faults_are_told_together(rules: Rules) -> None:
     assert found[0] == f"unknown recipe 'mitigat'; allowed: {', '.join(RECIPES)}; did you mean mitigate?"
     assert found[2] == "seed=-1 must be a whole number from 0 to 4,294,967,295 (number that fixes all random draws)"
     assert found[3] == "trainer.lr=fast must be a number above 0 and at most 1 (learning rate)"
-    assert found[4].startswith("'trainer.learning' cannot be set here; GET /options lists the settings that can")
+    assert found[4].startswith(
+        "'trainer.learning' cannot be set in this service; the list of settings has those that can"
+    )
     assert found[1].startswith("unknown policy 'bohth'; allowed: balance, both")
 
 
@@ -72,7 +74,7 @@ KEYS = (
 @pytest.mark.parametrize("key", KEYS)
 def test_keys_that_name_code_places_or_devices_cannot_be_said(rules: Rules, key: str) -> None:
     (found,) = faults(rules, "mitigate", {key: "os.getcwd"})
-    assert "cannot be set here; GET /options lists the settings that can" in found
+    assert "cannot be set in this service; the list of settings has those that can" in found
     assert len(found.encode()) < 200
 
 
@@ -121,8 +123,8 @@ def test_a_setting_of_another_option_and_an_error_of_hydra_are_faults(rules: Rul
 def test_the_list_holds_described_settings_that_can_be_no_path_and_no_code() -> None:
     for key, takes in allowed().items():
         assert key in settings(), key
-        assert takes in ("value", "words", "file"), key
+        assert takes in ("value", "words", "file", "words or file", "columns", "model"), key
         if takes == "value":
             assert set(settings()[key].types) <= SAFE, key
-    files = [key for key, takes in allowed().items() if takes == "file"]
-    assert files == ["data.path", "data.relations"]
+    files = [key for key, takes in allowed().items() if "file" in takes]
+    assert files == ["texts", "recipe.targets", "data.path", "data.relations", "probe.targets"]

@@ -50,25 +50,41 @@ def check(config: DictConfig) -> None:
             f"recipe=serve needs {' and '.join(missing)}: pip install -e '.[serve]' in a clone of the project"
         )
     token = config.serve.token
-    if token is None and not _is_loopback(config.serve.address):
+    is_open = token is None and config.serve.user_header is None and not _people(config).are_named
+    if is_open and not _is_loopback(config.serve.address):
         raise MitigateError(
-            f"serve.address={config.serve.address} can be reached by others, and anybody could submit jobs; set a "
-            "token in the environment, MITIGATE_TOKEN=..., or leave the address out: 127.0.0.1"
+            f"serve.address={config.serve.address} can be reached by others, and anybody could submit jobs; give each "
+            "person a token by recipe=tokens tokens.create=NAME, or set a common one in the environment, "
+            "MITIGATE_TOKEN=..., or leave the address out: 127.0.0.1"
+        )
+    if (config.serve.user_header is None) != (not config.serve.proxies):
+        raise MitigateError(
+            "serve.user_header and serve.proxies belong together: the header in which a proxy names the user, and the "
+            "addresses of proxies that it is read from"
         )
     if token is not None and len(token) < SHORTEST_TOKEN:
         raise MitigateError(
             f"the token (serve.token or MITIGATE_TOKEN) has {len(token)} characters; give {SHORTEST_TOKEN} or more, "
             "such as those of: python -c 'import secrets; print(secrets.token_urlsafe(24))'"
         )
+    if wrong := [address for address in config.serve.webhooks if not address.startswith(("http://", "https://"))]:
+        raise MitigateError(f"serve.webhooks: {' and '.join(wrong)}: not an address; give https://HOST/PATH")
     if absent := [root for root in config.serve.roots if not Path(root).is_dir()]:
         raise MitigateError(f"serve.roots: {' and '.join(absent)}: no such folder")
+
+
+def _people(config: DictConfig) -> Any:
+    from mitigate.serve.people import People
+
+    return People(Path(config.paths.outputs) / ".serve")
 
 
 def service_of(config: DictConfig, outputs: Path) -> Any:
     """The settings and parts of the application."""
     from mitigate.serve.allowed_jobs import Rules
-    from mitigate.serve.app import Service
     from mitigate.serve.batching import Models
+    from mitigate.serve.people import Limits
+    from mitigate.serve.service import Service
 
     settings = config.serve
     (conf,) = [source.path for source in HydraConfig.get().runtime.config_sources if source.provider == "main"]
@@ -80,13 +96,19 @@ def service_of(config: DictConfig, outputs: Path) -> Any:
     if config.data.root is not None:
         given["data.root"] = str(Path(config.data.root).resolve())
     service = Service(
-        rules=Rules(Path(conf), given, [Path(root).resolve() for root in settings.roots]),
+        rules=Rules(Path(conf), given, [Path(root).resolve() for root in settings.roots], plain(settings.models)),
         outputs=outputs,
         models=Models(lambda: Scorers(config.score).labelling, settings.idle),
         slots=settings.slots,
         most_queued=settings.queued,
         batch=settings.batch,
         token=settings.token,
+        webhooks=plain(settings.webhooks),
+        webhook_secret=settings.webhook_secret,
+        largest_upload=int(settings.upload * 2**20),
+        limits=Limits(**plain(settings.quota)),
+        user_header=settings.user_header,
+        proxies=plain(settings.proxies),
         hosts=hosts_of(settings.address, settings.port, plain(settings.hosts)),
     )
     service.engine = engine_of(config, service.path)

@@ -32,13 +32,17 @@ from mitigate.errors import MitigateError, did_you_mean, one_of
 from mitigate.settings import Setting, check, has_key, left_open, settings, with_lists
 
 RECIPES = (
-    *("mitigate", "audit", "stories", "kge", "template", "agreement"),
+    *("mitigate", "filter", "audit", "labels", "stories", "kge", "template", "agreement"),
     *("regard", "plausibility", "crowd", "people", "frames"),
 )
 """Recipes that read data alone. Jobs that read runs take the names of runs: POST /compare, /generate, /label."""
 GROUPS = ("experiment", "policy", "data", "model", "measure")
 WORD = re.compile(r"\w[\w' -]{0,59}")  # never a path: it has neither a slash nor a dot
 KEYWORDS = ("all", "data")  # of settings of targets, where others are lists
+TEXTS = "texts"  # the command line takes its value as it stands, quotes too
+ALWAYS = ("probe.targets", TEXTS)  # demographic words of one's own, which all recipes mask, and texts to label
+COLUMN = re.compile(r"[a-z_]{1,30}")  # what a column is for
+OF_ANY_MODEL = ("hf", "seq2seq")  # options of the group model whose model.base is one of serve.models
 MOST_WORDS = 1000
 MOST_KNOWN = 200  # configurations that stay in memory
 SAFE = frozenset(
@@ -60,16 +64,19 @@ class Rules:
     """The submissions that this service allows.
 
     conf: the project's configuration; given: settings of the service that all jobs get, such as paths.outputs; roots:
-    folders that files may be named in."""
+    folders that files may be named in; models: the values that model.base may have."""
 
     conf: Path
     given: Mapping[str, Any] = field(default_factory=dict)
     roots: Sequence[Path] = ()
+    models: Sequence[str] = ()
     _known: dict[tuple[str, ...], DictConfig] = field(default_factory=dict, repr=False, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
-    def arguments(self, recipe: str, overrides: Mapping[str, Any]) -> list[str]:
-        """The arguments of `python -m mitigate` for this submission. Raises RefusedError that names all faults."""
+    def arguments(self, recipe: str, overrides: Mapping[str, Any], own: Path | None = None) -> list[str]:
+        """The arguments of `python -m mitigate` for this submission. own: the folder of the submitter's files. Raises
+        RefusedError that names all faults."""
+        roots = [*([] if own is None else [own]), *self.roots]
         faults = [] if recipe in RECIPES else [str(one_of("recipe", recipe, RECIPES))]
         chosen, values = {}, {}
         for key, value in overrides.items():
@@ -77,7 +84,7 @@ class Rules:
                 if key in GROUPS:
                     chosen[key] = self._option(key, value)
                 else:
-                    values[key] = self._value(key, value)
+                    values[key] = self._value(key, value, roots)
             except MitigateError as error:
                 faults.append(str(error))
         if recipe in RECIPES:
@@ -92,7 +99,46 @@ class Rules:
 
     def options(self) -> dict[str, list[str]]:
         """The options of each group. One that leaves a value open, such as the folder of a model, is left out."""
-        return {group: _options(self.conf, group) for group in GROUPS}
+        return {group: self._options(group) for group in GROUPS}
+
+    def form(self, recipe: str, chosen: Mapping[str, str]) -> dict[str, Any]:
+        """The settings that a submission of these options can have, each with its default, type and range; and the
+        groups that the recipe reads, each with the default's name. Raises RefusedError for unknown options."""
+        groups = {group: self._option(group, option) for group, option in chosen.items()}
+        if recipe not in RECIPES:
+            raise RefusedError([str(one_of("recipe", recipe, RECIPES))])
+        base = [f"recipe={recipe}", *(f"{group}={option}" for group, option in groups.items())]
+        config = self._base(tuple(base))
+        written: Any = OmegaConf.to_container(config, resolve=False)
+        reads = written["recipe"]["reads"]
+        groups_read = {*reads, "recipe", *ALWAYS}
+        keys = [key for key in allowed() if {key, key.partition(".")[0]} & groups_read and has_key(written, key)]
+        names = {group: _selected(config, f"{group}.name") for group in GROUPS if group in reads}
+        return {
+            "groups": names,
+            "settings": [self._field(key, _selected(config, key)) for key in keys if key not in self.given],
+        }
+
+    def _field(self, key: str, default: Any) -> dict[str, Any]:
+        """The description of a setting for a form."""
+        setting = settings()[key]
+        words = [*self.models] if key == "model.base" else [*setting.words]
+        bounds = {"low" if sign.startswith(">") else "high": bound for sign, bound in setting.bounds}
+        return {
+            **{"setting": key, "takes": allowed()[key], "types": list(setting.types), "words": words, "bounds": bounds},
+            **{"allowed": setting.allowed, "meaning": setting.meaning, "default": default},
+        }
+
+    def defaults(self) -> dict[str, str]:
+        """The options that the command line chooses by default, by group."""
+        chosen: Any = OmegaConf.to_container(OmegaConf.load(self.conf / "config.yaml"))
+        pairs = [pair for part in chosen["defaults"] if isinstance(part, dict) for pair in part.items()]
+        return {group: option for group, option in pairs if group in (*GROUPS, "recipe") and option is not None}
+
+    def _options(self, group: str) -> list[str]:
+        """The options of a group whose values are all given, or can be given here."""
+        more = [name for name in OF_ANY_MODEL if group == "model" and self.models]
+        return sorted([*_options(self.conf, group), *more])
 
     def composed(self, arguments: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
         """The configuration of a command, with its ${...} resolved, and as written. Raises RefusedError where Hydra
@@ -109,39 +155,34 @@ class Rules:
 
     def _option(self, group: str, value: Any) -> str:
         _check_flat(group, value)
-        options = _options(self.conf, group)
+        options = self._options(group)
         if not isinstance(value, str) or value not in options:
             raise one_of(group, value, options)
         return value
 
-    def _value(self, key: str, value: Any) -> Any:
+    def _value(self, key: str, value: Any, roots: Sequence[Path]) -> Any:
         """The value as the command gets it. Raises MitigateError for an unknown key and a value it may not have."""
         takes = allowed().get(key)
-        if takes is None:
+        if takes is None or (takes == "model" and not self.models):
             known = [*GROUPS, *allowed()]
             raise MitigateError(
-                f"{_short(key)} cannot be set here; GET /options lists the settings that can{did_you_mean(key, known)}"
+                f"{_short(key)} cannot be set in this service; the list of settings has those that can"
+                f"{did_you_mean(key, known)}"
             )
-        _check_flat(key, value)
-        if takes == "file":
-            return self._file(key, value)
         setting = settings()[key]
-        if takes == "words":
+        if takes == "columns" and isinstance(value, Mapping):
+            return _columns(setting, value)
+        _check_flat(key, value)
+        is_file = isinstance(value, str) and "." in value
+        if takes == "file" or (takes == "words or file" and is_file):
+            path = _file(key, value, roots)
+            return f"@{path}" if key == TEXTS else path  # the texts of a file, and not its name
+        if takes == "model" and value not in self.models:
+            raise MitigateError(f"{one_of(key, value, self.models)} (serve.models)")
+        if takes in ("words", "words or file", "columns"):
             value = _words(setting, value)
         _check(setting, value)
         return value
-
-    def _file(self, key: str, value: Any) -> str:
-        if not self.roots:
-            raise MitigateError(f"{key} names a file, and this service was given no folder of files (serve.roots)")
-        if not isinstance(value, str) or "$" in value or "\0" in value:
-            raise MitigateError(f"{key} must be the name of a file, without $")
-        with suppress(OSError, ValueError):  # what can be no name of a file: one too long, half of a character
-            for root in self.roots:
-                path = (root / value).resolve()
-                if path.is_relative_to(root.resolve()) and path.exists():
-                    return str(path)
-        raise MitigateError(f"{key}: no such file in the folders of this service; GET /options lists them")
 
     def checked(self, base: Sequence[str], values: Mapping[str, Any]) -> list[str]:
         """The arguments for these options and values, which need not be in the lists. Raises RefusedError where the
@@ -154,18 +195,21 @@ class Rules:
                 [f"{key} is not a setting of {whole}; leave it out, or choose another option" for key in strange]
             )
         given = {key: value for key, value in self.given.items() if has_key(there, key)}
-        arguments = [*base, *(f"{key}={_spelt(value)}" for key, value in {**values, **given}.items())]
+        spelt = {key: value if key == TEXTS else _spelt(value) for key, value in {**values, **given}.items()}
+        arguments = [*base, *(f"{key}={value}" for key, value in spelt.items())]
         with _refusing():
             for key, value in {**values, **given}.items():  # as Hydra does it with arguments
                 OmegaConf.update(config, key, value)
+            if missing := list(left_open(OmegaConf.to_container(config, resolve=False))):
+                raise RefusedError([f"{key} must be given{_not_here(key)}" for key in missing])
             resolved, written = _contents(config)
         for key, value in with_lists(resolved).items():
             _put(resolved, key, value)
-        faults = [f"{key} must be given, and cannot be here: choose another option" for key in left_open(written)]
+        faults = []
         try:
             check(resolved, written)
         except MitigateError as error:
-            faults += [line.strip() for line in str(error).splitlines() if not line.endswith("are wrong:")]
+            faults = [line.strip() for line in str(error).splitlines() if not line.endswith("are wrong:")]
         if faults:
             raise RefusedError(faults)
         return arguments
@@ -200,7 +244,8 @@ def _contents(config: DictConfig) -> tuple[dict[str, Any], dict[str, Any]]:
 
 @cache
 def allowed() -> dict[str, str]:
-    """The settings that may be given, by key: "value" of the type that data/settings.csv says, "words", or "file"."""
+    """The settings that may be given, by key: "value" of the type that data/settings.csv says,
+    "words", "file", "words or file", "columns" or "model"."""
     with files("mitigate").joinpath("data/service.csv").open(encoding="utf-8") as lines:
         return {row["setting"]: row["takes"] for row in csv.DictReader(lines)}
 
@@ -228,6 +273,45 @@ def _words(setting: Setting, value: Any) -> Any:
     return words if takes_list else value
 
 
+def _columns(setting: Setting, value: Mapping[Any, Any]) -> dict[str, Any]:
+    """Columns by what they are for: names, or numbers from 1."""
+    for purpose, column in value.items():
+        is_name = isinstance(column, str) and WORD.fullmatch(column)
+        is_number = isinstance(column, int) and not isinstance(column, bool) and 1 <= column <= MOST_WORDS
+        if not (isinstance(purpose, str) and COLUMN.fullmatch(purpose) and (is_name or is_number)):
+            raise MitigateError(
+                f"{setting.key} must be names of columns, or their numbers from 1, such as "
+                '{"head": "subject", "tail": 3}'
+            )
+    return dict(value)
+
+
+def _file(key: str, value: Any, roots: Sequence[Path]) -> str:
+    """The path of a file in one of the folders. Raises MitigateError where there is none."""
+    if not roots:
+        raise MitigateError(f"{key} names a file, and this service was given no folder of files (serve.roots)")
+    if not isinstance(value, str) or "$" in value or "\0" in value:
+        raise MitigateError(f"{key} must be the name of a file, without $")
+    with suppress(OSError, ValueError):  # what can be no name of a file: one too long, half of a character
+        for root in roots:
+            path = (root / value).resolve()
+            if path.is_relative_to(root.resolve()) and path.exists():
+                return str(path)
+    raise MitigateError(f"{key}: you uploaded no such file, and the folders of this service have none")
+
+
+def _not_here(key: str) -> str:
+    return "" if key in allowed() else ", and cannot be here: choose another option"
+
+
+def _selected(config: DictConfig, key: str) -> Any:
+    """The value of a setting as plain data; None where it is open or depends on one that is."""
+    with suppress(OmegaConfBaseException):
+        value = OmegaConf.select(config, key)
+        return OmegaConf.to_container(value, resolve=True) if OmegaConf.is_config(value) else value
+    return None
+
+
 def _check_flat(key: str, value: Any) -> None:
     """Check that a value is plain or a list of plain values; deeper ones cannot be shown. Raises MitigateError for
     others."""
@@ -248,6 +332,8 @@ def _spelt(value: Any) -> str:
     """A value as Hydra reads it, texts in quotes."""
     if isinstance(value, list):
         return f"[{','.join(map(_spelt, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{{','.join(f'{key}:{_spelt(part)}' for key, part in value.items())}}}"
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     return QuotedString(value, Quote.single).with_quotes() if isinstance(value, str) else repr(value)

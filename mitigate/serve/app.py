@@ -6,14 +6,11 @@ the queue."""
 
 import asyncio
 import sqlite3
-import sys
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 from urllib.parse import quote
 
 from fastapi import Depends, FastAPI, HTTPException, Query, Request, Response
@@ -23,45 +20,52 @@ from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Streamin
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException as AnyHTTPException
+from starlette.requests import ClientDisconnect
 from starlette.routing import Match, Route
 
 from mitigate import __version__
-from mitigate.errors import MitigateError
+from mitigate.errors import MitigateError, one_of
 from mitigate.serve import queue
 from mitigate.serve import schemas as shapes
-from mitigate.serve.allowed_jobs import RECIPES, RefusedError, Rules, allowed
+from mitigate.serve.access import COOKIE, Caller
+from mitigate.serve.allowed_jobs import GROUPS, RECIPES, RefusedError, allowed
 from mitigate.serve.batching import Asked, Batcher, BusyError, Models
 from mitigate.serve.dispatcher import Dispatcher
-from mitigate.serve.engines import Engine
 from mitigate.serve.engines.local import Local
-from mitigate.serve.guard import COOKIE, Guard, same, session_of
+from mitigate.serve.guard import Guard, caller_of
 from mitigate.serve.page import page
+from mitigate.serve.people import record, session_of
 from mitigate.serve.progress import shown
 from mitigate.serve.queue import FullError, Job
-from mitigate.serve.results import Results, UnknownError, differing, summary
+from mitigate.serve.results import UnknownError, differing, summary
+from mitigate.serve.service import Service
+from mitigate.serve.uploads import TakenError
+from mitigate.serve.webhooks import Webhooks
 from mitigate.serve.worker import last_lines, log_of
 from mitigate.settings import settings
 
+Answer = TypeVar("Answer")
 LOOK = 1.0  # seconds between two looks at a job that is watched
 MOST_STREAMS = 100  # of events at once
 SANDBOX = (
     "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
-    "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+    "frame-ancestors 'self'; base-uri 'none'; form-action 'none'"
 )
 """The content policy of the pages of runs, which show generated text: they can send no request, to this service or any
-other."""
+other. The page of the service alone may frame them."""
 FAULTS: dict[int | str, dict[str, Any]] = {
     status: {"model": shapes.Faults, "description": text}
     for status, text in {
         400: "the body is no JSON",
         401: "a token is needed",
-        403: "another origin",
+        403: "another origin, or somebody else's job",
         404: "not there",
+        409: "another file has the name",
         408: "the body came too slowly",
         413: "the body is too long",
         421: "another host",
         422: "not allowed; all faults",
-        429: "the queue is full",
+        429: "the queue is full, or a person's limit is reached",
         503: "too many ask, or the queue's disk is full or busy",
     }.items()
 }
@@ -74,48 +78,11 @@ FAULTS_OF_STREAM: dict[int | str, dict[str, Any]] = {  # which are JSON although
 A_FILE = {"schema": {"type": "string", "format": "binary"}}
 
 
-@dataclass
-class Service:
-    """The objects that the application works with. outputs: the folder of run folders; command: what a job's arguments
-    follow."""
-
-    rules: Rules
-    outputs: Path
-    models: Models
-    slots: int = 1
-    most_queued: int = 200
-    batch: int = 64
-    token: str | None = None
-    hosts: list[str] = field(default_factory=list)
-    command: list[str] = field(default_factory=lambda: [sys.executable, "-m", "mitigate"])
-    engine: Engine | None = None  # None: this machine
-
-    @property
-    def place(self) -> Path:
-        """The folder of the service's own files."""
-        return self.outputs / ".serve"
-
-    @property
-    def path(self) -> Path:
-        return self.place / "queue.sqlite"
-
-    @cached_property
-    def results(self) -> Results:
-        return Results(self.outputs)
-
-    def submit(self, recipe: str, overrides: dict[str, Any], arguments: list[str], submitter: str | None) -> Job:
-        """Add a job. Raises FullError."""
-        with queue.opened(self.path) as table:
-            command = [*self.command, *arguments]
-            most = self.most_queued
-            number = queue.submit(table, recipe, overrides, command, submitter=submitter, most=most)
-            found = queue.read(table, number)
-        assert found
-        return found
-
-
 def make_app(service: Service, *, starts_jobs: bool = True) -> Guard:
     """The application, behind its guard. starts_jobs: whether it has a dispatcher."""
+
+    def ended(job: Job) -> str:
+        return shown(job, None, service.outputs).model_dump_json()
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
@@ -125,13 +92,18 @@ def make_app(service: Service, *, starts_jobs: bool = True) -> Guard:
             app.state.label = Batcher(models.label, thread, most=service.batch)
             app.state.streams = 0
             app.state.composing = composing
-            dispatcher = Dispatcher(service.path, service.slots, service.engine or Local(service.path))
+            service.uploads.clear()
+            engine = service.engine or Local(service.path)
+            dispatcher = Dispatcher(service.path, service.slots, engine, most_running=service.access.most_running)
+            webhooks = Webhooks(service.path, service.webhooks, ended, service.webhook_secret)
             if starts_jobs:
                 dispatcher.start()
+                webhooks.start()
             releasing = asyncio.create_task(_release(models, thread))
             yield
             releasing.cancel()
             dispatcher.stop()
+            webhooks.stop()
 
     app = FastAPI(
         title="mitigate",
@@ -145,10 +117,11 @@ def make_app(service: Service, *, starts_jobs: bool = True) -> Guard:
     app.state.service = service
     _add_faults(app)
     _add_jobs(app, service)
+    _add_files(app, service)
     _add_results(app, service)
     _add_questions(app, service)
     _add_page(app, service)
-    return Guard(app, set(map(str.lower, service.hosts)), service.token)
+    return Guard(app, set(map(str.lower, service.hosts)), service.access, service.largest_upload)
 
 
 async def _release(models: Models, thread: ThreadPoolExecutor) -> None:
@@ -163,6 +136,7 @@ def _add_faults(app: FastAPI) -> None:
         FullError: 429,
         BusyError: 503,
         UnknownError: 404,
+        TakenError: 409,
         MitigateError: 422,
     }
 
@@ -197,6 +171,7 @@ def _add_faults(app: FastAPI) -> None:
 
 
 JobNumber = Annotated[int, InPath(ge=1, le=2**31)]
+By = Annotated[Caller, Depends(caller_of)]
 
 
 def _add_jobs(app: FastAPI, service: Service) -> None:
@@ -215,14 +190,18 @@ def _add_jobs(app: FastAPI, service: Service) -> None:
 
     def view(job: Job) -> shapes.JobShown:
         with queue.opened(service.path) as opened:
-            return shown(job, queue.place(opened, job), service.outputs)
+            return shown(job, queue.places(opened).get(job.id), service.outputs)
 
     @app.post("/jobs", status_code=201)
-    async def submit_job(submission: shapes.Submission) -> shapes.JobShown:
+    async def submit_job(submission: shapes.Submission, caller: By) -> shapes.JobShown:
         """Submit a job. It is checked as the command line checks it, and the answer names all faults."""
         recipe, overrides = submission.recipe, submission.overrides
-        arguments = await _composed(app, service.rules.arguments, recipe, overrides)
-        return await run_in_threadpool(lambda: view(service.submit(recipe, overrides, arguments, submission.submitter)))
+        own = service.uploads.folder(caller.name)
+        arguments = await _composed(app, service.rules.arguments, recipe, overrides, own)
+        how: dict[str, Any] = {"label": submission.label, "priority": submission.priority, "caller": caller}
+        return await run_in_threadpool(
+            lambda: view(service.submit(recipe, overrides, arguments, submission.submitter, **how))
+        )
 
     @app.get("/jobs")
     def list_jobs(
@@ -231,8 +210,8 @@ def _add_jobs(app: FastAPI, service: Service) -> None:
     ) -> shapes.Jobs:
         """The last jobs, the newest first."""
         with queue.opened(service.path) as opened:
-            jobs = [(job, queue.place(opened, job)) for job in queue.latest(opened, most, state)]
-        return shapes.Jobs(jobs=[shown(job, place, service.outputs) for job, place in jobs])
+            jobs, places = queue.latest(opened, most, state), queue.places(opened)
+        return shapes.Jobs(jobs=[shown(job, places.get(job.id), service.outputs) for job in jobs])
 
     @app.get("/jobs/{number}")
     def get_job(job: Annotated[Job, Depends(known)]) -> shapes.JobWithLog:
@@ -255,11 +234,27 @@ def _add_jobs(app: FastAPI, service: Service) -> None:
             await asyncio.sleep(LOOK)
 
     @app.delete("/jobs/{number}")
-    def cancel_job(job: Annotated[Job, Depends(known)]) -> shapes.JobShown:
-        """Cancel a job: a queued one at once, a running one as by Ctrl-C. One that has ended stays as it is."""
+    def cancel_job(job: Annotated[Job, Depends(known)], caller: By) -> shapes.JobShown:
+        """Cancel a job: a queued one at once, a running one as by Ctrl-C. One that has ended stays as it is. Only its
+        owner and admins can."""
+        if not caller.may_change(job.owner):
+            owner = job.owner or "the common token"
+            raise HTTPException(403, f"job {job.id} belongs to {owner}; its owner or an admin can cancel it")
         with queue.opened(service.path) as opened:
             found = _there(queue.cancel(opened, job.id))
+        record(service.place, caller.name, "cancel", job=job.id, owner=job.owner)
         return view(found)
+
+    @app.get("/me")
+    def get_me(caller: By) -> shapes.Me:
+        """The sender of this request, with limits and what is used of them."""
+        with queue.opened(service.path) as opened:
+            states: tuple[queue.State, ...] = ("running", "queued")
+            used: dict[str, Any] = {state: queue.count_of(opened, caller.name, state) for state in states}
+        most: dict[str, Any] = {f"most_{name}": value for name, value in vars(caller.limits).items()}
+        facts: dict[str, Any] = {"name": caller.name, "is_admin": caller.is_admin, "priority": caller.priority}
+        disk = None if caller.limits.disk is None else service.disk_of(caller.name)
+        return shapes.Me(**facts, **used, **most, disk=disk)
 
     @app.get("/options")
     def get_options() -> dict[str, Any]:
@@ -270,7 +265,22 @@ def _add_jobs(app: FastAPI, service: Service) -> None:
             for key, takes in allowed().items()
         ]
         roots = [root.name for root in service.rules.roots]
-        return {"recipes": list(RECIPES), "groups": service.rules.options(), "settings": known_settings, "roots": roots}
+        groups, defaults = service.rules.options(), service.rules.defaults()
+        return {
+            **{"recipes": list(RECIPES), "groups": groups, "defaults": defaults},
+            **{"settings": known_settings, "roots": roots},
+        }
+
+    @app.get("/form")
+    async def get_form(
+        recipe: Annotated[str, Query(max_length=40)] = "mitigate",
+        option: Annotated[list[str], Query(max_length=len(GROUPS))] = [],  # noqa: B006  (FastAPI copies it)
+    ) -> dict[str, Any]:
+        """The settings that a submission can have with these options (each GROUP=NAME), with their defaults."""
+        chosen = dict(part.partition("=")[::2] for part in option)
+        if wrong := [group for group in chosen if group not in GROUPS]:
+            raise RefusedError([str(one_of("group", group[:60], GROUPS)) for group in wrong])
+        return await _composed(app, service.rules.form, recipe, chosen)
 
     @app.get("/health")
     def get_health() -> shapes.Health:
@@ -279,13 +289,52 @@ def _add_jobs(app: FastAPI, service: Service) -> None:
             return shapes.Health(queued=queue.count(opened, "queued"), running=queue.count(opened, "running"))
 
 
+def _add_files(app: FastAPI, service: Service) -> None:
+    uploads = service.uploads
+    body = {"requestBody": {"required": True, "content": {"application/octet-stream": A_FILE}}}
+
+    @app.get("/files")
+    def list_files(caller: By) -> shapes.Files:
+        """Your uploaded files, which settings such as data.path may name."""
+        return shapes.Files(files=[shapes.File(**facts) for facts in uploads.files(caller.name)])
+
+    @app.put("/files/{name:path}", status_code=201, openapi_extra=body)
+    async def put_file(name: str, request: Request, caller: By) -> shapes.Files:
+        """Upload a text table: CSV, TSV, JSON lines or plain text in UTF-8, also packed with gzip."""
+        await run_in_threadpool(service.check_disk, caller)
+        upload, size = await run_in_threadpool(uploads.begin, caller.name, name), 0
+        try:
+            async for piece in request.stream():
+                size += upload.file.write(piece)
+            upload.file.flush()
+            await run_in_threadpool(service.check_disk, caller)
+            await run_in_threadpool(upload.keep)
+        except ClientDisconnect as error:
+            raise HTTPException(400, "the upload was cut off; send it again") from error
+        finally:
+            upload.discard()
+        record(service.place, caller.name, "upload", file=name, bytes=size)
+        return list_files(caller)
+
+    @app.delete("/files/{name:path}")
+    def remove_file(name: str, caller: By) -> shapes.Files:
+        """Remove a file of yours. A job that still has to read it fails."""
+        if not uploads.remove(caller.name, name):
+            raise HTTPException(404, "you have no such file; the list of files has all")
+        record(service.place, caller.name, "remove file", file=name)
+        return list_files(caller)
+
+
 def _add_results(app: FastAPI, service: Service) -> None:
     results = service.results
 
     @app.get("/runs")
     def list_runs() -> dict[str, Any]:
-        """The finished runs, the latest first."""
-        return {"runs": [summary(run) for run in results.runs()]}
+        """The finished runs, the latest first, each with the last job that had its folder."""
+        with queue.opened(service.path) as opened:
+            jobs = {Path(folder).name: facts for folder, facts in queue.by_folder(opened).items()}
+        nobody = dict.fromkeys(("job", "owner", "label"))
+        return {"runs": [summary(run) | jobs.get(run.folder.name, nobody) for run in results.runs()]}
 
     @app.get("/differences")
     def differences(run: Annotated[list[str], Query(min_length=2, max_length=shapes.MOST_COMPARED)]) -> dict[str, Any]:
@@ -319,15 +368,16 @@ def _add_results(app: FastAPI, service: Service) -> None:
         """A file of a run: a page in a sandbox, anything else as a download."""
         file = results.file(name, path)
         if file.suffix == ".html":
-            return FileResponse(file, media_type="text/html", headers={"content-security-policy": SANDBOX})
+            headers = {"content-security-policy": SANDBOX, "x-frame-options": "SAMEORIGIN"}
+            return FileResponse(file, media_type="text/html", headers=headers)
         return FileResponse(file, media_type="application/octet-stream", filename=file.name)
 
     @app.post("/compare", status_code=201)
-    async def compare(comparison: shapes.Comparison) -> shapes.JobShown:
+    async def compare(comparison: shapes.Comparison, caller: By) -> shapes.JobShown:
         """Compare finished runs: a job, whose run folder has the page of the comparison."""
         values = await run_in_threadpool(compared, comparison)
         arguments = await _composed(app, service.rules.checked, ["recipe=compare"], values)
-        return await run_in_threadpool(submit_comparison, comparison, arguments)
+        return await run_in_threadpool(submit_comparison, comparison, arguments, caller)
 
     def compared(comparison: shapes.Comparison) -> dict[str, Any]:
         """The settings of a comparison. Raises RefusedError for runs that cannot be compared."""
@@ -342,11 +392,12 @@ def _add_results(app: FastAPI, service: Service) -> None:
             values["compare.baseline"] = str(results.run(comparison.baseline).folder)
         return values
 
-    def submit_comparison(comparison: shapes.Comparison, arguments: list[str]) -> shapes.JobShown:
-        said = comparison.model_dump(exclude={"submitter"})
-        job = service.submit("compare", said, arguments, comparison.submitter)
+    def submit_comparison(comparison: shapes.Comparison, arguments: list[str], caller: Caller) -> shapes.JobShown:
+        given = comparison.model_dump(exclude={"submitter", "label"})
+        how: dict[str, Any] = {"caller": caller, "label": comparison.label}
+        job = service.submit("compare", given, arguments, comparison.submitter, **how)
         with queue.opened(service.path) as opened:
-            return shown(job, queue.place(opened, job), service.outputs)
+            return shown(job, queue.places(opened).get(job.id), service.outputs)
 
 
 def _add_questions(app: FastAPI, service: Service) -> None:
@@ -369,29 +420,43 @@ def _add_questions(app: FastAPI, service: Service) -> None:
 
 
 def _add_page(app: FastAPI, service: Service) -> None:
+    access = service.access
+
     @app.get("/", response_class=HTMLResponse, include_in_schema=False)
     def get_page() -> HTMLResponse:
-        html, policy = page(needs_token=service.token is not None)
+        html, policy = page(needs_token=not access.is_open)
         return HTMLResponse(html, headers={"content-security-policy": policy})
 
     @app.post("/session", status_code=204, response_class=Response)
-    def open_session(session: shapes.Session) -> Response:
+    def open_session(session: shapes.Session, request: Request) -> Response:
         """Show the token once; the browser then keeps a cookie in its place."""
         answer = Response(status_code=204)
-        if service.token is not None:
-            if not same(session.token, service.token):
-                raise HTTPException(401, "this is not the token")
-            answer.set_cookie(COOKIE, session_of(service.token), httponly=True, samesite="strict", path="/")
+        if access.is_open:
+            return answer
+        caller = access.of_token(session.token)
+        if caller is None:
+            raise HTTPException(401, "this is not the token of anybody; ask whoever runs the service for yours")
+        is_encrypted = request.headers.get("origin", "").startswith("https:")  # by a proxy
+        how: dict[str, Any] = {"httponly": True, "samesite": "strict", "path": "/", "secure": is_encrypted}
+        answer.set_cookie(COOKIE, session_of(session.token), **how)
+        record(service.place, caller.name, "session")
+        return answer
+
+    @app.delete("/session", status_code=204, response_class=Response)
+    def close_session() -> Response:
+        """Have the browser forget the cookie."""
+        answer = Response(status_code=204)
+        answer.delete_cookie(COOKIE, path="/")
         return answer
 
 
-async def _composed(app: FastAPI, check: Callable[..., list[str]], *asked: Any) -> list[str]:
-    """The arguments of a job. Submissions wait for each other on a thread of their own, on which Hydra composes: those
-    that answer other requests stay free."""
+async def _composed(app: FastAPI, check: Callable[..., Answer], *asked: Any) -> Answer:
+    """The arguments of a job, or its form. Submissions wait for each other on a thread of their own, on which Hydra
+    composes: those that answer other requests stay free."""
     return await asyncio.get_running_loop().run_in_executor(app.state.composing, check, *asked)
 
 
 def _there(job: Job | None) -> Job:
     if job is None:
-        raise HTTPException(404, "there is no such job; GET /jobs lists them")
+        raise HTTPException(404, "there is no such job; the list of jobs has all")
     return job

@@ -19,7 +19,7 @@ from http.client import HTTPException, HTTPMessage, IncompleteRead
 from pathlib import Path
 from typing import IO, Any
 from urllib.error import HTTPError
-from urllib.parse import quote, urljoin, urlsplit
+from urllib.parse import quote, urlencode, urljoin, urlsplit
 from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
 
 from mitigate.errors import MitigateError
@@ -34,8 +34,8 @@ ELSEWHERE = "free some space, or give another path"  # where a model cannot be w
 
 @dataclass(frozen=True)
 class Client:
-    """The service at an address. token: that of the service; by default the variable MITIGATE_TOKEN. A refusal raises
-    MitigateError in the service's words; so does an address or a token of the wrong form."""
+    """The service at an address. token: your own, or the common one; by default the variable MITIGATE_TOKEN. A refusal
+    raises MitigateError in the service's words; so does an address or a token of the wrong form."""
 
     address: str = "http://127.0.0.1:8765"
     token: str | None = field(default_factory=lambda: os.environ.get("MITIGATE_TOKEN"), repr=False)
@@ -45,13 +45,35 @@ class Client:
         _check_address(self.address)
         _check_token(self.token)
 
-    def submit(self, recipe: str, overrides: Mapping[str, Any], submitter: str | None = None) -> dict[str, Any]:
-        """Submit a job: options of groups, and settings by their dotted names."""
-        return self._ask("/jobs", {"recipe": recipe, "overrides": dict(overrides), "submitter": submitter})
+    def me(self) -> dict[str, Any]:
+        """Your name, your limits, and what is used of them."""
+        return self._ask("/me")
 
-    def compare(self, runs: Sequence[str], baseline: str | None = None) -> dict[str, Any]:
+    def options(self) -> dict[str, Any]:
+        """The allowed submissions: recipes, options of groups, settings."""
+        return self._ask("/options")
+
+    def form(self, recipe: str = "mitigate", **groups: str) -> dict[str, Any]:
+        """The settings that a submission of these options can have, with their defaults: form(policy="both")."""
+        asked = [("recipe", recipe), *(("option", f"{group}={option}") for group, option in groups.items())]
+        return self._ask(f"/form?{urlencode(asked)}")
+
+    def submit(
+        self,
+        recipe: str,
+        overrides: Mapping[str, Any],
+        submitter: str | None = None,
+        *,
+        label: str | None = None,
+        priority: int | None = None,
+    ) -> dict[str, Any]:
+        """Submit a job: options of groups, and settings by their dotted names."""
+        more = {"submitter": submitter, "label": label, "priority": priority}
+        return self._ask("/jobs", {"recipe": recipe, "overrides": dict(overrides), **more})
+
+    def compare(self, runs: Sequence[str], baseline: str | None = None, *, label: str | None = None) -> dict[str, Any]:
         """Submit a job that compares finished runs, by the names of their folders."""
-        return self._ask("/compare", {"runs": list(runs), "baseline": baseline})
+        return self._ask("/compare", {"runs": list(runs), "baseline": baseline, "label": label})
 
     def jobs(self) -> list[dict[str, Any]]:
         """The last jobs, the newest first."""
@@ -87,6 +109,23 @@ class Client:
         """Cancel a job."""
         return self._ask(f"/jobs/{number}", method="DELETE")
 
+    def files(self) -> list[dict[str, Any]]:
+        """Your uploaded files, by name."""
+        return self._ask("/files", part="files")
+
+    def upload(self, path: str | Path, name: str | None = None) -> list[dict[str, Any]]:
+        """Upload a text table, which settings such as data.path may then name; your files. name: another one there."""
+        path = Path(path)
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise MitigateError(f"{path} cannot be read ({error.strerror}); give the path of a file") from error
+        return self._ask(f"/files/{quote(name or path.name, safe='')}", content, "PUT", "files")
+
+    def remove_file(self, name: str) -> list[dict[str, Any]]:
+        """Remove an uploaded file of yours; those that are left."""
+        return self._ask(f"/files/{quote(name, safe='')}", method="DELETE", part="files")
+
     def runs(self) -> list[dict[str, Any]]:
         """The finished runs, the latest first."""
         return self._ask("/runs", part="runs")
@@ -94,6 +133,19 @@ class Client:
     def run(self, name: str) -> dict[str, Any]:
         """A finished run: settings, figures, files."""
         return self._ask(f"/runs/{quote(name, safe='')}")
+
+    def differences(self, runs: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """The settings in which finished runs differ, each with its value in every run."""
+        return self._ask(f"/differences?{urlencode([('run', name) for name in runs])}", part="settings")
+
+    def file(self, name: str, path: str) -> bytes:
+        """The content of a file of a run, such as "report.html"; run() lists them."""
+        with self._open(f"/runs/{quote(name, safe='')}/files/{quote(path)}") as answer:
+            return bytes(answer.read())
+
+    def relations(self, runs: Sequence[str]) -> dict[str, list[str]]:
+        """The relations and targets that all these runs, one or two, can be asked about."""
+        return self._ask(f"/relations?{urlencode([('run', name) for name in runs])}")
 
     def generate(self, head: str, relation: str, runs: Sequence[str]) -> list[dict[str, Any]]:
         """The best tails of one run or two, with their labels."""
@@ -113,7 +165,11 @@ class Client:
         return Path(path)
 
     def _ask(
-        self, path: str, body: Mapping[str, Any] | None = None, method: str | None = None, part: str | None = None
+        self,
+        path: str,
+        body: Mapping[str, Any] | bytes | None = None,
+        method: str | None = None,
+        part: str | None = None,
     ) -> Any:
         """The answer, or a part of it."""
         with self._open(path, body, method) as answer:
@@ -135,15 +191,18 @@ class Client:
         return found
 
     @contextmanager
-    def _open(self, path: str, body: Mapping[str, Any] | None = None, method: str | None = None) -> Iterator[Any]:
+    def _open(
+        self, path: str, body: Mapping[str, Any] | bytes | None = None, method: str | None = None
+    ) -> Iterator[Any]:
         """The answer, to be read."""
         headers = {"authorization": f"Bearer {self.token}"} if self.token else {}
-        content = None if body is None else json.dumps(body).encode()
+        content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         if content is not None:
-            headers["content-type"] = "application/json"
+            is_file = isinstance(body, bytes)
+            headers["content-type"] = "application/octet-stream" if is_file else "application/json"
         try:
             request = Request(self.address.rstrip("/") + path, content, headers, method=method)
-            with _opener().open(request, timeout=self.patience) as answer:
+            with direct_opener().open(request, timeout=self.patience) as answer:
                 yield answer
         except HTTPError as error:
             raise MitigateError(self._moved(error, path) or _said(error)) from error
@@ -187,7 +246,8 @@ class _Staying(HTTPRedirectHandler):
 
 
 @cache
-def _opener() -> OpenerDirector:
+def direct_opener() -> OpenerDirector:
+    """An opener of addresses that follows no redirection."""
     return build_opener(_Staying)
 
 

@@ -5,6 +5,7 @@ jobs."""
 import sys
 import threading
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,19 +15,21 @@ from mitigate.serve.engines import Engine
 
 @dataclass
 class Dispatcher:
-    """A thread's loop that passes the jobs of a queue to an engine, `slots` at once."""
+    """A thread's loop that passes the jobs of a queue to an engine, `slots` at once, and of each owner as many as
+    `most_running` allows."""
 
     path: Path
     slots: int
     engine: Engine
     _stopped: threading.Event = field(default_factory=threading.Event)
+    most_running: Callable[[str | None], int | None] = queue.any_number
 
     def step(self) -> int:
         """Start jobs up to `slots` at once, and have the engine see to the jobs in hand; return the number of started
         jobs."""
         started = 0
         with queue.opened(self.path) as connection:
-            while job := queue.claim(connection, name := uuid.uuid4().hex, self.slots):
+            while job := queue.claim(connection, name := uuid.uuid4().hex, self.slots, most_running=self.most_running):
                 self.engine.start(job, name)
                 started += 1
         self.engine.look()

@@ -10,7 +10,10 @@ from mitigate.serve.queue import Job
 from mitigate.serve.schemas import JobShown
 from mitigate.words.texts import NOT_IN_XML
 
-FACTS = ("id", "state", "recipe", "submitter", "submitted", "started", "ended", "starts", "exit", "error", "handle")
+FACTS = (
+    *("id", "state", "recipe", "submitter", "owner", "label", "priority", "submitted", "started", "ended", "starts"),
+    *("exit", "error", "handle"),
+)
 TEXTS = ("stage", "step")
 NUMBERS = ("share", "seconds_left")
 

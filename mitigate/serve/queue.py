@@ -3,7 +3,8 @@ transactions.
 
 A job is queued, running, done, failed or cancelled. A running job belongs to one worker for the time of a lease, which
 the worker renews; a job whose lease has ended may be claimed by another worker, and what the first one writes from then
-on changes nothing. Functions take a connection, and the time in seconds since 1970, so that they need no server.
+on changes nothing. Queued jobs start in the order of priority and, within one priority, take turns among their owners.
+Functions take a connection, and the time in seconds since 1970, so that they need no server.
 
 Knows nothing of processes and of what a job does. The file must lie on a disk of this machine: SQLite's write-ahead log
 is not safe on a network's."""
@@ -11,9 +12,9 @@ is not safe on a network's."""
 import json
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -43,10 +44,26 @@ CREATE TABLE IF NOT EXISTS jobs (
   exit INTEGER,
   error TEXT,
   folder TEXT,
-  handle TEXT  -- what the engine calls it
+  handle TEXT,  -- what the engine calls it
+  owner TEXT,  -- who submitted it, by token; NULL: the common token
+  label TEXT,  -- the submitter's own
+  priority INTEGER NOT NULL DEFAULT 0,
+  announced INTEGER NOT NULL DEFAULT 0  -- to other programs, that it has ended
 ) STRICT;
 CREATE INDEX IF NOT EXISTS by_state ON jobs (state, id);
 """
+OF_OWNERS = "CREATE INDEX IF NOT EXISTS by_owner ON jobs (owner, state, started)"
+ORDER = """
+SELECT id, owner FROM (
+  SELECT id, owner, priority,
+    ROW_NUMBER() OVER (PARTITION BY owner, priority ORDER BY id)
+      + (SELECT COUNT(*) FROM jobs AS other WHERE other.owner IS jobs.owner AND other.state = 'running') AS turn,
+    (SELECT MAX(started) FROM jobs AS other WHERE other.owner IS jobs.owner) AS latest
+  FROM jobs WHERE state = 'queued'
+) ORDER BY priority DESC, turn, latest, id
+"""
+"""Queued jobs in the order in which they start: the higher priority first; then the owner with fewer running jobs, then
+the one who has waited longer since a start, then the job that was submitted first."""
 
 
 class FullError(MitigateError):
@@ -75,6 +92,10 @@ class Job:
     error: str | None
     folder: str | None
     handle: str | None
+    owner: str | None
+    label: str | None
+    priority: int
+    announced: bool
 
     @property
     def name(self) -> str:
@@ -83,7 +104,11 @@ class Job:
         return f"{self.id}-{round(self.submitted * 1000)}"
 
 
-ADDED = {"handle": "TEXT"}
+COLUMNS = [column.name for column in fields(Job)]  # a later version's table may have more, while this one's jobs run
+ADDED = {
+    **{"handle": "TEXT", "owner": "TEXT", "label": "TEXT", "priority": "INTEGER NOT NULL DEFAULT 0"},
+    "announced": "INTEGER NOT NULL DEFAULT 1",  # jobs of earlier versions are not announced
+}
 """Columns that the table did not have at first."""
 
 
@@ -113,6 +138,7 @@ def _complete(connection: sqlite3.Connection) -> None:
         if name not in known:
             with suppress(sqlite3.OperationalError):  # the other one was first
                 connection.execute(f"ALTER TABLE jobs ADD COLUMN {name} {kind}")
+    connection.execute(OF_OWNERS)
 
 
 @contextmanager
@@ -134,38 +160,75 @@ def submit(
     command: Sequence[str],
     *,
     submitter: str | None = None,
+    owner: str | None = None,
+    label: str | None = None,
+    priority: int = 0,
     most: int | None = None,
+    most_own: int | None = None,
     now: float | None = None,
 ) -> int:
-    """Add a job and return its number. Raises FullError when `most` jobs are queued already."""
+    """Add a job and return its number. Raises FullError when `most` jobs are queued already, or `most_own` of this
+    owner."""
+    row = {
+        **{"recipe": recipe, "overrides": json.dumps(overrides), "command": json.dumps(list(command))},
+        **{"submitter": submitter, "owner": owner, "label": label, "priority": priority, "submitted": _time(now)},
+        "announced": 0,  # the default of a table that an earlier version made is 1
+    }
     with _changing(connection):
         if most is not None and count(connection, "queued") >= most:
             raise FullError(f"{most:,} jobs are queued, which is the most; wait until some have run, or cancel some")
+        if most_own is not None and count_of(connection, owner, "queued") >= most_own:
+            raise FullError(f"you have {most_own:,} jobs queued, your limit; wait until one starts, or cancel one")
         added = connection.execute(
-            "INSERT INTO jobs (recipe, overrides, command, submitter, submitted) VALUES (?, ?, ?, ?, ?)",
-            (recipe, json.dumps(overrides), json.dumps(list(command)), submitter, _time(now)),
+            f"INSERT INTO jobs ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", tuple(row.values())
         )
     assert added.lastrowid is not None
     return added.lastrowid
 
 
-def claim(connection: sqlite3.Connection, worker: str, slots: int, now: float | None = None) -> Job | None:
+def any_number(_: str | None) -> int | None:
+    """No limit, for any owner."""
+    return None
+
+
+def claim(
+    connection: sqlite3.Connection,
+    worker: str,
+    slots: int,
+    now: float | None = None,
+    most_running: Callable[[str | None], int | None] = any_number,
+) -> Job | None:
     """A job for this worker, now running: one whose lease has ended, whose process may still be alive; or else, if
-    fewer than `slots` run, the first of those queued. None where there is nothing to do."""
+    fewer than `slots` run, the first in order whose owner has fewer running than `most_running` allows. None where
+    there is nothing to do."""
     moment = _time(now)
     with _changing(connection):
         left = connection.execute(
             "SELECT id FROM jobs WHERE state = 'running' AND lease < ? ORDER BY lease LIMIT 1", (moment,)
         ).fetchone()
+        number = left["id"] if left else None
         if left is None and count(connection, "running") < slots:
-            left = connection.execute("SELECT id FROM jobs WHERE state = 'queued' ORDER BY id LIMIT 1").fetchone()
-        if left is None:
+            number = _next(connection, most_running)
+        if number is None:
             return None
         connection.execute(
             "UPDATE jobs SET state = 'running', worker = ?, lease = ?, started = COALESCE(started, ?) WHERE id = ?",
-            (worker, moment + LEASE, moment, left["id"]),
+            (worker, moment + LEASE, moment, number),
         )
-        return read(connection, left["id"])
+        return read(connection, number)
+
+
+def _next(connection: sqlite3.Connection, most_running: Callable[[str | None], int | None]) -> int | None:
+    """The queued job that starts next."""
+    is_full: dict[str | None, bool] = {}
+    for row in connection.execute(ORDER):
+        owner = row["owner"]
+        if owner not in is_full:
+            most = most_running(owner)
+            is_full[owner] = most is not None and count_of(connection, owner, "running") >= most
+        if not is_full[owner]:
+            return int(row["id"])
+    return None
 
 
 def renew(connection: sqlite3.Connection, job: int, worker: str, now: float | None = None) -> Renewed:
@@ -251,12 +314,38 @@ def latest(connection: sqlite3.Connection, most: int = 100, state: State | None 
     return [_job(row) for row in rows]
 
 
-def place(connection: sqlite3.Connection, job: Job) -> int | None:
-    """The place of a job among the queued ones, 1 for the next; None for one that is not queued."""
-    if job.state != "queued":
-        return None
-    row = connection.execute("SELECT COUNT(*) AS n FROM jobs WHERE state = 'queued' AND id <= ?", (job.id,)).fetchone()
+def places(connection: sqlite3.Connection) -> dict[int, int]:
+    """The place of each queued job, 1 for the next. Later submissions of others, who take turns, may change it."""
+    return {row["id"]: number for number, row in enumerate(connection.execute(ORDER), start=1)}
+
+
+def count_of(connection: sqlite3.Connection, owner: str | None, state: State) -> int:
+    """The number of an owner's jobs in a state."""
+    row = connection.execute("SELECT COUNT(*) AS n FROM jobs WHERE owner IS ? AND state = ?", (owner, state)).fetchone()
     return int(row["n"])
+
+
+def by_folder(connection: sqlite3.Connection) -> dict[str, dict[str, Any]]:
+    """Number, owner and label of the last finished job of each run folder."""
+    lines = "SELECT folder, id AS job, owner, label FROM jobs WHERE folder IS NOT NULL AND state = 'done' ORDER BY id"
+    return {row["folder"]: {name: row[name] for name in ("job", "owner", "label")} for row in connection.execute(lines)}
+
+
+def unannounced(connection: sqlite3.Connection) -> list[Job]:
+    """Ended jobs that other programs were not informed of, the first first."""
+    rows = connection.execute("SELECT * FROM jobs WHERE ended IS NOT NULL AND announced = 0 ORDER BY ended LIMIT 100")
+    return [_job(row) for row in rows]
+
+
+def announced(connection: sqlite3.Connection, job: int) -> None:
+    """Note that other programs were informed that a job has ended."""
+    connection.execute("UPDATE jobs SET announced = 1 WHERE id = ?", (job,))
+
+
+def folders_of(connection: sqlite3.Connection, owner: str) -> list[str]:
+    """The run folders of an owner's jobs."""
+    rows = connection.execute("SELECT DISTINCT folder FROM jobs WHERE owner = ? AND folder IS NOT NULL", (owner,))
+    return [row["folder"] for row in rows]
 
 
 def count(connection: sqlite3.Connection, state: State) -> int:
@@ -265,9 +354,9 @@ def count(connection: sqlite3.Connection, state: State) -> int:
 
 
 def _job(row: sqlite3.Row) -> Job:
-    facts = dict(row)
+    facts = {name: row[name] for name in COLUMNS}
     plain = {"overrides": json.loads(facts["overrides"]), "command": json.loads(facts["command"])}
-    return Job(**(facts | plain | {"cancel": bool(facts["cancel"])}))
+    return Job(**(facts | plain | {name: bool(facts[name]) for name in ("cancel", "announced")}))
 
 
 def _time(now: float | None) -> float:

@@ -45,7 +45,7 @@ class Results:
         """The finished run of that name. Raises UnknownError where there is none, MitigateError for a damaged one."""
         manifest = self.outputs / name / "manifest.json"
         if not NAME.fullmatch(name) or len(name.encode()) > LONGEST_NAME or not manifest.is_file():
-            raise UnknownError("there is no finished run of that name; GET /runs lists them")
+            raise UnknownError("there is no finished run of that name; the list of runs has all")
         changed = _changed(manifest)
         if name not in self._known or self._known[name][0] != changed:
             self._known[name] = (changed, open_run(manifest.parent, figures=_figures(manifest.parent)))
@@ -55,7 +55,7 @@ class Results:
         """A file that a run's manifest names. Raises UnknownError for any other, MitigateError for a damaged one."""
         run = self.run(name)
         if path not in run.files or not _is_within(run.folder, path):
-            raise UnknownError("the run has no such file; GET /runs/{name} lists them")
+            raise UnknownError("the run has no such file; the list of its files has all")
         if fault := run.fault(path):
             raise MitigateError(fault)
         return run.folder / path
@@ -86,6 +86,7 @@ def summary(run: FinishedRun) -> dict[str, Any]:
         ],
         "pages": [path for path in run.files if path.endswith(".html")],
         "has_model": bool(run.below("model")),
+        "finished": _changed(run.folder / "manifest.json") / 1e9,
     }
 
 

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.functional_validators import AfterValidator
 
+from mitigate.serve.people import MOST_PRIORITY
 from mitigate.serve.queue import State
 
 MOST_OVERRIDES = 100
@@ -27,6 +28,10 @@ Text = Annotated[str, AfterValidator(_plain), Field(json_schema_extra={"pattern"
 RunName = Annotated[str, Field(min_length=1, max_length=255, description="name of a run folder, as GET /runs has it")]
 
 
+LABEL = r"^[^\x00-\x1F]*$"
+Label = Annotated[str, AfterValidator(_plain), Field(max_length=80, pattern=LABEL)] | None
+
+
 class Strict(BaseModel):
     """A model that forbids further keys."""
 
@@ -43,7 +48,17 @@ class Submission(Strict):
         description="options of groups, and settings by their dotted names, of GET /options",
         examples=[{"policy": "both", "seed": 1, "trainer.max_steps": 1000}],
     )
-    submitter: Annotated[Text, Field(max_length=50)] | None = Field(None, description="who submits it; not checked")
+    submitter: Annotated[Text, Field(max_length=50)] | None = Field(
+        None, description="a name for the common token; not checked, unlike the owner"
+    )
+    label: Label = Field(None, description="a name of your own for the job")
+    priority: int | None = Field(
+        None,
+        strict=True,
+        ge=-MOST_PRIORITY,
+        le=MOST_PRIORITY,
+        description="higher starts first; null: 0; at most that of GET /me",
+    )
 
 
 class Comparison(Strict):
@@ -52,6 +67,7 @@ class Comparison(Strict):
     runs: list[RunName] = Field(min_length=2, max_length=MOST_COMPARED)
     baseline: RunName | None = Field(None, description="one of the runs; null: those of the policy none")
     submitter: Annotated[Text, Field(max_length=50)] | None = None
+    label: Label = None
 
 
 class Question(Strict):
@@ -84,6 +100,9 @@ class JobShown(BaseModel):
     recipe: str
     overrides: dict[str, Any]
     submitter: str | None
+    owner: str | None = Field(description="the person whose token submitted it; null: the common token")
+    label: str | None
+    priority: int
     place: int | None = Field(description="in the queue, 1 for the next; null for one that is not queued")
     submitted: float
     started: float | None
@@ -111,6 +130,34 @@ class Jobs(BaseModel):
     """The last jobs, the newest first."""
 
     jobs: list[JobShown]
+
+
+class Me(BaseModel):
+    """The sender of the request, with limits and what is used of them; null: no limit."""
+
+    name: str | None = Field(description="null: the common token, or a service without tokens")
+    is_admin: bool = Field(description="whether others' jobs can be cancelled")
+    priority: int | None = Field(description="the highest that a job may have")
+    running: int
+    most_running: int | None
+    queued: int
+    most_queued: int | None
+    disk: float | None = Field(description="GiB of run folders and files; null where there is no limit")
+    most_disk: float | None
+
+
+class File(BaseModel):
+    """An uploaded file."""
+
+    name: str
+    bytes: int
+    uploaded: float
+
+
+class Files(BaseModel):
+    """Your uploaded files, by name."""
+
+    files: list[File]
 
 
 class Labelled(BaseModel):

@@ -2,7 +2,10 @@
 
 import os
 import re
+import shutil
+import signal
 import subprocess
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,28 +15,47 @@ from mitigate.errors import MitigateError
 from mitigate.serve.engines import environment
 from mitigate.serve.engines.cluster import DIED
 
+ASK_EVERY = 5.0  # seconds between two calls of squeue about a job of a cluster without accounting
+LOOKS = 2  # at a job that has ended without a result, which the file system may show late
 MOST_TIMEOUTS = 10  # after which a job is no longer queued again
+ENDED = ("BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "TIMEOUT")
 JOB_NAME = re.compile(r"^#SBATCH --job-name=(.+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Command:
-    """The command that a machine of the cluster runs; it is sent there as a pickle."""
+    """The command that a machine of the cluster runs; it is sent there as a pickle.
+
+    SLURM ends a job that it preempts or cancels by SIGTERM to all its processes, and queues a preempted one again
+    itself. The command's status is then no result: with one, the job would be submitted a second time."""
 
     command: Sequence[str]
     log: str
     threads: int | None
 
     def __call__(self) -> int:
-        """The exit status."""
+        """The exit status. Ends the process where SLURM has ended the job."""
+        received: list[int] = []
+        before = signal.getsignal(signal.SIGTERM)
+
+        def note(number: int, frame: Any) -> None:
+            received.append(number)
+            if callable(before):
+                before(number, frame)
+
+        signal.signal(signal.SIGTERM, note)
         with Path(self.log).open("ab") as output:
-            return subprocess.call(
+            status = subprocess.call(
                 self.command,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 env=environment(os.environ, self.threads),
             )
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
+        if received:
+            os._exit(128 + signal.SIGTERM)
+        return status
 
     def checkpoint(self) -> Any:
         """Queue the same command again when the time is over; it resumes."""
@@ -80,6 +102,7 @@ class Slurm:
         )
         self.folder = folder
         self.jobs: dict[str, Any] = {}
+        self.looks: dict[str, tuple[float, int]] = {}  # the last call of squeue, and how many found the job ended
         self.names: dict[str, str] = {}  # of jobs in the folder, by handle: read once
 
     def start(self, name: str, command: Sequence[str], log: Path) -> str:
@@ -109,11 +132,26 @@ class Slurm:
 
         job = self._job(handle)
         if not job.done():
-            return None
+            return DIED if job.state == "UNKNOWN" and self._has_ended(handle) else None
         try:
             return int(job.result())
         except (UncompletedJobError, FailedJobError):
             return DIED
+
+    def _has_ended(self, handle: str) -> bool:
+        """Return whether squeue lists a job as ended, or no longer. submitit asks sacct, which a cluster without
+        accounting lacks: a job that was cancelled or killed, and left no result, would never end."""
+        last, found = self.looks.get(handle, (0.0, 0))
+        if shutil.which("squeue") is None or time.monotonic() - last < ASK_EVERY:
+            return False
+        line = ["squeue", "--noheader", "--states=all", "-o", "%T", "-j", handle]
+        asked = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+        is_unknown = "Invalid job id" in asked.stderr
+        if asked.returncode and not is_unknown:
+            return False  # SLURM does not answer
+        has_ended = is_unknown or asked.stdout.strip() in ENDED
+        self.looks[handle] = (time.monotonic(), found + 1 if has_ended else 0)
+        return has_ended and found + 1 >= LOOKS
 
     def stop(self, handle: str) -> None:
         """End a job, by scancel."""

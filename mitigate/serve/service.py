@@ -1,0 +1,116 @@
+"""The objects that the application works with: the queue, people, results, uploaded files, models; and submission."""
+
+import sys
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from mitigate.serve import queue
+from mitigate.serve.access import Access, Caller
+from mitigate.serve.allowed_jobs import RefusedError, Rules
+from mitigate.serve.batching import Models
+from mitigate.serve.engines import Engine
+from mitigate.serve.people import MOST_PRIORITY, Limits, People, record, size_of
+from mitigate.serve.queue import FullError, Job
+from mitigate.serve.results import Results
+from mitigate.serve.uploads import Uploads
+
+ANYBODY = Caller()
+
+
+@dataclass
+class Service:
+    """The objects that the application works with. outputs: the folder of run folders; command: what a job's arguments
+    follow; limits: of each person without other ones."""
+
+    rules: Rules
+    outputs: Path
+    models: Models
+    slots: int = 1
+    most_queued: int = 200
+    batch: int = 64
+    token: str | None = field(default=None, repr=False)
+    limits: Limits = field(default_factory=Limits)
+    user_header: str | None = None
+    proxies: list[str] = field(default_factory=list)
+    largest_upload: int = 50 << 20  # bytes
+    webhooks: list[str] = field(default_factory=list)
+    webhook_secret: str | None = field(default=None, repr=False)
+    hosts: list[str] = field(default_factory=list)
+    command: list[str] = field(default_factory=lambda: [sys.executable, "-m", "mitigate"])
+    engine: Engine | None = None  # None: this machine
+
+    @property
+    def place(self) -> Path:
+        """The folder of the service's own files."""
+        return self.outputs / ".serve"
+
+    @property
+    def path(self) -> Path:
+        return self.place / "queue.sqlite"
+
+    @cached_property
+    def results(self) -> Results:
+        return Results(self.outputs)
+
+    @property
+    def uploads(self) -> Uploads:
+        return Uploads(self.place / "files", self.largest_upload)
+
+    @cached_property
+    def people(self) -> People:
+        return People(self.place)
+
+    @property
+    def access(self) -> Access:
+        return Access(self.people, self.token, self.limits, self.user_header, self.proxies)
+
+    def submit(
+        self,
+        recipe: str,
+        overrides: dict[str, Any],
+        arguments: list[str],
+        submitter: str | None = None,
+        *,
+        caller: Caller = ANYBODY,
+        label: str | None = None,
+        priority: int | None = None,
+    ) -> Job:
+        """Add a job. Raises FullError, and RefusedError for a priority above the caller's."""
+        highest = MOST_PRIORITY if caller.priority is None else caller.priority
+        if priority is not None and priority > highest:
+            raise RefusedError([f"priority={priority} is above yours, {highest}; give that or less"])
+        limits = caller.limits
+        self.check_disk(caller)
+        with queue.opened(self.path) as table:
+            how: dict[str, Any] = {
+                "submitter": submitter,
+                "owner": caller.name,
+                "label": label,
+                "priority": priority or 0,
+            }
+            command, most = [*self.command, *arguments], self.most_queued
+            number = queue.submit(table, recipe, overrides, command, **how, most=most, most_own=limits.queued)
+            found = queue.read(table, number)
+        assert found
+        record(self.place, caller.name, "submit", job=number, recipe=recipe)
+        return found
+
+    def check_disk(self, caller: Caller) -> None:
+        """Raise FullError where a person's runs and files take all that is allowed."""
+        most = caller.limits.disk
+        if most is not None and (used := self.disk_of(caller.name)) >= most:
+            raise FullError(
+                f"your runs and files take {used:.3g} GiB, and {most:g} GiB are allowed; remove files, or ask whoever "
+                "runs the service to remove runs"
+            )
+
+    def disk_of(self, owner: str | None) -> float:
+        """GiB of the run folders of an owner's jobs, and of uploaded files."""
+        if owner is None:
+            return 0.0
+        with queue.opened(self.path) as table:
+            folders = [Path(folder) for folder in queue.folders_of(table, owner)]
+        folders = [folder for folder in folders if folder.resolve().parent == self.outputs.resolve()]
+        return size_of([*folders, self.uploads.folder(owner)]) / 2**30

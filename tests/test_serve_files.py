@@ -1,0 +1,188 @@
+"""Uploaded files: kept for their owner, named in submissions, and hostile ones refused in a sentence. The form that the
+page shows."""
+
+import gzip
+import io
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+from test_serve_http import HOST, Formula, faults, make_outputs, open_client
+
+from mitigate.serve import queue
+from mitigate.serve.allowed_jobs import Rules
+from mitigate.serve.people import Limits
+from mitigate.serve.service import Service
+
+CONF = Path(__file__).parents[1] / "conf"
+MOST = 3 << 20  # bytes of a file
+TRIPLES = b"head,relation,tail\nlawyer,CapableOf,help\n"
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Service:
+    rules = Rules(CONF, {"paths.outputs": "/srv/outputs"}, models=["gpt2", "/srv/models/own"])
+    outputs = make_outputs(tmp_path_factory.mktemp("files"))
+    return Service(rules, outputs, Formula(), hosts=[HOST], largest_upload=MOST)
+
+
+@pytest.fixture(scope="module")
+def by(service: Service) -> dict[str, dict[str, str]]:
+    tokens = {"ann": service.people.create("ann"), "bob": service.people.create("bob")}
+    return {name: {"authorization": f"Bearer {token}"} for name, token in tokens.items()}
+
+
+@pytest.fixture(scope="module")
+def client(service: Service, by: dict[str, dict[str, str]]) -> Iterator[TestClient]:
+    with open_client(service) as opened:
+        yield opened
+
+
+def names(answer: object) -> list[str]:
+    return [row["name"] for row in answer.json()["files"]]  # type: ignore[attr-defined]
+
+
+def test_files_are_their_owners_and_submissions_name_them(client: TestClient, by: dict, service: Service) -> None:
+    assert faults(client.put("/files/a.csv", content=TRIPLES), 401)
+    assert names(client.put("/files/a.csv", content=TRIPLES, headers=by["ann"])) == ["a.csv"]
+    packed = gzip.compress(TRIPLES)
+    assert names(client.put("/files/b.csv.gz", content=packed, headers=by["ann"])) == ["a.csv", "b.csv.gz"]
+    client.put("/files/targets.csv", content=b"target,category\nbaker,profession\n", headers=by["ann"])
+    assert client.get("/files", headers=by["bob"]).json() == {"files": []}
+    overrides = {"data": "triples", "data.path": "a.csv", "data.columns": {"head": "a b", "tail": 3}}
+    overrides |= {"probe.targets": "targets.csv"}
+    submission = {"recipe": "filter", "overrides": overrides | {"policy": "both_neutral"}}
+    made = client.post("/jobs", json=submission, headers=by["ann"])
+    assert made.status_code == 201, made.text
+    with queue.opened(service.path) as table:
+        job = queue.read(table, made.json()["id"])
+    assert job
+    config, _ = service.rules.composed(job.command[3:])
+    folder = service.place / "files" / "ann"
+    assert config["data"]["path"] == str(folder / "a.csv")
+    assert config["data"]["columns"] == {"head": "a b", "tail": 3}
+    assert config["probe"]["targets"] == str(folder / "targets.csv")
+    labels = client.post("/jobs", json={"recipe": "labels", "overrides": {"texts": "a.csv"}}, headers=by["ann"])
+    with queue.opened(service.path) as table:
+        job = queue.read(table, labels.json()["id"])
+    assert job
+    assert f"texts=@{folder / 'a.csv'}" in job.command
+    others = client.post("/jobs", json=submission, headers=by["bob"])
+    assert "data.path: you uploaded no such file, and the folders of this service have none" in faults(others, 422)
+    overrides["data.path"] = "../bob/a.csv"
+    assert (
+        "no such file"
+        in faults(client.post("/jobs", json=submission | {"overrides": overrides}, headers=by["ann"]), 422)[0]
+    )
+    taken = faults(client.put("/files/a.csv", content=b"other\n", headers=by["ann"]), 409)
+    assert taken == ["you have a file a.csv already; remove it first, or choose another name"]
+    assert (folder / "a.csv").read_bytes() == TRIPLES
+    assert faults(client.delete("/files/a.csv", headers=by["bob"]), 404)
+    assert names(client.delete("/files/a.csv", headers=by["ann"])) == ["b.csv.gz", "targets.csv"]
+    log = (service.place / "actions.jsonl").read_text()
+    assert '"who": "ann", "action": "upload", "file": "a.csv", "bytes": 41' in log
+
+
+def zipped() -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("../../evil.csv", b"0" * (MOST + 1))
+    return content.getvalue()
+
+
+HOSTILE: dict[str, tuple[str, bytes, int, str]] = {
+    "a path": ("..%2F..%2Fevil.csv", b"a\n", 422, "no folders"),
+    "an absolute path": ("%2Fetc%2Fevil.csv", b"a\n", 422, "no folders"),
+    "a hidden file": (".evil.csv", b"a\n", 422, "a letter or digit first"),
+    "a zero byte": ("evil%00.csv", b"a\n", 422, "a file's name has letters"),
+    "a long name": ("a" * 300 + ".csv", b"a\n", 422, "100 at most"),
+    "a program": ("evil.py", b"import os\n", 422, "evil.py cannot be uploaded; allowed: .csv, .tsv, .jsonl, .txt"),
+    "a page": ("evil.html", b"<script>1</script>", 422, "cannot be uploaded"),
+    "a zip archive": ("evil.zip", zipped(), 422, "unpack archives"),
+    "a zip archive with another name": ("evil.csv", zipped(), 422, "evil.csv is a zip archive or a spreadsheet"),
+    "a pickle": ("evil.txt", b"\x80\x04\x95\x00\x00\x00", 422, "evil.txt is not a text in UTF-8"),
+    "zero bytes": ("evil.tsv", b"a\0b\n", 422, "evil.tsv is not a text: it holds zero bytes"),
+    "half of a character": ("evil.csv", b"caf\xc3", 422, "not a text in UTF-8"),
+    "UTF-16": ("evil.csv", "a,b".encode("utf-16"), 422, "UTF-16; save it as UTF-8"),
+    "Parquet": ("evil.csv", b"PAR1....", 422, "a Parquet file"),
+    "a bomb": ("evil.csv.gz", gzip.compress(b"0" * (MOST + 1)), 422, "evil.csv.gz has more than 3 MiB of text when it"),
+    "a bomb without its ending": ("evil.csv", gzip.compress(b"0" * (MOST + 1)), 422, "more than 3 MiB of text"),
+    "half of a gzip file": ("evil.csv.gz", gzip.compress(TRIPLES)[:-9], 422, "evil.csv.gz cannot be unpacked"),
+    "no gzip file": ("evil.csv.gz", TRIPLES, 422, "is named .gz and is not a gzip file"),
+    "nothing": ("evil.csv", b"", 422, "evil.csv is empty"),
+    "too much": ("evil.csv", b"0" * (MOST + 1), 413, f"allowed: {MOST:,} bytes"),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_uploads_are_refused_in_a_sentence_and_leave_nothing(client, by, service: Service, kind: str) -> None:
+    name, content, status, sentence = HOSTILE[kind]
+    (found,) = faults(client.put(f"/files/{name}", content=content, headers=by["bob"]), status)
+    assert sentence in found
+    assert list((service.place / "files" / "bob").glob("*")) == []
+    assert not list(service.outputs.parent.rglob("evil*"))
+
+
+def test_a_body_without_a_length_is_counted_and_a_link_is_not_followed(client, by, service: Service, tmp_path) -> None:
+    pieces = (b"0" * (1 << 19) for _ in range(10))
+    assert "too long" in faults(client.put("/files/evil.csv", content=pieces, headers=by["bob"]), 413)[0]
+    folder = service.place / "files" / "bob"
+    (tmp_path / "secret.csv").write_text("secret")
+    (folder / "link.csv").symlink_to(tmp_path / "secret.csv")
+    assert client.get("/files", headers=by["bob"]).json() == {"files": []}
+    assert faults(client.put("/files/link.csv", content=b"a\n", headers=by["bob"]), 409)
+    overrides = {"data": "triples", "data.path": "link.csv"}
+    submission = {"recipe": "audit", "overrides": overrides}
+    assert "no such file" in faults(client.post("/jobs", json=submission, headers=by["bob"]), 422)[0]
+    assert (tmp_path / "secret.csv").read_text() == "secret"
+    (folder / "link.csv").unlink()
+    (folder / ".cut-off.part").touch()
+    service.uploads.clear()
+    assert list(folder.iterdir()) == []
+
+
+def test_files_count_for_the_limit_of_the_disk(client: TestClient, service: Service) -> None:
+    token = service.people.create("eve", limits=Limits(disk=2 / 1024))
+    how = {"authorization": f"Bearer {token}"}
+    assert client.put("/files/a.csv", content=b"0" * (1 << 20), headers=how).status_code == 201
+    full = client.put("/files/b.csv", content=b"0" * (1 << 20), headers=how)
+    assert "your runs and files take 0.00195 GiB, and 0.00195312 GiB are allowed" in faults(full, 429)[0]
+    assert names(client.get("/files", headers=how)) == ["a.csv"]
+    assert client.get("/me", headers=how).json()["disk"] == pytest.approx(1 / 1024)
+
+
+def test_models_are_those_of_the_service(client: TestClient, by: dict, service: Service) -> None:
+    assert {"hf", "seq2seq"} <= set(client.get("/options", headers=by["ann"]).json()["groups"]["model"])
+    assert not {"hf", "seq2seq"} & set(Rules(CONF).options()["model"])
+    right = {"model": "hf", "model.base": "gpt2", "policy": "none", "train": False}
+    assert client.post("/jobs", json={"overrides": right}, headers=by["ann"]).status_code == 201
+    wrong = client.post("/jobs", json={"overrides": right | {"model.base": "/etc"}}, headers=by["ann"])
+    assert faults(wrong, 422)[0] == "unknown model.base '/etc'; allowed: gpt2, /srv/models/own (serve.models)"
+    without = client.post("/jobs", json={"overrides": {"model": "seq2seq"}}, headers=by["ann"])
+    assert faults(without, 422) == ["model.base must be given"]
+
+
+@pytest.mark.parametrize("columns", [{"head": "../x"}, {"a'b": "x"}, {"head": 0}, {"head": {"a": "b"}}, {"head": True}])
+def test_columns_are_names_or_numbers(client: TestClient, by: dict, columns: dict[str, object]) -> None:
+    overrides = {"data": "triples", "data.columns": columns}
+    wrong = client.post("/jobs", json={"recipe": "audit", "overrides": overrides}, headers=by["ann"])
+    assert "data.columns must be names of columns, or their numbers from 1" in faults(wrong, 422)[0]
+
+
+def test_the_form_has_the_settings_of_a_recipe_with_defaults(client: TestClient, by: dict) -> None:
+    form = client.get("/form", params={"option": ["policy=both", "model=hf"]}, headers=by["ann"]).json()
+    rows = {row["setting"]: row for row in form["settings"]}
+    assert (form["groups"]["policy"], form["groups"]["data"]) == ("both", "sample")
+    assert rows["policy.scorers"]["default"] == ["sentiment", "regard"]
+    assert rows["probe.beams"]["bounds"] == {"low": 1, "high": 1000}
+    assert (rows["model.base"]["words"], rows["model.base"]["default"]) == (["gpt2", "/srv/models/own"], None)
+    assert rows["policy.action"]["words"][0] == "drop"
+    assert not {"kge.seeds", "texts"} & set(rows)
+    labels = client.get("/form", params={"recipe": "labels", "option": "data=sentences"}, headers=by["ann"]).json()
+    assert set(labels["groups"]) == {"data", "measure"}
+    assert {"data.path", "data.columns", "recipe.column", "texts"} <= {row["setting"] for row in labels["settings"]}
+    assert "unknown group 'hydra'" in faults(client.get("/form?option=hydra=x", headers=by["ann"]), 422)[0]
+    assert "unknown policy '../x'" in faults(client.get("/form?option=policy=../x", headers=by["ann"]), 422)[0]
+    assert faults(client.get("/form?recipe=serve", headers=by["ann"]), 422)[0].startswith("unknown recipe 'serve'")
