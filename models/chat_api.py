@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 from urllib.parse import urlsplit
 
 import requests
@@ -23,6 +23,7 @@ HOPELESS = ("insufficient_quota",)  # error codes of a 429 that stays
 REPEATED = (408, 409, 425, 429)  # besides 5xx
 LONGEST_WAIT = 120.0  # seconds, whatever Retry-After says
 CONNECT = 10.0  # seconds for a connection
+SURROUNDING = {"surrounding": True}  # a field that says how requests are sent, and never what is answered
 SHOWN = 300  # characters of an endpoint's message
 
 
@@ -71,6 +72,14 @@ def conversation(text: str, system: str | None = None) -> list[dict[str, str]]:
     return [*before, {"role": "user", "content": text}]
 
 
+def no_weights(folder: object = None) -> NoReturn:
+    """Raise EndpointError: an endpoint gives texts, and no weights to load."""
+    raise EndpointError(
+        "model=api gives texts, and not the likelihoods of all continuations that a probe of tails needs; give the "
+        "model's weights (model=hf model.base=NAME model.prompt=chat), or take recipe=stories"
+    )
+
+
 @dataclass(frozen=True)
 class Endpoint:
     """A model at an address, which ends before /chat/completions: https://HOST/v1.
@@ -80,12 +89,14 @@ class Endpoint:
 
     url: str
     name: str
-    key: str | None = "OPENAI_API_KEY"  # the environment's variable with the key; None: no key is sent
-    concurrency: int = 4  # requests at a time
-    timeout: float = 120.0  # seconds without a byte
-    tries: int = 6  # of a request, the first included
-    backoff: float = 1.0  # seconds before the second try; doubled before each further one
-    body: Mapping[str, Any] = field(default_factory=dict)  # further fields of each request; None leaves a field out
+    key: str | None = field(default="OPENAI_API_KEY", metadata=SURROUNDING)
+    """The environment's variable with the key; None: no key is sent."""
+    concurrency: int = field(default=4, metadata=SURROUNDING)  # requests at a time
+    timeout: float = field(default=120.0, metadata=SURROUNDING)  # seconds without a byte
+    tries: int = field(default=6, metadata=SURROUNDING)  # of a request, the first included
+    backoff: float = field(default=1.0, metadata=SURROUNDING)
+    """Seconds before the second try; doubled before each further one."""
+    body: Mapping[str, Any] | None = None  # further fields of each request; a field that is None is left out
 
     def __post_init__(self) -> None:
         for name, fewest in (("concurrency", 1), ("tries", 1), ("timeout", 0.001), ("backoff", 0)):
@@ -124,7 +135,7 @@ class Endpoint:
         return self._answer("completions", [{"prompt": prompt, **fields} for prompt in prompts], _completed)
 
     def _answer(self, path: str, requested: Sequence[Mapping[str, Any]], parse: "Parse") -> list[Answer]:
-        bodies = [{"model": self.name, **one, **self.body} for one in requested]
+        bodies = [{"model": self.name, **one, **(self.body or {})} for one in requested]
         bodies = [{name: value for name, value in body.items() if value is not None} for body in bodies]
         with requests.Session() as session, ThreadPoolExecutor(self.concurrency) as pool:
             session.trust_env = not self.is_local  # a proxy of the environment is not asked about this machine
