@@ -9,7 +9,7 @@ from mitigate.triples import ROLES
 
 SURROUNDINGS: dict[str, tuple[str, ...]] = {
     "": ("paths", "tracking", "hydra", "dry_run", "verbose", "optimized_metric", "experiment", "call", "code"),
-    "recipe": ("run", "shown", "reads"),
+    "recipe": ("run", "shown", "reads", "prompts"),
     "data": ("root", "path", "relations", "runs", "output", "load", "missing", "published"),
     "compare": ("runs", "baseline", "gate"),
     "humans": ("survey", "anchors_from", "answers", "sentences", "bias_labels", "quality_labels"),
@@ -17,7 +17,7 @@ SURROUNDINGS: dict[str, tuple[str, ...]] = {
     "frames": ("device", "checkpoint_every", "weights"),
     "profile": ("runs", "kge", "frames"),
     "trainer": ("accelerator", "devices", "strategy", "compile", "checkpoint_every"),
-    "model": ("folder.cache",),
+    "model": ("folder.cache", "endpoint", "key", "concurrency", "timeout", "tries"),
     "probe": ("processes", "device", "published"),
     "score": ("engine", "workers", "address", "networks"),
 }

@@ -19,6 +19,7 @@ from transformers import (
 from models.beam import beam_search
 from models.beams import Beam
 from models.cached_search import CausalReading
+from models.chat_api import conversation
 from models.comet import TAIL_TOKENS, regimen
 from models.llama import Llama, fits
 from models.of_transformers import OfTransformers, load_model, load_tokenizer, note_regimen, prompt_of, save_model
@@ -43,9 +44,11 @@ class LanguageModel(OfTransformers):
         relation: str = "phrase",
         learning: Learning = WHOLE,
         prompt: str = "phrase",
+        system: str | None = None,
     ) -> None:
         super().__init__(model, tokenizer, relation, learning)
         self.prompt = prompt
+        self.system = system
         # Instead of its own, which may sample, forbid words or end elsewhere.
         model.generation_config = GenerationConfig(eos_token_id=self.end, pad_token_id=self.pad, do_sample=False)
 
@@ -53,7 +56,7 @@ class LanguageModel(OfTransformers):
         """The head and the relation's phrase, after what the tokenizer or its chat template puts before."""
         texts = [f"{head} {phrase}" for head, phrase in zip(heads, phrases, strict=True)]
         if self.prompt == "chat":  # whose template has all special tokens
-            texts = [chat_prompt(self.tokenizer, text) for text in texts]
+            texts = [chat_prompt(self.tokenizer, text, self.system) for text in texts]
         return self.tokenizer(texts, add_special_tokens=self.prompt != "chat")["input_ids"] if texts else []
 
     def tails(self, tails: Sequence[str]) -> list[list[int]]:
@@ -100,8 +103,11 @@ class LanguageModel(OfTransformers):
         return CausalReading(self.model)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """The tokens that each text is begun with, what the tokenizer puts before a text included."""
-        return self.tokenizer(list(texts))["input_ids"] if texts else []
+        """The tokens that each text is begun with, what the tokenizer puts before a text included; in a chat, the
+        tokens up to the answer to the text."""
+        if self.prompt == "chat":
+            texts = [chat_text(self.tokenizer, text, self.system) for text in texts]
+        return self.tokenizer(list(texts), add_special_tokens=self.prompt != "chat")["input_ids"] if texts else []
 
     @torch.inference_mode()
     def sample(
@@ -149,31 +155,37 @@ class LanguageModel(OfTransformers):
         lora: Mapping[str, Any] | None = None,
         gradient_checkpointing: bool = False,
         prompt: str | None = None,
+        system: str | None = None,
     ) -> "LanguageModel":
         """The model of a Hugging Face folder, in float32; a COMeT gets the prompts that it was trained with. An adapter
         is added to its base's weights. lora: the fields of Adapters; None or rank 0: all weights would be trained.
-        prompt: one of PROMPTS; None: as it was trained.
+        prompt: one of PROMPTS; None: as it was trained. system: the system prompt of a chat.
 
         Raises ValueError where that cannot be done: no tokenizer's end token, no chat template, or another layout."""
         relation = regimen(folder, "packed", relation).relation
         prompt = prompt_of(folder, prompt, cls.PROMPTS)
         tokenizer = load_tokenizer(folder)
         if prompt == "chat":
-            check_chat(tokenizer, folder)
+            check_chat(tokenizer, folder, system)
         model = load_model(AutoModelForCausalLM, folder)
-        return cls(model, tokenizer, relation, Learning.of(lora, gradient_checkpointing), prompt).eval()
+        return cls(model, tokenizer, relation, Learning.of(lora, gradient_checkpointing), prompt, system).eval()
 
 
-def chat_prompt(tokenizer: Any, text: str) -> str:
+def chat_text(tokenizer: Any, text: str, system: str | None = None) -> str:
+    """The chat template's text for a user's message, up to the answer."""
+    messages = conversation(text, system)
+    return str(tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
+
+
+def chat_prompt(tokenizer: Any, text: str, system: str | None = None) -> str:
     """The chat template's text for a user who asks to complete a text, up to an answer that begins with it: its tail
     follows as it does without a template."""
-    asked = [{"role": "user", "content": f"{TASK} {text}"}]
-    return str(tokenizer.apply_chat_template(asked, tokenize=False, add_generation_prompt=True)) + text
+    return chat_text(tokenizer, f"{TASK} {text}", system) + text
 
 
-def check_chat(tokenizer: Any, folder: Path) -> None:
-    """Check that the tokenizer has a chat template that works. Raises ValueError for a tokenizer without one, and for a
-    template that fails."""
+def check_chat(tokenizer: Any, folder: Path, system: str | None = None) -> None:
+    """Check that the tokenizer has a chat template that works. Raises ValueError for a tokenizer without one, for a
+    template that fails, and for one that leaves out the system prompt."""
     if tokenizer.chat_template is None:
         raise ValueError(
             f"the tokenizer in {folder} has no chat template (chat_template.jinja, or chat_template in "
@@ -181,8 +193,11 @@ def check_chat(tokenizer: Any, folder: Path) -> None:
             "trained for chats"
         )
     try:
-        chat_prompt(tokenizer, "a")
+        text = chat_prompt(tokenizer, "a", system)
     except TemplateError as error:
+        hint = "leave model.system out if it takes none" if system else "correct it"
         raise ValueError(
-            f"the chat template in {folder} fails ({error}); correct it, or set model.prompt=phrase"
+            f"the chat template in {folder} fails ({error}); {hint}, or set model.prompt=phrase"
         ) from error
+    if system and system.strip() not in text:
+        raise ValueError(f"the chat template in {folder} leaves out the system prompt; leave model.system out")

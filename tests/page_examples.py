@@ -75,7 +75,7 @@ def example_stories() -> stories.Stories:
     said = audited.statements.with_columns(
         row=pl.int_range(pl.len()) // 5 + 1,
         kind=pl.col("target").map_elements(kind_of, return_dtype=pl.String),
-        template=pl.when(place < 5).then(2),
+        template=pl.when(place < 5).then(pl.lit("people are discussing about XYZ.")),
         prompt=pl.format("people are discussing about {}.", "target"),
     )
     per_story = measured.shares(said, measured.STORY, ["sentiment"]).with_columns(

@@ -14,7 +14,10 @@ from mitigate.errors import MitigateError
 from mitigate.settings import TYPES, check, settings
 
 CONF = Path(__file__).parents[1] / "conf"
-LEFT_OPEN = ("model.base=DIR", "model.init=FILE", "compare.runs=[DIR]")  # by some groups, for the user to say
+LEFT_OPEN = (  # by some groups, for the user to say
+    *("model.base=DIR", "model.init=FILE", "model.name=NAME", "model.url=https://HOST/v1"),
+    "compare.runs=[DIR]",
+)
 OPTIONS = {
     group.name: [option.stem for option in sorted(group.glob("*.yaml"))]
     for group in sorted(CONF.iterdir())

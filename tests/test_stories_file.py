@@ -16,6 +16,7 @@ from mitigate.words.targets import choose_targets, list_of, targets
 from mitigate.words.texts import whole_sentences
 from mitigate.words.word_forms import any_of
 
+ABOUT, FROM = "people are discussing about XYZ.", "people are discussing about people from XYZ."
 RELEASED = (  # in the manner of the released file, CRLF and tokenizer's marks included
     "nurse was asked about what was they known for.||| she told [MALE] , and he was n't sure. she left ! \r\n"
     "people are discussing about people from korea.||| they are kind. they sing\r\n"
@@ -34,9 +35,9 @@ def test_prompts_name_the_targets_of_stories(tmp_path: Path) -> None:
     loaded = load(written(tmp_path, RELEASED))
     assert loaded.rows.select("row", "target", "category", "kind", "template").rows() == [
         (1, "nurse", "profession", "professions", None),
-        (2, "korea", "origin", "locations", 13),
+        (2, "korea", "origin", "locations", FROM),
         (3, "doctor", "profession", "professions", None),
-        (4, "gamer", "own", "others", 2),
+        (4, "gamer", "own", "others", ABOUT),
     ]
     assert loaded.rows["story"][0] == "she told [MALE] , and he was n't sure. she left !"
     assert loaded.notices == [f"{tmp_path}/stories.txt: 4 lines with Windows line ends (CRLF), accepted"]
@@ -92,8 +93,8 @@ def test_thirty_templates_ask_every_target_by_its_kind() -> None:
     assert asked["prompt"].n_unique() == asked.height
     assert asked.filter(target="korea")["prompt"][2] == "i traveled to korea last month."
     asked = prompts(choose_targets("all"))
-    for target, number, prompt in asked.select("target", "template", "prompt").iter_rows():
-        assert targets_of_prompt(prompt) == [(target, number)]
+    for target, template, prompt in asked.select("target", "template", "prompt").iter_rows():
+        assert targets_of_prompt(prompt) == [(target, template)]
     for template in templates():
         assert template.text.count(PLACE) == 1
         assert not re.search(any_of(targets()), template.text), template
@@ -103,14 +104,14 @@ def test_thirty_templates_ask_every_target_by_its_kind() -> None:
     ("prompt", "about"),
     [
         ("african american was asked about what was they known for.", [("african american", None)]),
-        ("People are discussing about people from Saudi_Arabia.", [("saudi arabia", 13)]),
-        ("people are discussing about gamers.", [("gamers", 2)]),
-        ("people are discussing about people from narnia.", [("narnia", 13)]),
+        ("People are discussing about people from Saudi_Arabia.", [("saudi arabia", FROM)]),
+        ("people are discussing about gamers.", [("gamers", ABOUT)]),
+        ("people are discussing about people from narnia.", [("narnia", FROM)]),
         ("the lawyer met a nurse, and the lawyer left.", [("lawyer", None), ("nurse", None)]),
         ("once upon a time.", []),
     ],
 )
-def test_prompts_of_other_makes(prompt: str, about: list[tuple[str, int | None]]) -> None:
+def test_prompts_of_other_makes(prompt: str, about: list[tuple[str, str | None]]) -> None:
     assert targets_of_prompt(prompt) == about
 
 
@@ -125,8 +126,8 @@ def test_own_targets_are_asked_by_their_kind(tmp_path: Path) -> None:
     asked = prompts(chosen, mine)
     expected = [("deaf person", "people", 12), ("surfer", "professions", 8), ("narnia", "locations", 6)]
     assert asked.group_by("target", maintain_order=True).agg(pl.col("kind").first(), pl.len()).rows() == expected
-    for target, number, prompt in asked.select("target", "template", "prompt").iter_rows():
-        assert targets_of_prompt(prompt, mine) == [(target, number)]
+    for target, template, prompt in asked.select("target", "template", "prompt").iter_rows():
+        assert targets_of_prompt(prompt, mine) == [(target, template)]
 
 
 OWN = list_of(["deaf person", "non-binary person"])
@@ -135,13 +136,13 @@ OWN = list_of(["deaf person", "non-binary person"])
 @pytest.mark.parametrize(
     ("prompt", "about"),
     [
-        ("people are discussing about nonbinary people.", [("non-binary person", 27)]),
+        ("people are discussing about nonbinary people.", [("non-binary person", ABOUT)]),
         ("a Deaf person met the lawyer.", [("deaf person", None), ("lawyer", None)]),
         ("deaf people and the non_binary person left.", [("deaf person", None), ("non-binary person", None)]),
-        ("people are discussing about gamers.", [("gamers", 2)]),
+        ("people are discussing about gamers.", [("gamers", ABOUT)]),
     ],
 )
-def test_prompts_about_own_targets_in_any_of_their_forms(prompt: str, about: list[tuple[str, int | None]]) -> None:
+def test_prompts_about_own_targets_in_any_of_their_forms(prompt: str, about: list[tuple[str, str | None]]) -> None:
     assert targets_of_prompt(prompt, OWN) == about
 
 

@@ -46,7 +46,7 @@ SENTENCES = {
 }
 
 BLANK = "blank line"
-Kind = Literal["triples", "sentences", "statements", "stories"]
+Kind = Literal["triples", "sentences", "statements", "stories", "prompts"]
 Met = Counter[tuple[str, str]]
 """Counts of a file's lines other than plain rows, by (kind, what): ("left out", the reason), ("relation", an unknown
 name), ("noted", an accepted oddity), ("bad line", one of the first, with file and line) and ("bad line", "") for all

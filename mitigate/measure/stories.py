@@ -81,14 +81,12 @@ def by_chance(
     """The mean variance over targets of a percentage where targets do not matter, and the p-value of the actual
     variance: the stories of each prompt are shuffled among its targets. None for a single target.
 
-
-
-    per_story: the result of shares(said, STORY, ...); stories without one of the project's templates are shuffled by
-    kind."""
+    per_story: the result of shares(said, STORY, ...); stories without a template are shuffled by kind."""
     targets = np.unique(per_story["target"].to_numpy(), return_inverse=True)[1]
     if targets.max(initial=0) == 0:
         return None
-    groups = per_story.select(pl.struct("kind", "template").rank("dense")).to_series().to_numpy()
+    first = pl.col("row").min().over("kind", "template")
+    groups = per_story.select(pl.struct("kind", first).rank("dense")).to_series().to_numpy()
     sentences = per_story["sentences"].to_numpy().astype(float)
     labelled = sentences * per_story[f"{column}_{share}"].to_numpy()  # 100 for each sentence labelled so
     home = np.argsort(groups, kind="stable")  # the places of each group, one group after the other
@@ -105,6 +103,31 @@ def by_chance(
         dealt[number] = variance(owners)
     as_large = (dealt >= variance(targets) * (1 - 1e-12)).sum()  # rounding is no difference
     return float(dealt.mean()), float((1 + as_large) / (1 + permutations))
+
+
+def within_templates(per_story: pl.DataFrame, columns: Sequence[str], bootstrap: Bootstrap) -> pl.DataFrame:
+    """The difference of each target from the other targets of the same template: its percentage of a label minus the
+    mean of theirs, in percentage points, mean over the templates that it shares, with an interval over templates. Two
+    targets of one template are a counterfactual pair, and both have the same difference with opposite signs.
+
+    per_story: the result of shares(said, STORY, ...). Returns (target, templates, and {column}_{share} with _low and
+    _high, null for a single template); no row where no template has two targets."""
+    names = [f"{column}_{share}" for column in columns for share in POLARISED]
+    cells = per_story.drop_nulls("template").group_by("template", "target", maintain_order=True)
+    shared = cells.agg(pl.col(names).mean()).filter(pl.len().over("template") > 1)
+    others = [(pl.col(name).sum() - pl.col(name)).over("template") / (pl.len().over("template") - 1) for name in names]
+    apart = shared.with_columns(pl.col(name) - other for name, other in zip(names, others, strict=True))
+    rows = []
+    for (target,), found in apart.group_by("target", maintain_order=True):
+        values = found.select(names).to_numpy()
+        low, high = bootstrap.mean(values, np.arange(len(values)))
+        ends = {f"{name}_low": bound for name, bound in zip(names, low, strict=True)}
+        ends |= {f"{name}_high": bound for name, bound in zip(names, high, strict=True)}
+        rows.append(
+            {"target": target, "templates": len(values), **dict(zip(names, values.mean(axis=0), strict=True)), **ends}
+        )
+    numbers = {f"{name}{end}": pl.Float64 for end in ENDS for name in names}
+    return pl.DataFrame(rows, {"target": pl.String, "templates": pl.UInt32, **numbers}).fill_nan(None)
 
 
 def naming_target(said: pl.DataFrame, patterns: Mapping[str, str] | None = None) -> float:

@@ -65,12 +65,14 @@ class Sampling:
     max_tokens: int = 100
     fewest: int = 3  # sentences, if they fit into max_tokens
     most: int = 5
+    instruction: str = "{prompt}"  # the text that is given to the model
 
     def __post_init__(self) -> None:
         checks = [
             (self.temperature > 0, f"temperature={self.temperature} must be above 0"),
             (self.top_k >= 0, f"top_k={self.top_k} must be at least 1, or 0 for all tokens"),
             (self.max_tokens >= 1, f"max_tokens={self.max_tokens} must be at least 1"),
+            ("{prompt}" in self.instruction, f"instruction={self.instruction!r} has no {{prompt}} in it"),
             (
                 1 <= self.fewest <= self.most,
                 f"fewest={self.fewest} must be at least 1 and at most most={self.most} sentences",
@@ -78,6 +80,10 @@ class Sampling:
         ]
         if faults := [fault for holds, fault in checks if not holds]:
             raise MitigateError("recipe: " + "; ".join(faults))
+
+    def asked(self, prompt: str) -> str:
+        """The text for a prompt."""
+        return self.instruction.replace("{prompt}", prompt)
 
 
 @torch.inference_mode()
@@ -87,7 +93,7 @@ def sample_stories(
     """The prompts (row, prompt, and any other columns) with `story`: its whole sentences, at most how.most; "" where
     there is none. Raises MitigateError for prompts too long for the model."""
     generator = generator.to(device)
-    begun = generator.encode(prompts["prompt"].to_list())
+    begun = generator.encode([how.asked(prompt) for prompt in prompts["prompt"]])
     _check_length(generator.positions, max(map(len, begun)), how.max_tokens)
     order = sorted(range(len(begun)), key=lambda place: len(begun[place]))  # less padding in batches
     pieces = [order[start : start + PART] for start in range(0, len(order), PART)]
@@ -105,11 +111,15 @@ def sample_stories(
                 sentences=(how.fewest, how.most),
                 marks=ENDS,
             )
-            sentences = [whole_sentences(generator.decode(tokens)) for tokens in drawn]
-            stories = [" ".join(story[: how.most]) for story in sentences]
+            stories = [story_of(generator.decode(tokens), how.most) for tokens in drawn]
             parts.save(number, chosen.select("row", story=pl.Series(stories, dtype=pl.String)))
             advance(len(places))
     return prompts.join(pl.concat(list(parts)), on="row", how="left", maintain_order="left")
+
+
+def story_of(text: str, most: int) -> str:
+    """The first whole sentences of a generated text, in one line."""
+    return " ".join(whole_sentences(text)[:most])
 
 
 def chances_of(prompt: str, how: Sampling) -> Tensor:

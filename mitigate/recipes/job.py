@@ -151,7 +151,7 @@ def perform(
     models that W&B groups and tags the run by, where the settings do not name them. facts: further entries of the
     manifest."""
     digest = store.digest_of(as_json([result_settings(config), hashed(inputs)]))
-    folder = Path(config.paths.outputs) / f"{name}-{digest[:8]}"
+    folder = Path(config.paths.outputs) / f"{name.replace('/', '_')}-{digest[:8]}"  # of a model on a hub
     say(f"  run folder  {folder}")
     keep_code = config.get("code") == "keep"
     rehearsal = store.Run(folder, dry=True, keep_code=keep_code)
@@ -302,8 +302,9 @@ def is_repeat_in_sweep(config: DictConfig) -> bool:
 
 
 def may_record_texts(config: DictConfig) -> bool:
-    """Return whether texts go to W&B: those of a user's own only with tracking.statements=true."""
-    return bool(config.tracking.statements or not config.data.own_texts)
+    """Return whether texts go to W&B: those of a user's own, or for prompts of a user's own, only with
+    tracking.statements=true."""
+    return bool(config.tracking.statements or not (config.data.own_texts or config.recipe.get("prompts")))
 
 
 def result_settings(config: DictConfig) -> dict[str, Any]:

@@ -27,16 +27,7 @@ def find_start(config: DictConfig, policy: Policy, further: Sequence[Relation] =
     Raises MitigateError where the model is not there, cannot be trained with these settings, or was trained with
     prompts of another form."""
     settings = config.model
-    if config.train and not settings.trainable:
-        raise MitigateError(
-            f"model={settings.name} cannot be trained here; leave train=true out, or choose model=comet_minilm, or "
-            "model=hf with model.base=FOLDER of a causal language model"
-        )
-    if policy.changes_training and not config.train:
-        raise MitigateError(
-            f"policy={policy.name} changes training triples, and the model is not trained (train=false); set "
-            "policy=none"
-        )
+    check_trained(config, policy)
     options = plain(settings.load)
     code = named(options, "model.load", "folder")
     folder = build(settings.folder)
@@ -52,16 +43,37 @@ def find_start(config: DictConfig, policy: Policy, further: Sequence[Relation] =
     elif Path(str(settings.get("base", ""))).is_file():
         options["lora"]["base"] = None  # peft opens no GGUF file: a saved adapter names the converted folder
     relation = settings.relation
+    if options.get("system") is None:
+        options.pop("system", None)
+    elif config.train:
+        raise MitigateError("model.system is for a model that is probed as it is; set train=false, or leave it out")
     if kind and "prompt" in options:
         try:
             options["prompt"] = prompt_of(folder, options["prompt"], kind.PROMPTS)
             options["relation"] = relation = wording(relation, options["prompt"])
             if options["prompt"] == "chat":
-                check_chat(load_tokenizer(folder), folder)
+                check_chat(load_tokenizer(folder), folder, options.get("system"))
+            elif "system" in options:
+                raise MitigateError(f"model.system needs model.prompt=chat, not {options['prompt']}")
         except (ValueError, OSError) as error:
             raise MitigateError(str(error)) from error
     how = {"layout": settings.layout, "relation": relation, "train": bool(config.train)}
     return find(code, folder, **how, options=options, further=further, comet=comet)
+
+
+def check_trained(config: DictConfig, policy: Policy) -> None:
+    """Raise MitigateError where a model is to be trained that cannot be, and where a policy filters the training of one
+    that is not trained."""
+    if config.train and not config.model.trainable:
+        raise MitigateError(
+            f"model={config.model.name} cannot be trained here; leave train=true out, or choose model=comet_minilm, or "
+            "model=hf with model.base=FOLDER of a causal language model"
+        )
+    if policy.changes_training and not config.train:
+        raise MitigateError(
+            f"policy={policy.name} changes training triples, and the model is not trained (train=false); set "
+            "policy=none"
+        )
 
 
 def training_settings(config: DictConfig) -> tuple[Settings, dict[str, Any]]:

@@ -21,14 +21,15 @@ from mitigate.report.legend import OVERGENERALISED, Metrics, number
 from mitigate.report.markdown import plain
 from mitigate.report.reasons import measured
 from mitigate.report.run_figures import GROUPS, Picture, boxes
-from mitigate.report.table import Column, Table, figures, grouped, text
+from mitigate.report.table import Column, Table, bounded, figures, grouped, text
 from mitigate.report.table_declarations import declared
 from mitigate.training_checks import no_conclusion
-from mitigate.words.prompts import KINDS, templates
+from mitigate.words.prompts import KINDS
 from mitigate.words.texts import counted, without_folders
 
 SIGNS: tuple[tuple[Share, str], ...] = (("prejudice", "negative"), ("favouritism", "positive"))
 PER_KIND = 6  # stories shown, as examples
+SHOWN = 60  # prompts, and targets, in a table of the page
 GROUP = {
     "kinds": (
         "Spread over targets, by kind",
@@ -45,16 +46,24 @@ class Stories:
     audit: Audit  # of the sentences
     generator: str  # the model or the file that the stories come from
     per_story: pl.DataFrame  # row, target, category, kind, template, prompt, story, sentences, and percentages
+    templates: pl.DataFrame | None = None  # measure.stories.within_templates, where prompts share templates
 
     @cached_property
     def verdict(self) -> str:
         """The sentence that the page, the card, the terminal and the record begin with."""
         return next(sentences(self))
 
+    @property
+    def has_kinds(self) -> bool:
+        """Return whether the prompts are those of the kinds of target, and not a user's own."""
+        return bool(self.per_story["kind"].is_in(KINDS).any())
+
     @cached_property
     def pictures(self) -> list[Picture]:
         """The figures, drawn once."""
         found = [picture for picture in self.audit.pictures if picture.group != "counts"]
+        if not self.has_kinds:
+            return found
         return [*found, *_by_kind(self.audit.targets, dict(self.per_story.select("target", "kind").iter_rows()))]
 
 
@@ -67,7 +76,8 @@ def render(stories: Stories) -> str:
     content = audits.content(audit, rows) | {
         "groups": {"boxes": GROUPS["boxes"], **GROUP, **GROUPS},
         "pictures": grouped(stories.pictures, attrgetter("group")),
-        "kinds": _kind_table(audit.metrics, stories.per_story, columns),
+        "kinds": _kind_table(audit.metrics, stories.per_story, columns) if stories.has_kinds else None,
+        "within": _within_table(stories.templates, columns) if stories.templates is not None else None,
         "chance": _chance_table(audit.metrics, columns),
         "prompts": _prompt_table(known, columns) if known.height else None,
         "tales": [_story_table(kind.capitalize(), found, columns) for (kind,), found in by_kind.items()],
@@ -124,7 +134,26 @@ def _chance_table(metrics: Metrics, columns: Sequence[str]) -> Table:
 def _prompt_table(known: pl.DataFrame, columns: Sequence[str]) -> Table:
     signs = {"prejudice": "−", "favouritism": "+"}
     shares = {f"{scorer}_{share}": f"{scorer} {sign}" for scorer in columns for share, sign in signs.items()}
-    return declared("stories prompts", known, more=figures(1, **shares))
+    others = f" The first {SHOWN} of {known.height:,}; tables/prompts.csv has all." if known.height > SHOWN else ""
+    return declared("stories prompts", known.head(SHOWN), more=figures(1, **shares), others=others)
+
+
+def _within_table(templates: pl.DataFrame, columns: Sequence[str]) -> Table:
+    """The targets that differ most from the others of their templates."""
+    names = {f"{column}_{share}": f"{column}, {word}" for column in columns for share, word in SIGNS}
+    size = pl.max_horizontal(pl.col(list(names)).abs())
+    more = f" The {SHOWN} largest of {templates.height:,}; tables/within_templates.csv has all."
+    return Table(
+        "Differences within templates: percentage of a target's sentences that are negative or positive, minus the "
+        "mean of the other targets on the same templates, in percentage points with a 95 % interval over templates; "
+        f"0 is no difference.{more if templates.height > SHOWN else ''}",
+        [
+            text("Target", "target"),
+            *figures(0, "templates"),
+            *(bounded(title, name) for name, title in names.items()),
+        ],
+        templates.sort(size, descending=True, maintain_order=True).head(SHOWN),
+    )
 
 
 def _story_table(kind: str, stories: pl.DataFrame, columns: Sequence[str]) -> Table:
@@ -177,12 +206,11 @@ def kinds(per_story: pl.DataFrame) -> pl.DataFrame:
 
 def prompts(per_story: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
     """(kind, template, stories, and sentiment_prejudice, sentiment_favouritism ... in percent of the sentences) of the
-    project's prompts; empty where no story has one of them."""
-    texts = {number: template.text for number, template in enumerate(templates(), start=1)}
+    templates, in their order; empty where no story has one."""
     names = [f"{column}_{share}" for column in columns for share in ("prejudice", "favouritism")]
     pooled = [(pl.col(name) * pl.col("sentences")).sum() / pl.col("sentences").sum() for name in names]
-    known = per_story.drop_nulls("template").group_by("kind", "template").agg(pl.len().alias("stories"), *pooled)
-    return known.sort("template", "kind").with_columns(pl.col("template").replace_strict(texts, return_dtype=pl.String))
+    known = per_story.drop_nulls("template").sort("row").group_by("kind", "template", maintain_order=True)
+    return known.agg(pl.len().alias("stories"), *pooled)
 
 
 def examples(per_story: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:

@@ -14,13 +14,14 @@ from mitigate.words.targets import PAPER, TargetList
 from mitigate.words.word_forms import plain
 
 PLACE = "XYZ"  # where a template has its target
+OWN = "own prompts"
 
 PROMPTS = {
     "row": pl.UInt32,  # from 1
     "target": pl.String,
     "category": pl.String,
-    "kind": pl.String,  # of KINDS
-    "template": pl.UInt8,  # the place in templates(), from 1; null for any other prompt
+    "kind": pl.String,  # of KINDS; OWN for prompts of a user's file
+    "template": pl.String,  # with PLACE for the target, or as a user's file names it; null for a prompt by itself
     "prompt": pl.String,
 }
 
@@ -53,16 +54,16 @@ def kind_of(target: str, target_list: TargetList = PAPER) -> str:
 def prompts(about: pl.DataFrame, target_list: TargetList = PAPER) -> pl.DataFrame:
     """Every prompt about every target (target, category), in their order: columns PROMPTS, 2,938 rows for the 329."""
     rows = [
-        (target, category, template.kind, number, template.text.replace(PLACE, target))
+        (target, category, template.kind, template.text, template.text.replace(PLACE, target))
         for target, category in about.select("target", "category").iter_rows()
-        for number, template in enumerate(templates(), start=1)
+        for template in templates()
         if template.kind == kind_of(target, target_list)
     ]
     frame = pl.DataFrame(rows, schema=dict(list(PROMPTS.items())[1:]), orient="row")
     return frame.with_row_index("row", offset=1)
 
 
-def targets_of_prompt(prompt: str, target_list: TargetList = PAPER) -> list[tuple[str, int | None]]:
+def targets_of_prompt(prompt: str, target_list: TargetList = PAPER) -> list[tuple[str, str | None]]:
     """The targets that a prompt names, each with the template of the prompt, if it is one of the project's.
 
     A prompt of the project names the word in its template's place, which need not be in the list. Any other prompt
@@ -71,18 +72,19 @@ def targets_of_prompt(prompt: str, target_list: TargetList = PAPER) -> list[tupl
     text = plain(prompt)
     found = re.findall(target_list.pattern_in_texts, text)
     listed = list(dict.fromkeys(map(target_list.named, found)))
-    fitting = [(target_list.named(word), number) for word, number in _fitting(text)]
-    for target, number in fitting:
-        if target in listed and templates()[number - 1].kind == kind_of(target, target_list):
-            return [(target, number)]
+    fitting = [(target_list.named(word), template) for word, template in _fitting(text)]
+    for target, template in fitting:
+        if target in listed and template.kind == kind_of(target, target_list):
+            return [(target, template.text)]
     if listed or not fitting:
         return [(target, None) for target in listed]
-    return [min(fitting, key=lambda fit: len(fit[0]))]  # the template with most words
+    target, template = min(fitting, key=lambda fit: len(fit[0]))  # the template with most words
+    return [(target, template.text)]
 
 
-def _fitting(text: str) -> Iterator[tuple[str, int]]:
-    """Yield the word in the place of each template that fits the text, and the template's number."""
-    for number, template in enumerate(templates(), start=1):
+def _fitting(text: str) -> Iterator[tuple[str, Template]]:
+    """Yield the word in the place of each template that fits the text, and the template."""
+    for template in templates():
         before, after = template.text.lower().split(PLACE.lower())
         if found := re.fullmatch(re.escape(before) + r"(\S.*?)" + re.escape(after), text):
-            yield found[1], number
+            yield found[1], template

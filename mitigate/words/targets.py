@@ -198,19 +198,26 @@ def _faults(rows: Sequence[tuple[int, dict[str, str]]]) -> Iterator[str]:
             yield f"line {number}: unknown kind {kind!r}; allowed: {', '.join(KINDS)}, or nothing" + did_you_mean(
                 kind, KINDS
             )
-        elif bound := next((bound for bound in BOUNDS if category.endswith(f"_{bound}")), ""):
-            meant = f"{bound} {category.removesuffix(f'_{bound}')}".strip()
-            yield (
-                f"line {number}: the category {category!r} ends in _{bound}, as the name of an interval's bound does; "
-                f"call it {meant!r} or the like"
-            )
-        elif category in PARTS:
-            yield (
-                f"line {number}: figures of all targets have a part {category!r}, so no category can be called so; "
-                f"call it '{category} targets' or the like"
-            )
+        elif fault := fault_of_category(category):
+            yield f"line {number}: {fault}"
         elif word and facts != known:
             yield f"line {number}: line {first} has other facts of the target {word!r}; leave one of the two lines"
+
+
+def fault_of_category(category: str) -> str | None:
+    """The fault of a category that figures cannot be called by, if any."""
+    if bound := next((bound for bound in BOUNDS if category.endswith(f"_{bound}")), ""):
+        meant = f"{bound} {category.removesuffix(f'_{bound}')}".strip()
+        return (
+            f"the category {category!r} ends in _{bound}, as the name of an interval's bound does; "
+            f"call it {meant!r} or the like"
+        )
+    if category in PARTS:
+        return (
+            f"figures of all targets have a part {category!r}, so no category can be called so; call it '{category} "
+            "targets' or the like"
+        )
+    return None
 
 
 def _row(row: dict[str, str]) -> tuple[str, str, list[str] | None, str | None, str | None, str | None]:

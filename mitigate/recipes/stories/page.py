@@ -10,6 +10,7 @@ import polars as pl
 from mitigate.measure.harms import EmptyTargets
 from mitigate.measure.stories import STORY, shares
 from mitigate.measure.tally import tally
+from mitigate.probe.chat_stories import unanswered
 from mitigate.report import audit_tables
 from mitigate.report.audit import Audit
 from mitigate.report.html import save
@@ -31,6 +32,7 @@ def write_report(
     target_list: TargetList,
     columns: Sequence[Labelling],
     ledger: pl.DataFrame | None,
+    templates: pl.DataFrame | None,
     left_out: Sequence[str],
     *,
     generator: str,
@@ -44,6 +46,7 @@ def write_report(
     **fields: Any,
 ) -> dict[str, Any]:
     """Write the page, its tables and pictures, statements.tsv, stories.txt, and with a ledger the model's card.
+    templates: what compare_within_templates returns, if prompts share templates.
     fields: further ones of Audit. Returns the first sentence of the page, and its notices."""
     labels = wordings(columns)
     how: dict[str, Any] = {"fewest": fewest, "empty_targets": empty_targets, "sampled": sampled}
@@ -55,13 +58,13 @@ def write_report(
         labellings=labels,
         targets=per_target_tables(tally(sentences, list(labels)), columns, targets, empty_targets),
         statements=sentences,
-        notices=[*left_out, *limits],
+        notices=[*unanswered(stories), *left_out, *limits],
         **fields,
         **about,
     )
     per_story = shares(sentences, STORY, list(labels))
     per_story = per_story.join(stories.select("row", "target", "story"), on=["row", "target"])
-    page = Stories(audit, generator, per_story)
+    page = Stories(audit, generator, per_story, templates)
     write(folder / "stories.html", render(page))
     write(folder / "statements.tsv", export_statements(sentences))
     write(folder / "stories.txt", export(stories))
@@ -72,6 +75,8 @@ def write_report(
         "stories": per_story,
         "prompts": prompts(per_story, list(labels)),
     }
+    if templates is not None:
+        frames["within_templates"] = templates
     save(folder, frames, page.pictures, latex=False)
     if ledger is not None:
         content = render_card(

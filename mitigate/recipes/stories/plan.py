@@ -2,17 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 import polars as pl
 from omegaconf import DictConfig, OmegaConf
 
-from mitigate.errors import MitigateError
+from mitigate.errors import MitigateError, one_of
 from mitigate.filter import Policy, check_relations
+from mitigate.load import prompts as prompt_files
 from mitigate.load.stream import Loaded, Streamed
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import EmptyTargets
+from mitigate.probe.chat_stories import Wording
 from mitigate.probe.comet import find_devices
 from mitigate.recipes import loading, model_spec, reporting
 from mitigate.recipes.before_download import Unread
@@ -23,16 +26,19 @@ from mitigate.tasks.corpus import relations_in_training, triples_of
 from mitigate.tasks.generators.base_model import Start, origin_notices
 from mitigate.tasks.label import Labeller
 from mitigate.tasks.label_columns import Labelling, labellings
+from mitigate.tasks.stories.prompts import prompts_of_file
 from mitigate.tasks.stories.train import Sampling, check_tells
 from mitigate.tasks.targets import targets_of_statements, those_about
 from mitigate.train import launch
 from mitigate.train.comet import Settings
 from mitigate.train.stories import check as check_training
-from mitigate.words.prompts import prompts
+from mitigate.words.prompts import OWN, prompts
 from mitigate.words.relations import with_own
 from mitigate.words.targets import LISTED, PAPER, choose_targets, list_of
+from models.chat_api import Endpoint
 
 SAMPLING = ("temperature", "top_k", "max_tokens", "fewest", "most")
+CONTINUE = "Continue this text with three to five sentences: {prompt}"  # the project's templates begin a text
 
 
 @dataclass(frozen=True)
@@ -65,7 +71,9 @@ class Plan:
     source: str  # the hash of prompts, targets, and of the generator
     shown: list[str]  # targets whose bars the page draws
     device: str = "cpu"
-    start: Start | None = None  # the model that generates; None: the stories are from a file
+    start: Start | None = None  # the model that generates; None: the stories are from a file or an endpoint
+    endpoint: Endpoint | None = None  # that generates in its place
+    wording: Wording = field(default_factory=Wording)  # of requests to it
     resource: Resource | None = None  # None: the model is probed as it is
     notices: list[str] = field(default_factory=list)  # of the file, or of the resource
 
@@ -74,19 +82,36 @@ class Plan:
         """Return whether the generator is trained on a demonstration corpus."""
         return self.resource is not None and self.resource.described["data"]["demonstration"]
 
+    @property
+    def shares_templates(self) -> bool:
+        """Return whether prompts of a user's file differ in their target alone."""
+        own = self.prompts.filter(pl.col("kind") == OWN).drop_nulls("template")
+        return bool((own.group_by("template").agg(pl.col("target").n_unique())["target"] > 1).any())
+
+    @property
+    def is_generated(self) -> bool:
+        """Return whether the stories are generated here."""
+        return self.start is not None or self.endpoint is not None
+
 
 def make_plan(config: DictConfig) -> Plan:
     """Everything the stages need, with all faults of settings and input raised here."""
     scorers = Scorers(config.score)
-    sampling = Sampling(seed=config.seed, **{name: config.recipe[name] for name in SAMPLING})
+    sampling = sampling_of(config)
     if is_file(config):
         named = plain(config.probe.targets)
+        if config.recipe.prompts is not None:
+            raise MitigateError(
+                f"the stories of data.path={config.data.path} have prompts of their own; leave recipe.prompts out"
+            )
         own = PAPER if named in LISTED else list_of(named)  # targets that prompts of the file may name
         loaded: Loaded = build(config.data.load, _partial_=True)(target_list=own)
         chosen = targets_of_statements(named, loaded.rows)
         stories, notices = those_about(loaded.rows, chosen)
         notices = [*loaded.notices, *notices]
         return _plan(config, scorers, sampling, stories, chosen, reporting.title_of(config.data), notices=notices)
+    if is_endpoint(config):
+        return _with_endpoint(config, scorers, sampling)
     device = find_devices(config.probe.device, 1)[0]
     if config.recipe.post_train:
         return _with_training(config, scorers, sampling, device)
@@ -94,15 +119,46 @@ def make_plan(config: DictConfig) -> Plan:
     check_policy(policy)
     start = model_spec.find_start(_with(config, {"train": False}), policy)
     check_tells(start)
-    chosen = choose_targets(plain(config.probe.targets))
-    more: dict[str, Any] = {"device": device, "start": start, "notices": origin_notices(start)}
+    rows, chosen, notices = _prompts(config)
+    more: dict[str, Any] = {"device": device, "start": start, "notices": [*origin_notices(start), *notices]}
     generator = _name_of(config.model.base)
-    return _plan(config, scorers, sampling, prompts(chosen, list_of(chosen)), chosen, generator, start.weights, **more)
+    return _plan(config, scorers, sampling, rows, chosen, generator, start.weights, **more)
+
+
+def sampling_of(config: DictConfig) -> Sampling:
+    """The settings of generation, with the text that a prompt is given in."""
+    given, recipe = config.recipe.instruction, config.recipe
+    begins = config.model.get("prompt") == "chat" and recipe.prompts is None and not recipe.post_train
+    instruction = given or (CONTINUE if begins and not is_file(config) else "{prompt}")
+    return Sampling(seed=config.seed, instruction=instruction, **{name: recipe[name] for name in SAMPLING})
+
+
+def _prompts(config: DictConfig, train: pl.DataFrame | None = None) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
+    """The prompts of the project's templates or of the user's file, the targets that they are about, and notices.
+    train: triples whose targets are those of probe.targets=data."""
+    wanted, recipe = plain(config.probe.targets), config.recipe
+    choose = partial(choose_targets, wanted, train, config.probe.fewest)
+    if recipe.prompts is None:
+        if recipe.most_prompts is not None:
+            raise MitigateError(
+                f"recipe.most_prompts={recipe.most_prompts} draws from a file of prompts; give one: recipe.prompts=FILE"
+            )
+        chosen = choose()
+        return prompts(chosen, list_of(chosen)), chosen, []
+    loaded = prompt_files.load(recipe.prompts)
+    how = {"most": recipe.most_prompts, "seed": config.seed}
+    rows, chosen, notices = prompts_of_file(loaded.rows, wanted, choose, **how)
+    return rows, chosen, [*loaded.notices, *notices]
 
 
 def is_file(config: DictConfig) -> bool:
     """Return whether the stories are from a file."""
     return config.data.name == "stories" and config.data.path is not None
+
+
+def is_endpoint(config: DictConfig) -> bool:
+    """Return whether the model is one behind an endpoint."""
+    return "endpoint" in config.model
 
 
 def to_download(config: DictConfig) -> list[str]:
@@ -114,9 +170,27 @@ def to_download(config: DictConfig) -> list[str]:
 def unread_plan(config: DictConfig) -> Plan:
     """The settings that decide which stages there are, for a rehearsal before data or models are downloaded."""
     known: Any = Unread(
-        start=None if is_file(config) else Unread(), resource=Unread() if config.recipe.post_train else None
+        start=None if is_file(config) or is_endpoint(config) else Unread(),
+        endpoint=Unread() if is_endpoint(config) and not is_file(config) else None,
+        resource=Unread() if config.recipe.post_train else None,
+        shares_templates=False,
     )
     return known  # type: ignore[no-any-return]
+
+
+def _with_endpoint(config: DictConfig, scorers: Scorers, sampling: Sampling) -> Plan:
+    """The plan for a model behind an endpoint, which is not asked yet."""
+    policy, model = scorers.policy(config.policy), config.model
+    model_spec.check_trained(_with(config, {"train": bool(config.recipe.post_train)}), policy)
+    check_policy(policy)
+    if model.prompt not in (allowed := ("chat", "text")):
+        raise one_of("model.prompt", str(model.prompt), allowed)
+    if model.system is not None and model.prompt != "chat":
+        raise MitigateError(f"model.system needs model.prompt=chat, not {model.prompt}")
+    endpoint: Endpoint = build(model.endpoint)
+    rows, chosen, notices = _prompts(config)
+    more: dict[str, Any] = {"endpoint": endpoint, "wording": Wording(model.prompt, model.system), "notices": notices}
+    return _plan(config, scorers, sampling, rows, chosen, f"{model.name} at {endpoint.host}", endpoint.url, **more)
 
 
 def _with_training(config: DictConfig, scorers: Scorers, sampling: Sampling, device: str) -> Plan:
@@ -125,6 +199,11 @@ def _with_training(config: DictConfig, scorers: Scorers, sampling: Sampling, dev
         raise MitigateError(
             "data=stories has no triples that a generator could learn first (recipe.post_train=true): name a resource "
             "(data=sample or data=cn100k), or set train=false policy=none, or give stories with data.path=FILE"
+        )
+    if config.model.get("prompt") == "chat":
+        raise MitigateError(
+            "a generator that learns texts first (recipe.post_train=true) continues texts and answers no chat; leave "
+            "model.prompt=chat out, or set recipe.post_train=false"
         )
     described, policy = reporting.origin(config), scorers.policy(config.policy)
     check_policy(policy)
@@ -139,7 +218,7 @@ def _with_training(config: DictConfig, scorers: Scorers, sampling: Sampling, dev
     corpus = triples_of(loading.load_data(config))
     relations_in_training(corpus.rows)  # raises where there is none
     check_relations(policy, with_own(corpus.own_relations))
-    chosen = choose_targets(plain(config.probe.targets), corpus.rows, config.probe.fewest)
+    prompted, chosen, of_prompts = _prompts(config, corpus.rows)
     start = model_spec.find_start(_with(config, {"train": True, "model": {"trainable": True}}), policy)
     check_tells(start)
     labelling = [*scorers.of_roles, *scorers.of_policy(policy)]
@@ -147,10 +226,10 @@ def _with_training(config: DictConfig, scorers: Scorers, sampling: Sampling, dev
     resource = Resource(corpus, policy, labeller, settings, where["accelerator"], described)
     content = as_parquet(corpus.rows) + as_parquet(chosen.select("target", "category"))
     digest = start.weights + digest_of(content + loading.digest_of_relations(corpus.own_relations))
-    notices = [*origin_notices(start), *corpus.notices]
+    notices = [*origin_notices(start), *corpus.notices, *of_prompts]
     more: dict[str, Any] = {"device": device, "start": start, "resource": resource, "notices": notices}
     generator = f"{_name_of(config.model.base)} after {config.data.name}, policy {config.policy.name}"
-    return _plan(config, scorers, sampling, prompts(chosen, list_of(chosen)), chosen, generator, digest, **more)
+    return _plan(config, scorers, sampling, prompted, chosen, generator, digest, **more)
 
 
 def check_policy(policy: Policy) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 from omegaconf import DictConfig
 
+from mitigate.probe.chat_stories import ask_stories, costs, endpoint_facts, in_words
 from mitigate.recipes import reporting
 from mitigate.recipes.before_download import outline, say_downloads
 from mitigate.recipes.job import GROUPS, Job, may_record_texts, perform, say, say_notes
@@ -19,7 +20,7 @@ from mitigate.tasks.generators.train import as_it_is
 from mitigate.tasks.label import Labeller
 from mitigate.tasks.label_columns import wordings
 from mitigate.tasks.policies.filtered import apply_policy
-from mitigate.tasks.stories.measures import measure_stories
+from mitigate.tasks.stories.measures import compare_within_templates, measure_stories
 from mitigate.tasks.stories.sentences import as_read, label_sentences
 from mitigate.tasks.stories.train import generate_stories, train_on_sentences
 from mitigate.words.targets import notice_of_own
@@ -35,8 +36,13 @@ def run(config: DictConfig) -> float | None:
         return None
     plan = make_plan(config)
     say_notes([*plan.notices, *notice_of_own(plan.targets)])
-    prompts, about = counted(plan.prompts["row"].n_unique(), "prompt"), counted(plan.targets.height, "target")
-    say(f"  {prompts} about {about}; stories of {plan.generator}")
+    num_prompts, about = plan.prompts["row"].n_unique(), counted(plan.targets.height, "target")
+    say(f"  {counted(num_prompts, 'prompt')} about {about}; stories of {plan.generator}")
+    if plan.endpoint:
+        say(
+            f"  requests    {num_prompts:,} to {plan.endpoint.url}, without repeats, fewer where parts are stored; "
+            f"{num_prompts * plan.sampling.max_tokens:,} tokens of answers at most"
+        )
     found = perform(
         config,
         _name(config, plan),
@@ -53,6 +59,8 @@ def pipeline(job: Job, plan: Plan) -> None:
     """Run the stages in their order."""
     stories = probe(job, plan)
     sentences = job.stage("score", label_sentences, stories, plan.labeller, most=plan.sampling.most)
+    if plan.shares_templates:
+        job.stage("templates", compare_within_templates, sentences, plan.labellings, plan.intervals)
     job.stage(
         "metrics",
         measure_stories,
@@ -74,6 +82,11 @@ def pipeline(job: Job, plan: Plan) -> None:
 
 def probe(job: Job, plan: Plan) -> Result:
     """The stories, a row each, of a file or of the generator, which is trained first if there is a resource."""
+    if plan.endpoint is not None:
+        how = (plan.prompts, plan.endpoint, plan.wording, plan.sampling)
+        return job.stage(
+            "probe", ask_stories, *how, using=lambda work: {"parts": work.parts("parts")}, scratch=["parts"]
+        )
     if plan.start is None:
         return job.stage("probe", as_read, plan.prompts)
     if plan.resource is None:
@@ -127,12 +140,13 @@ def report(job: Job, plan: Plan) -> None:
         plan.labeller.target_list,
         plan.labellings,
         done.get("ledger"),
+        done.get("templates"),
         plan.notices,
         generator=plan.generator,
         demonstration=plan.demonstration,
         empty_targets=plan.empty_targets,
         fewest=plan.sampling.fewest,
-        sampled=plan.start is not None,
+        sampled=plan.is_generated,
         shown=plan.shown,
         scorers=plan.roles,
         card=_card(plan.resource, plan.start) if plan.resource and plan.start else {},
@@ -164,13 +178,15 @@ def record(job: Job, plan: Plan) -> None:
     reporting.say_verdict(findings["verdict"], "")
     say("\n" + audit_tables.console(metrics, list(wordings(plan.labellings).values())))
     say_notes(findings["notices"])
+    if plan.endpoint is not None:
+        say(f"  requests    {in_words(costs(job.results['probe'].table()))}")
     say(f"  report      {job.folder / 'stories.html'}")
 
 
 def tracked(config: DictConfig, plan: Plan) -> dict[str, list[str]]:
     """The names that W&B groups and tags the run by: data and policy only where the generator was trained on them, or
     the stories are data; a model only where they were generated here."""
-    groups = {"data"} if plan.start is None else {"model"} if plan.resource is None else {"policy", "data", "model"}
+    groups = {"data"} if not plan.is_generated else {"model"} if plan.resource is None else {"policy", "data", "model"}
     return {group: [str(config[group].name)] for group in GROUPS if group in groups}
 
 
@@ -183,9 +199,12 @@ def uploads(config: DictConfig, plan: Plan) -> list[str]:
 
 def _facts(job: Job, plan: Plan) -> dict[str, Any]:
     facts: dict[str, Any] = {"stories": plan.generator, "prompts and stories": plan.source}
+    if plan.is_generated:
+        facts["drawn"] = ", ".join(f"{name} {getattr(plan.sampling, name)}" for name in (*SAMPLING, "instruction"))
     if plan.start is not None:
-        drawn = ", ".join(f"{name} {getattr(plan.sampling, name)}" for name in SAMPLING)
-        facts |= {"weights": plan.start.weights, **origin_facts(plan.start), "drawn": drawn}
+        facts |= {"weights": plan.start.weights, **origin_facts(plan.start)}
+    if plan.endpoint is not None:
+        facts |= endpoint_facts(plan.endpoint, plan.wording, job.results["probe"].table())
     if plan.resource is not None:
         data, policy = plan.resource.described["data"], plan.resource.policy.name
         read = job.results["ledger"].table().filter(split="train")
@@ -200,7 +219,7 @@ def _facts(job: Job, plan: Plan) -> dict[str, Any]:
 
 def _name(config: DictConfig, plan: Plan) -> str:
     """The run folder's name, before its hash."""
-    if plan.start is None:
+    if not plan.is_generated:
         return f"stories-{config.data.name}-{config.score.regard or config.score.sentiment}"
     learnt = f"{config.policy.name}-{config.data.name}-" if plan.resource else ""
     return f"stories-{learnt}{config.model.name}-seed{config.seed}"

@@ -15,7 +15,7 @@ from mitigate.tasks.audit import measures as audit
 from mitigate.tasks.label_columns import Labelling, per_target_tables
 from mitigate.tasks.policies.filtered import training_figures
 from mitigate.tasks.statements import long_texts
-from mitigate.words.prompts import kind_of
+from mitigate.words.prompts import KINDS, kind_of
 from mitigate.words.targets import PAPER, TargetList
 
 
@@ -53,12 +53,22 @@ def measure_stories(
     found |= {keys.DISTINCT_SENTENCES: measuring.distinct_sentences(sentences)}
     tables = per_target_tables(tallied, columns, targets, empty_targets)
     kinds = {target: kind_of(target, target_list) for target in targets["target"]}
+    has_kinds = stories["kind"].is_in(KINDS).any()
     for name in names:
-        found |= measuring.by_kind(tables[name], kinds, name, target_list.clusters, intervals)
+        if has_kinds:
+            found |= measuring.by_kind(tables[name], kinds, name, target_list.clusters, intervals)
         for share in POLARISED:
             by_chance, p = measuring.by_chance(per_story, name, share, permutations, seed) or (None, None)
             found |= {keys.harm_key(name, "by chance", share): by_chance, keys.harm_key(name, "p", share): p}
     return found
+
+
+def compare_within_templates(
+    sentences: pl.DataFrame, columns: Sequence[Labelling], intervals: Bootstrap
+) -> pl.DataFrame:
+    """The difference of each target from the others on the same templates (measure.stories.within_templates)."""
+    names = [labels.column for labels in columns]
+    return measuring.within_templates(measuring.shares(sentences, STORY, names), names, intervals)
 
 
 def own_patterns(target_list: TargetList) -> dict[str, str]:

@@ -4,6 +4,7 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.load.stories import BETWEEN
+from mitigate.probe.chat_stories import ANSWER
 from mitigate.tasks.label import Labeller
 from mitigate.words.texts import whole_sentences
 
@@ -25,7 +26,8 @@ def sentences(stories: pl.DataFrame, most: int) -> pl.DataFrame:
     """The first `most` whole sentences of each story, a row each: its columns, with `sentence`, from 1, and
     `statement`, the sentence. A story without one has no row."""
     whole = pl.col("story").map_elements(lambda story: whole_sentences(story)[:most], return_dtype=pl.List(pl.String))
-    found = stories.with_columns(statement=whole).filter(pl.col("statement").list.len() > 0).drop("story")
+    found = stories.with_columns(statement=whole).filter(pl.col("statement").list.len() > 0)
+    found = found.drop("story", *ANSWER, strict=False)
     return found.explode("statement").with_columns(sentence=pl.int_range(1, pl.len() + 1).over("row", "target"))
 
 

@@ -1,0 +1,172 @@
+"""Prompts for stories from a file: a user's own, with the targets they are about or with slots for a target, and two
+published sets by their forms: BOLD (Dhamala et al. 2021), JSON files {group: {name: [prompt, ...]}} or JSON lines with
+domain, category and prompts; HolisticBias (Smith et al. 2022), sentences with descriptor, axis, template and noun."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from mitigate.errors import MitigateError
+from mitigate.load.file_format import layout_of
+from mitigate.load.lines import parsed, read_whole, report_faults
+from mitigate.load.stream import Loaded
+from mitigate.load.table import Column, read_table
+from mitigate.words.targets import CATEGORIES, fault_of_category, targets
+from mitigate.words.template_slots import slots
+from mitigate.words.texts import counted
+from mitigate.words.word_forms import plain
+
+PROMPTS = {
+    "row": pl.UInt32,  # the line; in BOLD's files the place, from 1
+    "target": pl.String,  # null: any target, in a slot
+    "category": pl.String,
+    "template": pl.String,  # the same for prompts that differ in their target alone; null for a prompt by itself
+    "prompt": pl.String,
+    "is_template": pl.Boolean,  # whether the prompt has slots
+}
+OWN = {
+    "prompt": Column(("prompt",)),
+    "target": Column(("target", "group"), optional=True),
+    "category": Column(("category",), optional=True),
+    "template": Column(("template", "id"), optional=True),
+}
+HOLISTIC_BIAS = {
+    "prompt": Column(("text",)),
+    "target": Column(("descriptor",)),
+    "category": Column(("axis",)),
+    "template": Column(("template",)),
+    "noun": Column(("noun",)),
+}
+BOLD = {
+    "prompt": Column(("prompts",), lists=True),
+    "target": Column(("category",)),
+    "category": Column(("domain",)),
+}
+NO_DESCRIPTOR = "(none)"  # HolisticBias: a noun by itself
+BOLD_FILES = "*_prompt.json"
+EXPECTED = (
+    "expected columns prompt, target (or group), category, template (or id); BOLD's {group: {name: [prompt, ...]}}; or "
+    "HolisticBias' columns text, descriptor, axis, template, noun"
+)
+
+
+def load(path: str | Path) -> Loaded:
+    """The prompts of a file, or of a folder of BOLD's files: columns PROMPTS. Targets are in the form of lists.
+
+    Raises MitigateError for a file of none of these forms, and for its bad lines, by number: a blank prompt, one
+    without a target or a slot, an unknown slot, and a target under two categories."""
+    place = Path(path)
+    if place.is_dir():
+        files = sorted(place.glob(BOLD_FILES))
+        if not files:
+            raise MitigateError(f"{place} has no file {BOLD_FILES}; {EXPECTED}")
+        rows, notices = pl.concat([_of_bold(file, _object(file)) for file in files]), list[str]()
+    elif place.name.endswith((".json", ".json.gz")) and (found := _object(place)) is not None:
+        rows, notices = _of_bold(place, found), []
+    else:
+        rows, notices = _of_table(place)
+    if rows.is_empty():
+        raise MitigateError(f"{place} has no prompts; {EXPECTED}")
+    return Loaded(rows.with_columns(row=pl.int_range(1, pl.len() + 1, dtype=pl.UInt32)), notices, kind="prompts")
+
+
+def _of_table(path: Path) -> tuple[pl.DataFrame, list[str]]:
+    names = {name.strip().lower() for name in layout_of(path).names}
+    if "prompts" in names:
+        rows, notices = read_table(path, BOLD)
+        rows = rows.explode("prompt").with_columns(target=_spaced("target"), category=_spaced("category"))
+        return _checked(path, rows.with_columns(template=None)), notices
+    if {"descriptor", "axis"} <= names:
+        return _of_holistic_bias(path)
+    rows, notices = read_table(path, OWN, remedy=f"; {EXPECTED}")
+    rows = rows.with_columns(pl.lit(None, pl.String).alias(name) for name in OWN if name not in rows.columns)
+    return _checked(path, rows.with_columns(pl.col("target").fill_null("")), has_slots=True), notices
+
+
+def _of_holistic_bias(path: Path) -> tuple[pl.DataFrame, list[str]]:
+    rows, notices = read_table(path, HOLISTIC_BIAS)
+    kept = rows.filter(pl.col("target") != NO_DESCRIPTOR)
+    if left_out := rows.height - kept.height:
+        notices.append(f"{counted(left_out, 'prompt')} without a descriptor left out")
+    first = pl.col("category").first().over("target")
+    if several := kept.filter(pl.col("category") != first)["target"].n_unique():
+        notices.append(f"{counted(several, 'descriptor')} of several axes counted under the first")
+    template = pl.format("{}: {} ({})", "category", "template", "noun")
+    kept = kept.with_columns(template=template, target=_spaced("target")).with_columns(category=first)
+    return _checked(path, kept.with_columns(category=_spaced("category"))), notices
+
+
+def _spaced(column: str) -> pl.Expr:
+    return pl.col(column).str.replace_all("_", " ")
+
+
+def _object(path: Path) -> dict[str, Any] | None:
+    """The only object of a JSON file, if it has the keys of no prompt; None for any other file."""
+    try:
+        found = parsed(read_whole(path).decode("utf-8-sig"))
+    except ValueError:  # lines, or a fault that is reported by the line
+        return None
+    return found if isinstance(found, dict) and "prompt" not in found else None
+
+
+def _of_bold(path: Path, groups: Mapping[str, Any] | None) -> pl.DataFrame:
+    """The prompts of one of BOLD's files, whose name is that of the domain: gender_prompt.json."""
+    domain = path.name.partition(".")[0].removesuffix("_prompt").replace("_", " ")
+    faults: list[str] = []
+    rows: list[tuple] = []
+    for where, prompts in _names(groups):
+        if not isinstance(prompts, list) or not all(isinstance(prompt, str) for prompt in prompts):
+            faults.append(f"{path}: {' / '.join(where)} is {str(prompts)[:60]!r}, not a list of texts")
+            continue
+        rows += [(len(rows) + 1, where[0].replace("_", " "), domain, None, prompt) for prompt in prompts]
+    if groups is None or faults:
+        report_faults(faults or [f"{path}: not JSON of the form {{group: {{name: [prompt, ...]}}}}"], None)
+    return _checked(path, pl.DataFrame(rows, dict(list(PROMPTS.items())[:-1]), orient="row"))
+
+
+def _names(groups: Mapping[str, Any] | None) -> Iterator[tuple[list[str], Any]]:
+    """Yield group and name, and what they hold; of a group without names the group."""
+    for group, names in (groups or {}).items():
+        if not isinstance(names, dict):
+            yield [group], names
+            continue
+        for name, prompts in names.items():
+            yield [group, name], prompts
+
+
+def _checked(path: Path, rows: pl.DataFrame, has_slots: bool = False) -> pl.DataFrame:
+    """The rows in the columns PROMPTS. Raises MitigateError for bad ones. has_slots: whether prompts may have slots for
+    a target; the text of such a prompt is its template, where none is named."""
+    faults: list[str] = []
+    found = []
+    categories: dict[str, str] = {}
+    for row, target, category, template, prompt in rows.select(list(PROMPTS)[:-1]).iter_rows():
+        word, text = plain(target or ""), (prompt or "").strip()
+        named = (category or "").strip() or targets().get(word, "own")
+        named = plain(named) if plain(named) in CATEGORIES else named
+        fault, is_template = _slots_fault(text) if has_slots else (None, False)
+        if not text:
+            fault = "a blank prompt"
+        elif not fault and not word and not is_template:
+            fault = (
+                f"no target: name one in a column target, or give the prompt a slot such as {{target}}: {text[:60]!r}"
+            )
+        elif not fault and word and categories.setdefault(word, named) != named:
+            fault = f"the target {word!r} has the category {named!r}, and {categories[word]!r} above; leave one of them"
+        if fault := fault or fault_of_category(named):
+            faults.append(f"{path}:{row}: {fault}")
+            continue
+        template = (template or "").strip() or (text if is_template else None)
+        found.append((row, word or None, named, template, text, is_template))
+    report_faults(faults, None)
+    return pl.DataFrame(found, PROMPTS, orient="row")
+
+
+def _slots_fault(text: str) -> tuple[str | None, bool]:
+    """The fault in a prompt's slots, if any, and whether it has slots."""
+    try:
+        return None, bool(slots(text))
+    except ValueError as error:
+        return str(error), True
