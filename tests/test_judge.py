@@ -129,6 +129,7 @@ def test_log_probabilities_decide_where_the_endpoint_gives_them(rubric: Path) ->
     logs = {" Good": np.log(0.55), "bad": np.log(0.15), "The": np.log(0.3)}
     with chat_server(answer=lambda _: "Good, since", logprobs=logs) as server:
         judge = Judge(url=server.url, name="small", rubric=rubric, key=None)
+        assert judge.sends
         found = judge(["is kind"])
         assert server.requests[0][2]["top_logprobs"] == 5
         unsure = Judge(url=server.url, name="small", rubric=rubric, key=None, least=0.8)(["is kind"])
@@ -162,6 +163,7 @@ def test_a_local_judge_abstains_where_it_would_write_something_else(tmp_path: Pa
     judge = Judge(model, rubric=rubric, failures=tmp_path / "judge")
     assert judge(texts).label.tolist() == [2, 2]  # random weights: three words have little probability
     assert judge.failures(texts) == {"refused": 0, "broken": 2}
+    assert not judge.sends
     always = Judge(model, rubric=rubric, least=0)
     assert set(always(texts).label.tolist()) <= {-1, 0, 1}
     assert always.words("is kind") == []

@@ -198,6 +198,11 @@ class Judge:
         """The model or the address that gets each text."""
         return self.model.place
 
+    @property
+    def sends(self) -> bool:
+        """Return whether texts are sent to an address."""
+        return isinstance(self.model, EndpointModel)
+
     def __call__(self, texts: Sequence[str]) -> Labels:
         found, answered = self.probabilities(texts, texts)
         label = np.where(answered, np.array(POLARITY)[found.argmax(axis=1)], OTHER)

@@ -144,6 +144,11 @@ class Asks(Protocol):
         """The model, or its address."""
         ...
 
+    @property
+    def sends(self) -> bool:
+        """Return whether texts are sent to an address."""
+        ...
+
     def failures(self, texts: Sequence[str]) -> dict[str, int]: ...
 
 

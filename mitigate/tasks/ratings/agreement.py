@@ -71,11 +71,11 @@ def label_described(rated: pl.DataFrame, scorers: Sequence[Scorer], *, cache: La
 
 def measure_speed(rated: pl.DataFrame, scorers: Sequence[Scorer]) -> pl.DataFrame:
     """Measure how many distinct statements a second each scorer labels on this machine, after a first few: scorer,
-    texts, texts_per_second. No cached label is used. A scorer that asks a language model is left out: its answers may
+    texts, texts_per_second. No cached label is used. A scorer that sends texts to an address is left out: answers may
     cost money."""
     rows = []
     for scorer in scorers:
-        if isinstance(scorer, Asks):
+        if isinstance(scorer, Asks) and scorer.sends:
             continue
         texts = text_for(scorer, rated).unique(maintain_order=True)
         label_column(texts.head(FIRST_TEXTS), scorer, NOTHING_CACHED)
