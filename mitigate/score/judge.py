@@ -25,7 +25,10 @@ from models import gguf
 from models.chat_api import FAILED, Answer, Endpoint, EndpointError, conversation
 from models.chat_api import REFUSED as BLOCKED
 
-RUBRICS = {name: Path(str(files("mitigate").joinpath(f"data/rubrics/{name}.txt"))) for name in ("polarity", "valid")}
+RUBRICS = {
+    "polarity": Path(str(files("mitigate").joinpath("data/rubrics/polarity.txt"))),
+    "valid": Path(str(files("mitigate").joinpath("data/rubrics/valid.txt"))),
+}
 POLARITY = (PREJUDICE, NEUTRAL, FAVOURITISM)
 """The labels of the words of a rubric of polarity, in their order; one of validity has words for invalid and valid."""
 SLOT, HEAD = "{statement}", "Answers:"
