@@ -60,8 +60,8 @@ class AnswerProbabilities:
         if not messages:
             return found
         prompts = [self._tokens(self.prompt(message)) for message in messages]
-        self._check_length(messages, prompts)
         tails = [self._tail(messages[0], prompts[0], answer) for answer in answers]
+        self._check_length(messages, prompts, max(map(len, tails)))
         shared = _common(prompts)
         cache, _ = self._read(torch.tensor([prompts[0][:shared]]), None) if shared else (None, None)
         for rows in _batches(prompts):
@@ -104,10 +104,10 @@ class AnswerProbabilities:
             )
         return whole[len(prompt) :]
 
-    def _check_length(self, messages: Sequence[str], prompts: Sequence[Sequence[int]]) -> None:
+    def _check_length(self, messages: Sequence[str], prompts: Sequence[Sequence[int]], tail: int) -> None:
         limit = getattr(self.model.config, "max_position_embeddings", None)
         at = max(range(len(prompts)), key=lambda row: len(prompts[row]))
-        if limit is not None and len(prompts[at]) + 8 > limit:
+        if limit is not None and len(prompts[at]) + tail > limit:
             raise ValueError(
                 f"a message of {len(prompts[at])} tokens is too long for the model, which has {limit} positions; it "
                 f"ends: {messages[at][-60:]}"

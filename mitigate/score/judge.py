@@ -1,5 +1,5 @@
-"""A language model as a judge (Zheng et al. 2023, LLM-as-a-Judge): it reads a written rubric with a statement
-and answers with one word of the rubric.
+"""A language model as a judge (Zheng et al. 2023, LLM-as-a-Judge): it reads a written rubric with a statement and
+answers with one word of the rubric.
 
 A local model's answer is the word that it finds most probable; that of an endpoint is read from log-probabilities where
 it gives them, else from its text, which must be one of the words and nothing else. A judge that would rather write

@@ -14,7 +14,7 @@ from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.identity import FALSE_POSITIVES
 from mitigate.metrics import ENDS, identity_key
 from mitigate.report.scorer_reliability import ALWAYS_NEUTRAL, KAPPA, PEOPLE, RESOURCES, paper
-from mitigate.score.labels import NOTHING_CACHED, Asks, label_column, text_for, with_labels
+from mitigate.score.labels import NOTHING_CACHED, label_column, text_for, with_labels
 from mitigate.tasks.identity import identity_metrics, identity_summary, mean_false_positives
 from mitigate.tasks.ratings.paper_statements import most_say
 from mitigate.triples import NEUTRAL, OTHER, ROLES, LabelCache, Scorer, label_columns
@@ -75,7 +75,7 @@ def measure_speed(rated: pl.DataFrame, scorers: Sequence[Scorer]) -> pl.DataFram
     cost money."""
     rows = []
     for scorer in scorers:
-        if isinstance(scorer, Asks) and scorer.sends:
+        if getattr(scorer, "sends", False):
             continue
         texts = text_for(scorer, rated).unique(maintain_order=True)
         label_column(texts.head(FIRST_TEXTS), scorer, NOTHING_CACHED)
