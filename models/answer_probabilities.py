@@ -72,7 +72,7 @@ class AnswerProbabilities:
     def _of_batch(self, tokens: Tensor, cache: Any, tails: Sequence[Sequence[int]]) -> Tensor:
         """The log-probabilities (rows, tails) of tails after the cache and these tokens (rows, length)."""
         cache, logits = self._read(tokens, cache)
-        first, found = logits[:, -1].float().log_softmax(-1), []
+        first, found = logits[:, -1].float().log_softmax(-1), list[Tensor]()
         for tail in tails:
             total = first[:, tail[0]]
             if len(tail) > 1:

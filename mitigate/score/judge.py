@@ -191,7 +191,12 @@ class Judge:
                 f"score.judge.name=NAME), and one of them only; found model={model}, url={url}"
             )
         self._rubric = Rubric.read(RUBRICS[self.rubric] if rubric is None else Path(rubric), self.num_words)
-        self.model: Model = LocalModel(model) if url is None else EndpointModel(url, name, key, concurrency, logprobs)
+        self.model: Model
+        if url is not None:
+            self.model = EndpointModel(url, name, key, concurrency, logprobs)
+        else:
+            assert model is not None
+            self.model = LocalModel(model)
         self.reads, self.least = reads, least
         self.fingerprint = fingerprint(self, *self.model.identity, *self._rubric, reads, least)
         self._failures = None if failures is None else Path(failures) / f"{self.fingerprint[:16]}.jsonl"
