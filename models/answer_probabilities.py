@@ -76,7 +76,7 @@ class AnswerProbabilities:
         for tail in tails:
             total = first[:, tail[0]]
             if len(tail) > 1:
-                words = torch.tensor(tail)
+                words = torch.tensor(tail, device=first.device)
                 _, logits = self._read(words[:-1].expand(len(tokens), -1), deepcopy(cache))
                 total = total + logits.float().log_softmax(-1).gather(
                     2, words[1:].expand(len(tokens), -1)[..., None]
