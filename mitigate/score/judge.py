@@ -228,7 +228,7 @@ class Judge:
         answered = found.probabilities.sum(axis=1) >= self.least
         rows = [
             {"text": texts[at], "why": REFUSED if found.refused[at] else BROKEN, "answer": found.texts[at]}
-            for at in np.flatnonzero(~answered)
+            for at in np.flatnonzero(~answered).tolist()
         ]
         if rows and self._failures is not None:
             self._failures.parent.mkdir(parents=True, exist_ok=True)

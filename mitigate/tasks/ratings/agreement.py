@@ -228,15 +228,15 @@ def _with_intervals(
         found |= confusion.with_intervals(sums[name], {f"{PEOPLE}/{name}": figure}, bootstrap, crossed)
     for scorer in scorers:
         place, labels = f"{scorer}/{BY_MAJORITY}", rows[scorer].to_numpy()
-        sums = [confusion.confusion(most, fold_other(labels), each)]
+        columns = [confusion.confusion(most, fold_other(labels), each)]
         figures = {name: _of_columns(figure, 0, 9) for name, figure in WITH_INTERVALS.items()}
         if scorer != ALWAYS_NEUTRAL:  # which has no strengths
             strength = rows[label_columns(scorer, "paper")[1]].to_numpy()
-            sums += [(labels == OTHER)[:, None], ranking.level_counts(most, strength, ranking.LEVELS)]
+            columns += [(labels == OTHER)[:, None], ranking.level_counts(most, strength, ranking.LEVELS)]
             figures[ABSTAINED] = lambda sums: sums[..., 9] / sums[..., :9].sum(axis=-1)
             figures[AUC] = _of_columns(ranking.area, 10)
         named = {f"{place}/{name}": figure for name, figure in figures.items()}
-        found |= confusion.with_intervals(np.concatenate(sums, axis=1), named, bootstrap, crossed)
+        found |= confusion.with_intervals(np.concatenate(columns, axis=1), named, bootstrap, crossed)
         if found.get(f"{place}/{AUC}") is not None:
             found[f"{place}/{AUC}"] = float(ranking.area(ranking.level_counts(most, strength).sum(axis=0)))
     return found
