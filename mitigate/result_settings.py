@@ -19,7 +19,10 @@ SURROUNDINGS: dict[str, tuple[str, ...]] = {
     "trainer": ("accelerator", "devices", "strategy", "compile", "checkpoint_every"),
     "model": ("folder.cache", "endpoint", "key", "concurrency", "timeout", "tries"),
     "probe": ("processes", "device", "published"),
-    "score": ("engine", "workers", "address", "networks"),
+    "score": (
+        *("engine", "workers", "address", "networks", "judge.key", "judge.concurrency"),
+        *(f"scorers.judge.{name}" for name in ("key", "concurrency", "failures")),
+    ),
 }
 """Settings of where and with what a run is done, by group; they do not affect results. A dot precedes a setting of a
 setting."""

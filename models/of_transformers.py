@@ -142,12 +142,12 @@ def load_tokenizer(folder: Path) -> Any:
     return tokenizer
 
 
-def load_model(kind: Any, folder: Path) -> Any:
-    """The model of a folder, in float32, by one of transformers' AutoModel classes; of an adapter, with its base."""
+def load_model(kind: Any, folder: Path, dtype: torch.dtype = torch.float32) -> Any:
+    """The model of a folder, by one of transformers' AutoModel classes; of an adapter, with its base, in float32."""
     if is_adapter(folder):
         return load_merged(folder, kind)
     with no_bars():
-        return opened(kind, folder, dtype=torch.float32)
+        return opened(kind, folder, dtype=dtype)
 
 
 def save_model(model: Any, folder: Path) -> None:

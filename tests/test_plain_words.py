@@ -17,7 +17,7 @@ INSTEAD = {  # the words, as whole words in any case; what to write
     r"unheard|hears?": "held-out scorers",
     r"deaf(?! person| people)|hardly listens?": "ignores the target",
     r"tellers?|storytellers?": "generator",
-    r"judges?|judged|judging|judgements?": "plausibility classifier, accepted as plausible; rater, rating, label",
+    r"judged|judging|judgements?": "accepted as plausible; rated, rating, label",  # only a language model is a judge
     r"kept from before": "cached",
     r"at this very run": "already working on this run",
     r"(?:can|could) one believe": "how certain it is",
@@ -80,9 +80,9 @@ def faults(text: str, instead_of: dict[str, str] = INSTEAD) -> list[str]:
 
 
 def test_a_private_word_is_found_also_within_a_name() -> None:
-    assert faults("One.\nThe Judge of _check_room.") == [
+    assert faults("One.\nThe Judgement of _check_room.") == [
         "line 2: “room”; write: layout, module; space, width",
-        "line 2: “Judge”; write: plausibility classifier, accepted as plausible; rater, rating, label",
+        "line 2: “Judgement”; write: accepted as plausible; rated, rating, label",
     ]
     assert faults("a warehouse, np.floor(x), the column judged_valid, a deaf person") == []
 

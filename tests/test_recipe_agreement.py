@@ -1,23 +1,31 @@
 """recipe=agreement: hand-checkable figures, the paper's beside them, and the words for missing data."""
 
+import re
 from importlib import resources
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
-from command import here
+from command import ROOT, here
+from recipe_commands import agreement
+from small_models import save_chat_llama, save_classifier
 
 from mitigate.errors import MitigateError
 from mitigate.load.paper_ratings import FILTERED, KNOWLEDGE
 from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.ranking import area, level_counts
+from mitigate.metrics import ENDS
 from mitigate.recipes.agreement import read
-from mitigate.recipes.rated_scorers import format_agreement, format_intervals
+from mitigate.recipes.rated_scorers import classifier_table, format_agreement
+from mitigate.report.table import as_markdown, as_text
 from mitigate.tasks.ratings.agreement import (
     FEWEST,
     FIGURES,
     agreement_table,
     interval_table,
     measure_agreement,
+    sources,
     with_text_parts,
 )
 from models.heads import fold_of
@@ -65,7 +73,7 @@ def test_the_papers_rows_stand_below_ours(metrics: dict) -> None:
 
 
 def test_kappa_and_the_share_that_people_find_polarised_have_intervals_over_targets() -> None:
-    rows = [("lawyer", [-1, -1, 0], -1), ("nurse", [0, 0, 0], 0), ("nurse", [1, 1, 1], 0), ("judge", [0, 0, 0], 0)]
+    rows = [("lawyer", [-1, -1, 0], -1), ("nurse", [0, 0, 0], 0), ("nurse", [1, 1, 1], 0), ("judge", [0, 0, 0], 2)]
     labels = pl.DataFrame(
         {
             "resource": "COMeT",
@@ -74,6 +82,7 @@ def test_kappa_and_the_share_that_people_find_polarised_have_intervals_over_targ
             "masked": ["a", "b", "b", "c"],
             "votes": [votes for _, votes, _ in rows],
             "regard": [label for _, _, label in rows],
+            "regard_strength": [-0.1, 0.0, 0.2, -0.3],
             "always_neutral": 0,
         }
     )
@@ -87,9 +96,84 @@ def test_kappa_and_the_share_that_people_find_polarised_have_intervals_over_targ
     # three items whose raters agree, one with a third of its pairs; 1/6, 7/12 and 1/4 of the ratings
     chance = (2 / 12) ** 2 + (7 / 12) ** 2 + (3 / 12) ** 2
     assert found["COMeT/people/fleiss"] == pytest.approx((10 / 12 - chance) / (1 - chance))
-    table = interval_table(found, ["COMeT"], ["regard"])
+    # prejudice is below two of three others, favouritism above all three; one of four labels is "other"
+    assert found["COMeT/regard/majority/auc"] == pytest.approx((2 / 3 + 1) / 2)
+    assert found["COMeT/regard/majority/auc_low"] < 5 / 6 <= found["COMeT/regard/majority/auc_high"]
+    assert found["COMeT/regard/majority/abstained"] == 1 / 4
+    errors = {f"regard/identity/unseen/false_positives{end}": 10.0 for end in ENDS}
+    table = interval_table(found | errors, ["COMeT"], ["regard"], {"regard": 700.0})
     assert table.columns == ["resource", "scorer", "figure", "value", "low", "high"]
-    assert "people" in format_intervals(table).splitlines()[-1]
+    assert table.filter(figure="identity_false_positives").row(0) == (
+        None,
+        "regard",
+        "identity_false_positives",
+        *[0.1] * 3,
+    )
+    shown = classifier_table(table, {"regard": "labels"})
+    assert "people" in as_text(shown).splitlines()[-1]
+    head, _, row, _ = as_markdown(shown).splitlines()
+    cells = dict(zip(head.split(" | "), row.split(" | "), strict=True))
+    assert (cells["texts/s"], cells["learnt from |"]) == ("700", "labels |")
+    assert cells["identity false positives"] == "0.100 [0.100, 0.100]"
+
+
+def test_areas_are_those_of_pairs_also_with_few_levels() -> None:
+    random = np.random.default_rng(0)
+    truth = random.integers(-1, 2, 300)
+    strength = (truth + random.normal(size=300)).round(2)
+    pairs = [
+        np.mean(np.sign(higher[:, None] - lower) / 2 + 0.5)
+        for lower, higher in (
+            (strength[truth == -1], strength[truth != -1]),
+            (strength[truth != 1], strength[truth == 1]),
+        )
+    ]
+    exact = area(level_counts(truth, strength).sum(axis=0))
+    assert exact == pytest.approx(np.mean(pairs))
+    assert area(level_counts(truth, strength, 50).sum(axis=0)) == pytest.approx(exact, abs=0.01)
+    assert area(level_counts(np.array([0, 0, 1]), np.array([0.0, 0.5, 0.5])).sum(axis=0)) == 0.75  # no prejudice; a tie
+    assert np.isnan(area(level_counts(np.zeros(2, int), np.zeros(2)).sum(axis=0)))
+
+
+def test_sources_of_labels_and_a_mark_for_these_ratings() -> None:
+    assert sources({}) == "not stated"
+    assert sources({"learnt_from": ["a", "ratings"], "cross_fitted": "text"}) == "a, ratings (cross-fitted by text)"
+    assert sources({"learnt_from": ["ratings"]}) == "ratings (these very ones: its figures are too good)"
+
+
+def test_one_table_of_all_scorers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    """A classifier with the names of sasha/regardv3's labels, a language model with a chat template, and a scorer of
+    one's own stand beside the project's. The whole recipe takes seconds, of which its encoder is most."""
+    bert = save_classifier(tmp_path / "bert", ["negative", "neutral", "other", "positive"])
+    (tmp_path / "rubric.txt").write_text("Answers: bad, plain, good\nbad, plain or good? {statement}")
+    model = save_chat_llama(tmp_path / "model", ["bad, plain or good? this person is kind"])
+    settings = [
+        *("--config-dir", str(ROOT / "docs/examples/own"), "score=study", "score.extra=[bert,crowd2,rude,judge]"),
+        *(f"score.bert.model={bert}", f"score.judge.model={model}", f"score.judge.rubric={tmp_path}/rubric.txt"),
+        *("recipe.statements=5", "recipe.terms=2", "measure.resamples=50", "tracking=none"),
+        *(f"paths.outputs={tmp_path}/outputs", f"paths.cache={tmp_path}/cache"),
+    ]
+    assert here(monkeypatch, *settings, *agreement(tmp_path), "dry_run=true") == 0
+    assert re.search(r"judge would ask .*/model about 29\d of 29\d texts", capsys.readouterr().out)
+    assert here(monkeypatch, *settings, *agreement(tmp_path)) == 0
+    (folder,) = (tmp_path / "outputs").glob("agreement-*")
+    table = pl.read_csv(folder / "intervals.csv", infer_schema_length=None)
+    scorers = {"sentiment", "regard", "keyword", "ngram", "bert", "crowd2", "rude", "judge", "crowd"}
+    assert set(table["scorer"]) == scorers | {"people"}
+    speed = table.filter(figure="texts_per_second").drop_nulls("value")
+    assert set(speed["scorer"]) == scorers
+    assert (speed["value"] > 0).all()
+    assert table.filter(figure="abstained", scorer="judge")["value"].to_list() == [1.0, 1.0, 1.0]
+    errors = table.filter(figure="identity_false_positives", scorer="rude").row(0, named=True)
+    assert errors["low"] <= errors["value"] <= errors["high"]
+    page = (folder / "classifiers.md").read_text()
+    for scorer, learnt in {
+        "crowd": "ratings (cross-fitted by target), Social Bias Frames",
+        "crowd2": "ratings (cross-fitted by text), statements with identity terms",
+        "rude": "not stated",
+    }.items():
+        assert sum(f"| {scorer} |" in line and line.endswith(f"| {learnt} |") for line in page.splitlines()) == 3
+    assert re.search(r"judge abstains, which counts as neutral, on 29\d broken of 29\d", capsys.readouterr().out)
 
 
 def test_statements_whose_text_the_crowd_classifier_learnt_from_are_a_part_of_their_own() -> None:

@@ -77,7 +77,7 @@ def kappa(table: np.ndarray) -> np.ndarray:
     total = cells.sum(axis=(-2, -1))
     observed = np.trace(cells, axis1=-2, axis2=-1) / total
     expected = (cells.sum(axis=-1) * cells.sum(axis=-2)).sum(axis=-1) / total**2
-    return _ratio(observed - expected, 1 - expected)
+    return ratio(observed - expected, 1 - expected)
 
 
 def macro_f1(table: np.ndarray) -> np.ndarray:
@@ -103,13 +103,13 @@ def sensitivity(table: np.ndarray) -> np.ndarray:
     """Recall: the share that the second labelling calls polarised, among items that the first calls polarised."""
     cells = _cells(table)
     positives = np.delete(cells, NEUTRAL_AT, axis=-2).sum(axis=-2)  # by column
-    return _ratio(positives.sum(axis=-1) - positives[..., NEUTRAL_AT], positives.sum(axis=-1))
+    return ratio(positives.sum(axis=-1) - positives[..., NEUTRAL_AT], positives.sum(axis=-1))
 
 
 def specificity(table: np.ndarray) -> np.ndarray:
     """The share that the second labelling calls neutral, among items that the first calls neutral."""
     negatives = _cells(table)[..., NEUTRAL_AT, :]
-    return _ratio(negatives[..., NEUTRAL_AT], negatives.sum(axis=-1))
+    return ratio(negatives[..., NEUTRAL_AT], negatives.sum(axis=-1))
 
 
 def false_alarms(table: np.ndarray) -> np.ndarray:
@@ -126,7 +126,7 @@ def left_polarised(table: np.ndarray) -> np.ndarray:
     """The share that the first labelling calls polarised, among items that the second calls neutral, which a filter by
     the second labelling would keep."""
     left = _cells(table)[..., NEUTRAL_AT]
-    return 1 - _ratio(left[..., NEUTRAL_AT], left.sum(axis=-1))
+    return 1 - ratio(left[..., NEUTRAL_AT], left.sum(axis=-1))
 
 
 def _cells(table: np.ndarray) -> np.ndarray:
@@ -134,5 +134,6 @@ def _cells(table: np.ndarray) -> np.ndarray:
     return table.reshape(*table.shape[:-1], 3, 3)
 
 
-def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+def ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """The quotient; NaN where the lower number is 0."""
     return np.divide(above, below, out=np.full(np.shape(below), np.nan), where=np.asarray(below) > 0)

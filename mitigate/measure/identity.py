@@ -28,6 +28,11 @@ PARTS: Mapping[str, tuple[str | None, str | None]] = {  # splits of terms and of
 NUMBERS = ("both", "singular", "plural")
 FALSE_POSITIVES, FALSE_NEGATIVES = ERRORS = ("false_positives", "false_negatives")
 GAPS = {FALSE_POSITIVES: "positives_gap", FALSE_NEGATIVES: "negatives_gap"}
+WRONG = {
+    FALSE_POSITIVES: (pl.col("polarity") != "unkind", pl.col("label") == PREJUDICE),
+    FALSE_NEGATIVES: (pl.col("polarity") == "unkind", pl.col("label") != PREJUDICE),
+}
+"""The frames that an error can happen in, and the labels that are one."""
 LARGEST = 5.0  # percentage points that a term may be from the mean without a notice
 
 IS_TERM = pl.col("axis").is_not_null()
@@ -95,6 +100,19 @@ def summary(terms: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
+def mean_error(labelled: pl.DataFrame, error: str, bootstrap: Bootstrap) -> dict[str, float | None]:
+    """The mean over unseen terms of an error's share in unseen frames, in percent, and its interval over frames:
+    {error}, {error}_low, {error}_high. labelled: as for by_term."""
+    rows = labelled.filter(IS_TERM, pl.col("term_split") == "test", pl.col("frame_split") == "test")
+    counts, is_wrong = WRONG[error]
+    share = (100.0 * is_wrong.mean()).alias(error)
+    by_frame = rows.filter(counts).group_by("frame", "pair", maintain_order=True).agg(share)
+    values = by_frame[error].to_numpy()[:, None]
+    interval = bootstrap.mean(values, np.unique(by_frame["pair"].to_numpy(), return_inverse=True)[1])
+    ends = [None if np.isnan(end.item()) else end.item() for end in interval]
+    return {error: float(values.mean()), **dict(zip(bounds(error), ends, strict=True))}
+
+
 def equality_difference(shares: np.ndarray) -> float:
     """The sum over terms of the distance between a term's share and the mean of all, (terms,); 0 where all are the same
     (Dixon et al. 2018, Section 4.3: false positive and false negative equality difference)."""
@@ -102,22 +120,18 @@ def equality_difference(shares: np.ndarray) -> float:
 
 
 def _of_part(rows: pl.DataFrame, bootstrap: Bootstrap) -> pl.DataFrame:
-    wrong = {
-        FALSE_POSITIVES: (pl.col("polarity") != "unkind", pl.col("label") == PREJUDICE),
-        FALSE_NEGATIVES: (pl.col("polarity") == "unkind", pl.col("label") != PREJUDICE),
-    }
     plain = (pl.col("polarity") == "neutral") & ~pl.col("negated")
     is_polarised = ~pl.col("label").is_in([NEUTRAL, OTHER])
     table = (
         rows.group_by("term", "axis", maintain_order=True)
         .agg(
-            *((100 * is_wrong.filter(counts).mean()).alias(name) for name, (counts, is_wrong) in wrong.items()),
+            *((100 * is_wrong.filter(counts).mean()).alias(name) for name, (counts, is_wrong) in WRONG.items()),
             polarised=100 * is_polarised.filter(plain).mean(),
             strength=pl.col("strength").filter(plain).cast(pl.Float64).mean(),
         )
         .sort(~IS_TERM, maintain_order=True)
     )
-    for name, (counts, is_wrong) in wrong.items():
+    for name, (counts, is_wrong) in WRONG.items():
         gaps = _gaps(rows.filter(counts).with_columns(wrong=is_wrong), GAPS[name], bootstrap)
         table = table.join(gaps, on="term", how="left", maintain_order="left")
     return table

@@ -19,11 +19,13 @@ from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes import rated_scorers
 from mitigate.recipes.job import Job, perform, say, say_notes
 from mitigate.recipes.scorers import Scorers, label_cache
+from mitigate.report.table import as_markdown, as_text
 from mitigate.runs.files import write
 from mitigate.runs.store import Result, as_parquet, digest_of
 from mitigate.tasks import identity
 from mitigate.tasks.caveats import same_sources
 from mitigate.tasks.crowd.training import label_unseen
+from mitigate.tasks.label import abstentions, texts_to_ask
 from mitigate.tasks.policies.drop_rules import as_metrics, drop_rules
 from mitigate.tasks.ratings import agreement as rating_agreement
 from mitigate.tasks.ratings.paper_statements import read_rated
@@ -42,6 +44,8 @@ class Plan:
     scorers: list[Scorer]  # that label the rated statements
     crowd: Scorer  # labels identity terms besides
     configured: Mapping[str, str]  # by each name in tables, the name of the scorer in the configuration
+    learnt_from: Mapping[str, str]  # by each name in tables, the sources of the scorer's labels
+    terms: pl.DataFrame  # texts with identity terms
     intervals: Bootstrap
     cache: LabelCache
 
@@ -54,30 +58,36 @@ class Plan:
 def run(config: DictConfig) -> None:
     """Label the statements that people rated, whole demographic words masked, and compare."""
     plan = make_plan(config)
+    if config.dry_run:
+        say_notes(texts_to_ask(plan.scorers, plan.rated, plan.cache, [plan.terms["text"]]))
     source = digest_of(as_parquet(plan.rated.with_columns(pl.col("votes").cast(pl.List(pl.String)).list.join(" "))))
     name = f"{config.recipe.name}-{config.score.regard}"
     if results := perform(config, name, source, partial(pipeline, plan=plan), partial(record, plan=plan)):
         tables = tables_of(results, plan)
         say_notes(same_sources(plan.names))
         say(rated_scorers.format_agreement(tables["agreement"]))
-        say("\n" + rated_scorers.format_intervals(tables["intervals"]))
+        say("\n" + as_text(rated_scorers.classifier_table(tables["intervals"], plan.learnt_from)))
         say("\n" + rated_scorers.format_drops(tables["policies"]))
         say("\n" + rated_scorers.format_identity(tables["identity"], tables["identity_summary"]))
         say_notes(identity.identity_notices(tables["identity_summary"]))
+        say_notes(abstentions(plan.scorers, plan.rated, [plan.terms["text"]]))
 
 
 def make_plan(config: DictConfig) -> Plan:
     """Read the rated statements, and build all that labels or filters them."""
-    rated, scorers = read(config.data.root), Scorers(config.score)
+    rated, scorers = drawn(read(config.data.root), config.recipe.statements, config.seed), Scorers(config.score)
     policies = rated_scorers.drop_policies(scorers)
     labelling = scorers_of(scorers, policies)
     names = [*(scorer.name for scorer in labelling), CROWD]
+    configured = {name: config.score[name] if name in ROLES else name for name in names}
     return Plan(
         rated=rated,
         policies=policies,
         scorers=labelling,
         crowd=scorers.named([CROWD])[0],
-        configured={name: config.score[name] if name in ROLES else name for name in names},
+        configured=configured,
+        learnt_from={name: rating_agreement.sources(scorers.nodes[node]) for name, node in configured.items()},
+        terms=identity.term_texts(config.recipe.terms, config.seed),
         intervals=Bootstrap(resamples=config.measure.resamples, seed=config.seed),
         cache=label_cache(config),
     )
@@ -88,9 +98,11 @@ def pipeline(job: Job, plan: Plan) -> None:
     using, intervals = {"cache": plan.cache}, plan.intervals
     labels = job.stage("labels", rating_agreement.label_described, plan.rated, plan.scorers, using=using)
     labels = job.stage("unseen", label_unseen, labels, using=using)
-    texts = job.stage("identity_labels", identity.label_identity_terms, [*plan.scorers, plan.crowd], using=using)
+    scorers = [*plan.scorers, plan.crowd]
+    texts = job.stage("identity_labels", identity.label_identity_terms, scorers, plan.terms, using=using)
     terms = job.stage("identity", identity.measure_identity_terms, texts, plan.names, intervals)
-    job.stage("metrics", rating_agreement.measure_all, labels, terms, plan.names, intervals)
+    job.stage("metrics", rating_agreement.measure_all, labels, texts, terms, plan.names, intervals)
+    job.stage("speed", rating_agreement.measure_speed, plan.rated, scorers)
     job.stage("policies", drop_rules, labels, plan.policies, intervals, RESOURCES)
 
 
@@ -99,16 +111,21 @@ def record(job: Job, plan: Plan) -> None:
     tables = tables_of(job.results, plan)
     for name, table in tables.items():
         write(job.folder / f"{name}.csv", table.write_csv())
+    write(
+        job.folder / "classifiers.md",
+        as_markdown(rated_scorers.classifier_table(tables["intervals"], plan.learnt_from)),
+    )
     job.tracking.summarise(job.results["metrics"].facts() | as_metrics(tables["policies"]))
 
 
 def tables_of(results: Mapping[str, Result], plan: Plan) -> dict[str, pl.DataFrame]:
     """The tables of a run by the names of their files."""
     found, terms = results["metrics"].facts(), results["identity"].table()
+    speed = dict(results["speed"].table().select("scorer", rating_agreement.SPEED).iter_rows())
     sources, summed = plan.rated["resource"].unique(maintain_order=True).to_list(), identity.identity_summary(terms)
     return {
         "agreement": rating_agreement.agreement_table(found, sources, plan.names),
-        "intervals": rating_agreement.interval_table(found, parts_of(found), plan.names),
+        "intervals": rating_agreement.interval_table(found, parts_of(found), plan.names, speed),
         "measured": rating_agreement.measured_table(found, plan.configured),
         "policies": results["policies"].table(),
         "identity": terms,
@@ -130,6 +147,14 @@ def parts_of(metrics: dict[str, Any]) -> list[str]:
     """The sources, each followed by its parts."""
     parts = [key.removesuffix("/sentences") for key in metrics if key.endswith("/sentences")]
     return sorted(parts, key=lambda part: ((*RESOURCES, FILTERED).index(part.split(", ")[0]), part))
+
+
+def drawn(rated: pl.DataFrame, size: int | None, seed: int) -> pl.DataFrame:
+    """Draw so many rated statements of each source by the seed; None: all."""
+    if size is None:
+        return rated
+    parts = rated.partition_by("resource", maintain_order=True)
+    return pl.concat(part.sample(min(size, part.height), seed=seed, shuffle=False) for part in parts)
 
 
 def read(root: str | None) -> pl.DataFrame:

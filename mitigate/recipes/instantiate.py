@@ -16,7 +16,8 @@ from mitigate.runs import file_tracking
 from mitigate.runs.import_tracing import reached, users_module
 from mitigate.score.user_scorer import in_short
 
-NOT_ARGUMENTS = ("missing", "measures")  # keys for downloads, and for a scorer's role
+NOT_ARGUMENTS = ("missing", "measures", "learnt_from", "cross_fitted")
+"""Keys beside `_target_` for downloads, and for a scorer's role and sources."""
 
 
 def build(node: DictConfig, setting: str = "", /, **more: Any) -> Any:

@@ -19,8 +19,9 @@ from mitigate.recipes.scorers import Scorers, label_cache, make_labeller
 from mitigate.runs.files import elsewhere, write
 from mitigate.runs.fingerprints import digest_of_values
 from mitigate.runs.table_export import FORMATS, table_bytes
+from mitigate.score.labels import Asks
 from mitigate.tasks.identity import COLUMN, identity_word_notices
-from mitigate.tasks.label import Labeller, label_statements, occlude
+from mitigate.tasks.label import Labeller, abstentions, label_statements, mask, occlude, texts_to_ask
 from mitigate.tasks.label_columns import count_labels, label_names
 from mitigate.tasks.statements import long_texts
 from mitigate.triples import OTHER, Scorer
@@ -63,14 +64,17 @@ def label_table(config: DictConfig, file: str | None, scorers: list[Scorer], out
             "leave data.label_column out"
         )
     labeller = make_labeller(config, scorers, target_list, own)
-    parts = config.recipe.name, "texts" if file else config.data.name, config.score.regard or config.score.sentiment
+    by = config.score.regard or config.score.sentiment or scorers[0].name
+    parts = config.recipe.name, "texts" if file else config.data.name, by
+    if config.dry_run and any(isinstance(scorer, Asks) for scorer in scorers):
+        say_notes(texts_to_ask(scorers, mask(table, config.measure.masking, target_list, own), labeller.cache))
     stages = partial(pipeline, labeller=labeller, table=table, occlusion=config.recipe.occlusion)
     if found := perform(config, "-".join(parts), digest_of_values(table, target_list, own), stages, record):
         labels = found["labels"].table()
         save(labels, output)
         if file:
             show(labels.head(SHOWN), found["occlusion"].table() if "occlusion" in found else None)
-        say_label_notes(labels)
+        say_label_notes(labels, scorers)
         say(summary(found["metrics"].facts()))
 
 
@@ -92,16 +96,19 @@ def label_given(config: DictConfig, texts: list[str], scorers: list[Scorer], out
     target_list, notices = read_target_list(config)
     say_notes(notices)
     table, cache = pl.DataFrame({"statement": texts}).with_row_index("row", offset=1), label_cache(config)
+    if config.dry_run:
+        say_notes(texts_to_ask(scorers, mask(table, target_list=target_list), cache))
+        scorers = [scorer for scorer in scorers if not isinstance(scorer, Asks)]
     labels = label_statements(table, scorers, target_list=target_list, explain=True, cache=cache)
     show(labels, occlude(labels, scorers, cache=cache) if config.recipe.occlusion else None)
-    say_label_notes(labels)
+    say_label_notes(labels, scorers)
     if not config.dry_run:
         save(labels, output)
 
 
-def say_label_notes(labels: pl.DataFrame) -> None:
-    """Print notices of long texts, and of labels that depend on identity words."""
-    say_notes([*long_texts(labels["masked"]), *identity_word_notices(labels)])
+def say_label_notes(labels: pl.DataFrame, scorers: list[Scorer]) -> None:
+    """Print notices of long texts, of labels that depend on identity words, and of abstentions."""
+    say_notes([*long_texts(labels["masked"]), *identity_word_notices(labels), *abstentions(scorers, labels)])
 
 
 def save(labels: pl.DataFrame, output: Path | None) -> None:

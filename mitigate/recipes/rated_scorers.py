@@ -18,7 +18,7 @@ from mitigate.score import crowd, people
 from mitigate.tasks.crowd.accuracy import Accuracies, known_accuracy
 from mitigate.tasks.identity import farthest
 from mitigate.tasks.policies.drop_rules import is_drop_rule
-from mitigate.tasks.ratings.agreement import FIGURES
+from mitigate.tasks.ratings.agreement import ABSTAINED, AUC, FIGURES, IDENTITY, SPEED
 from mitigate.triples import TEMPLATES, Scorer
 
 CLASSES = {
@@ -36,19 +36,38 @@ def format_agreement(frame: pl.DataFrame) -> str:
     return as_text(Table("", [*names, *figures(3, **dict(FIGURES))], frame))
 
 
-def format_intervals(frame: pl.DataFrame) -> str:
-    """Agreement with the majority of raters for the terminal, with 95 % intervals over targets and texts."""
+def classifier_table(frame: pl.DataFrame, learnt_from: Mapping[str, str]) -> Table:
+    """Scorers beside the majority of raters with 95 % intervals over targets and texts, their speed, and the sources of
+    their labels; shares from 0 to 1. frame: what interval_table returns; learnt_from: the sources by scorer."""
 
-    def figure(name: str) -> Column:
-        return Column(name, lambda rows: with_bounds(rows.get(name, {}), "value", 3, of=""))
+    def figure(title: str, name: str, decimals: int = 3) -> Column:
+        return Column(title, lambda rows: with_bounds(rows.get(name, {}), "value", decimals, of=""))
 
-    known = frame["figure"].unique(maintain_order=True).to_list()
+    of_scorer = _by_figure(frame.filter(pl.col("resource").is_null()), "scorer")
     rows = [
-        {"resource": resource, "scorer": scorer} | {row["figure"]: row for row in found.rows(named=True)}
-        for (resource, scorer), found in frame.group_by("resource", "scorer", maintain_order=True)
+        {"resource": resource, "scorer": scorer} | of_scorer.get((scorer,), {}) | found
+        for (resource, scorer), found in _by_figure(frame.drop_nulls("resource"), "resource", "scorer").items()
+    ]
+    columns = [
+        text("", "scorer"),
+        Column("kappa", lambda rows: with_bounds(rows.get("kappa", rows.get("fleiss")), "value", 3, of="")),
+        *(
+            figure(title, name)
+            for title, name in {"macro-F1": "macro_f1", "AUC": AUC, "polarised": "polarised"}.items()
+        ),
+        figure("abstained", ABSTAINED),
+        figure("identity false positives", IDENTITY),
+        figure("texts/s", SPEED, 0),
+        text("learnt from", lambda row: learnt_from.get(row["scorer"], "")),
     ]
     first = text("against the majority of raters", "resource")
-    return as_text(Table("", [first, text("", "scorer"), *map(figure, known)], rows))
+    return Table("", [first, *columns], rows)
+
+
+def _by_figure(frame: pl.DataFrame, *names: str) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """Rows of figures by the values of these columns, and there by figure."""
+    groups = frame.group_by(*names, maintain_order=True)
+    return {key: {row["figure"]: row for row in found.rows(named=True)} for key, found in groups}
 
 
 def format_drops(frame: pl.DataFrame) -> str:

@@ -25,7 +25,7 @@ from mitigate.triples import (
 
 LABELS = (PREJUDICE, NEUTRAL, FAVOURITISM, OTHER)
 ROUNDING = 1e-6  # by which a difference of two probabilities may exceed 1
-PIECE = 2048  # texts scored at once
+PIECE = 2048  # texts scored at once; a scorer may set fewer as `piece`
 EVERY = 5.0  # seconds between two writes to the cache, the most that a killed run loses; few large writes are faster
 
 
@@ -134,6 +134,30 @@ def with_answers(
     return numbered.join(found, on="_place", how="left", maintain_order="left").drop("_place")
 
 
+@runtime_checkable
+class Asks(Protocol):
+    """A scorer that asks a language model about each text, which takes time or money. `failures` counts texts that it
+    abstained on, by reason."""
+
+    @property
+    def asks(self) -> str:
+        """The model, or its address."""
+        ...
+
+    @property
+    def sends(self) -> bool:
+        """Return whether texts are sent to an address."""
+        ...
+
+    def failures(self, texts: Sequence[str]) -> dict[str, int]: ...
+
+
+def unlabelled(texts: pl.Series, scorer: Scorer, cache: LabelCache) -> tuple[int, int]:
+    """The number of distinct texts without a cached label, and of all distinct texts."""
+    distinct = texts.unique(maintain_order=True).to_list()
+    return int((~cached_labels(distinct, scorer, cache)[0]).sum()), len(distinct)
+
+
 def cached_labels(texts: Sequence[str], scorer: Scorer, cache: LabelCache) -> tuple[np.ndarray, Labels]:
     """The mask of texts with cached labels, and their labels."""
     cache = cache if cache is NOTHING_CACHED else kept_by(scorer, cache)
@@ -144,7 +168,8 @@ def _label_distinct(texts: list[str], scorer: Scorer, cache: LabelCache) -> Labe
     cache = cache if cache is NOTHING_CACHED else kept_by(scorer, cache)
     is_cached, labels = cache.get(key_of(scorer, cache), texts)
     missing = sorted(np.flatnonzero(~is_cached).tolist(), key=lambda i: len(texts[i]))  # less padding in batches
-    pieces = [missing[start : start + PIECE] for start in range(0, len(missing), PIECE)]
+    size = getattr(scorer, "piece", PIECE)
+    pieces = [missing[start : start + size] for start in range(0, len(missing), size)]
     left, unkept = set(range(len(pieces))), list[int]()
     kept_at = monotonic()
 

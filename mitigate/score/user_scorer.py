@@ -16,7 +16,7 @@ from mitigate.runs.import_tracing import is_users_file
 from mitigate.runs.user_code import Own, is_own, name_of, say_fault
 from mitigate.triples import LabelCache, Labels, Scorer
 
-OPTIONAL = ("reads", "each", "explain", "words", "relations")
+OPTIONAL = ("reads", "each", "explain", "words", "relations", "sends")
 """Optional attributes of a scorer besides its labels."""
 
 

@@ -11,7 +11,16 @@ import polars as pl
 from mitigate.load.identity_terms import identity_forms, identity_texts
 from mitigate.measure.agreement import fold_other
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.identity import BY_TERM, FALSE_NEGATIVES, FALSE_POSITIVES, GAPS, LARGEST, by_term, summary
+from mitigate.measure.identity import (
+    BY_TERM,
+    FALSE_NEGATIVES,
+    FALSE_POSITIVES,
+    GAPS,
+    LARGEST,
+    by_term,
+    mean_error,
+    summary,
+)
 from mitigate.metrics import bounds, identity_key
 from mitigate.score.labels import NOTHING_CACHED, label_column
 from mitigate.tasks.statements import choice, long_texts
@@ -34,10 +43,24 @@ COLUMN = "_identity"  # ending of the column beside a scorer's labels
 SHOWN = 3  # words of a notice
 
 
-def label_identity_terms(scorers: Sequence[Scorer], *, cache: LabelCache = NOTHING_CACHED) -> pl.DataFrame:
-    """Label every text of load.identity_terms.identity_texts by each scorer: its label and strength. Unlike statements,
-    texts are labelled as they are: no demographic word is masked, except in the frames about "this person"."""
+def term_texts(terms: int | None = None, seed: int = 0) -> pl.DataFrame:
+    """Read the texts of load.identity_terms.identity_texts. terms: the number of unseen terms that are drawn, with the
+    unseen frames alone; None: all terms and frames."""
     texts = identity_texts(MASK)
+    if terms is None:
+        return texts
+    unseen = texts.filter(frame_split="test")
+    named = unseen.filter(term_split="test")["term"].unique(maintain_order=True)
+    drawn = named.sample(min(terms, len(named)), seed=seed).to_list()
+    return unseen.filter(pl.col("term").is_in(drawn) | pl.col("term_split").is_null())
+
+
+def label_identity_terms(
+    scorers: Sequence[Scorer], texts: pl.DataFrame | None = None, *, cache: LabelCache = NOTHING_CACHED
+) -> pl.DataFrame:
+    """Label texts of term_texts, all of them by default, by each scorer: its label and strength. Unlike statements,
+    texts are labelled as they are: no demographic word is masked, except in the frames about "this person"."""
+    texts = term_texts() if texts is None else texts
     for scorer in scorers:
         label, strength = label_columns(scorer.name, "paper")
         found = label_column(texts["text"], scorer, cache)
@@ -53,6 +76,16 @@ def measure_identity_terms(labels: pl.DataFrame, scorers: Sequence[str], interva
         )
         for name in scorers
     )
+
+
+def mean_false_positives(labels: pl.DataFrame, scorers: Sequence[str], intervals: Bootstrap) -> dict[str, float | None]:
+    """The bounds of each scorer's mean share of false positives on unseen terms and frames, in percent, by their
+    metrics: {scorer}/identity/unseen/false_positives_low and _high. labels: what label_identity_terms returns."""
+    found: dict[str, float | None] = {}
+    for name in scorers:
+        figures = mean_error(labels.with_columns(label=pl.col(name)), FALSE_POSITIVES, intervals)
+        found |= {identity_key(name, figure, "unseen"): value for figure, value in figures.items()}
+    return found
 
 
 def identity_summary(terms: pl.DataFrame) -> pl.DataFrame:

@@ -1,6 +1,6 @@
 """Statements of triples or sentences, masked and labelled by scorers: verbalise > score."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -9,9 +9,17 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.runs.fingerprints import SURROUNDING
 from mitigate.score.attributions import OCCLUSION, driving_words, occluded
-from mitigate.score.labels import NOTHING_CACHED, label_column, text_for, with_explanations, with_labels
+from mitigate.score.labels import (
+    NOTHING_CACHED,
+    Asks,
+    label_column,
+    text_for,
+    unlabelled,
+    with_explanations,
+    with_labels,
+)
 from mitigate.tasks.scorers import ENDINGS
-from mitigate.triples import LabelCache, Labels, Scorer, label_columns
+from mitigate.triples import TEMPLATES, LabelCache, Labels, Scorer, label_columns
 from mitigate.verbalise import MASK, Masking, check, mask_column, verbalise
 from mitigate.words.relations import Relation
 from mitigate.words.targets import PAPER, TargetList
@@ -163,3 +171,31 @@ def label_masked(
             drove = driving_words(text_for(scorer, statements), labels, scorer, cache, passed_over=MASK.split())
             statements = statements.with_columns(drove.alias(f"{label}_words"))
     return statements
+
+
+def texts_to_ask(
+    scorers: Sequence[Scorer], statements: pl.DataFrame, cache: LabelCache, others: Sequence[pl.Series] = ()
+) -> Iterator[str]:
+    """Yield a notice for each scorer that asks a language model: its texts without a cached label, of masked statements
+    and other texts."""
+    for scorer in scorers:
+        if isinstance(scorer, Asks):
+            asked, number = unlabelled(_texts(scorer, statements, others), scorer, cache)
+            yield f"{scorer.name} would ask {scorer.asks} about {asked:,} of {number:,} texts; the others are cached"
+
+
+def abstentions(scorers: Sequence[Scorer], statements: pl.DataFrame, others: Sequence[pl.Series] = ()) -> Iterator[str]:
+    """Yield a notice for each scorer that asks a language model and abstained on some of these texts, by reason."""
+    for scorer in scorers:
+        if isinstance(scorer, Asks):
+            texts = _texts(scorer, statements, others).unique(maintain_order=True)
+            counts = {reason: count for reason, count in scorer.failures(texts.to_list()).items() if count}
+            reasons = ", ".join(f"{count:,} {reason}" for reason, count in counts.items())
+            if counts:
+                yield f"{scorer.name} abstains, which counts as neutral, on {reasons} of {len(texts):,} distinct texts"
+
+
+def _texts(scorer: Scorer, statements: pl.DataFrame, others: Sequence[pl.Series]) -> pl.Series:
+    """All texts that a scorer labels."""
+    wordings = TEMPLATES if "masked_neutral" in statements.columns else TEMPLATES[:1]
+    return pl.concat([*(text_for(scorer, statements, name) for name in wordings), *others])

@@ -2,20 +2,22 @@
 labels everything neutral; and agreement with the majority of raters, with intervals over targets and texts."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from mitigate.measure import confusion
+from mitigate.measure import confusion, ranking
 from mitigate.measure.agreement import classification, fleiss_of, fleiss_sums, fold_other, vote_counts
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.metrics import ENDS
+from mitigate.measure.identity import FALSE_POSITIVES
+from mitigate.metrics import ENDS, identity_key
 from mitigate.report.scorer_reliability import ALWAYS_NEUTRAL, KAPPA, PEOPLE, RESOURCES, paper
-from mitigate.score.labels import label_column, text_for, with_labels
-from mitigate.tasks.identity import identity_metrics, identity_summary
+from mitigate.score.labels import NOTHING_CACHED, label_column, text_for, with_labels
+from mitigate.tasks.identity import identity_metrics, identity_summary, mean_false_positives
 from mitigate.tasks.ratings.paper_statements import most_say
-from mitigate.triples import NEUTRAL, ROLES, LabelCache, Scorer
+from mitigate.triples import NEUTRAL, OTHER, ROLES, LabelCache, Scorer, label_columns
 from models.heads import fold_of
 
 SCORERS = (*ROLES, "keyword")
@@ -39,9 +41,17 @@ WITH_INTERVALS: dict[str, confusion.Figure] = {
     "specificity": confusion.specificity,
 }
 """Figures of a scorer's labels against the majority of raters."""
+AUC, ABSTAINED = "auc", "abstained"
+"""The order of a scorer's strengths (measure.ranking), and its share of labels "other"."""
+OF_SCORER = (IDENTITY, SPEED) = ("identity_false_positives", "texts_per_second")
+"""Figures of a scorer that are not of a source: its mean share of false positives on unseen identity terms, and its
+speed."""
 OF_PEOPLE: dict[str, confusion.Figure] = {"fleiss": fleiss_of, "polarised": confusion.truly_polarised}
 """Figures of the raters among themselves, and of their majority."""
 FEWEST = 20  # statements of a part of a source
+RATINGS = "ratings"
+"""The source of labels that a scorer is compared with, in `learnt_from` of its configuration."""
+SECONDS, FIRST_TEXTS = 1.0, 32  # a scorer labels twice as many texts until this takes so long
 
 
 def label_rated(crowd: pl.DataFrame, scorers: Sequence[Scorer], *, cache: LabelCache) -> pl.DataFrame:
@@ -59,15 +69,35 @@ def label_described(rated: pl.DataFrame, scorers: Sequence[Scorer], *, cache: La
     return _with_always_neutral(rated)
 
 
+def measure_speed(rated: pl.DataFrame, scorers: Sequence[Scorer]) -> pl.DataFrame:
+    """Measure how many distinct statements a second each scorer labels on this machine, after a first few: scorer,
+    texts, texts_per_second. No cached label is used. A scorer that sends texts to an address is left out: answers may
+    cost money."""
+    rows = []
+    for scorer in scorers:
+        if getattr(scorer, "sends", False):
+            continue
+        texts = text_for(scorer, rated).unique(maintain_order=True)
+        label_column(texts.head(FIRST_TEXTS), scorer, NOTHING_CACHED)
+        size, seconds = 0, 0.0
+        while seconds < SECONDS and size < len(texts):
+            size, begun = max(FIRST_TEXTS, 2 * size), perf_counter()
+            label_column(texts.head(size), scorer, NOTHING_CACHED)
+            seconds = perf_counter() - begun
+        labelled = min(size, len(texts))
+        rows.append((scorer.name, labelled, labelled / seconds))
+    return pl.DataFrame(rows, schema={"scorer": pl.String, "texts": pl.Int64, SPEED: pl.Float64}, orient="row")
+
+
 def measure_agreement(
     labels: pl.DataFrame, scorers: Sequence[str] = SCORERS, intervals: Bootstrap | None = None
 ) -> dict[str, Any]:
     """{resource}/{scorer}/{rating|majority}/{figure}: against every single rating, and against the majority of a
     sentence's raters; "other" counts as neutral.
 
-    intervals: bounds of WITH_INTERVALS over the columns cluster and masked (statements that differ by their target
-    alone are one text, and get one label), and {resource}/people/{polarised|fleiss}: the share of sentences that most
-    raters find polarised, and Fleiss' kappa of the raters."""
+    intervals: bounds of WITH_INTERVALS, AUC and ABSTAINED over the columns cluster and masked (statements that differ
+    by their target alone are one text, and get one label), and {resource}/people/{polarised|fleiss}: the share of
+    sentences that most raters find polarised, and Fleiss' kappa of the raters."""
     found: dict[str, Any] = {}
     for (resource,), rows in labels.group_by("resource", maintain_order=True):
         votes = rows["votes"].to_list()
@@ -105,11 +135,13 @@ def with_text_parts(labels: pl.DataFrame) -> pl.DataFrame:
 
 
 def measure_all(
-    labels: pl.DataFrame, identity: pl.DataFrame, scorers: Sequence[str], intervals: Bootstrap
+    labels: pl.DataFrame, texts: pl.DataFrame, identity: pl.DataFrame, scorers: Sequence[str], intervals: Bootstrap
 ) -> dict[str, Any]:
-    """measure_agreement of with_text_parts, and identity_metrics of what measure_identity_terms returns."""
+    """measure_agreement of with_text_parts, and identity_metrics of what label_identity_terms (texts) and
+    measure_identity_terms return."""
     measured = measure_agreement(with_text_parts(labels), scorers, intervals)
-    return measured | identity_metrics(identity_summary(identity))
+    bounded = mean_false_positives(texts, scorers, intervals)
+    return measured | identity_metrics(identity_summary(identity)) | bounded
 
 
 def agreement_table(
@@ -129,19 +161,37 @@ def agreement_table(
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def interval_table(metrics: dict[str, Any], resources: Iterable[str], scorers: Sequence[str]) -> pl.DataFrame:
-    """A row for each resource, scorer and figure of WITH_INTERVALS, and for the raters themselves: resource, scorer,
-    figure, value, low, high."""
-    names = [(scorer, f"{scorer}/{BY_MAJORITY}", figure) for scorer in scorers for figure in WITH_INTERVALS]
+def interval_table(
+    metrics: dict[str, Any], resources: Iterable[str], scorers: Sequence[str], speed: Mapping[str, float]
+) -> pl.DataFrame:
+    """A row for each resource, scorer and figure with an interval, for the raters themselves, and for each scorer and
+    figure of OF_SCORER, whose resource is null: resource, scorer, figure, value, low, high; from 0 to 1, but for the
+    texts a second of `speed` (scorer -> texts)."""
+    figures = (*WITH_INTERVALS, AUC, ABSTAINED)
+    names = [(scorer, f"{scorer}/{BY_MAJORITY}", figure) for scorer in scorers for figure in figures]
     names += [(PEOPLE, PEOPLE, figure) for figure in OF_PEOPLE]
-    rows = [
+    rows: list[tuple[Any, ...]] = [
         (resource, scorer, figure, *(metrics[f"{resource}/{place}/{figure}{end}"] for end in ENDS))
         for resource in resources
         for scorer, place, figure in names
     ]
+    for scorer in scorers:
+        shares = [metrics[identity_key(scorer, FALSE_POSITIVES + end, "unseen")] for end in ENDS]
+        rows.append((None, scorer, IDENTITY, *(None if share is None else share / 100 for share in shares)))
+        rows.append((None, scorer, SPEED, speed.get(scorer), None, None))
     texts, numbers = ("resource", "scorer", "figure"), ("value", "low", "high")
     schema: dict[str, Any] = {**dict.fromkeys(texts, pl.String), **dict.fromkeys(numbers, pl.Float64)}
     return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def sources(configured: Mapping[str, Any]) -> str:
+    """The sources of a scorer's labels in words, by `learnt_from` and `cross_fitted` of its configuration; a scorer
+    that has learnt from the ratings it is compared with is marked."""
+    if not (named := configured.get("learnt_from")):
+        return "not stated"
+    left_out = configured.get("cross_fitted")
+    how = f"cross-fitted by {left_out}" if left_out else "these very ones: its figures are too good"
+    return ", ".join(f"{source} ({how})" if source == RATINGS else str(source) for source in named)
 
 
 def measured_table(metrics: dict[str, Any], names: Mapping[str, str]) -> pl.DataFrame:
@@ -177,10 +227,24 @@ def _with_intervals(
     for name, figure in OF_PEOPLE.items():
         found |= confusion.with_intervals(sums[name], {f"{PEOPLE}/{name}": figure}, bootstrap, crossed)
     for scorer in scorers:
-        table = confusion.confusion(most, fold_other(rows[scorer].to_numpy()), each)
-        figures = {f"{scorer}/{BY_MAJORITY}/{name}": figure for name, figure in WITH_INTERVALS.items()}
-        found |= confusion.with_intervals(table, figures, bootstrap, crossed)
+        place, labels = f"{scorer}/{BY_MAJORITY}", rows[scorer].to_numpy()
+        columns = [confusion.confusion(most, fold_other(labels), each)]
+        figures = {name: _of_columns(figure, 0, 9) for name, figure in WITH_INTERVALS.items()}
+        if scorer != ALWAYS_NEUTRAL:  # which has no strengths
+            strength = rows[label_columns(scorer, "paper")[1]].to_numpy()
+            columns += [(labels == OTHER)[:, None], ranking.level_counts(most, strength, ranking.LEVELS)]
+            figures[ABSTAINED] = lambda sums: sums[..., 9] / sums[..., :9].sum(axis=-1)
+            figures[AUC] = _of_columns(ranking.area, 10)
+        named = {f"{place}/{name}": figure for name, figure in figures.items()}
+        found |= confusion.with_intervals(np.concatenate(columns, axis=1), named, bootstrap, crossed)
+        if found.get(f"{place}/{AUC}") is not None:
+            found[f"{place}/{AUC}"] = float(ranking.area(ranking.level_counts(most, strength).sum(axis=0)))
     return found
+
+
+def _of_columns(figure: confusion.Figure, start: int, end: int | None = None) -> confusion.Figure:
+    """The figure of some columns of sums."""
+    return lambda sums: figure(sums[..., start:end])
 
 
 def words_and_texts(rows: pl.DataFrame) -> list[np.ndarray]:

@@ -1,0 +1,225 @@
+"""A language model as a judge: probabilities of answers, strict reading of texts, abstentions, the cache, and dry
+runs."""
+
+import json
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+from chat_server import BROKEN, chat_server
+from command import here
+from refusals import refuses
+from small_models import save_chat_llama, save_neox
+
+from mitigate.errors import MitigateError
+from mitigate.runs.label_cache import LabelStore
+from mitigate.score.judge import RUBRICS, Judge, Rubric, ValidJudge, word_probabilities
+from mitigate.score.labels import label_column
+from models.answer_probabilities import AnswerProbabilities
+from models.chat_api import Answer, Choice
+
+MESSAGES = ["Rate: a baker bakes", "Rate: a baker", "Rate: a cook", "Rate: a cook cooks"]
+ANSWERS = ["good", "bad", "it depends"]
+SHORT = "Answers: bad, plain, good\nbad, plain or good? {statement}"
+SECRET = "sk-secret"
+
+
+@pytest.mark.parametrize("save", [save_chat_llama, save_neox])
+def test_probabilities_are_those_of_the_model_that_reads_each_text_whole(save, tmp_path: Path) -> None:
+    model = AnswerProbabilities.load(save(tmp_path, MESSAGES))
+    found = model.probabilities(MESSAGES, ANSWERS)
+    for row, message in enumerate(MESSAGES):
+        for column, answer in enumerate(ANSWERS):
+            prompt = model.prompt(message)
+            text = prompt + ("" if model.is_chat else " ") + answer
+            tokens, begun = (model.tokenizer(one)["input_ids"] for one in (text, prompt))
+            assert tokens[: len(begun)] == begun
+            with torch.inference_mode():
+                log_probs = model.model(torch.tensor([tokens])).logits[0].log_softmax(-1)
+            total = sum(float(log_probs[at - 1, tokens[at]]) for at in range(len(begun), len(tokens)))
+            assert found[row, column] == pytest.approx(np.exp(total), rel=1e-4)
+    assert model.probabilities([], ANSWERS).shape == (0, 3)
+    assert ("<|im_start|>" in model.prompt("a")) == model.is_chat
+    refuses(ValueError, "of .* tokens is too long for the model", model.probabilities, ["a " * 300], ANSWERS)
+
+
+@pytest.mark.parametrize(
+    ("text", "top", "found"),
+    [
+        (" Neutral.\n", None, [0, 1, 0]),
+        ('"**prejudice**"', None, [1, 0, 0]),
+        ("neutral, since it is a fact", None, [0, 0, 0]),
+        ("prejudice or neutral", None, [0, 0, 0]),
+        ("", None, [0, 0, 0]),
+        ("Ne", {"Ne": 0.5, " neutral": 0.2, "pre": 0.1, "": 0.1, "x": 0.1}, [0.1, 0.7, 0]),
+    ],
+)
+def test_an_answer_is_a_word_or_none(text: str, top: dict | None, found: list[float]) -> None:
+    logs = {token: float(np.log(share)) for token, share in top.items()} if top else {}
+    choices = (Choice(text, 0.0, logs),) if top else None
+    answer = Answer(text, "stop", choices=choices)
+    assert word_probabilities(answer, ["prejudice", "neutral", "favouritism"]) == pytest.approx(found)
+
+
+def test_rubrics_name_their_answers(tmp_path: Path) -> None:
+    assert Rubric.read(RUBRICS["polarity"], 3).words == ("prejudice", "neutral", "favouritism")
+    assert Rubric.read(RUBRICS["valid"], 2).words == ("invalid", "valid")
+    own = tmp_path / "own.txt"
+    read = partial(Rubric.read, own, 3)
+    refuses(MitigateError, "own.txt cannot be read", read)
+    for content, message in [
+        ("Rate this", "begins with 'Rate this'; its first line must be 'Answers:' and 3 different words"),
+        ("Answers: a, b\na b {statement}", "3 different words"),
+        ("Answers: a, b, A\na b {statement}", "3 different words"),
+        ("Answers: bad, plain, good\nbad or plain? {statement}", "lacks 'good'"),
+        ("Answers: bad, plain, good\nbad, plain, good?", "lacks '{statement}'"),
+    ]:
+        own.write_text(content)
+        refuses(MitigateError, message, read)
+    own.write_text(SHORT)
+    assert read().about("it is so") == "bad, plain or good? it is so"
+
+
+def asked(text: str) -> str:
+    """The answer of the server to a message: by its last word."""
+    last = text.split()[-1]
+    return {"kind": "Good.", "rude": "bad", "odd": "Sorry, I can't rate that.", "vague": "plain or good"}.get(
+        last, "plain"
+    )
+
+
+@pytest.fixture
+def rubric(tmp_path: Path) -> Path:
+    path = tmp_path / "rubric.txt"
+    path.write_text(SHORT)
+    return path
+
+
+def test_an_endpoint_labels_once_and_its_failures_are_counted(
+    tmp_path: Path, rubric: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    texts = pl.Series(["is kind", "is rude", "is tall", "is odd", "is vague", "is kind"])
+    cache = LabelStore(tmp_path / "labels")
+    with chat_server(answer=asked, faults={"bad, plain or good? is tall": "filter"}) as server:
+        make = partial(Judge, url=server.url, name="small", rubric=rubric, failures=tmp_path / "judge", logprobs=False)
+        found = label_column(texts, make(), cache)
+        again, judge = label_column(texts, make(concurrency=2), cache), make()
+        assert len(server.requests) == 5
+        assert server.requests[0][2]["messages"][-1]["content"].startswith("bad, plain or good?")
+        assert "logprobs" not in server.requests[0][2]
+    assert found.label.tolist() == again.label.tolist() == [1, -1, 2, 2, 2, 1]
+    assert found.strength.tolist() == [1, -1, 0, 0, 0, 1]
+    assert judge.failures(texts.to_list()) == {"refused": 2, "broken": 1}
+    assert judge.failures(["is kind"]) == {"refused": 0, "broken": 0}
+    stored = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+    assert not any(SECRET.encode() in content for content in stored)
+    other = {
+        make(rubric=RUBRICS["polarity"]).fingerprint,
+        make(least=0.6).fingerprint,
+        make(reads="statement").fingerprint,
+    }
+    assert len({judge.fingerprint, *other}) == 4
+
+
+def test_log_probabilities_decide_where_the_endpoint_gives_them(rubric: Path) -> None:
+    logs = {" Good": np.log(0.55), "bad": np.log(0.15), "The": np.log(0.3)}
+    with chat_server(answer=lambda _: "Good, since", logprobs=logs) as server:
+        judge = Judge(url=server.url, name="small", rubric=rubric, key=None)
+        assert judge.sends
+        found = judge(["is kind"])
+        assert server.requests[0][2]["top_logprobs"] == 5
+        unsure = Judge(url=server.url, name="small", rubric=rubric, key=None, least=0.8)(["is kind"])
+    assert (found.label[0], found.strength[0]) == (1, pytest.approx(0.4))
+    assert (unsure.label[0], unsure.strength[0]) == (2, pytest.approx(0.4))
+
+
+def test_answers_before_a_failure_are_kept(tmp_path: Path, rubric: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Judge, "piece", 2)
+    texts, cache = pl.Series([f"is {number}" for number in range(6)]), LabelStore(tmp_path / "labels")
+    with chat_server(answer=asked, faults={"bad, plain or good? is 5": (403, {}, {})}) as server:
+        judge = Judge(url=server.url, name="small", rubric=rubric, key=None)
+        refuses(MitigateError, "the judge: .*answers HTTP 403", label_column, texts, judge, cache)
+    with chat_server(answer=asked) as other:
+        monkeypatch.setattr(judge.model, "_endpoint", Judge(url=other.url, name="small", rubric=rubric).model._endpoint)
+        label_column(texts, judge, cache)
+        assert len(other.requests) == 2
+
+
+def test_a_request_without_an_answer_has_no_label(rubric: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("models.chat_api.Endpoint.backoff", 0.0, raising=False)
+    with chat_server(answer=asked, faults={"bad, plain or good? is tall": BROKEN}) as server:
+        judge = Judge(url=server.url, name="small", rubric=rubric, key=None)
+        object.__setattr__(judge.model._endpoint, "backoff", 0.0)
+        refuses(MitigateError, "did not answer 1 of 2 requests .HTTP 500.; run the same", judge, ["is kind", "is tall"])
+
+
+def test_a_local_judge_abstains_where_it_would_write_something_else(tmp_path: Path, rubric: Path) -> None:
+    model = save_chat_llama(tmp_path / "model", [SHORT])
+    texts = ["is kind", "is rude"]
+    judge = Judge(model, rubric=rubric, failures=tmp_path / "judge")
+    assert judge(texts).label.tolist() == [2, 2]  # random weights: three words have little probability
+    assert judge.failures(texts) == {"refused": 0, "broken": 2}
+    assert not judge.sends
+    always = Judge(model, rubric=rubric, least=0)
+    assert set(always(texts).label.tolist()) <= {-1, 0, 1}
+    assert always.words("is kind") == []
+    assert judge.fingerprint != always.fingerprint
+
+
+def test_a_judge_of_validity_reads_triples(rubric: Path) -> None:
+    rubric.write_text("Answers: no, yes\nyes or no? {statement}")
+    with chat_server(answer=lambda text: "yes" if text.endswith("baker is capable of bake") else "no") as server:
+        judge = ValidJudge(url=server.url, name="small", rubric=rubric, key=None)
+        found = judge(["baker\tCapableOf\tbake", "baker\tCapableOf\tapple"])
+    assert (found.label.tolist(), found.strength.tolist()) == ([1, 0], [1, 0])
+    assert "CapableOf" in judge.relations
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, "needs a model of this machine .* or an address .*found model=None, url=None"),
+        ({"model": "a", "url": "http://localhost/v1"}, "one of them only; found model=a"),
+        ({"url": "ftp://localhost", "name": "a"}, "is not the address of an endpoint"),
+        ({"url": "http://localhost/v1"}, "needs the name of a model"),
+        ({"url": "http://localhost/v1", "name": "a", "reads": "all"}, "score.judge.reads.*all.*masked"),
+    ],
+)
+def test_what_a_judge_needs(given: dict, message: str) -> None:
+    refuses(MitigateError, message, partial(Judge, **given))
+
+
+def test_a_dry_run_counts_texts_and_asks_nothing(
+    tmp_path: Path, rubric: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    texts = tmp_path / "texts.txt"
+    texts.write_text("he is kind\nhe is rude\nshe is odd\nhe is kind\n")
+    with chat_server(answer=asked) as server:
+        judge = [f"score.judge.url={server.url}", "score.judge.name=small", f"score.judge.rubric={rubric}"]
+        settings = [
+            "recipe=labels",
+            "score.extra=[judge]",
+            "score.sentiment=null",
+            "score.regard=null",
+            "tracking=none",
+        ]
+        places = [f"paths.outputs={tmp_path}/outputs", f"paths.cache={tmp_path}/cache", "score.judge.logprobs=false"]
+        ask = partial(here, monkeypatch, *settings, *places, *judge)
+        assert ask(f"texts=@{texts}", "dry_run=true") == 0
+        assert ask("texts=[it is rude]", "dry_run=true") == 0
+        shown = capsys.readouterr().out
+        assert f"judge would ask {server.url} (small) about 3 of 3 texts" in shown
+        assert server.requests == []
+        assert ask(f"texts=@{texts}") == 0
+        assert "judge abstains, which counts as neutral, on 1 refused of 3 distinct texts" in capsys.readouterr().out
+        assert ask(f"texts=@{texts}", "dry_run=true") == 0
+        assert "about 0 of 3 texts" in capsys.readouterr().out
+        assert len(server.requests) == 3
+    (folder,) = (tmp_path / "outputs").iterdir()
+    assert pl.read_parquet(folder / "labels.parquet")["judge"].to_list() == [1, -1, 2, 1]
+    (failed,) = (tmp_path / "cache/judge").iterdir()
+    assert json.loads(failed.read_text())["answer"] == "Sorry, I can't rate that."
