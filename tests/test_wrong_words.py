@@ -241,7 +241,7 @@ def missing(where: str, what: str, *allowed: str) -> MissingConfigException:
         ),
         (
             missing("hydra/launcher/slurm", "hydra/launcher/submitit_slurm", "basic"),
-            "hydra/launcher/slurm.yaml: this needs more packages: pip install -e '.[slurm]' in a clone of the project",
+            "hydra/launcher/slurm.yaml: this needs more packages: pip install 'mitigate[slurm]'",
         ),
         (
             OverrideParseException("data.columns={a:", "no viable alternative at input '{a:'\nSee https"),

@@ -98,7 +98,7 @@ def _no_option(error: MissingConfigException, folders: Iterable[str]) -> str:
 def _needs(name: str) -> str | None:
     """The package to install for an option of Hydra's that is absent."""
     extra = next((extra for start, extra in EXTRAS.items() if name.startswith(start)), None)
-    return extra and f"this needs more packages: pip install -e '.[{extra}]' in a clone of the project"
+    return extra and f"this needs more packages: pip install 'mitigate[{extra}]'"
 
 
 def _no_setting(name: str, appended: str | None) -> str:
