@@ -244,6 +244,14 @@ def missing(where: str, what: str, *allowed: str) -> MissingConfigException:
             "hydra/launcher/slurm.yaml: this needs more packages: pip install 'mitigate[slurm]'",
         ),
         (
+            MissingConfigException("In 'hydra/sweeper/search': Could not load", "hydra/sweeper/optuna", None),
+            "hydra/sweeper/search.yaml: this needs more packages: pip install 'mitigate[optuna]'",
+        ),
+        (
+            missing("config", "hydra/launcher/joblib", "basic"),
+            "hydra/launcher=joblib: this needs more packages: pip install 'mitigate[joblib]'",
+        ),
+        (
             OverrideParseException("data.columns={a:", "no viable alternative at input '{a:'\nSee https"),
             "'data.columns={a:' cannot be read (no viable alternative at input '{a:'). Commas, brackets, braces, "
             "quotes and = have a meaning in a value; write one that holds them in two kinds of quotes, as in "
