@@ -10,10 +10,12 @@ install: $(VENV)/developer
 # Many containers set it; then every process compiles torch, polars and hydra anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-# pip would compile 20,000 sources.
+# pip would compile 20,000 sources. With uv: make demo PIP="uv pip install --python .venv"
+PIP ?= $(BIN)/pip install --no-compile
+
 define install
 $(PYTHON) -m venv $(VENV)
-$(BIN)/pip install --quiet --no-compile --constraint constraints.txt --editable $(1)
+$(PIP) --quiet --constraint constraints.txt --editable $(1)
 touch $(VENV)/package
 endef
 

@@ -38,13 +38,17 @@ def serving() -> Iterator[Hub]:
                 status = 409 if name in hub.private else 200
                 hub.private.setdefault(name, asked.get("private") or asked.get("visibility") == "private")
                 self.answer(status, {"url": f"{hub.address}/{name.removeprefix('models/')}"})
+            elif self.path == "/api/validate-yaml":
+                self.answer(200, {"errors": [], "warnings": []})
             elif "/preupload/" in self.path:
                 asked = json.loads(body)["files"]
                 self.answer(
                     200, {"files": [{**file, "uploadMode": "regular", "shouldIgnore": False} for file in asked]}
                 )
-            else:
+            elif "/commit/" in self.path:
                 self.commit(body)
+            else:
+                self.answer(404, {"error": "no such address"})
 
         def commit(self, body: bytes) -> None:
             name = self.path.removeprefix("/api/").partition("/commit/")[0]
