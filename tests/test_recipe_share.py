@@ -109,7 +109,10 @@ def test_a_data_set_arrives_with_its_card_and_description(hub: Hub, filtered: Pa
         "dropped.tsv",
     ]
     own = configured(filtered, data={"own_texts": True})
-    assert "holds your own triples; set share.statements=true" in share(job, own).complaint
+    assert (
+        "holds your own triples; look at its files, and set share.statements=true to share them"
+        in share(job, own).complaint
+    )
     assert share(job, own, "share.statements=true").status == 0
 
 

@@ -57,7 +57,7 @@ class Plan:
     notices: Sequence[str]
 
     def contents(self, repository: str) -> dict[str, bytes | Path]:
-        """What is sent, by name: the page and the cards without folders of this machine, other files as they are."""
+        """The content to send, by name: page and card without folders of this machine, other files as they are."""
         found: dict[str, bytes | Path] = dict(self.files)
         for name, path in self.files.items():
             if name in (CARD, PAGE):
