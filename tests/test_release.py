@@ -104,6 +104,16 @@ def try_package(python: Path, folder: Path, **environment: str) -> None:
     assert found.returncode == 0, found.stdout + found.stderr
 
 
+def test_the_demo_installs_the_package_alone() -> None:
+    def steps(target: str) -> str:
+        make = ["make", "--dry-run", "VENV=absent", target]
+        return subprocess.run(make, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+
+    assert "--editable .\n" in steps("demo")
+    assert "[dev]" not in steps("demo")
+    assert "--editable '.[dev]'\n" in steps("lint")
+
+
 def instructions() -> list[tuple[str, str]]:
     """The instructions of the Containerfile: ("RUN", "mkdir /work ...")."""
     lines = (ROOT / "Containerfile").read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
@@ -136,11 +146,15 @@ def test_the_steps_of_the_image_make_an_environment_that_works(tmp_path: Path) -
     (tmp_path / "wheel").mkdir()
     for file in (wheel, ROOT / "constraints.txt"):
         shutil.copy(file, tmp_path / "wheel")
-    venv.create(tmp_path / "venv", with_pip=True)
-    path = {"PATH": f"{tmp_path}/venv/bin:{os.environ['PATH']}"}
-    for name, step in instructions():
-        if name == "RUN":
-            command = step.replace("/wheel/", f"{tmp_path}/wheel/").replace("/work", f"{tmp_path}/work")
-            command = command.replace("1000:1000", f"{os.getuid()}:{os.getgid()}")
-            subprocess.run(["sh", "-c", command], env={**os.environ, **path}, check=True)
-    try_package(tmp_path / "venv" / "bin" / "python", tmp_path / "work")
+    place = tmp_path / "venv"
+    try:
+        venv.create(place, with_pip=True)
+        path = {"PATH": f"{place}/bin:{os.environ['PATH']}"}
+        for name, step in instructions():
+            if name == "RUN":
+                command = step.replace("/wheel/", f"{tmp_path}/wheel/").replace("/work", f"{tmp_path}/work")
+                command = command.replace("1000:1000", f"{os.getuid()}:{os.getgid()}")
+                subprocess.run(["sh", "-c", command], env={**os.environ, **path}, check=True)
+        try_package(place / "bin" / "python", tmp_path / "work")
+    finally:
+        shutil.rmtree(place)  # pytest keeps the folders of three runs

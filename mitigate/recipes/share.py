@@ -5,6 +5,7 @@ Only the files of KINDS leave this machine. Logs, caches, W&B's records and the 
 not."""
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -68,7 +69,7 @@ class Plan:
     def card(self, text: str, repository: str) -> str:
         """The card with the repository's name in its example, and links to the page and the figures."""
         figures = [name for name in self.files if name.startswith("plots/") and name.endswith(".png")]
-        lines = [f"![{PurePosixPath(name).stem.replace('-', ' ')}]({name})" for name in figures]
+        lines = [f"![{re.sub('[-_]', ' ', PurePosixPath(name).stem)}]({name})" for name in figures]
         lines += ["[The run's page](report.html), for a browser."] if PAGE in self.files else []
         added = "\n\n".join(["\n## Figures", *lines]) + "\n" if lines else ""
         return text.replace(UNNAMED, f'.from_pretrained("{repository}")') + added
