@@ -1,23 +1,34 @@
-# The commands of a developer; CI runs `make check` in a fresh virtual environment.
+# `make demo` installs the package alone, `make check` and the other commands of a developer its extras too.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
 .PHONY: install demo check lint types test thorough lowest faults format docs wheel clean
 
-install: $(VENV)/installed
+install: $(VENV)/developer
 
 # Many containers set it; then every process compiles torch, polars and hydra anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-# pip would compile 20,000 sources; the import compiles those that the main job needs.
-$(VENV)/installed: pyproject.toml constraints.txt setup.py
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --no-compile --constraint constraints.txt --editable '.[dev]'
+# pip would compile 20,000 sources. With uv: make demo PIP="uv pip install --python .venv"
+PIP ?= $(BIN)/pip install --no-compile
+
+define install
+$(PYTHON) -m venv $(VENV)
+$(PIP) --quiet --constraint constraints.txt --editable $(1)
+touch $(VENV)/package
+endef
+
+$(VENV)/package: pyproject.toml constraints.txt setup.py
+	$(call install,.)
+
+$(VENV)/developer: pyproject.toml constraints.txt setup.py
+	$(call install,'.[dev]')
+# Compiles what the main job needs before several test processes would do so at once.
 	$(BIN)/python -c 'import mitigate.recipes.mitigate.recipe, mitigate.train.comet, mitigate.recipes.labels'
 	touch $@
 
-demo: install
+demo: $(VENV)/package
 	$(BIN)/python -m mitigate -m policy=none,both
 
 # The type checker beside the tests, which leave the processors idle now and then.

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from importlib.util import find_spec
 
 NEAR = 0.65  # the least similarity of two names, from 0 to 1 (difflib), for a suggestion
 
@@ -16,6 +17,13 @@ def one_of(what: str, given: object, allowed: Iterable[object]) -> MitigateError
     allowed: none, both; did you mean both?"."""
     names = list(map(str, allowed))
     return MitigateError(f"unknown {what} {given!r}; allowed: {', '.join(names)}{did_you_mean(given, names)}")
+
+
+def check_installed(what: str, extra: str, *packages: str) -> None:
+    """Raise MitigateError where packages of an extra are not installed: "recipe=serve needs uvicorn: pip install
+    'mitigate[serve]'". what: the setting that needs them."""
+    if missing := [name for name in packages if find_spec(name) is None]:
+        raise MitigateError(f"{what} needs {' and '.join(missing)}: pip install 'mitigate[{extra}]'")
 
 
 def did_you_mean(given: object, known: Iterable[object]) -> str:

@@ -17,7 +17,10 @@ SURROUNDINGS: dict[str, tuple[str, ...]] = {
     "frames": ("device", "checkpoint_every", "weights"),
     "profile": ("runs", "kge", "frames"),
     "trainer": ("accelerator", "devices", "strategy", "compile", "checkpoint_every"),
-    "model": ("folder.cache", "endpoint", "key", "concurrency", "timeout", "tries"),
+    "model": (
+        *("folder.cache", "endpoint", "key", "concurrency", "timeout", "tries"),
+        *("folder.revision", "missing.revision"),
+    ),
     "probe": ("processes", "device", "published"),
     "score": (
         *("engine", "workers", "address", "networks", "judge.key", "judge.concurrency"),
@@ -26,6 +29,9 @@ SURROUNDINGS: dict[str, tuple[str, ...]] = {
 }
 """Settings of where and with what a run is done, by group; they do not affect results. A dot precedes a setting of a
 setting."""
+
+NULL_IS_ABSENT = ("revision",)
+"""Settings that are left out where they are null: runs that are older than these settings keep their names."""
 
 FORMER_ACTIONS = ("rerank", "experts", "erase")
 """Decodings of a policy that were values of its `action`, and still may be."""
@@ -51,7 +57,7 @@ def _without(part: Mapping[str, Any], names: tuple[str, ...], above: str = "") -
     return {
         key: _without(value, names, f"{above}{key}.") if isinstance(value, Mapping) else value
         for key, value in part.items()
-        if f"{above}{key}" not in names
+        if f"{above}{key}" not in names and not (value is None and key in NULL_IS_ABSENT)
     }
 
 

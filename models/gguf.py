@@ -43,14 +43,16 @@ def origin_of(folder: Path) -> Origin | None:
     return Origin(**found) if found else None
 
 
-def locate(name: str, *, seq2seq: bool | None = None, cache: str | Path | None = None) -> Path:
+def locate(
+    name: str, *, revision: str | None = None, seq2seq: bool | None = None, cache: str | Path | None = None
+) -> Path:
     """hub.locate, where `name` may also be a GGUF file: its folder is then the converted one in `cache`.
 
     Raises as hub.locate and converted do."""
     is_file = Path(name).is_file() or name.lower().endswith(".gguf")
     from models import hub  # loads huggingface_hub, which a folder's origin is read without
 
-    return hub.locate(str(converted(Path(name), cache)) if is_file else name, seq2seq=seq2seq)
+    return hub.locate(str(converted(Path(name), cache)) if is_file else name, revision, seq2seq=seq2seq)
 
 
 def converted(file: Path, cache: str | Path | None = None) -> Path:

@@ -17,7 +17,8 @@ FILES = ["*.json", WEIGHTS, "vocab.*", "merges.txt", "*.model", "*.jinja"]
 
 def locate(name: str, revision: str | None = None, *, seq2seq: bool | None = None) -> Path:
     """The folder of a model: `name` itself when it is a folder, else the hub's model of that name, downloaded once
-    (its file's hash is checked by the hub's client). seq2seq: whether it has an encoder and a decoder; None: either.
+    (its file's hash is checked by the hub's client). revision: a commit, tag or branch of the hub; None: the newest.
+    seq2seq: whether it has an encoder and a decoder; None: either.
 
     Raises FileNotFoundError when it is neither at hand nor to be had, and ValueError when it is of the other kind, or
     no model although its kind is asked for."""
@@ -116,12 +117,18 @@ def without_code(kind: Any, folder: Path | str, **options: Any) -> Any:
         raise ValueError(f"{folder} cannot be read ({why}): a file in it is damaged or incomplete; {ANEW}") from error
 
 
-def missing(name: str | None) -> list[str]:
+def missing(name: str | None, revision: str | None = None) -> list[str]:
     """The addresses that locate would download: the model's, or none; none without a name."""
     if name is None:
         return []
     try:
-        is_there = Path(name).exists() or at_hand(name) is not None
+        is_there = Path(name).exists() or at_hand(name, revision) is not None
     except HFValidationError:  # which locate tells
         return []
-    return [] if is_there else [f"https://huggingface.co/{name} to the hub's cache"]
+    of_revision = f" at {revision}" if revision else ""
+    return [] if is_there else [f"https://huggingface.co/{name}{of_revision} to the hub's cache"]
+
+
+def commit_of(folder: Path) -> str | None:
+    """The commit of a model in the hub's cache, which names its folder so; None for another folder."""
+    return folder.name if folder.parent.name == "snapshots" else None

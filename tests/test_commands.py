@@ -25,7 +25,7 @@ from mitigate.errors import MitigateError
 from mitigate.recipes import main as command_line
 from mitigate.settings import check, left_open, with_lists
 
-SHELL = re.compile(r"(?:[A-Z_]+=\S+ )*(?:python|pip|\.venv/bin/pip|make|cd|export|ray|wandb|cat|\.) ")
+SHELL = re.compile(r"(?:[A-Z_]+=\S+ )*(?:python|pip|\.venv/bin/pip|make|cd|export|mitigate|ray|wandb|cat|\.) ")
 MODULE = ["python", "-m", "mitigate"]
 FLAGS = ("-m", "--multirun")
 
@@ -119,6 +119,8 @@ def after_module(text: str) -> list[str] | None:
     words = shlex.split(text)
     if "<" in words:
         words = words[: words.index("<")]
+    if words[0] == "mitigate":
+        return words[1:]
     places = [place for place in range(len(words)) if words[place : place + 3] == MODULE]
     return words[places[0] + 3 :] if places else None
 

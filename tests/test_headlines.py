@@ -168,7 +168,7 @@ QUALITY = {"quality/swap_lift/all": 31.0, PERPLEXITY: 9.0, "quality/bleu2/all": 
 
 def view_of(metrics: dict[str, float], harm: str) -> dict:
     """The saved view as it would be sent to W&B."""
-    pytest.importorskip("wandb_workspaces", reason="needs pip install -e '.[workspace]'")
+    pytest.importorskip("wandb_workspaces", reason="needs the extra [workspace]")
     found = headlines(metrics, "mitigate")
     view = dashboards.workspace("me", "mitigate", "sample-comet_minilm", "abcd1234", found, harm)
     return json.loads(view._to_model().model_dump_json(by_alias=True, exclude_none=True))["spec"]

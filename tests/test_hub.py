@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 import torch
+from command import composed
 from refusals import refuses
 from safetensors.torch import load_file, save_file
 from small_models import save_bart, save_classifier, save_llama
 
-from models import hub
+from mitigate.recipes.job import result_settings
+from mitigate.tasks.generators.base_model import find_start, origin_facts
+from models import gguf, hub
 from models.language_model import LanguageModel
 from models.layouts import read_settings
 from models.regard.sequence import SequenceClassifier
@@ -49,6 +52,27 @@ def test_a_folder_without_a_model_is_refused_where_a_kind_is_given(tmp_path, mon
     with pytest.raises(FileNotFoundError, match="nobody/nothing is not a folder, .* give that folder's path instead"):
         hub.locate("nobody/nothing")
     assert hub.missing("nobody/nothing") == ["https://huggingface.co/nobody/nothing to the hub's cache"]
+
+
+def test_a_revision_is_looked_for_and_its_commit_is_in_the_provenance(tmp_path, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    commit = "0123456789" * 4
+    folder = save_llama(tmp_path / "models--me--small" / "snapshots" / commit, ["a lawyer"])
+    (tmp_path / "models--me--small" / "refs").mkdir()
+    (tmp_path / "models--me--small" / "refs" / "v1").write_text(commit)
+    assert gguf.locate("me/small", revision="v1", seq2seq=False) == folder
+    assert hub.missing("me/small", "v1") == []
+    assert hub.missing("me/small", "v2") == ["https://huggingface.co/me/small at v2 to the hub's cache"]
+    assert origin_facts(find_start(LanguageModel.load, folder)) == {"commit of the base model": commit}
+    assert hub.commit_of(tmp_path) is None
+
+
+def test_a_revision_is_part_of_a_runs_name_only_where_it_is_given():
+    plain, given = composed("model=hf", "model.base=a/b"), composed("model=hf", "model.base=a/b", "model.revision=v1")
+    assert "revision" not in result_settings(plain)["model"]
+    assert result_settings(given)["model"]["revision"] == "v1"
+    assert "revision" not in result_settings(given)["model"]["folder"]
 
 
 @pytest.mark.parametrize(

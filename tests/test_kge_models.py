@@ -210,7 +210,7 @@ def test_ranks_are_those_of_one_candidate_at_a_time(kind, cells):
 
 
 def test_figures_are_those_of_pykeen():
-    evaluation = pytest.importorskip("pykeen.evaluation", reason="needs PyKEEN: pip install -e '.[pykeen]'")
+    evaluation = pytest.importorskip("pykeen.evaluation", reason="needs PyKEEN, of the extra [dev]")
     from pykeen.models import DistMult
     from pykeen.triples import CoreTriplesFactory
 

@@ -15,7 +15,6 @@ from command import ROOT
 from omegaconf import OmegaConf
 
 from mitigate.errors import MitigateError
-from mitigate.recipes import serve
 from mitigate.recipes.serve import check, hosts_of
 from mitigate.serve import queue
 from mitigate.serve.client import Client, UnreachableError
@@ -56,8 +55,8 @@ def test_addresses_that_may_be_served_and_the_names_that_browsers_may_send(monke
     assert hosts_of("127.0.0.1", 8765, []) == [name.replace("80", "8765") for name in local]
     assert hosts_of("10.0.0.5", 8765, ["m.example.org"]) == ["10.0.0.5:8765", "m.example.org:8765", "m.example.org"]
     assert hosts_of("0.0.0.0", 80, []) == [*local, "127.0.0.1", "localhost", "[::1]"]
-    monkeypatch.setattr(serve, "NEEDED", ("fastapi", "no_such_package"))
-    with pytest.raises(MitigateError, match=r"recipe=serve needs no_such_package: pip install -e '.\[serve\]'"):
+    monkeypatch.setattr("mitigate.errors.find_spec", lambda name: None if name == "uvicorn" else name)
+    with pytest.raises(MitigateError, match=r"recipe=serve needs uvicorn: pip install 'mitigate\[serve\]'"):
         check(config())
 
 

@@ -53,7 +53,7 @@ def online(outputs: Path, ran, monkeypatch: pytest.MonkeyPatch):
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of pydantic, in wandb_workspaces
 def test_with_a_key_they_are_a_view_in_wandb_too(outputs: Path, online, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the comparison's baseline pinned: the run of `none`, or the one that is chosen."""
-    pytest.importorskip("wandb_workspaces", reason="needs pip install -e '.[workspace]'")
+    pytest.importorskip("wandb_workspaces", reason="needs the extra [workspace]")
     monkeypatch.setattr(workspace.comparing, "run", lambda config: None)
     saved: list[Any] = []
     for chosen in (None, 0, 1):
@@ -71,7 +71,7 @@ def test_with_a_key_they_are_a_view_in_wandb_too(outputs: Path, online, monkeypa
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of pydantic, in wandb_workspaces
 def test_where_wandb_does_not_answer_the_page_here_is_kept(outputs: Path, online) -> None:
-    pytest.importorskip("wandb_workspaces", reason="needs pip install -e '.[workspace]'")
+    pytest.importorskip("wandb_workspaces", reason="needs the extra [workspace]")
 
     def save(view: object) -> str:
         raise wandb.errors.CommError("no route to host")
@@ -85,9 +85,9 @@ def test_where_wandb_does_not_answer_the_page_here_is_kept(outputs: Path, online
 
 
 def test_what_is_not_installed_is_said_before_anything_is_compared(outputs: Path, online, monkeypatch) -> None:
-    monkeypatch.setattr(dashboards, "find_spec", lambda name: None)
+    monkeypatch.setattr("mitigate.errors.find_spec", lambda name: None)
     faults = online(str).refused
-    assert "needs the package wandb-workspaces, which is not installed; run pip install -e '.[workspace]'" in faults
+    assert "needs wandb_workspaces: pip install 'mitigate[workspace]'" in faults
     assert not list(outputs.glob("compare-*"))
 
 

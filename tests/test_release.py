@@ -1,19 +1,24 @@
-"""A release: one version everywhere, its workflow, and a wheel that works from any folder."""
+"""A release: one version everywhere, its workflow, a wheel that works from any folder, and an image of it."""
 
+import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
+import venv
 import zipfile
 from pathlib import Path
 
+import pytest
 import yaml
 from command import ROOT
 
 from mitigate import __version__
 
 WORKFLOW = ROOT / ".github" / "workflows" / "release.yml"
+SCREEN = 50  # lines
 
 
 def test_one_version_everywhere() -> None:
@@ -22,18 +27,33 @@ def test_one_version_everywhere() -> None:
     assert {project["version"], citation["version"], __version__} == {__version__}
     assert (citation["license"], citation["cff-version"]) == (project["license"], "1.2.0")
     assert f"software's version ({__version__})" in " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    assert f"\n## {__version__}\n" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"\n## {__version__}\n" in changes
+    assert len(changes.splitlines()) <= SCREEN
+
+
+def test_links_of_the_metadata_lead_to_files_of_the_version() -> None:
+    spec = importlib.util.spec_from_file_location("setup_of_mitigate", ROOT / "setup.py")
+    setup = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(setup)
+    where = "https://example.org/me/mitigate"
+    files = re.findall(rf"\]\({where}/(?:blob|raw)/v1\.0/([^)#]+)", setup.readme(where, "1.0"))
+    assert {"docs/report.png", "LICENSE", "docs/README.md"} <= set(files)
+    assert [file for file in files if not (ROOT / file).is_file()] == []
+    assert not re.search(r"\]\((?!https?:|#)", setup.readme(where, "1.0"))
+    assert setup.links(where, "1.0")["Changelog"] == f"{where}/blob/v1.0/CHANGELOG.md"
+    assert setup.readme("", "1.0") == (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_release_builds_and_checks_without_upload() -> None:
     text = WORKFLOW.read_text(encoding="utf-8")
     workflow = yaml.safe_load(text)
-    commands = "\n".join(step.get("run", "") for step in workflow["jobs"]["wheel"]["steps"])
-    for command in ("python -m build", "twine check --strict dist/*", "mitigate --version", "dry_run=true"):
+    commands = "\n".join(step.get("run", "") for step in workflow["jobs"]["packages"]["steps"])
+    for command in ("python -m build", "twine check --strict dist/*", "dist/*.tar.gz", "tests/outside_clone.py"):
         assert command in commands
     assert "upload" not in text.replace("Nothing is uploaded.", "")
     assert workflow["permissions"] == {"contents": "read"}
-    versions = workflow["jobs"]["wheel"]["strategy"]["matrix"]["python"]
+    versions = workflow["jobs"]["packages"]["strategy"]["matrix"]["python"]
     classifiers = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["classifiers"]
     assert [f"Programming Language :: Python :: {version}" for version in versions] == [
         name for name in classifiers if name.startswith("Programming Language")
@@ -51,24 +71,90 @@ def test_what_is_promised_in_security_has_a_test() -> None:
     assert rules == {rule for rule in chosen if re.fullmatch(r"S\d{3}", rule)}
 
 
-def test_only_mitigate_lands_in_site_packages_and_runs_beside_other_models(tmp_path: Path) -> None:
-    """A wheel is built, which takes seconds, since no other test reads what setup.py puts into it."""
-    source, installed = tmp_path / "source", tmp_path / "site"
-    subprocess.run(["git", "clone", "--quiet", str(ROOT), str(source)], check=True)
+def built_wheel(place: Path) -> Path:
+    """The wheel of the committed files."""
+    source = place / "source"
+    subprocess.run(["git", "clone", "--quiet", "--depth", "1", f"file://{ROOT}", str(source)], check=True)
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*command, "-w", str(tmp_path), str(source)], check=True, capture_output=True)
-    (wheel,) = tmp_path.glob("*.whl")
-    with zipfile.ZipFile(wheel) as archive:
+    subprocess.run([*command, "-w", str(place / "dist"), str(source)], check=True, capture_output=True)
+    (wheel,) = (place / "dist").glob("*.whl")
+    return wheel
+
+
+def test_only_mitigate_lands_in_site_packages_and_works_outside_a_clone(tmp_path: Path) -> None:
+    """A wheel is built and tried as a visitor would (outside_clone.py): half a minute, since no other test reads what
+    setup.py puts into it, or runs from there."""
+    installed, visit = tmp_path / "site", tmp_path / "visit"
+    with zipfile.ZipFile(built_wheel(tmp_path)) as archive:
         archive.extractall(installed)
     names = {path.name for path in installed.iterdir() if not path.name.endswith(".dist-info")}
     assert names == {"mitigate"}
     parts = ["_models/comet.py", "py.typed", "_conf/config.yaml", "data/sample/train.txt", "data/service.csv"]
     parts += ["report/page.html.jinja", "report/regard_card.md.jinja", "serve/service.html.jinja"]
     assert [part for part in parts if not (installed / "mitigate" / part).is_file()] == []
-    (tmp_path / "models").mkdir()
-    (tmp_path / "models" / "__init__.py").write_text("raise RuntimeError('not ours')")
-    command = [sys.executable, "-m", "mitigate", "dry_run=true", "tracking=none"]
-    environment = {**os.environ, "PYTHONPATH": str(installed)}
-    found = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert found.returncode == 0, found.stderr
-    assert "to be run" in found.stdout
+    (visit / "models").mkdir(parents=True)
+    (visit / "models" / "__init__.py").write_text("raise RuntimeError('not ours')")
+    try_package(Path(sys.executable), visit, PYTHONPATH=str(installed))
+
+
+def try_package(python: Path, folder: Path, **environment: str) -> None:
+    """Run outside_clone.py in a folder."""
+    command = [str(python), str(ROOT / "tests" / "outside_clone.py"), str(folder)]
+    found = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True)
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
+def test_the_demo_installs_the_package_alone() -> None:
+    def steps(target: str) -> str:
+        make = ["make", "--dry-run", "VENV=absent", target]
+        return subprocess.run(make, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+
+    assert "--editable .\n" in steps("demo")
+    assert "[dev]" not in steps("demo")
+    assert "--editable '.[dev]'\n" in steps("lint")
+
+
+def instructions() -> list[tuple[str, str]]:
+    """The instructions of the Containerfile: ("RUN", "mkdir /work ...")."""
+    lines = (ROOT / "Containerfile").read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
+    split = (line.split(maxsplit=1) for line in lines if line and not line.startswith("#"))
+    return [(name, rest) for name, rest in split]
+
+
+def test_the_image_is_pinned_takes_the_wheel_alone_and_does_not_run_as_root() -> None:
+    steps = instructions()
+    names = [name for name, _ in steps]
+    (base,) = (rest for name, rest in steps if name == "FROM")
+    assert re.fullmatch(r"\S+/python:3\.11\.\d+-slim-\w+", base)
+    assert names[0] == "FROM"
+    assert "ADD" not in names
+    assert [rest.split()[:-1] for name, rest in steps if name == "COPY"] == [
+        ["dist/mitigate-*-py3-none-any.whl", "constraints.txt"]
+    ]
+    assert [rest for name, rest in steps if name == "USER"] == ["1000:1000"]
+    assert not {"RUN", "COPY"} & set(names[names.index("USER") :])
+    assert ("ENTRYPOINT", '["mitigate"]') in steps
+    for name in (".containerignore", ".dockerignore"):
+        kept = [line[1:] for line in (ROOT / name).read_text().splitlines() if line.startswith("!")]
+        assert kept == ["dist/*.whl", "constraints.txt"]
+
+
+@pytest.mark.thorough
+def test_the_steps_of_the_image_make_an_environment_that_works(tmp_path: Path) -> None:
+    """The RUN steps in a fresh virtual environment in place of the base image: needs a network and 2 GB."""
+    wheel = built_wheel(tmp_path)
+    (tmp_path / "wheel").mkdir()
+    for file in (wheel, ROOT / "constraints.txt"):
+        shutil.copy(file, tmp_path / "wheel")
+    place = tmp_path / "venv"
+    try:
+        venv.create(place, with_pip=True)
+        path = {"PATH": f"{place}/bin:{os.environ['PATH']}"}
+        for name, step in instructions():
+            if name == "RUN":
+                command = step.replace("/wheel/", f"{tmp_path}/wheel/").replace("/work", f"{tmp_path}/work")
+                command = command.replace("1000:1000", f"{os.getuid()}:{os.getgid()}")
+                subprocess.run(["sh", "-c", command], env={**os.environ, **path}, check=True)
+        try_package(place / "bin" / "python", tmp_path / "work")
+    finally:
+        shutil.rmtree(place)  # pytest keeps the folders of three runs

@@ -24,14 +24,14 @@ from mitigate.score.labels import label_column, text_for, with_explanations
 from mitigate.score.workers import OnWorkers, Worker
 from mitigate.triples import Labels
 
-needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="needs Ray: pip install -c constraints.txt -e '.[ray]'")
+needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="needs the extra [ray]")
 
 
 @pytest.fixture(scope="module")
 def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What tests/two_workers.py says, if this machine is not too busy to start Ray in the half minute that it waits."""
     if find_spec("ray") is None:
-        pytest.skip("needs Ray: pip install -c constraints.txt -e '.[ray]'")
+        pytest.skip("needs the extra [ray]")
     folder = str(tmp_path_factory.mktemp("labels"))
     line = [sys.executable, Path(__file__).with_name("two_workers.py"), folder]
     done = subprocess.run(line, capture_output=True, text=True, env={**os.environ, "STARTED_FOR": folder})
@@ -97,7 +97,7 @@ class OfStatements(Here):
 
 
 def test_what_a_scorer_reads_and_explains_is_the_same_on_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mitigate.score.workers.find_spec", lambda _: True)
+    monkeypatch.setattr("mitigate.errors.find_spec", lambda _: True)
     rows = pl.DataFrame({"statement": ["nurses lie"], "masked": ["this person lies"], "regard": [-1]})
     scorer = OnWorkers(OfStatements(), OfStatements, 2)
     assert text_for(scorer, rows).to_list() == ["nurses lie"]
@@ -108,11 +108,8 @@ def test_what_a_scorer_reads_and_explains_is_the_same_on_workers(monkeypatch: py
 def test_faults_of_workers_are_named_and_settings_of_them_name_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(MitigateError, match="has the fingerprint eeeeeeeeeeeeeeee, expected ffffffffffffffff"):
         Worker(lambda: Here("e" * 64), "f" * 64)
-    monkeypatch.setattr("mitigate.score.workers.find_spec", lambda _: None)
-    with pytest.raises(
-        MitigateError,
-        match=r"needs the package ray, which is not installed; run pip install -c constraints.txt -e '.\[ray\]'",
-    ):
+    monkeypatch.setattr("mitigate.errors.find_spec", lambda _: None)
+    with pytest.raises(MitigateError, match=r"score.engine=ray needs ray: pip install 'mitigate\[ray\]'"):
         OnWorkers(Here(), Here, 2)
     assert result_settings(composed()) == result_settings(composed("score.engine=ray", "score.workers=8"))
 

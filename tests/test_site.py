@@ -11,6 +11,7 @@ import nbformat
 import pytest
 import yaml
 from command import ROOT
+from compared_runs import configured, make_run, seal
 from nbclient import NotebookClient
 
 import mitigate
@@ -43,7 +44,12 @@ class Asked(HTMLParser):
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("docs")
-    built = subprocess.run([*MAKE, str(folder / "built")], cwd=folder, capture_output=True, text=True)
+    for policy, own in (("none", False), ("both", True)):
+        run = configured(make_run(folder / "runs", policy), data={"own_texts": own})
+        (run / "report.html").write_text(f"<!doctype html><title>policy {policy}</title>")
+        seal(run)
+    command = [*MAKE, str(folder / "built"), str(folder / "runs")]
+    built = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert built.returncode == 0, built.stdout + built.stderr
     return folder / "built" / "site"
 
@@ -68,6 +74,13 @@ def test_no_page_asks_another_host_and_the_reference_is_complete(site: Path) -> 
     assert {f"mitigate.{name}" for name in mitigate.__all__} <= Asked(site / "reference" / "names.html").ids
     shown = "".join((site / "reference" / f"{name}.html").read_text() for name in ("configuration", "recipes"))
     assert [key for key in settings() if f"<code>{key}</code>" not in shown and key not in UNDESCRIBED] == []
+
+
+def test_the_gallery_has_pages_of_runs_as_they_are_but_not_of_own_texts(site: Path) -> None:
+    assert [page.name for page in (site / "gallery").iterdir()] == ["report.html"]
+    assert (site / "gallery" / "report.html").read_text() == "<!doctype html><title>policy none</title>"
+    assert 'href="gallery/report.html"' in (site / "gallery.html").read_text(encoding="utf-8")
+    assert "Gallery of pages" in (site / "index.html").read_text(encoding="utf-8")
 
 
 def test_a_dead_link_and_a_dead_anchor_are_errors(tmp_path: Path) -> None:
@@ -175,3 +188,6 @@ def test_a_notebook_is_small_and_clean(path: Path) -> None:
     cells = nbformat.read(path, as_version=4).cells
     assert not any(output.get("name") == "stderr" for cell in cells for output in cell.get("outputs", ()))
     assert "/tmp" not in path.read_text(encoding="utf-8")
+    install, *code = (cell.source for cell in cells if cell.cell_type == "code")
+    assert f'WHEEL = "mitigate-{mitigate.__version__}-py3-none-any.whl"' in install
+    assert not any("../" in source for source in code)  # there is no clone where a wheel is installed

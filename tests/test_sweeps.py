@@ -55,7 +55,7 @@ def test_each_job_that_wandb_hands_out_is_a_command_of_ours() -> None:
 
 
 def test_the_search_asks_for_policies_that_there_are() -> None:
-    pytest.importorskip(OPTUNA, reason="needs pip install -e '.[optuna]'")
+    pytest.importorskip(OPTUNA, reason="needs the extra [optuna]")
     sweeper = composed("hydra/sweeper=search").hydra.sweeper
     assert sweeper.direction == "maximize"
     assert (sweeper.storage, sweeper.sampler.seed) == (None, 1)
@@ -68,7 +68,7 @@ def test_the_search_asks_for_policies_that_there_are() -> None:
 
 
 def test_a_job_on_slurm_that_runs_out_of_time_is_queued_again() -> None:
-    pytest.importorskip("hydra_plugins.hydra_submitit_launcher", reason="needs pip install -e '.[slurm]'")
+    pytest.importorskip("hydra_plugins.hydra_submitit_launcher", reason="needs the extra [slurm]")
     launcher = composed("hydra/launcher=slurm").hydra.launcher
     assert launcher._target_.endswith("SlurmLauncher")
     assert launcher.max_num_timeout == 2
@@ -84,7 +84,7 @@ def test_runs_are_named_by_what_tells_them_apart() -> None:
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of SQLAlchemy, in the Optuna that Hydra's sweeper takes
 def test_a_search_names_the_best_settings_or_all_jobs_that_failed(ran, tmp_path: Path, monkeypatch) -> None:
     """A stand-in for the main job, whose result is a formula: it fails for one scope; then for all."""
-    pytest.importorskip(OPTUNA, reason="needs pip install -e '.[optuna]'")
+    pytest.importorskip(OPTUNA, reason="needs the extra [optuna]")
 
     def result(config) -> float:
         if config.policy.scope == "targets":
@@ -160,7 +160,7 @@ def test_a_failed_job_is_named_at_the_end_and_the_others_are_done(label, files, 
 
 def test_so_it_is_with_two_jobs_at_once(label, files, tmp_path: Path) -> None:
     """Slow: joblib starts two processes, which import what a job needs."""
-    pytest.importorskip("hydra_plugins.hydra_joblib_launcher", reason="needs pip install -e '.[joblib]'")
+    pytest.importorskip("hydra_plugins.hydra_joblib_launcher", reason="needs the extra [joblib]")
     label(files[1:])
     (tmp_path / "third.tsv").write_text("nurse\tthe nurse is here\n")
     status, said, faults = label([*files, tmp_path / "third.tsv"], "hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
@@ -184,7 +184,7 @@ class Exits:
 
 def test_a_process_that_exits_before_its_run_is_complete_is_a_failed_job(label, files, tmp_path, monkeypatch) -> None:
     """Slow: joblib starts two processes. The code of a scorer calls os._exit(0)."""
-    pytest.importorskip("hydra_plugins.hydra_joblib_launcher", reason="needs pip install -e '.[joblib]'")
+    pytest.importorskip("hydra_plugins.hydra_joblib_launcher", reason="needs the extra [joblib]")
     (tmp_path / "exits.py").write_text(EXITS)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.syspath_prepend(tmp_path)

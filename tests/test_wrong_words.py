@@ -265,7 +265,15 @@ def missing(where: str, what: str, *allowed: str) -> MissingConfigException:
         ),
         (
             missing("hydra/launcher/slurm", "hydra/launcher/submitit_slurm", "basic"),
-            "hydra/launcher/slurm.yaml: it needs packages that are not installed; run pip install -e '.[slurm]'",
+            "hydra/launcher/slurm.yaml: this needs more packages: pip install 'mitigate[slurm]'",
+        ),
+        (
+            MissingConfigException("In 'hydra/sweeper/search': Could not load", "hydra/sweeper/optuna", None),
+            "hydra/sweeper/search.yaml: this needs more packages: pip install 'mitigate[optuna]'",
+        ),
+        (
+            missing("config", "hydra/launcher/joblib", "basic"),
+            "hydra/launcher=joblib: this needs more packages: pip install 'mitigate[joblib]'",
         ),
         (
             OverrideParseException("data.columns={a:", "no viable alternative at input '{a:'\nSee https"),

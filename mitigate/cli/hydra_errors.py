@@ -31,6 +31,7 @@ OF_RECIPES = {
     "frames": "frames",
     "profile": "profile",
     "serve": "serve",
+    "share": "share",
     "data.output": "labels",
     "data.runs": "humans",
     "classifier": "classifier",
@@ -89,25 +90,25 @@ def _no_option(error: MissingConfigException, folders: Iterable[str]) -> str:
     """A group has no such option, or a file that another one builds on is not there."""
     group, _, name = (error.missing_cfg_file or "").rpartition("/")
     found = re.match(r"In '([^']+)': ", str(error))
+    where = f"{found[1]}.yaml: " if found and found[1] not in ("config", "hydra/config") else ""
+    if needs := _needs(group, name):
+        return f"{where or f'{group}={name}: '}{needs}"
     if found and error.options is None:
         return f"{found[1]}.yaml builds on {error.missing_cfg_file}, which does not exist"
     if error.options is None or not group:
         return str(error).splitlines()[0]
-    where = f"{found[1]}.yaml: " if found and found[1] not in ("config", "hydra/config") else ""
-    if needs := _needs(name):
-        return f"{where or group}{needs}"
     if not name:
         return f"{where}{group}= is empty; allowed: {', '.join(error.options)}"
     also = [f"{Path(folder) / group / name}.yaml does not exist" for folder in folders]
     return f"{where}{one_of(group, name, error.options)}{''.join(f'; {fault}' for fault in also)}"
 
 
-def _needs(name: str) -> str | None:
-    """The package to install for an option of Hydra's that is absent."""
+def _needs(group: str, name: str) -> str | None:
+    """The extra to install for an absent launcher or sweeper of Hydra."""
     extra = next((extra for start, extra in EXTRAS.items() if name.startswith(start)), None)
-    return extra and (
-        f"it needs packages that are not installed; run pip install -e '.[{extra}]' in a clone of the project"
-    )
+    if not group.startswith("hydra/"):
+        return None
+    return extra and f"this needs more packages: pip install 'mitigate[{extra}]'"
 
 
 def _no_setting(name: str, appended: str | None) -> str:

@@ -54,7 +54,7 @@ def text_scores(generated: Sequence[str], references: Sequence[Sequence[str]]) -
 
 
     BLEU-2 is sacrebleu's sentence BLEU with n-grams up to 2 (of a text of one word, up to 1); ROUGE-L is rouge-score's,
-    the best reference's. Raises ImportError where the packages of the extra `frames` are not installed."""
+    the best reference's. Needs the packages of the extra `frames`."""
     from rouge_score.rouge_scorer import RougeScorer
     from sacrebleu.metrics import BLEU
 

@@ -7,18 +7,16 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
-from mitigate.errors import MitigateError
+from mitigate.errors import MitigateError, check_installed
 from mitigate.recipes.job import plain, say
 from mitigate.recipes.scorers import Scorers
 
-NEEDED = ("fastapi", "uvicorn")
 SHORTEST_TOKEN = 16  # characters
 
 
@@ -45,10 +43,7 @@ def run(config: DictConfig) -> None:
 
 def check(config: DictConfig) -> None:
     """Raise MitigateError where packages are missing, and for an address without a token."""
-    if missing := [name for name in NEEDED if find_spec(name) is None]:
-        raise MitigateError(
-            f"recipe=serve needs {' and '.join(missing)}: pip install -e '.[serve]' in a clone of the project"
-        )
+    check_installed("recipe=serve", "serve", "fastapi", "uvicorn")
     token = config.serve.token
     is_open = token is None and config.serve.user_header is None and not _people(config).are_named
     if is_open and not _is_loopback(config.serve.address):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
-from mitigate.errors import MitigateError
+from mitigate.errors import MitigateError, check_installed
 from mitigate.recipes import comparing
 from mitigate.recipes.job import plain, record_id, say
 from mitigate.runs.finished import FinishedRun, folders
@@ -23,7 +23,7 @@ def run(config: DictConfig) -> None:
     config = comparing.with_facts(config, {"compare": {"runs": [str(run.folder) for run in runs]}})
     online = resolve(config.tracking.mode) == "online"
     if online:
-        dashboards.check_installed()
+        check_installed("a saved view in W&B", "workspace", "wandb_workspaces")
     comparing.run(config)
     if config.dry_run:
         return

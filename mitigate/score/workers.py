@@ -7,13 +7,12 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from mitigate.errors import MitigateError
+from mitigate.errors import MitigateError, check_installed
 from mitigate.score.labels import checked
 from mitigate.triples import Labels, Scorer
 
@@ -28,11 +27,7 @@ class OnWorkers:
     in a Ray that ends with this process. Raises MitigateError when Ray is not installed."""
 
     def __init__(self, here: Scorer, load: Callable[[], Scorer], workers: int, address: str | None = None) -> None:
-        if find_spec("ray") is None:
-            raise MitigateError(
-                "score.engine=ray needs the package ray, which is not installed; run pip install -c constraints.txt "
-                "-e '.[ray]'"
-            )
+        check_installed("score.engine=ray", "ray", "ray")
         if workers < 1:
             raise MitigateError(f"score.workers={workers} must be at least 1")
         self.name, self.fingerprint = here.name, here.fingerprint

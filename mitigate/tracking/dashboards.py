@@ -2,25 +2,14 @@
 wandb_workspaces."""
 
 from collections.abc import Iterable, Sequence
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from mitigate.errors import MitigateError
 from mitigate.tracking.headlines import Headline
 
 if TYPE_CHECKING:
     from wandb_workspaces.workspaces import Workspace
 
 COLUMNS = ("config:policy.value.name", "config:seed.value")
-
-
-def check_installed() -> None:
-    """Raise MitigateError where wandb-workspaces is not installed."""
-    if find_spec("wandb_workspaces") is None:
-        raise MitigateError(
-            "a view in W&B needs the package wandb-workspaces, which is not installed; run pip install -e "
-            "'.[workspace]'"
-        )
 
 
 def workspace(

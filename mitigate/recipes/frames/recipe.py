@@ -9,7 +9,7 @@ import polars as pl
 import torch
 from omegaconf import DictConfig
 
-from mitigate.errors import MitigateError
+from mitigate.errors import MitigateError, check_installed
 from mitigate.load.files import root_with
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes import reporting
@@ -60,6 +60,7 @@ class Plan:
 
 def make_plan(config: DictConfig) -> Plan:
     """Everything the stages need, with all faults of settings and input raised here."""
+    check_installed("recipe=frames", "frames", "sacrebleu", "rouge_score")
     how = config.frames
     if how.device == "cuda" and not torch.cuda.is_available():
         raise MitigateError("frames.device=cuda: PyTorch finds no GPU on this machine; set frames.device=cpu or auto")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mitigate.errors import MitigateError
+from mitigate.errors import MitigateError, check_installed
 from mitigate.serve.engines import environment
 from mitigate.serve.engines.cluster import DIED
 
@@ -19,13 +19,10 @@ class RayJobs:
     def __init__(
         self, address: str, *, threads: int | None = None, gpus: float = 0, memory: float | None = None
     ) -> None:
-        try:
-            from ray.exceptions import AuthenticationError
-            from ray.job_submission import JobSubmissionClient
-        except ImportError as error:
-            raise MitigateError(
-                "serve.engine=ray needs Ray: pip install -c constraints.txt -e '.[serve,ray]'"
-            ) from error
+        check_installed("serve.engine=ray", "ray", "ray")
+        from ray.exceptions import AuthenticationError
+        from ray.job_submission import JobSubmissionClient
+
         try:
             self.client: Any = JobSubmissionClient(address)
         except AuthenticationError as error:

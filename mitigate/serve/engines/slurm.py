@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mitigate.errors import MitigateError
+from mitigate.errors import MitigateError, check_installed
 from mitigate.serve.engines import environment
 from mitigate.serve.engines.cluster import DIED
 
@@ -79,12 +79,9 @@ class Slurm:
         partition: str | None = None,
         kind: str = "slurm",
     ) -> None:
-        try:
-            from submitit import AutoExecutor
-        except ImportError as error:
-            raise MitigateError(
-                "serve.engine=slurm needs submitit: pip install -c constraints.txt -e '.[serve,slurm]'"
-            ) from error
+        check_installed("serve.engine=slurm", "slurm", "submitit")
+        from submitit import AutoExecutor
+
         own = {"slurm_max_num_timeout": MOST_TIMEOUTS} if kind == "slurm" else {}
         try:
             self.executor = AutoExecutor(folder, cluster=kind, **own)

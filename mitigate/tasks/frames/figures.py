@@ -6,7 +6,6 @@ from typing import Any
 
 import polars as pl
 
-from mitigate.errors import MitigateError
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.frames import FIGURES, classification, describe, text_figures, text_scores
 from mitigate.metrics import bounds
@@ -84,13 +83,7 @@ def text_table(
             joined = references.join(table.select("key", variable), on="key", maintain_order="left")
             if not joined.height or not (joined[variable] != "").any():
                 continue
-            try:
-                scores = text_scores(joined[variable].to_list(), joined["references"].to_list())
-            except ImportError as error:
-                raise MitigateError(
-                    f"measures of generated texts need the package {error.name}, which is not installed; run pip "
-                    "install 'mitigate[frames]'"
-                ) from error
+            scores = text_scores(joined[variable].to_list(), joined["references"].to_list())
             texts, size = joined.filter(pl.col(variable) != "")[variable], joined.height
             shares = {"generated": 100 * len(texts) / size, "distinct": 100 * texts.n_unique() / size}
             row = {"variable": variable, "system": system, "posts": size}

@@ -195,8 +195,12 @@ def origin_notices(start: Start) -> list[str]:
 
 
 def origin_facts(start: Start) -> dict[str, str]:
-    """The GGUF file that the weights come from, for a run's provenance."""
-    return {"GGUF file": f"SHA-256 {start.origin.sha256}, most weights {start.origin.numbers}"} if start.origin else {}
+    """The GGUF file, or the commit on the hub, that the weights come from, for a run's provenance."""
+    from models.hub import commit_of  # loads huggingface_hub, which other models do without
+
+    found = {"GGUF file": f"SHA-256 {start.origin.sha256}, most weights {start.origin.numbers}"} if start.origin else {}
+    commit = commit_of(start.folder)
+    return found | ({"commit of the base model": commit} if commit else {})
 
 
 def cut_notices(start: Start, probed: pl.DataFrame, triples: pl.DataFrame) -> list[str]:
