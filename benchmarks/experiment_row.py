@@ -25,7 +25,7 @@ from mitigate.score.crowd import Crowd
 from mitigate.score.keyword import Keyword
 from mitigate.tasks.crowd.accuracy import RELATIONS as ALIKE
 from mitigate.tasks.crowd.accuracy import of_rated_relations
-from mitigate.tasks.generators.lift import GENERATOR, HELD_OUT
+from mitigate.tasks.generators.swap_lift import GENERATOR, HELD_OUT
 from mitigate.tasks.quality import is_neutral
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, label_columns
 from mitigate.words.targets import PAPER

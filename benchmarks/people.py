@@ -39,7 +39,7 @@ from mitigate.score.people import POLAR, SHIPPED, Crowd2, CrowdLM, PeopleValid, 
 from mitigate.score.plausibility import Plausibility, with_plausibility
 from mitigate.tasks.crowd.accuracy import BOTH, GENERATED, RELATIONS, known_accuracy
 from mitigate.tasks.crowd.training import label_unseen
-from mitigate.tasks.generators.lift import constant_tails, echo_tails, random_tails
+from mitigate.tasks.generators.swap_lift import constant_tails, echo_tails, random_tails
 from mitigate.tasks.label import label_statements
 from mitigate.tasks.people.figures import (
     label_apart,

@@ -38,7 +38,7 @@ from models.decoder import Decoder, DecoderConfig
 from models.minilm import locate
 from models.products import Product
 from models.top_tokens import TILE, TopTokens
-from models.tree import TreeAttention
+from models.tree_attention import TreeAttention
 
 END, VOCABULARY, NEVER = 40513, 40514, -1
 ALONE = "products alone"

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import torch
 from safetensors import safe_open
 
-from models import layouts
+from models import hf_layouts
 from models.stored_tensors import read_facts
 
 WEIGHTS = "adapter_model.safetensors"
@@ -77,12 +77,12 @@ def merged(model: Any) -> Any:
 
 def is_adapter(folder: Path) -> bool:
     """Return whether a folder has the configuration of an adapter."""
-    return (folder / layouts.ADAPTER).is_file()
+    return (folder / hf_layouts.ADAPTER).is_file()
 
 
 def base_of(folder: Path) -> str:
     """The name or folder of the model that the adapter of a folder belongs to."""
-    return str(read_facts(folder / layouts.ADAPTER, ["base_model_name_or_path"])["base_model_name_or_path"])
+    return str(read_facts(folder / hf_layouts.ADAPTER, ["base_model_name_or_path"])["base_model_name_or_path"])
 
 
 def load_merged(folder: Path, kind: Any) -> Any:

@@ -1,4 +1,4 @@
-"""COMeT's beam search (models/beams.py) with a network on rows, exact, many prompts at a time.
+"""COMeT's beam search (models/beam_state.py) with a network on rows, exact, many prompts at a time.
 
 A prompt works in a slot of its own and does not see the others; when some slots are free, waiting prompts move in,
 so that the processor always has many rows to multiply."""
@@ -9,11 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from models.beams import Beam, Beams
+from models.beam_state import Beam, Beams
 from models.decoder import Network
 from models.products import filled, lay_out
 from models.top_tokens import TopTokens
-from models.tree import SharedPrefixes, TreeAttention
+from models.tree_attention import SharedPrefixes, TreeAttention
 
 NextTokens = Callable[[Tensor, int], tuple[Tensor, Tensor]]
 """A function from hidden states (rows, width) and a count to log-probabilities and tokens, each (rows, count), the best

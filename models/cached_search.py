@@ -1,4 +1,4 @@
-"""COMeT's beam search (models/beams.py) with a model of transformers and its own cache, many prompts at a time.
+"""COMeT's beam search (models/beam_state.py) with a model of transformers and its own cache, many prompts at a time.
 
 Prompts of one length are worked on together, so that nothing is padded, and what a model makes of padding does not
 matter. A prompt is read once, whatever the number of its beams, and only beams that live are continued."""
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from transformers.modeling_outputs import CausalLMOutputWithPast
 
-from models.beams import Beam, Beams
+from models.beam_state import Beam, Beams
 from models.top_tokens import largest
 
 CACHE = next(field.name for field in fields(CausalLMOutputWithPast) if field.name in ("cache", "past_key_values"))

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from models import layouts, minilm
+from models import hf_layouts, minilm
 from models.beam import beam_search
-from models.beams import Beam
+from models.beam_state import Beam
 from models.decoder import Decoder
 from models.encoding import Encoding
 from models.packing import PackedTrees, fill, pack
@@ -42,7 +42,7 @@ def regimen(folder: Path, layout: Layout | None = None, relation: str | None = N
     Raises ValueError for an unknown layout, and for a layout or wording that the COMeT was not trained with."""
     if layout is not None and layout not in get_args(Layout):
         raise ValueError(f"unknown model.layout {layout!r}; allowed: {', '.join(get_args(Layout))}")
-    path = folder / layouts.CONFIG  # which the folder of a mere tokenizer may lack
+    path = folder / hf_layouts.CONFIG  # which the folder of a mere tokenizer may lack
     config = read_facts(path) if path.is_file() else {}
     wanted = {"layout": layout, "relation": relation}
     trained = {name: config[f"comet_{name}"] for name in wanted if f"comet_{name}" in config}

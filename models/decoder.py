@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from models import layouts
+from models import hf_layouts
 from models.dropout import Dropout
 from models.stored_tensors import ANEW
 
@@ -174,19 +174,19 @@ class Decoder(nn.Module):
         """The decoder of a Hugging Face folder of type openai-gpt, gpt2 or bert-generation, in float32.
 
         Raises ValueError for a folder of another type, and for weights that are absent, damaged or of another shape."""
-        settings = layouts.read_settings(folder)
+        settings = hf_layouts.read_settings(folder)
         decoder = cls(DecoderConfig(**settings), draw=False)
         try:
-            decoder.load_state_dict(layouts.read_tensors(folder, settings["kind"], decoder.state_dict()))
+            decoder.load_state_dict(hf_layouts.read_tensors(folder, settings["kind"], decoder.state_dict()))
         except RuntimeError as error:
-            path, config, reason = folder / layouts.WEIGHTS, folder / layouts.CONFIG, " ".join(str(error).split())
+            path, config, reason = folder / hf_layouts.WEIGHTS, folder / hf_layouts.CONFIG, " ".join(str(error).split())
             raise ValueError(f"the weights {path} are not those that {config} describes ({reason}); {ANEW}") from error
         return decoder.eval()
 
     def save(self, folder: Path, **facts: object) -> None:
         """Write config.json and model.safetensors as AutoModelForCausalLM reads them; facts, such as eos_token_id, are
         added to the config."""
-        layouts.write(folder, vars(self.config), self.state_dict(), facts)
+        hf_layouts.write(folder, vars(self.config), self.state_dict(), facts)
 
 
 def _embedding(rows: int, width: int, draw: bool) -> nn.Embedding:

@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from models import layouts
+from models import hf_layouts
 from models.digests import sha256_of
 from models.stored_tensors import read_facts
 
@@ -38,7 +38,7 @@ class Origin(NamedTuple):
 
 def origin_of(folder: Path) -> Origin | None:
     """The GGUF file that a folder's config.json names; None for weights from elsewhere."""
-    path = folder / layouts.CONFIG
+    path = folder / hf_layouts.CONFIG
     found = read_facts(path).get(FIELD) if path.is_file() else None
     return Origin(**found) if found else None
 

@@ -7,7 +7,7 @@ from huggingface_hub import snapshot_download
 from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError, StrictDataclassError
 from safetensors import SafetensorError
 
-from models import layouts
+from models import hf_layouts
 from models.stored_tensors import ANEW, read_facts
 
 WEIGHTS = "model*.safetensors"
@@ -24,14 +24,14 @@ def locate(name: str, revision: str | None = None, *, seq2seq: bool | None = Non
     no model although its kind is asked for."""
     folder = Path(name) if Path(name).is_dir() else _from_hub(name, revision)
     has_tokenizer = any(path for pattern in TOKENIZER for path in folder.glob(pattern))
-    if not any((folder / file).is_file() for file in (layouts.CONFIG, layouts.ADAPTER)):
-        below = [] if has_tokenizer else sorted(str(path.parent) for path in folder.glob(f"*/{layouts.CONFIG}"))
+    if not any((folder / file).is_file() for file in (hf_layouts.CONFIG, hf_layouts.ADAPTER)):
+        below = [] if has_tokenizer else sorted(str(path.parent) for path in folder.glob(f"*/{hf_layouts.CONFIG}"))
         if below or seq2seq is not None:  # a tokenizer alone is of use, too
             meant = f"; did you mean {below[0]}?" if below else ""
-            raise ValueError(f"{name} has no {layouts.CONFIG}, so it is not a model folder{meant}")
+            raise ValueError(f"{name} has no {hf_layouts.CONFIG}, so it is not a model folder{meant}")
     if seq2seq is not None and not has_tokenizer:
         raise ValueError(f"{name} has no files of a tokenizer, such as tokenizer.json; copy them to its config.json")
-    if seq2seq is not None and (folder / layouts.CONFIG).is_file() and seq2seq != is_seq2seq(folder):
+    if seq2seq is not None and (folder / hf_layouts.CONFIG).is_file() and seq2seq != is_seq2seq(folder):
         kinds = {False: ("a causal language model", "hf"), True: ("a sequence-to-sequence model", "seq2seq")}
         there, setting = kinds[not seq2seq]
         raise ValueError(f"{name} is {there}, not {kinds[seq2seq][0]}; set model={setting} model.base={name}")
@@ -41,7 +41,7 @@ def locate(name: str, revision: str | None = None, *, seq2seq: bool | None = Non
 def is_seq2seq(folder: Path) -> bool:
     """Return whether the model of a folder has an encoder and a decoder, by its config.json. Raises ValueError for one
     that is no JSON."""
-    path = folder / layouts.CONFIG  # which the folder of a mere tokenizer may lack
+    path = folder / hf_layouts.CONFIG  # which the folder of a mere tokenizer may lack
     return path.is_file() and bool(read_facts(path).get("is_encoder_decoder"))
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from models import layouts
+from models import hf_layouts
 from models.comet import Comet
 from models.stored_tensors import read_facts
 
@@ -18,8 +18,8 @@ def kind_of(folder: Path) -> "type[Comet] | type[LanguageModel] | type[Seq2Seq]"
     language model.
 
     Raises OSError without a config.json, and ValueError for one that is no JSON."""
-    config = read_facts(folder / layouts.CONFIG)
-    ours = {layout.fixed["model_type"] for layout in layouts.LAYOUTS.values()}
+    config = read_facts(folder / hf_layouts.CONFIG)
+    ours = {layout.fixed["model_type"] for layout in hf_layouts.LAYOUTS.values()}
     is_comet = "comet_layout" in config or ("comet_relation" not in config and config.get("model_type") in ours)
     if is_comet and not config.get("is_encoder_decoder"):
         return Comet

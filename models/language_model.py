@@ -17,7 +17,7 @@ from transformers import (
 )
 
 from models.beam import beam_search
-from models.beams import Beam
+from models.beam_state import Beam
 from models.cached_search import CausalReading
 from models.chat_api import conversation
 from models.comet import TAIL_TOKENS, regimen
@@ -86,7 +86,7 @@ class LanguageModel(OfTransformers):
     def search(
         self, prompts: Sequence[Sequence[int]], *, beams: int = 10, max_length: int = 15, rows: int = 680
     ) -> list[list[Beam]]:
-        """The best tails of each prompt, the best first (see models/beams.py). rows is the most beams worked on at a
+        """The best tails of each prompt, the best first (models/beam_state.py). rows is the most beams worked on at a
         time. Raises ValueError for prompts that are too long."""
         if not fits(self.model):
             return super().search(prompts, beams=beams, max_length=max_length, rows=rows)

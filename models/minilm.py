@@ -5,7 +5,7 @@ from pathlib import Path
 
 from safetensors import safe_open
 
-from models import layouts
+from models import hf_layouts
 from models.decoder import Decoder, DecoderConfig
 from models.digests import sha256_of
 from models.encoding import TOKENIZER
@@ -14,8 +14,8 @@ SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """The SHA-256 of model.safetensors, revision 1110a243 of sentence-transformers/all-MiniLM-L6-v2."""
 
 FILES = {
-    layouts.WEIGHTS: SHA256,
-    layouts.CONFIG: "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+    hf_layouts.WEIGHTS: SHA256,
+    hf_layouts.CONFIG: "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
     TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
 """The files of the folder that decide the label of a text, with their SHA-256."""
@@ -53,9 +53,9 @@ def causal(folder: Path, dropout: float = 0.1) -> Decoder:
 
     A decoder has no token types: the row of type 0, which the encoder adds to every position, is added to the
     position embeddings once and for all."""
-    decoder = Decoder(DecoderConfig(**layouts.read_encoder_settings(folder), dropout=dropout), draw=False)
+    decoder = Decoder(DecoderConfig(**hf_layouts.read_encoder_settings(folder), dropout=dropout), draw=False)
     names = [name for name in decoder.state_dict() if name != "bias"]
-    decoder.load_state_dict(layouts.read_tensors(folder, "minilm", names), strict=False)
-    with safe_open(folder / layouts.WEIGHTS, "pt") as file:
+    decoder.load_state_dict(hf_layouts.read_tensors(folder, "minilm", names), strict=False)
+    with safe_open(folder / hf_layouts.WEIGHTS, "pt") as file:
         decoder.places.weight.data += file.get_tensor("embeddings.token_type_embeddings.weight")[0]
     return decoder

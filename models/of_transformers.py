@@ -12,10 +12,10 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import AddedToken, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from models.adapters import is_adapter, load_merged
-from models.beams import Beam
+from models.beam_state import Beam
 from models.cached_search import Reading, cached_search
+from models.hf_layouts import CONFIG
 from models.hub import opened, without_code
-from models.layouts import CONFIG
 from models.progress_bars import no_bars
 from models.stored_tensors import read_facts
 from models.trainable import WHOLE, Learning
@@ -92,7 +92,7 @@ class OfTransformers(nn.Module, ABC):
     def search(
         self, prompts: Sequence[Sequence[int]], *, beams: int = 10, max_length: int = 15, rows: int = 680
     ) -> list[list[Beam]]:
-        """The best tails of each prompt, the best first (see models/beams.py). rows is the most beams worked on at a
+        """The best tails of each prompt, the best first (models/beam_state.py). rows is the most beams worked on at a
         time. Raises ValueError for prompts that are too long."""
         self.check_length(prompts, [max_length] * len(prompts))
         device, limits = self.model.device, {"beams": beams, "max_length": max_length, "rows": rows}

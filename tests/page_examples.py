@@ -9,7 +9,7 @@ import report_example
 
 from mitigate.measure import stories as measured
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.profile import AGAINST
+from mitigate.measure.peers import AGAINST
 from mitigate.measure.resource_differences import representation, shares, side_by_side
 from mitigate.report import (
     audit,
@@ -23,8 +23,8 @@ from mitigate.report import (
     stories,
     survey,
 )
-from mitigate.report.profile import Profile
-from mitigate.report.profile import render as render_profile
+from mitigate.report.target_profile import Profile
+from mitigate.report.target_profile import render as render_profile
 from mitigate.tasks.frames.figures import published
 from mitigate.tasks.ratings import anchors as anchors_of
 from mitigate.tasks.ratings import figures

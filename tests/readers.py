@@ -16,11 +16,21 @@ from hunting import Found, hunt
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from mitigate.errors import MitigateError
-from mitigate.load import any_triples, assertions, atomic, files, generations, genericskb, harms, sentences, stories
+from mitigate.load import (
+    any_triples,
+    assertions,
+    atomic,
+    files,
+    generations,
+    genericskb,
+    harms_release,
+    sentences,
+    stories,
+)
 from mitigate.load import sentences as texts_file
 from mitigate.load.conceptnet_format import read_triples
-from mitigate.load.frames import read_frames
 from mitigate.load.graph import own as own_graph
+from mitigate.load.implied_statements import read_frames
 from mitigate.load.paper_ratings import read_beside
 from mitigate.load.ratings import read_answers
 from mitigate.load.relations_file import read_relations
@@ -86,7 +96,7 @@ READERS = {
     "train100k": Reader(
         "t.txt", "IsA\tnurse\tperson\t1\n", lambda path: read_triples(path, "dev", labelled=True, on_bad_line="skip")
     ),
-    "harms": Reader("h.txt", "nurse IsA a_person\n", lambda path: harms.triples(path, "skip")),
+    "harms": Reader("h.txt", "nurse IsA a_person\n", lambda path: harms_release.triples(path, "skip")),
     "graph": Reader("g.tsv", "".join(f"p{n % 12}\tr\tq{n % 7}\n" for n in range(84)), skipping(own_graph.load)),
     "relations": Reader("r.csv", "relation,phrase,neutral_phrase\nmentors,is a mentor of,\n", read_relations),
     "targets": Reader(

@@ -14,9 +14,9 @@ from torch.nn import functional as F
 from transformers import AutoModelForCausalLM
 
 from models.beam import beam_search
-from models.beams import Beam
+from models.beam_state import Beam
 from models.decoder import Decoder, DecoderConfig
-from models.tree import TreeAttention
+from models.tree_attention import TreeAttention
 
 END = 0
 SMALL = DecoderConfig("gpt2", vocab_size=90, positions=24, width=32, layers=2, heads=4, inner=64, dropout=0.0)

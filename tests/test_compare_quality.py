@@ -12,7 +12,7 @@ import pytest
 from compared_runs import edit, make_run, plan_of, seal
 
 from mitigate.report.compared_runs import Comparison, render
-from mitigate.report.reasons import not_compared, why_no_change, why_no_interval, why_no_p, why_not_fixed
+from mitigate.report.missing_figures import not_compared, why_no_change, why_no_interval, why_no_p, why_not_fixed
 from mitigate.runs.finished import open_run
 from mitigate.tasks.compare.endpoints import HARMS, Endpoints, with_own_scorers
 from mitigate.tasks.compare.figures import harm_differences, moves

@@ -11,7 +11,7 @@ from command import apart
 from huggingface_hub import ModelCard
 
 from mitigate.errors import MitigateError
-from mitigate.load.frames import read_frames
+from mitigate.load.implied_statements import read_frames
 from mitigate.load.paper_ratings import RESOURCES
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.score.crowd import SHIPPED, Crowd

@@ -12,9 +12,9 @@ from mitigate import metrics
 from mitigate.measure import quality
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.declared_measures import function_of
-from mitigate.report import page, tables
+from mitigate.report import metrics_table, page
+from mitigate.report.missing_figures import why
 from mitigate.report.page import Report
-from mitigate.report.reasons import why
 from mitigate.report.table_declarations import column, declared
 from mitigate.tasks.quality import figures_by_group
 from mitigate.tracking import headlines
@@ -74,8 +74,8 @@ def test_a_function_and_a_row_are_measured_and_shown_everywhere(two_more: None) 
     shown = page.render(Report(name="run", command="python -m mitigate", demonstration=False, metrics=found))
     assert "words per tail</th>" in shown
     assert LENGTH.meaning.replace("'", "&#39;") in shown
-    assert "  words per tail          2.0" in tables.console({"run": found}).splitlines()
-    csv = tables.measures({"run": found}).filter(measure="words per tail")
+    assert "  words per tail          2.0" in metrics_table.console({"run": found}).splitlines()
+    csv = metrics_table.measures({"run": found}).filter(measure="words per tail")
     assert csv["run"].to_list() == [2.0, 3.0, 1.0, 3.0]
     assert why(found | {f"{key}/all": None}, f"{key}/all") == "no tail"
     assert f"{key}/polar" in headlines.figures(found, {})["key"].to_list()

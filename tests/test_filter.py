@@ -7,8 +7,8 @@ import pytest
 
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy, apply, count_reasons
-from mitigate.filter.actions import MOST, groups
 from mitigate.filter.policy import people
+from mitigate.filter.reweight import MOST, groups
 from mitigate.report.ledger import summary
 from mitigate.verbalise import verbalise
 from mitigate.words.targets import PAPER, TargetList, list_of, targets

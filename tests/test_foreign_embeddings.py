@@ -18,8 +18,8 @@ from refusals import refuses
 from safetensors.numpy import save_file
 
 from mitigate.errors import MitigateError
+from mitigate.load.graph.graph import Graph
 from mitigate.load.graph.own import load
-from mitigate.load.graph.table import Graph
 from mitigate.load.graph.trained_embeddings import TrainedEmbeddings, align, read_embeddings, restrict
 from mitigate.tasks.kge.graphs import triples_of
 from mitigate.tasks.kge.imported import check_interaction, network_of

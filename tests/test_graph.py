@@ -13,7 +13,7 @@ from refusals import refuses
 
 from mitigate.errors import MitigateError
 from mitigate.load.graph import own, published, read
-from mitigate.load.graph.table import Graph, build
+from mitigate.load.graph.graph import Graph, build
 
 SPLITS = {
     "train": [("ann", "has_job", "nurse"), ("bob", "has_job", "clerk"), ("ann", "knows", "bob")],

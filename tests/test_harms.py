@@ -6,7 +6,7 @@ import pytest
 from mitigate.errors import MitigateError
 from mitigate.measure import harms
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.profile import AGAINST, against_peers, is_distinctive, with_peers
+from mitigate.measure.peers import AGAINST, against_peers, is_distinctive, with_peers
 
 TARGETS = pl.DataFrame(
     {"target": ["nurse", "lawyer", "greek", "church"], "category": ["profession", "profession", "origin", "religion"]}

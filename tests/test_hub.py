@@ -14,8 +14,8 @@ from small_models import save_bart, save_classifier, save_llama
 from mitigate.recipes.job import result_settings
 from mitigate.tasks.generators.base_model import find_start, origin_facts
 from models import gguf, hub
+from models.hf_layouts import read_settings
 from models.language_model import LanguageModel
-from models.layouts import read_settings
 from models.regard.sequence import SequenceClassifier
 from models.seq2seq import Seq2Seq
 

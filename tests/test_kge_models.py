@@ -9,7 +9,7 @@ from torch import Tensor
 from mitigate.measure.kge import hits, mean_reciprocal_rank
 from models.kge.embeddings import KINDS, Embeddings
 from models.kge.interaction import DotProduct
-from models.kge.normaliser import matches, normalise
+from models.kge.log_normaliser import matches, normalise
 from models.kge.ranking import filtered_ranks
 
 HEAD, RELATION, TAIL = torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 5.0]]), torch.tensor([[7.0, 11.0]])

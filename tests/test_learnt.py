@@ -20,7 +20,7 @@ from mitigate.recipes import reporting
 from mitigate.report import brief, card, page, stories
 from mitigate.runs.finished import open_run
 from mitigate.serve.results import summary
-from mitigate.tasks.generators.lift import GENERATOR, lift_figures
+from mitigate.tasks.generators.swap_lift import GENERATOR, lift_figures
 from mitigate.tasks.policies.filtered import training_figures, untrained
 from mitigate.tasks.quality import tail_figures
 from mitigate.tracking.record import NoTracking

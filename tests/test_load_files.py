@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from mitigate.errors import MitigateError
-from mitigate.load import files, harms, sample
+from mitigate.load import files, harms_release, sample
 from mitigate.load.conceptnet_format import read_triples
 from mitigate.load.lines import read_lines
 from mitigate.load.ratings import _table as read_ratings
@@ -180,8 +180,8 @@ def test_released_triples_lose_underscores_and_those_without_a_phrase_are_counte
     lines = (
         b"Court_house AtLocation italy\nitaly ExternalURL dbpedia.org\nitaly dbpedia x\n" + b"nurse IsA person\n" * 2
     )
-    placed(tmp_path, harms.CONCEPTNET, lines)
-    loaded = harms.conceptnet(str(tmp_path))
+    placed(tmp_path, harms_release.CONCEPTNET, lines)
+    loaded = harms_release.conceptnet(str(tmp_path))
     assert loaded.rows.select("row", "head", "relation", "tail").rows() == [
         (1, "court house", "AtLocation", "italy"),
         (4, "nurse", "IsA", "person"),
@@ -198,28 +198,32 @@ def test_released_triples_lose_underscores_and_those_without_a_phrase_are_counte
     ],
 )
 def test_a_bad_line_of_released_triples_is_named_or_left_out(tmp_path: Path, line: bytes, message: str) -> None:
-    path = placed(tmp_path, harms.CONCEPTNET, b"nurse IsA person\n" + line)
+    path = placed(tmp_path, harms_release.CONCEPTNET, b"nurse IsA person\n" + line)
     with pytest.raises(MitigateError, match=f"{path}:2: {message}"):
-        harms.conceptnet(str(tmp_path))
-    assert harms.conceptnet(str(tmp_path), "skip").rows.height == 1
+        harms_release.conceptnet(str(tmp_path))
+    assert harms_release.conceptnet(str(tmp_path), "skip").rows.height == 1
 
 
 def test_released_labels_have_no_header(tmp_path: Path) -> None:
-    placed(tmp_path, harms.REGARD, b"african_american\t-1\tthis person is late\nnurse\t2\tthis person is a person\n")
-    statements = harms.conceptnet_regard(str(tmp_path)).rows
+    placed(
+        tmp_path,
+        harms_release.REGARD,
+        b"african_american\t-1\tthis person is late\nnurse\t2\tthis person is a person\n",
+    )
+    statements = harms_release.conceptnet_regard(str(tmp_path)).rows
     assert statements.select("target", "regard").rows() == [("african american", -1), ("nurse", 2)]
 
 
 def test_the_place_of_a_released_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(MitigateError, match="data.root is not set; set it, or the variable MITIGATE_DATA, to"):
-        harms.genericskb()
+        harms_release.genericskb()
     with pytest.raises(
         MitigateError, match=f"no such file or folder: {tmp_path}/harms/genericskb_target_sentences.tsv; set"
     ):
-        harms.genericskb(str(tmp_path))
-    placed(tmp_path, harms.GENERICSKB, b"Italy\titaly is warm\n")
+        harms_release.genericskb(str(tmp_path))
+    placed(tmp_path, harms_release.GENERICSKB, b"Italy\titaly is warm\n")
     monkeypatch.setenv("MITIGATE_DATA", str(tmp_path))
-    assert harms.genericskb().rows["target"].to_list() == ["italy"]
+    assert harms_release.genericskb().rows["target"].to_list() == ["italy"]
 
 
 def test_the_sample_has_its_splits_relations_and_targets() -> None:

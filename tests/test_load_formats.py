@@ -17,7 +17,7 @@ from mitigate.load import any_triples, assertions, atomic, generations, generics
 from mitigate.load.relations_file import read_relations
 from mitigate.probe.tails import GivenTails
 from mitigate.score.vader import Vader
-from mitigate.tasks.phrase_effects import carriers, not_neutral
+from mitigate.tasks.relation_phrases import carriers, not_neutral
 from mitigate.tasks.tails import open_tails
 from mitigate.verbalise import verbalise
 from mitigate.words.relations import Relation

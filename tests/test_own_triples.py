@@ -14,7 +14,7 @@ from polars.testing import assert_frame_equal
 
 from mitigate.errors import MitigateError
 from mitigate.recipes.reporting import origin, source_of
-from mitigate.report.reasons import why
+from mitigate.report.missing_figures import why
 from mitigate.runs.finished import open_run
 from mitigate.tasks.ask.answers import Answers
 from mitigate.tasks.corpus import Corpus, corpus_of

@@ -11,7 +11,7 @@ from comparison_example import example_comparison
 from page_elements import unlabelled
 
 from mitigate import metrics
-from mitigate.report import compared_runs, legend, page, table, tables
+from mitigate.report import compared_runs, metric_display, metrics_table, page, table
 from mitigate.report.pareto import HARMS, QUALITIES, pareto
 from mitigate.tracking.headlines import headline
 
@@ -42,7 +42,7 @@ def test_regard_with_neutral_phrases_begins_every_table_and_plot(report: page.Re
     assert re.findall(r'id="template-(\w+)"( checked)?', text) == [("neutral", " checked"), ("paper", "")]
     heads = re.findall(r'<th scope="col" class="(neutral|paper)"[^>]*><button type="button">(\w+ \S+)</button>', text)
     assert heads[:4] == [("neutral", f"regard {sign}") for sign in ("O−", "neutral", "O+")] + [("paper", "regard O−")]
-    sections = [row.section for row in tables.rows(["NSM", "neutral_template/NSM", "neutral_template/NRM"])]
+    sections = [row.section for row in metrics_table.rows(["NSM", "neutral_template/NSM", "neutral_template/NRM"])]
     assert sections == ["harms, neutral template", "harms, neutral template", "harms, paper template"]
 
 
@@ -121,4 +121,4 @@ def test_what_is_best_at_a_value_says_at_which() -> None:
     assert (metrics.metric("NSM").said_better, metrics.metric("seed").said_better) == ("higher is better", "")
     assert headline("neutral_template/NRM").said_better == " (higher is better)"
     assert r"amplification $\rightarrow$ 0" in table.latex(pl.DataFrame({"figure": [amplification.named]}), "Kge")
-    assert legend.by_headline(["sentiment", "regard"]) == ["regard", "sentiment"]
+    assert metric_display.by_headline(["sentiment", "regard"]) == ["regard", "sentiment"]

@@ -22,7 +22,7 @@ from transformers import AutoModelForCausalLM
 from mitigate.errors import MitigateError
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.metrics import RATED
-from mitigate.report.reasons import why
+from mitigate.report.missing_figures import why
 from mitigate.score.people import SHIPPED, Crowd2, CrowdLM, PeopleValid, polarity
 from mitigate.tasks.caveats import of_critic
 from mitigate.tasks.people.figures import (

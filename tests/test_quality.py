@@ -9,7 +9,7 @@ import pytest
 from mitigate.measure import quality
 from mitigate.measure.accepted_share import valid_metrics
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.lift import Lift, is_echo, other_heads, shares, swap_lift, with_weights
+from mitigate.measure.swap_lift import Lift, is_echo, other_heads, shares, swap_lift, with_weights
 
 
 def test_sentence_bleu2_by_hand():

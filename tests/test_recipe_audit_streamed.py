@@ -17,7 +17,7 @@ from mitigate.load import stream
 from mitigate.load.files import load as load_statements
 from mitigate.runs import store
 from mitigate.runs.files import write
-from mitigate.tasks import statements as audit_statements
+from mitigate.tasks import labelled_statements as audit_statements
 from mitigate.tasks.audit import count as counting
 
 SETTINGS = ("recipe=audit", "score.regard=null", "measure.resamples=50", "tracking=none")

@@ -8,11 +8,11 @@ import pytest
 from command import here
 
 from mitigate.load.any_triples import load
-from mitigate.recipes.template import format_phrases
+from mitigate.recipes.relation_phrases import format_phrases
 from mitigate.report.scorer_reliability import measured
 from mitigate.runs import table_export
 from mitigate.score.vader import Vader
-from mitigate.tasks.phrase_effects import carriers, count_drops, totals
+from mitigate.tasks.relation_phrases import carriers, count_drops, totals
 
 
 @pytest.fixture

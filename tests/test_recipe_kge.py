@@ -11,7 +11,7 @@ from command import killed
 from kge_graphs import SMALL, planted, write_graph
 
 from mitigate.metrics import find
-from mitigate.report.tables import console
+from mitigate.report.metrics_table import console
 from mitigate.tracking.record import NoTracking
 
 ASKED = ["recipe=kge", "model=transe", "kge.sensitive=gender", "kge.values=[male,female]", *SMALL]

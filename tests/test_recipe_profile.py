@@ -13,9 +13,9 @@ from omegaconf import OmegaConf
 
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.runs.label_cache import LabelStore
-from mitigate.tasks.profile.embeddings import placed
-from mitigate.tasks.profile.frames import SAME_NAME, frame_figures, framed_statements, implied, sampled_peers
-from mitigate.tasks.profile.plan import make_plan
+from mitigate.tasks.target_profile.embeddings import placed
+from mitigate.tasks.target_profile.frames import SAME_NAME, frame_figures, framed_statements, implied, sampled_peers
+from mitigate.tasks.target_profile.plan import make_plan
 from mitigate.tracking.record import NoTracking
 from mitigate.triples import NEUTRAL, PREJUDICE, PROBED, Labels
 from mitigate.verbalise import verbalise
@@ -253,7 +253,7 @@ def test_a_run_of_frames_is_the_third_side(profile, profiled, generated: Path, m
     assert "Set it to the folder of a finished run of recipe=frames, which contains scorer.json" in said
     (frames / "scorer.json").write_text("{}")
     seal(frames)
-    monkeypatch.setattr("mitigate.recipes.profile.recipe.Frames", lambda folder: Counting())
+    monkeypatch.setattr("mitigate.recipes.target_profile.recipe.Frames", lambda folder: Counting())
     said, folder = profiled(generated, "nurse", f"profile.frames={frames}")
     page = (folder / "profile.html").read_text()
     shown = ("mean probability (%), with the same name", "nurse: are long", "Different implied texts: 1.")

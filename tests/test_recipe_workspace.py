@@ -9,7 +9,7 @@ import pytest
 import wandb
 from compared_runs import edit, make_run
 
-from mitigate.recipes import workspace
+from mitigate.recipes import compare_latest
 from mitigate.recipes.job import record_id
 from mitigate.tracking import dashboards
 
@@ -42,7 +42,7 @@ def online(outputs: Path, ran, monkeypatch: pytest.MonkeyPatch):
     """Runs the recipe with a key of W&B, whose `save` is the function that is given."""
 
     def run(save: Callable[[object], str], *more: str):
-        monkeypatch.setattr(workspace, "resolve", lambda mode: "online")
+        monkeypatch.setattr(compare_latest, "resolve", lambda mode: "online")
         monkeypatch.setattr(dashboards, "save", save)
         where = (f"paths.outputs={outputs}", "tracking=none", "tracking.entity=me", "measure.resamples=200")
         return ran("recipe=workspace", *where, *more)
@@ -54,7 +54,7 @@ def online(outputs: Path, ran, monkeypatch: pytest.MonkeyPatch):
 def test_with_a_key_they_are_a_view_in_wandb_too(outputs: Path, online, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the comparison's baseline pinned: the run of `none`, or the one that is chosen."""
     pytest.importorskip("wandb_workspaces", reason="needs the extra [workspace]")
-    monkeypatch.setattr(workspace.comparing, "run", lambda config: None)
+    monkeypatch.setattr(compare_latest.comparing, "run", lambda config: None)
     saved: list[Any] = []
     for chosen in (None, 0, 1):
         baseline = [] if chosen is None else [f"compare.baseline={two(outputs)[chosen]}"]

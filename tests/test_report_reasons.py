@@ -13,9 +13,9 @@ from mitigate.measure.audit_figures import representation
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import neutral_metrics, representation_disparity, share_figures
 from mitigate.measure.uncertainty import as_bound, neutral_intervals
-from mitigate.report import card, legend, page, table, tables
+from mitigate.report import card, metric_display, metrics_table, page, table
 from mitigate.report.audit_tables import console as audit_console
-from mitigate.report.reasons import ALL_ALIKE, note, why, without_interval
+from mitigate.report.missing_figures import ALL_ALIKE, note, why, without_interval
 
 NOTHING = {f"quality/{name}/{part}": None for name in ("perplexity", "bleu2") for part in ("all", "polar")}
 METRICS = {
@@ -76,13 +76,13 @@ def test_without_test_triples_no_subset_has_any() -> None:
 
 
 def test_the_terminal_says_why_below_its_table() -> None:
-    said = tables.console({"mine": METRICS})
+    said = metrics_table.console({"mine": METRICS})
     absent = "no polarised test triples: perplexity (polar), BLEU-2 (polar)"
     assert ["NSV", "↓", "–"] in [line.split() for line in said.splitlines()]
     assert "\n  –  one target only has statements: NSV (all)\n" in said
     assert f"\n  –  {absent}\n" in said
     other = {**METRICS, "quality/triples/polar": 3, "quality/bleu2/polar": 1.0}
-    both = tables.console({"mine": METRICS, "other": other})
+    both = metrics_table.console({"mine": METRICS, "other": other})
     assert f"{absent}; in mine" in both
     assert max(map(len, both.splitlines())) <= 100
     assert "–  one target only: D_R (gender)" in audit_console({**METRICS, "statements": 1}, [("sentiment", "paper")])
@@ -90,7 +90,7 @@ def test_the_terminal_says_why_below_its_table() -> None:
 
 def test_tables_of_numbers_have_a_note() -> None:
     metrics = {**METRICS, "NSV": 4.0, "NSV_low": 1.0, "NSV_high": None}
-    frame = tables.measures({"value": metrics})
+    frame = metrics_table.measures({"value": metrics})
     harms = frame.filter(section="harms, paper template")
     assert dict(harms.select(pl.concat_str("measure", "part"), "value_note").rows()) == {
         **{"NSM ↑": None, "NSM ↑gender": None, "NSM ↑own": "no statement about a target"},
@@ -114,10 +114,10 @@ def test_page_and_card_say_why() -> None:
 
 
 def test_intervals_without_a_bound_read_so() -> None:
-    assert legend.interval({"NSV": 4.0, "NSV_low": 0.1, "NSV_high": None}, "NSV") == "[0.10, no upper bound]"
-    assert legend.interval({"NSV": 4.0, "NSV_low": None, "NSV_high": None}, "NSV") == ""
-    assert legend.span(-math.inf, math.inf) == "no lower bound, no upper bound"
-    assert legend.span(1.0, 2.5, 1) == "1.0, 2.5"
+    assert metric_display.interval({"NSV": 4.0, "NSV_low": 0.1, "NSV_high": None}, "NSV") == "[0.10, no upper bound]"
+    assert metric_display.interval({"NSV": 4.0, "NSV_low": None, "NSV_high": None}, "NSV") == ""
+    assert metric_display.span(-math.inf, math.inf) == "no lower bound, no upper bound"
+    assert metric_display.span(1.0, 2.5, 1) == "1.0, 2.5"
 
 
 def per_target(*neutral: float) -> pl.DataFrame:

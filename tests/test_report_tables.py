@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 import report_example
 
-from mitigate.report import ledger, legend, table, tables
+from mitigate.report import ledger, metric_display, metrics_table, table
 from mitigate.report.page import leak
 
 ONE = {
@@ -19,7 +19,7 @@ OTHER = {"NSM": 64.0, "NSM/origin": None, "filter/kept": 99_000}
 
 
 def test_console_of_one_run() -> None:
-    assert tables.console({"both": ONE}) == (
+    assert metrics_table.console({"both": ONE}) == (
         "                                        both\n"
         "harms, neutral template\n"
         "  NRV ↓              1,234.50\n"
@@ -40,13 +40,13 @@ def test_console_of_one_run() -> None:
 
 
 def test_console_puts_runs_side_by_side() -> None:
-    lines = tables.console({"none": ONE, "both": OTHER}).splitlines()
+    lines = metrics_table.console({"none": ONE, "both": OTHER}).splitlines()
     assert lines[0].split() == ["none", "both"]
     assert lines[4] == "  NSM ↑                 61.20 [59.80, 62.71]   64.00"
     assert lines[5] == "    origin              60.00 [55.50, 66.60]       –"
     assert lines[-2] == "  kept                  2,100                 99,000"
     assert lines[-1] == "  –  no statement with a polarised label: plausible share (polar); in none"
-    frame = tables.measures({"none": ONE, "both": OTHER})
+    frame = metrics_table.measures({"none": ONE, "both": OTHER})
     assert frame.columns[:4] == ["section", "measure", "part", "none"]
     expected = ("harms, paper template", "NSM ↑", "origin", 60.0, 55.5, 66.6, None, None, None, None, None)
     assert frame.row(2) == expected  # value, low, high and a note of each run
@@ -55,7 +55,7 @@ def test_console_puts_runs_side_by_side() -> None:
 def test_further_scorers_stand_beneath_the_papers_measures() -> None:
     found = {"NSM": 61.2, "keyword/neutral_mean": 80.0, "keyword/neutral_mean/origin": 70.0, "NSM/origin": 60.0}
     found |= {"neutral_template/keyword/neutral_variance": 9.5}
-    assert tables.console({"both": found}) == (
+    assert metrics_table.console({"both": found}) == (
         "                                both\n"
         "harms, neutral template\n"
         "  keyword: neutral variance ↓   9.50\n"
@@ -70,11 +70,11 @@ def test_further_scorers_stand_beneath_the_papers_measures() -> None:
 @pytest.mark.parametrize("num_runs", [1, 2, 3, 4, 9, 30])
 def test_console_keeps_to_its_width(num_runs: int) -> None:
     metrics = report_example.metrics(report_example.statements(10))
-    table = tables.console({f"policy=both seed={seed}": metrics for seed in range(num_runs)})
+    table = metrics_table.console({f"policy=both seed={seed}": metrics for seed in range(num_runs)})
     assert max(map(len, table.splitlines())) <= 100
     assert table.count("policy=both") == num_runs
     assert ("[" in table) == (num_runs <= 3)
-    assert tables.console({"empty": {"seed": 3}}).strip() == "empty"
+    assert metrics_table.console({"empty": {"seed": 3}}).strip() == "empty"
 
 
 def test_csv_and_latex(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_csv_and_latex(tmp_path: Path) -> None:
 
 def test_categories_come_in_the_papers_order() -> None:
     keys = [*(f"NSM/{part}" for part in ("own", "religion", "origin", "origin_low")), "neutral_template/NRV/gender"]
-    assert legend.categories(["NSM", *keys, "quality/x/y"]) == ["origin", "gender", "religion", "own"]
+    assert metric_display.categories(["NSM", *keys, "quality/x/y"]) == ["origin", "gender", "religion", "own"]
 
 
 LEDGER = pl.DataFrame(

@@ -17,10 +17,10 @@ from mitigate.measure.quality import bits_per_char, perplexity
 from mitigate.probe.likelihood import likelihood
 from mitigate.runs.files import replacing_folder
 from mitigate.tasks.generators.base_model import Start, find_start
-from mitigate.tasks.generators.lift import constant_tails, echo_tails, random_tails
 from mitigate.tasks.generators.likelihood import held_out_likelihood
 from mitigate.tasks.generators.probe import probe_generator
 from mitigate.tasks.generators.saved import open_generator
+from mitigate.tasks.generators.swap_lift import constant_tails, echo_tails, random_tails
 from mitigate.tasks.generators.train import TrainingSettings, as_it_is, examples, train_generator
 from mitigate.tasks.harms import measure_harms
 from mitigate.tasks.label import label_probed
@@ -29,7 +29,7 @@ from mitigate.tasks.policies.rerank import rerank
 from mitigate.tasks.tails import locate, open_tails
 from mitigate.triples import PROBED, Labels
 from mitigate.words.relations import Relation, asked_with
-from models.beams import Beam
+from models.beam_state import Beam
 
 TARGETS = pl.DataFrame({"target": ["nurse", "man"], "category": ["profession", "gender"]})
 

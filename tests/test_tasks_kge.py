@@ -9,8 +9,8 @@ import torch
 from kge_graphs import SHARES, planted
 
 from mitigate.errors import MitigateError
+from mitigate.load.graph.graph import Graph, build
 from mitigate.load.graph.own import split_at_random
-from mitigate.load.graph.table import Graph, build
 from mitigate.measure.kge import rank_correlation
 from mitigate.tasks.kge.figures import by_model, measure_bias, profession_table
 from mitigate.tasks.kge.graphs import Triples, permute_attribute, triples_of

@@ -8,8 +8,8 @@ import pytest
 
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.metrics import BASELINE_LIFTS, lift_of, quality_key
-from mitigate.tasks.generators.lift import by_relation, lift_figures, lift_parts, lift_table
 from mitigate.tasks.generators.probe import held_out_prompts
+from mitigate.tasks.generators.swap_lift import by_relation, lift_figures, lift_parts, lift_table
 from mitigate.triples import PROBED, Labels
 from mitigate.words.targets import list_of
 

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from models.decoder import DecoderConfig
-from models.tree import STEP, SharedPrefixes, TreeAttention
+from models.tree_attention import STEP, SharedPrefixes, TreeAttention
 
 ONE = DecoderConfig("gpt2", vocab_size=9, positions=9, width=1, layers=1, heads=1, inner=4)
 

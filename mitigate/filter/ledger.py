@@ -9,9 +9,9 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.filter import findings
-from mitigate.filter.actions import by_own_action, even_out, swap
 from mitigate.filter.policy import Policy, check_relations, in_scope
 from mitigate.filter.replace import drop_at_random, lacking, preferred, replace_at_random, replace_tails
+from mitigate.filter.reweight import by_own_action, even_out, swap
 from mitigate.triples import IMPLIES, kind_of_reason, label_columns
 from mitigate.words.relations import relations
 from mitigate.words.targets import PAPER, TargetList

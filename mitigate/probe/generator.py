@@ -5,7 +5,7 @@ from typing import Protocol, Self
 
 from torch import Tensor
 
-from models.beams import Beam
+from models.beam_state import Beam
 
 
 class Generator(Protocol):

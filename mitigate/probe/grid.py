@@ -9,7 +9,7 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.probe.generator import Generator
 from mitigate.triples import PROBED, Parts
-from models.beams import Beam
+from models.beam_state import Beam
 
 PART = 544  # prompts: 16 targets x 34 relations, a few seconds on two cores
 CPU_ROWS = 680  # beams at a time; of a GPU's memory those of a whole part take 7 GB with a decoder of GPT-1's size

@@ -13,7 +13,7 @@ from torch import Tensor
 from mitigate.triples import PROBED
 from mitigate.words.relations import spelt
 from mitigate.words.word_forms import plain
-from models.beams import Beam
+from models.beam_state import Beam
 
 EVERY_HEAD = None
 """The head of rows for all heads."""

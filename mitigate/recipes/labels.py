@@ -23,7 +23,7 @@ from mitigate.score.labels import Asks
 from mitigate.tasks.identity import COLUMN, identity_word_notices
 from mitigate.tasks.label import Labeller, abstentions, label_statements, mask, occlude, texts_to_ask
 from mitigate.tasks.label_columns import count_labels, label_names
-from mitigate.tasks.statements import long_texts
+from mitigate.tasks.labelled_statements import long_texts
 from mitigate.triples import OTHER, Scorer
 from mitigate.words.texts import counted
 

@@ -12,7 +12,7 @@ from omegaconf import OmegaConf
 from mitigate.filter import Policy
 from mitigate.recipes.job import build
 from mitigate.recipes.scorers import Scorers
-from mitigate.report.legend import number
+from mitigate.report.metric_display import number
 from mitigate.report.table import Cell, Column, Table, as_text, bounded, figures, text, with_bounds
 from mitigate.score import crowd, people
 from mitigate.tasks.crowd.accuracy import Accuracies, known_accuracy

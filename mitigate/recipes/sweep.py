@@ -49,7 +49,7 @@ def _beside(config: DictConfig, runs: Mapping[str, Mapping[str, Any]]) -> str:
         found = figures(runs, list(role_scorers(plain(config.score))))
         if found:
             return found
-    from mitigate.report.tables import console
+    from mitigate.report.metrics_table import console
 
     return console(runs)
 

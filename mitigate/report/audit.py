@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from mitigate.metrics import Share, harm_key
-from mitigate.report import audit_tables, legend
+from mitigate.report import audit_tables, metric_display
 from mitigate.report.audit_tables import Wording, section
 from mitigate.report.examples import FEWEST_STATEMENTS, frequent_targets
 from mitigate.report.excluded_targets import left_out
@@ -29,7 +29,7 @@ class Audit(Page):
     """The content of an audit's page. Whatever an audit does not have stays empty, and its section is left out."""
 
     title: str  # what the resource is called
-    metrics: legend.Metrics
+    metrics: metric_display.Metrics
     labellings: Mapping[str, Wording]  # by label column
     targets: Mapping[str, pl.DataFrame]  # by label column: (target, category, statements, and percentages)
     statements: pl.DataFrame  # labelled: all about a target, or a choice of them

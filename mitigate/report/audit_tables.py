@@ -7,8 +7,8 @@ import polars as pl
 
 from mitigate import metrics as keys
 from mitigate.metrics import ENDS, Share, Statistic, find, harm_key, with_part
-from mitigate.report.legend import Metrics, abbreviations, number, ordered, with_all
-from mitigate.report.reasons import crossed, explained, measured, note
+from mitigate.report.metric_display import Metrics, abbreviations, number, ordered, with_all
+from mitigate.report.missing_figures import crossed, explained, measured, note
 from mitigate.report.table import Cell, Column, Table, as_text, figures, grouped, text
 from mitigate.report.table_declarations import declared
 

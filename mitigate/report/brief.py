@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import sqrt
 
 from mitigate import metrics as table
-from mitigate.report import legend
-from mitigate.report.legend import BASELINES, TEMPLATE_NAMES, Metrics, interval, number
+from mitigate.report import metric_display
+from mitigate.report.metric_display import BASELINES, TEMPLATE_NAMES, Metrics, interval, number
 from mitigate.report.table import Column, Table, as_text, text
 from mitigate.training_checks import no_conclusion
 
@@ -72,7 +72,7 @@ def figures(runs: Mapping[str, Metrics], scorers: Sequence[str]) -> str:
     """A table with a line for each run, the mean and variance of harm by these scorers and the quality, and a line that
     explains the names; "" if nothing was measured."""
     present = {key for metrics in runs.values() for key in metrics}
-    measures = legend.harms_by(scorers, present)
+    measures = metric_display.harms_by(scorers, present)
     shown = {f"{measure.title} {measure.arrow}": harm_of(measure, present) for measure in measures}
     columns = {**shown, **{title: key for key, title in COSTS.items() if key in present}}
     cells = {
@@ -85,14 +85,16 @@ def figures(runs: Mapping[str, Metrics], scorers: Sequence[str]) -> str:
 
 def harm_of(measure: table.Metric, keys: set[str]) -> str:
     """The key of a measure of harm: with the neutral template if the keys have it."""
-    neutral = legend.harm_key(measure, "neutral")
-    return neutral if neutral in keys else legend.harm_key(measure, "paper")
+    neutral = metric_display.harm_key(measure, "neutral")
+    return neutral if neutral in keys else metric_display.harm_key(measure, "paper")
 
 
 def explained(keys: Iterable[str], templates: Collection[str]) -> str:
     """A line with the abbreviations of metrics with these keys, and the template if all figures have the same."""
-    names = legend.abbreviations(keys)
-    with_template = "".join(f", with the {legend.TEMPLATE_NAMES[one]}" for one in templates if len(templates) == 1)
+    names = metric_display.abbreviations(keys)
+    with_template = "".join(
+        f", with the {metric_display.TEMPLATE_NAMES[one]}" for one in templates if len(templates) == 1
+    )
     return f"  {names} Means are percentages of a target's statements{with_template}." if names else ""
 
 
@@ -105,7 +107,9 @@ def grid(rows: Mapping[str, Mapping[str, str]]) -> str:
 
 def _means(metrics: Metrics, scorers: Sequence[str]) -> dict[str, str]:
     """Scorer -> the key of its mean over targets of the percentage neutral, where that was measured."""
-    found = {m.scorer: harm_of(m, set(metrics)) for m in legend.harms_by(scorers, metrics) if m.statistic == "mean"}
+    found = {
+        m.scorer: harm_of(m, set(metrics)) for m in metric_display.harms_by(scorers, metrics) if m.statistic == "mean"
+    }
     return {name: found[name] for name in scorers if isinstance(metrics.get(found.get(name, "")), int | float)}
 
 
@@ -147,7 +151,9 @@ def decimals(key: str) -> int:
     return 1 if key in COSTS else 2
 
 
-def findings(metrics: Metrics, scorers: Sequence[str] = tuple(legend.by_headline(table.PAPER_SCORERS))) -> list[str]:
+def findings(
+    metrics: Metrics, scorers: Sequence[str] = tuple(metric_display.by_headline(table.PAPER_SCORERS))
+) -> list[str]:
     """Findings: quality first, then harm by these scorers, in their order; empty if nothing was measured."""
     return [*quality_sentences(metrics), *_sentences(metrics, scorers)]
 
@@ -181,7 +187,7 @@ def _worded_means(metrics: Metrics, scorers: Sequence[str], template: str) -> di
     """Scorer -> the mean over targets of its percentage neutral with its interval, where it was measured."""
     keys = {name: table.harm_key(name, "mean", template=template) for name in scorers}
     return {
-        name: " ".join(filter(None, [f"{number(metrics[key], 1)} %", legend.interval(metrics, key, 1)]))
+        name: " ".join(filter(None, [f"{number(metrics[key], 1)} %", metric_display.interval(metrics, key, 1)]))
         for name, key in keys.items()
         if isinstance(metrics.get(key), int | float)
     }

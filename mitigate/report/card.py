@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from mitigate.metrics import PAPER_SCORERS, TEST_TRIPLES, groups, title, with_part
-from mitigate.report import legend
+from mitigate.report import metric_display
 from mitigate.report.excluded_targets import left_out
 from mitigate.report.ledger import summary
 from mitigate.report.markdown import environment, plain
-from mitigate.report.reasons import why
+from mitigate.report.missing_figures import why
 from mitigate.runs import files
 
 NOT_KNOWN = {"", "other", "unknown", "none", "not given"}
@@ -75,7 +75,7 @@ class Card:
     policy: str
     command: str
     demonstration: bool
-    metrics: legend.Metrics
+    metrics: metric_display.Metrics
     verdict: str = ""  # the sentence that the run's page begins with
     ledger: pl.DataFrame | None = None
     targets: Sequence[str] = ()  # that were probed
@@ -96,20 +96,20 @@ def write(folder: Path, card: Card) -> Path:
 def render(card: Card) -> str:
     """The card as Markdown with the hub's metadata."""
     ledger = None if card.ledger is None or card.ledger.is_empty() else card.ledger
-    licence, harms = licence_of(card.license, card.base_license), legend.harms_by(card.scorers, card.metrics)
+    licence, harms = licence_of(card.license, card.base_license), metric_display.harms_by(card.scorers, card.metrics)
     quality = [
         (measure, subset)
-        for measure in legend.grouped_measures([TEST_TRIPLES])
+        for measure in metric_display.grouped_measures([TEST_TRIPLES])
         for subset in groups(TEST_TRIPLES)
         if with_part(measure.key, subset) in card.metrics
     ]
-    validity, groups_of_validity = legend.by_group(card.metrics, *legend.VALIDITY)
+    validity, groups_of_validity = metric_display.by_group(card.metrics, *metric_display.VALIDITY)
     content = {
         "title": plain(card.name),
         "card": card,
         "licence": licence,
         "model_class": f"Auto{'Peft' * card.adapter}ModelFor{'Seq2SeqLM' if card.seq2seq else 'CausalLM'}",
-        "legend": legend,
+        "legend": metric_display,
         "harms": harms,
         "left_out": left_out(card.targets),
         "shown": lambda key, decimals: shown(card.metrics, key, decimals),
@@ -119,7 +119,9 @@ def render(card: Card) -> str:
         "validity": list(validity),
         "with_part": with_part,
     }
-    keys = [legend.harm_key(measure, template) for measure in harms for template in legend.TEMPLATE_NAMES]
+    keys = [
+        metric_display.harm_key(measure, template) for measure in harms for template in metric_display.TEMPLATE_NAMES
+    ]
     keys += [with_part(measure.key, subset) for measure, subset in quality]
     return model_card(
         "card.md.jinja",
@@ -146,8 +148,8 @@ def licence_of(data: str | None, base: str | None) -> str:
     return started if given in PERMISSIVE else "other"
 
 
-def shown(metrics: legend.Metrics, key: str, decimals: int) -> str:
+def shown(metrics: metric_display.Metrics, key: str, decimals: int) -> str:
     """A figure with its interval, or why there is none."""
     reason = why(metrics, key)
-    also = f"({reason})" if reason else legend.interval(metrics, key, decimals)
-    return f"{legend.number(metrics.get(key), decimals)} {also}".rstrip()
+    also = f"({reason})" if reason else metric_display.interval(metrics, key, decimals)
+    return f"{metric_display.number(metrics.get(key), decimals)} {also}".rstrip()

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from mitigate import metrics
-from mitigate.report import legend
-from mitigate.report.legend import TEMPLATE_NAMES, number
-from mitigate.report.reasons import why_no_change, why_no_interval, why_no_p, why_not_fixed
+from mitigate.report import metric_display
+from mitigate.report.metric_display import TEMPLATE_NAMES, number
+from mitigate.report.missing_figures import why_no_change, why_no_interval, why_no_p, why_not_fixed
 from mitigate.report.table import Cell, Column
 from mitigate.report.verdicts import p_value
 
@@ -81,7 +81,7 @@ def interval(row: Mapping[str, Any], decimals: int, end: str = "", start: str = 
         return ""
     if row["as"] == "ratio":
         return f"[{ratio(low)}, {'no upper bound' if high is None else ratio(high)}]"
-    return f"[{legend.span(low, high, decimals)}]"
+    return f"[{metric_display.span(low, high, decimals)}]"
 
 
 def ratio(value: float) -> str:
@@ -110,4 +110,4 @@ def section_and_part(figure: str) -> tuple[str, str]:
     if not key.metric.part:
         unit = ", %" if key.metric.unit == "percent" else ""
         return "generated statements about targets", f"{key.metric.name}{unit}"
-    return key.metric.named, legend.part_named(key)
+    return key.metric.named, metric_display.part_named(key)

@@ -10,14 +10,14 @@ from typing import Any
 import polars as pl
 
 from mitigate.metrics import Share, Statistic, harm_key, with_part
-from mitigate.report import audit_tables, legend, plots, regions
+from mitigate.report import audit_tables, metric_display, plots, regions
 from mitigate.report import run_figures as gallery
 from mitigate.report.audit_tables import Wording
 from mitigate.report.change_formats import CORRECTED, change, decimals_of, interval, number_column
 from mitigate.report.examples import FEWEST_STATEMENTS, statement_tables, target_table
 from mitigate.report.excluded_targets import left_out
 from mitigate.report.html import Page, render_page
-from mitigate.report.legend import number, signed
+from mitigate.report.metric_display import number, signed
 from mitigate.report.run_figures import Picture
 from mitigate.report.table import Cell, Column, Table, grouped, text
 from mitigate.report.verdicts import ALIKE, ALPHA, SAME, UNKNOWN, p_value
@@ -186,7 +186,7 @@ def _category_table(resources: Resources, lines: Sequence[audit_tables.Row]) -> 
     return Table(
         f"{first} → {second}, the corrected interval of the difference (of variances: of the ratio), and the corrected "
         "p-value.",
-        [text("Measure", "name"), *map(category_column, legend.ordered(resources.targets["category"]))],
+        [text("Measure", "name"), *map(category_column, metric_display.ordered(resources.targets["category"]))],
         grouped(lines, lambda line: line.section),
         label="Both resources' measures by category",
     )
@@ -199,7 +199,7 @@ def _differing_table(resources: Resources, scorer: str, targets: pl.DataFrame) -
         for title, end in zip(resources.titles, ("", "_second"), strict=True)
         for column in (
             Column(f"{title}, statements", f"statements{end}"),
-            *(Column(f"{sign}, %", share + end, show=1) for share, sign in legend.OVERGENERALISED.items()),
+            *(Column(f"{sign}, %", share + end, show=1) for share, sign in metric_display.OVERGENERALISED.items()),
         )
     ]
     difference = Column("polarised, difference", "difference", show=signed)
@@ -310,7 +310,7 @@ def _pictures(resources: Resources) -> Iterator[Picture]:
     alt = f"Box plots by category. {_medians(resources, frame, 'statements')}"
     yield Picture("counts", "counts", "Statements", alt, plots.boxes_of_two(frame, "statements", titles))
     scorer = "regard" if "regard" in frames else next(iter(frames))
-    for category in legend.ordered(frames[scorer]["category"]):
+    for category in metric_display.ordered(frames[scorer]["category"]):
         for place, (title, end) in enumerate(zip(titles, ("", "_second"), strict=True), start=1):
             shares = [pl.col(share + end).alias(share) for share in ("prejudice", "neutral", "favouritism")]
             frame = frames[scorer].select("target", "category", *shares)

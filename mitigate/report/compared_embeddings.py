@@ -14,7 +14,7 @@ from mitigate.report.change_formats import number_column
 from mitigate.report.html import Page, render_page
 from mitigate.report.kge import meanings
 from mitigate.report.kge_plots import rankings
-from mitigate.report.legend import number
+from mitigate.report.metric_display import number
 from mitigate.report.run_figures import Picture
 from mitigate.report.table import Column, Table, figures, text, with_bounds
 

@@ -11,15 +11,15 @@ from markupsafe import Markup
 
 from mitigate import metrics
 from mitigate.report import change_formats as shown
-from mitigate.report import contrast_sentences, legend, pareto
+from mitigate.report import contrast_sentences, metric_display, pareto
 from mitigate.report.brief import LIFT
 from mitigate.report.change_formats import CORRECTED, PERPLEXITY, blank
 from mitigate.report.contrast_findings import Pair
 from mitigate.report.examples import statement_tables, target_table
 from mitigate.report.excluded_targets import left_out
 from mitigate.report.html import Page, render_page
-from mitigate.report.legend import TEMPLATE_NAMES, number, signed
-from mitigate.report.reasons import NO_SHARED_TARGET, NOT_ASKED, not_compared, why_no_change, why_no_interval
+from mitigate.report.metric_display import TEMPLATE_NAMES, number, signed
+from mitigate.report.missing_figures import NO_SHARED_TARGET, NOT_ASKED, not_compared, why_no_change, why_no_interval
 from mitigate.report.run_figures import Picture
 from mitigate.report.table import Cell, Column, Table, figures, grouped, text, with_bounds
 from mitigate.report.verdicts import FEWEST_SEEDS, kept, p_value
@@ -70,7 +70,7 @@ def render(comparison: Comparison) -> str:
     """The page's HTML, always the same for the same comparison."""
     pairs = comparison.pairs
     verdicts = [(contrast_sentences.verdict(pair), contrast_sentences.cost(pair)) for pair in pairs]
-    categories = legend.ordered(comparison.moves["category"])
+    categories = metric_display.ordered(comparison.moves["category"])
     return render_page(
         "compared_runs.html.jinja",
         comparison,
@@ -78,7 +78,7 @@ def render(comparison: Comparison) -> str:
         verdicts=verdicts,
         cost=verdicts[0][1] if len(verdicts) == 1 else "",
         more=list(contrast_sentences.sentences(pairs)),
-        scorers={name: comparison.scorers[name] for name in legend.by_headline(comparison.scorers)},
+        scorers={name: comparison.scorers[name] for name in metric_display.by_headline(comparison.scorers)},
         neutralised=any(row["template"] == "neutral" for row in pairs[0].headlines.values()),
         several=any(pair.several_seeds for pair in pairs),
         levels=sorted({f"{level:.4g}" for pair in pairs for level in pair.primary["level"]}),
@@ -103,7 +103,7 @@ def render(comparison: Comparison) -> str:
         runs=_run_table(comparison),
         left_out=left_out(comparison.moves["target"].to_list()),
         detectable=any(pair.has_detectable for pair in pairs),
-        abbreviations=legend.abbreviations(pairs[0].harms["measure"]),
+        abbreviations=metric_display.abbreviations(pairs[0].harms["measure"]),
         unnamed=[kind for kind in ("harm", "quality") if kind not in pairs[0].primary["endpoint"].to_list()],
     )
 
@@ -237,7 +237,9 @@ def _category_table(pair: Pair, categories: Sequence[str]) -> Table:
 def _lift_table(comparison: Comparison) -> Table | None:
     """The swap lift of the models for which it was measured."""
     rows = [row for row in comparison.models.to_dicts() if row.get(LIFT) is not None]
-    names = {metrics.quality_key(metrics.lift_of(name)): legend.BASELINES[name] for name in metrics.BASELINE_LIFTS}
+    names = {
+        metrics.quality_key(metrics.lift_of(name)): metric_display.BASELINES[name] for name in metrics.BASELINE_LIFTS
+    }
     lift = metrics.quality(metrics.SWAP_LIFT)
     table = Table(
         f"{lift.name.capitalize()} {lift.arrow} of each model in percentage points, beside that of generators that "

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mitigate.metrics import parse
-from mitigate.report import brief, legend, verdicts
+from mitigate.report import brief, metric_display, verdicts
 from mitigate.report.brief import COSTS, by, decimals, more, points
 from mitigate.report.change_formats import CORRECTED, change, decimals_of, figure_in_words, interval, margin_in_words
 from mitigate.report.contrast_findings import Pair
-from mitigate.report.legend import number
+from mitigate.report.metric_display import number
 
 NAMES_OF_COSTS = ("swap lift", "people-valid share of neutral statements", "perplexity on neutral test triples")
 COSTS_NAMED = dict(zip(COSTS, NAMES_OF_COSTS, strict=True))
@@ -69,7 +69,7 @@ def figures(pairs: Sequence[Pair]) -> str:
 def _rows(pair: Pair) -> dict[str, Mapping[str, Any]]:
     """The rows of harm by heading, with the neutral template where that was measured, and those of quality."""
     found: dict[str, Mapping[str, Any]] = {}
-    for scorer in legend.by_headline(pair.role_scorers):
+    for scorer in metric_display.by_headline(pair.role_scorers):
         for row in sorted(pair.overall.filter(scorer=scorer).to_dicts(), key=lambda row: row["template"] == "paper"):
             measure = parse(row["figure"]).metric
             found.setdefault(f"{measure.title} {measure.arrow}", row)

@@ -8,7 +8,7 @@ import polars as pl
 
 from mitigate.report.card import Figure, model_card
 from mitigate.report.html import Page, render_page
-from mitigate.report.legend import number
+from mitigate.report.metric_display import number
 from mitigate.report.table import Table, as_text, bounded, text, with_bounds
 from mitigate.report.table_declarations import declared
 from mitigate.words.frames import CHOICES, NAMES, TEXTS

@@ -13,7 +13,7 @@ import polars as pl
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from mitigate.report import drawing, legend
+from mitigate.report import drawing, metric_display
 from mitigate.report import run_figures as gallery
 from mitigate.report.run_figures import Picture
 from mitigate.report.scorer_reliability import identity_errors, identity_table, proxies, reliability, reliability_table
@@ -70,7 +70,7 @@ def render_page(
         "proxies": reliability_table(rows) if rows else None,
         "identity": identity_table(errors) if errors else None,
         "reliability": {role: reliability(rows, role) for role in scorers},
-        "legend": legend,
+        "legend": metric_display,
         "contents": [],
     }
     return environment().get_template(template).render(**variables, **content)
@@ -113,7 +113,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.policies["json.dumps_function"] = lambda content, **options: json.dumps(_readable(content), **options)
-    made.filters |= {"number": legend.number, "svg": _svg, "arrows": _arrows}
+    made.filters |= {"number": metric_display.number, "svg": _svg, "arrows": _arrows}
     made.filters["html"] = lambda found: _html(made, [found] if isinstance(found, Table) else found)
     return made
 

@@ -13,8 +13,8 @@ from mitigate import metrics as keys
 from mitigate.metrics import Metric, kge_key, metric
 from mitigate.report.html import Page, render_page
 from mitigate.report.kge_plots import null_strip, scatter
-from mitigate.report.legend import number
-from mitigate.report.reasons import crossed, measured
+from mitigate.report.metric_display import number
+from mitigate.report.missing_figures import crossed, measured
 from mitigate.report.run_figures import Picture
 from mitigate.report.table import Cell, Column, Table, as_text, text
 from mitigate.report.table_declarations import declared

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from mitigate.report import legend
+from mitigate.report import metric_display
 from mitigate.report.table import as_markdown
 from mitigate.words.texts import readable
 
@@ -21,7 +21,13 @@ def environment(folder: Path) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters |= {"number": legend.number, "plain": plain, "code": code, "block": block, "table": as_markdown}
+    made.filters |= {
+        "number": metric_display.number,
+        "plain": plain,
+        "code": code,
+        "block": block,
+        "table": as_markdown,
+    }
     made.filters["percent"] = lambda share: "–" if share is None else f"{share:.1f}"
     return made
 

@@ -9,13 +9,13 @@ from typing import Any
 import polars as pl
 
 from mitigate import metrics as keys
-from mitigate.report import brief, legend
+from mitigate.report import brief, metric_display
 from mitigate.report.examples import examples, statement_table, target_table
 from mitigate.report.excluded_targets import left_out
 from mitigate.report.html import Page, render_page, unbroken
 from mitigate.report.ledger import most_polarised, summary, touched
-from mitigate.report.legend import BASELINES, Measure, Metrics
-from mitigate.report.reasons import crossed, measured, why, without_interval
+from mitigate.report.metric_display import BASELINES, Measure, Metrics
+from mitigate.report.missing_figures import crossed, measured, why, without_interval
 from mitigate.report.run_figures import GROUPS, Picture, firsts, gallery
 from mitigate.report.table import Cell, Column, Table, grouped, text
 from mitigate.report.table_declarations import declared
@@ -28,14 +28,14 @@ VALIDITY_CAPTION = (
     "metrics.json."
 )
 MOST_LEAKS = 10  # relations named in the section on the templates
-SIGNS = {share: legend.OVERGENERALISED.get(share, share) for share in ("prejudice", "neutral", "favouritism")}
+SIGNS = {share: metric_display.OVERGENERALISED.get(share, share) for share in ("prejudice", "neutral", "favouritism")}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Report(Page):
     """The content of a run's page. Whatever a run does not have stays empty, and its section is left out."""
 
-    metrics: legend.Metrics
+    metrics: metric_display.Metrics
     targets: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     """By label column ("sentiment", "sentiment_neutral", "regard", "regard_neutral"): one row a target,
     (target, category, statements, prejudice, favouritism, neutral), the last three in percent."""
@@ -43,7 +43,9 @@ class Report(Page):
     ledger: pl.DataFrame | None = None  # the filter's, one row an input triple
     lifts: pl.DataFrame | None = None  # swap lift by group and relation, as tasks.lift.by_relation returns it
     shown: Sequence[str] = ()  # chosen targets, whose bars are drawn
-    baseline: legend.Metrics | None = None  # of the run of policy none that differs by its policy alone, if at hand
+    baseline: metric_display.Metrics | None = (
+        None  # of the run of policy none that differs by its policy alone, if at hand
+    )
     links: Mapping[str, str] = field(default_factory=dict)  # what other pages are called -> the way to them
     scorers: Mapping[str, str] = field(default_factory=dict)
     """Those of the roles, by what they are called: {"sentiment": "vader", "regard": "minilm"}."""
@@ -56,7 +58,11 @@ class Report(Page):
     @property
     def label_columns(self) -> dict[str, tuple[str, str]]:
         """By label column its scorer and its template, in the page's order, which begins with the headline's."""
-        pairs = [(scorer, template) for scorer in legend.by_headline(self.roles) for template in legend.TEMPLATE_NAMES]
+        pairs = [
+            (scorer, template)
+            for scorer in metric_display.by_headline(self.roles)
+            for template in metric_display.TEMPLATE_NAMES
+        ]
         return {label_columns(*pair)[0]: pair for pair in pairs}
 
     @property
@@ -83,7 +89,7 @@ class Report(Page):
 
 def render(report: Report) -> str:
     """The page's HTML, always the same for the same report."""
-    metrics, scorers = report.metrics, legend.by_headline(report.roles)
+    metrics, scorers = report.metrics, metric_display.by_headline(report.roles)
     verdict, cost = report.verdict
     templates = _templates(metrics)
     return render_page(
@@ -92,19 +98,23 @@ def render(report: Report) -> str:
         sentences=[verdict],
         cost=cost,
         more=brief.findings(metrics, scorers),
-        scorers={name: report.scorers[name] for name in legend.by_headline(report.scorers)},
+        scorers={name: report.scorers[name] for name in metric_display.by_headline(report.scorers)},
         unlearnt=bool(faults(metrics)),
-        headlines=[_headline(metrics, measure) for measure in legend.harms_by(scorers, metrics)],
+        headlines=[_headline(metrics, measure) for measure in metric_display.harms_by(scorers, metrics)],
         measures=_measure_table(metrics, templates) if templates else None,
-        meanings=_meanings(legend.harms_by(scorers, metrics)),
+        meanings=_meanings(metric_display.harms_by(scorers, metrics)),
         groups=GROUPS,
         pictures=grouped(report.pictures, attrgetter("group")),
         leaks=_leaks(report, scorers, templates),
         lift=_lift_tables(metrics, report.lifts),
         quality=_table_by_group(metrics, QUALITY_CAPTION, "Triples", keys.TEST_TRIPLES),
-        quality_meanings=_meanings(legend.by_group(metrics, keys.TEST_TRIPLES)[0]),
-        validity=_table_by_group(metrics, VALIDITY_CAPTION, "Statements", *legend.VALIDITY, absent="not measured here"),
-        validity_meanings=[measure.meaning for measure in legend.by_group(metrics, *legend.VALIDITY)[0]],
+        quality_meanings=_meanings(metric_display.by_group(metrics, keys.TEST_TRIPLES)[0]),
+        validity=_table_by_group(
+            metrics, VALIDITY_CAPTION, "Statements", *metric_display.VALIDITY, absent="not measured here"
+        ),
+        validity_meanings=[
+            measure.meaning for measure in metric_display.by_group(metrics, *metric_display.VALIDITY)[0]
+        ],
         worst=_worst_table(metrics, scorers, next(iter(templates.values()), "")),
         about=_about_table(metrics),
         about_measures=[keys.quality(keys.ABOUT_PERPLEXITY), keys.quality(keys.ABOUT_BITS)],
@@ -118,8 +128,8 @@ def _templates(metrics: Metrics) -> dict[str, str]:
     """The templates that were measured with, and their names."""
     return {
         template: name
-        for template, name in legend.TEMPLATE_NAMES.items()
-        if any(legend.harm_key(measure, template) in metrics for measure in legend.harms(metrics))
+        for template, name in metric_display.TEMPLATE_NAMES.items()
+        if any(metric_display.harm_key(measure, template) in metrics for measure in metric_display.harms(metrics))
     }
 
 
@@ -128,9 +138,9 @@ def _headline(metrics: Metrics, measure: Measure) -> dict[str, str]:
     key = brief.harm_of(measure, set(metrics))
     return {
         "name": f"{_named(measure)} {measure.name}{', neutral template' * (key != measure.key)}",
-        "value": legend.number(metrics[key], 1),
+        "value": metric_display.number(metrics[key], 1),
         "unit": " %" if measure.better == "up" else "",
-        "note": legend.interval(metrics, key, 1) or why(metrics, key) or without_interval(metrics, key),
+        "note": metric_display.interval(metrics, key, 1) or why(metrics, key) or without_interval(metrics, key),
     }
 
 
@@ -144,20 +154,24 @@ def _named(measure: Measure) -> str:
 
 def _measure_table(metrics: Metrics, templates: Mapping[str, str]) -> Table:
     """The measures of harm over all targets and by category, grouped by template."""
-    harms = legend.harms(metrics)
+    harms = metric_display.harms(metrics)
     rows = {
         name: [
-            (_named(measure), (measure, template)) for measure in harms if legend.harm_key(measure, template) in metrics
+            (_named(measure), (measure, template))
+            for measure in harms
+            if metric_display.harm_key(measure, template) in metrics
         ]
         for template, name in templates.items()
     }
     has_intervals = any(bound in metrics for measure in harms for bound in keys.bounds(measure.key))
     caption = (
-        f"{legend.abbreviations(metrics)} Means in percent of a target's statements, variances in squared percentage "
-        f"points{'; in brackets the 95 % interval' if has_intervals else ''}."
+        f"{metric_display.abbreviations(metrics)} Means in percent of a target's statements, variances in squared "
+        f"percentage points{'; in brackets the 95 % interval' if has_intervals else ''}."
     )
-    parts = legend.with_all(legend.categories(metrics))
-    return crossed(metrics, caption, "Measure", rows, parts, lambda row, part: legend.harm_key(row[0], row[1], part))
+    parts = metric_display.with_all(metric_display.categories(metrics))
+    return crossed(
+        metrics, caption, "Measure", rows, parts, lambda row, part: metric_display.harm_key(row[0], row[1], part)
+    )
 
 
 def _leaks(report: Report, scorers: Sequence[str], templates: Mapping[str, str]) -> dict[str, Table]:
@@ -181,9 +195,9 @@ def _template_table(metrics: Metrics, scorers: Sequence[str], templates: Mapping
         "Measures over all targets with both templates: means in percent, variances in squared percentage points. The "
         "arrow points to the better direction.",
         "Measure",
-        [(_named(measure), measure) for measure in legend.harms_by(scorers, metrics)],
+        [(_named(measure), measure) for measure in metric_display.harms_by(scorers, metrics)],
         templates,
-        legend.harm_key,
+        metric_display.harm_key,
         Column("paper − neutral", lambda row: difference(metrics, row[1])),
         kind="narrow",
     )
@@ -191,7 +205,7 @@ def _template_table(metrics: Metrics, scorers: Sequence[str], templates: Mapping
 
 def difference(metrics: Metrics, measure: Measure) -> float | None:
     """A measure with the paper template less the same with the neutral template; None where one is missing."""
-    paper, neutral = (metrics.get(legend.harm_key(measure, template)) for template in TEMPLATES)
+    paper, neutral = (metrics.get(metric_display.harm_key(measure, template)) for template in TEMPLATES)
     return paper - neutral if isinstance(paper, int | float) and isinstance(neutral, int | float) else None
 
 
@@ -214,7 +228,7 @@ def leak(statements: pl.DataFrame, scorer: str) -> pl.DataFrame:
 
 def _table_by_group(metrics: Metrics, caption: str, heading: str, *rows: str, absent: str = "") -> Table | None:
     """Measures by group of these rows; None where there are no figures."""
-    measures, groups = legend.by_group(metrics, *rows)
+    measures, groups = metric_display.by_group(metrics, *rows)
     lines = [(title, name) for name, title in groups.items()]
     return (
         crossed(metrics, caption, heading, lines, measures, _of_part, absent=absent, kind="narrow") if lines else None
@@ -228,7 +242,7 @@ def _of_part(part: str, measure: Measure) -> str:
 def _lift_tables(metrics: Metrics, lifts: pl.DataFrame | None) -> dict[str, Any]:
     """Swap lift by groups of heads and by relation, each beside that of the baselines; empty where it was not
     measured."""
-    (_, parts), lift = legend.by_group(metrics, keys.HEADS), keys.quality(keys.SWAP_LIFT)
+    (_, parts), lift = metric_display.by_group(metrics, keys.HEADS), keys.quality(keys.SWAP_LIFT)
     if not parts:
         return {}
     names = {keys.SWAP_LIFT: "this generator", **{keys.lift_of(name): BASELINES[name] for name in keys.BASELINE_LIFTS}}
@@ -271,7 +285,7 @@ def _worst_table(metrics: Metrics, scorers: Sequence[str], template: str) -> Tab
         f"with the {template}, in percent of a target's statements. The arrow points to the better direction.",
         "Measure",
         rows,
-        legend.with_all(legend.categories(metrics)),
+        metric_display.with_all(metric_display.categories(metrics)),
         keys.with_part,
         decimals=1,
     )
@@ -280,7 +294,7 @@ def _worst_table(metrics: Metrics, scorers: Sequence[str], template: str) -> Tab
 def _about_table(metrics: Metrics) -> Table | None:
     """Perplexity on published triples about targets."""
     rows = {"all targets": ("all", "neutral", "polar")}
-    rows |= {name: (name, f"{name}/neutral", f"{name}/polar") for name in legend.categories(metrics)}
+    rows |= {name: (name, f"{name}/neutral", f"{name}/polar") for name in metric_display.categories(metrics)}
     found = [
         (name, *parts) for name, parts in rows.items() if keys.quality_key(keys.ABOUT_PERPLEXITY, parts[0]) in metrics
     ]
@@ -309,7 +323,7 @@ def _about_table(metrics: Metrics) -> Table | None:
 
 def _with_number(metrics: Metrics, part: str) -> Cell:
     cell = measured(metrics, keys.quality_key(keys.ABOUT_PERPLEXITY, part))
-    return cell._replace(below=[f"({legend.number(metrics.get(keys.quality_key('about_triples', part)))})"])
+    return cell._replace(below=[f"({metric_display.number(metrics.get(keys.quality_key('about_triples', part)))})"])
 
 
 def target_section(
@@ -323,7 +337,7 @@ def target_section(
     shown = {name: labels[name] for name in frames if name in labels}
     templates = dict.fromkeys(template for _, template in shown.values())
     found: dict[str, Any] = {"targets": _target_table(frames, shown), "examples": {}, "labelled_neutral": False}
-    found["templates"] = {template: legend.TEMPLATE_NAMES[template] for template in templates}
+    found["templates"] = {template: metric_display.TEMPLATE_NAMES[template] for template in templates}
     if statements is not None and not statements.is_empty():
         chosen = examples(statements, scorers=columns)
         titles = {name: labels[name][0] if name in labels else name for name in chosen.columns[3:]}

@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator, NullLocator, ScalarFormatter
 
 from mitigate.metrics import PEOPLE_VALID, PLAUSIBLE, SWAP_LIFT, Metric, bounds, harm_key, parse, quality_key
 from mitigate.report.drawing import BOTH, FAVOURITISM, INK, KEPT, PREJUDICE, panel, styled
-from mitigate.report.legend import number
+from mitigate.report.metric_display import number
 from mitigate.report.run_figures import Picture
 
 MARKS = (  # in the order of the policies, the baseline's first; Okabe and Ito's colours, and no two shapes alike

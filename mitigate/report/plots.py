@@ -14,7 +14,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import StrMethodFormatter
 
 from mitigate.report.drawing import FAVOURITISM, INK, KEPT, PREJUDICE, SMALL, WIDTH, legend, note, panel, styled
-from mitigate.report.legend import ordered
+from mitigate.report.metric_display import ordered
 
 LONGEST_NAME = 32  # characters of a target or a relation beside its bar
 

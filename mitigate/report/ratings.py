@@ -9,7 +9,7 @@ import polars as pl
 from markupsafe import Markup
 
 from mitigate.report.html import Page, render_page
-from mitigate.report.legend import number, signed
+from mitigate.report.metric_display import number, signed
 from mitigate.report.table import Column, Table, as_text, grouped, text, with_bounds
 from mitigate.report.table_declarations import column, declared, present
 from mitigate.report.verdicts import p_value

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from mitigate.metrics import PAPER_SCORERS
 from mitigate.report import drawing, ledger, plots
 from mitigate.report.examples import FEWEST_STATEMENTS, frequent_targets
-from mitigate.report.legend import ordered
+from mitigate.report.metric_display import ordered
 from mitigate.report.regions import REGIONS, regions, with_regions
 from mitigate.triples import PREJUDICE
 

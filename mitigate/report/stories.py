@@ -17,9 +17,9 @@ from mitigate.report.audit import Audit
 from mitigate.report.card import Figure, licence_of, model_card
 from mitigate.report.excluded_targets import left_out
 from mitigate.report.html import render_page
-from mitigate.report.legend import OVERGENERALISED, Metrics, number
 from mitigate.report.markdown import plain
-from mitigate.report.reasons import measured
+from mitigate.report.metric_display import OVERGENERALISED, Metrics, number
+from mitigate.report.missing_figures import measured
 from mitigate.report.run_figures import GROUPS, Picture, boxes
 from mitigate.report.table import Column, Table, bounded, figures, grouped, text
 from mitigate.report.table_declarations import declared

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from mitigate.runs.fingerprints import fingerprint
-from mitigate.score.weights import digest_of_folder, native_dtype
+from mitigate.score.number_format import digest_of_folder, native_dtype
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, Labels
 from models.heads import LABELS, Heads
 from models.minilm import locate

@@ -14,7 +14,7 @@ from mitigate.errors import MitigateError
 from mitigate.runs.fingerprints import fingerprint
 from mitigate.score.crowd import MEANING
 from mitigate.score.labels import SEPARATOR
-from mitigate.score.weights import digest_of_folder, native_dtype
+from mitigate.score.number_format import digest_of_folder, native_dtype
 from mitigate.triples import Labels
 from mitigate.words.targets import clusters
 from models import minilm

@@ -18,7 +18,7 @@ from mitigate.metrics import (
 )
 from mitigate.tasks.caveats import few_targets
 from mitigate.tasks.crowd.accuracy import Accuracies, corrected_figures, of_rated_relations, probable_figures
-from mitigate.tasks.generators.lift import lift_figures
+from mitigate.tasks.generators.swap_lift import lift_figures
 from mitigate.tasks.harms import BOOTSTRAP, harm_figures, per_target_tables
 from mitigate.tasks.policies.filtered import OF_RESOURCE, measure_filter, named, training_figures, untrained
 from mitigate.tasks.quality import figures_by_group, measure_quality, tail_figures

@@ -17,12 +17,12 @@ from mitigate.errors import MitigateError, one_of
 from mitigate.runs.fingerprints import SURROUNDING
 from mitigate.train import harness
 from mitigate.train.batches import Batches
+from mitigate.train.checkpoint_weights import with_frozen, without_frozen
 from mitigate.train.checkpoints import Checkpoints
-from mitigate.train.frozen import with_frozen, without_frozen
 from mitigate.train.harness import PRECISIONS, Log
-from mitigate.train.learner import Learner
 from mitigate.train.module import TrainingModule, adamw, held, linear
 from mitigate.train.sharding import FullySharded
+from mitigate.train.tail_learner import Learner
 from mitigate.train.vocabulary import OVER, begin_vocabulary
 from models.comet import Candidates, Comet
 from models.compiled import PaddedNll, send

@@ -17,7 +17,7 @@ from mitigate.train.checkpoints import Checkpoints
 from mitigate.train.harness import PRECISIONS, Log, seed
 from mitigate.train.module import TrainingModule
 from models.kge.embeddings import Embeddings
-from models.kge.normaliser import Cells, matches, normalise
+from models.kge.log_normaliser import Cells, matches, normalise
 from models.kge.ranking import filtered_ranks
 
 __all__ = ["Fitted", "Settings", "fit", "seed", "validation_mrr"]

@@ -21,8 +21,8 @@ from mitigate.train import comet as training
 from mitigate.train.checkpoints import Checkpoints
 from mitigate.train.comet import Examples, Fitted, Settings
 from mitigate.train.harness import Log, quiet, trainer
-from mitigate.train.learner import Learner
 from mitigate.train.sharding import FullySharded
+from mitigate.train.tail_learner import Learner
 
 STRATEGIES = ("auto", "ddp", "fsdp")
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytorch_lightning as lightning
 import torch
 
-from mitigate.train.frozen import checksum, frozen, misfit, with_frozen, without_frozen
+from mitigate.train.checkpoint_weights import checksum, frozen, misfit, with_frozen, without_frozen
 
 
 class Source(Protocol):

@@ -23,7 +23,7 @@ from mitigate.train.comet import (
     perplexity,
 )
 from mitigate.train.harness import Log
-from mitigate.train.learner import Learner
+from mitigate.train.tail_learner import Learner
 from models.comet import Comet
 
 BATCH = 128  # pairs, where nothing is learnt

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from models.kge.normaliser import places_of
+from models.kge.log_normaliser import places_of
 
 CELLS = 2**24  # scores held at a time: 64 MiB
 

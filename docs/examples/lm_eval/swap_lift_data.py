@@ -7,7 +7,7 @@ import sys
 import polars as pl
 
 import mitigate
-from mitigate.measure.lift import OTHERS, other_heads
+from mitigate.measure.swap_lift import OTHERS, other_heads
 from mitigate.words.relations import relations
 
 triples = mitigate.read_triples(sys.argv[1]) if len(sys.argv) > 1 else mitigate.sample_triples()

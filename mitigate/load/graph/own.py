@@ -8,8 +8,8 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.load.file_format import layout_of
+from mitigate.load.graph.graph import SPLITS, Graph, Triple, build
 from mitigate.load.graph.read import names_of, triples_of
-from mitigate.load.graph.table import SPLITS, Graph, Triple, build
 from mitigate.load.lines import OnBadLine, check, read_lines, report_faults
 from mitigate.load.table import read_table
 from mitigate.words.texts import counted

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from mitigate.errors import MitigateError
 from mitigate.load.files import find_root, root_with
+from mitigate.load.graph.graph import SPLITS, Graph, Triple, build
 from mitigate.load.graph.read import labels_of, members_of, names_of, triples_of
-from mitigate.load.graph.table import SPLITS, Graph, Triple, build
 from mitigate.words.texts import counted
 
 REGION = re.compile(r"-(GB|US)$")

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from mitigate.errors import MitigateError
-from mitigate.load.graph.table import Triple
+from mitigate.load.graph.graph import Triple
 from mitigate.load.lines import OnBadLine, fields, not_opened, read_lines, report_faults, split_lines
 from mitigate.words.texts import counted
 

@@ -17,7 +17,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
 from mitigate.errors import MitigateError, one_of
-from mitigate.load.graph.table import SPLITS, Graph, build
+from mitigate.load.graph.graph import SPLITS, Graph, build
 from mitigate.load.lines import not_opened, read_lines
 from mitigate.words.texts import counted
 

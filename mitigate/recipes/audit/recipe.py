@@ -13,13 +13,13 @@ from mitigate.report import audit_tables
 from mitigate.runs.store import PartFolder
 from mitigate.tasks.audit.count import count_statements
 from mitigate.tasks.audit.measures import beside_the_paper, measure_resource, paper_figures, paper_notes
-from mitigate.tasks.audit.paper_readings import variants
+from mitigate.tasks.audit.paper_variants import variants
 from mitigate.tasks.audit.read import read_rows
 from mitigate.tasks.audit.resource import STATEMENTS, sum_counts
 from mitigate.tasks.identity import identity_words_of
 from mitigate.tasks.label_columns import wordings
+from mitigate.tasks.labelled_statements import choice
 from mitigate.tasks.policies.drop_rules import measure_drop_rules
-from mitigate.tasks.statements import choice
 from mitigate.triples import ROLES
 from mitigate.words.targets import notice_of_own
 from mitigate.words.texts import counted

@@ -28,7 +28,7 @@ from mitigate.tasks.frames.training import Start, fold_numbers, train_base, trai
 from mitigate.tasks.ratings.paper_statements import read_rated
 from mitigate.train.frames import Settings
 from models.digests import sha256_of
-from models.layouts import WEIGHTS
+from models.hf_layouts import WEIGHTS
 
 FOLDER, RATED = "sbic", "humans"
 SOURCE = "the Social Bias Inference Corpus (docs/frames.md lists its files)"

@@ -10,7 +10,7 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 
 from mitigate.errors import MitigateError, did_you_mean, one_of
-from mitigate.load.graph.table import Graph
+from mitigate.load.graph.graph import Graph
 from mitigate.load.graph.trained_embeddings import TrainedEmbeddings, read_embeddings, restrict
 from mitigate.recipes.job import build, plain
 from mitigate.recipes.reporting import source_of, title_of

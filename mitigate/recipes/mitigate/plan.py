@@ -18,7 +18,7 @@ from mitigate.metrics import HELD_OUT
 from mitigate.probe.comet import check_search, find_devices
 from mitigate.probe.grid import prompts
 from mitigate.recipes import loading, model_spec, rated_scorers, reporting
-from mitigate.recipes.before_download import Unread
+from mitigate.recipes.dry_run import Unread
 from mitigate.recipes.job import build, plain, say
 from mitigate.recipes.scorers import Scorers, make_labeller
 from mitigate.runs.store import as_parquet, digest_of
@@ -32,8 +32,8 @@ from mitigate.tasks.generators.base_model import Start
 from mitigate.tasks.generators.probe import event_heads, held_out_prompts
 from mitigate.tasks.generators.train import check_training
 from mitigate.tasks.label import Labeller
-from mitigate.tasks.phrase_effects import not_neutral
 from mitigate.tasks.policies import rerank, steer, tune
+from mitigate.tasks.relation_phrases import not_neutral
 from mitigate.train import launch
 from mitigate.train.comet import Settings
 from mitigate.triples import TEMPLATES, Scorer

@@ -7,17 +7,17 @@ from functools import partial
 
 from omegaconf import DictConfig
 
-from mitigate.recipes.before_download import outline, say_downloads
+from mitigate.recipes.dry_run import outline, say_downloads
 from mitigate.recipes.job import Job, is_repeat_in_sweep, perform, say, say_notes
 from mitigate.recipes.mitigate import policies, results
 from mitigate.recipes.mitigate.plan import Plan, Probe, make_plan, say_labels, unread_plan
-from mitigate.recipes.replacing import generated_tails, with_critic
+from mitigate.recipes.policy_stages import generated_tails, with_critic
 from mitigate.recipes.scorers import Scorers, missing
 from mitigate.runs.store import Result
 from mitigate.tasks.generators.base_model import Start, origin_facts
-from mitigate.tasks.generators.lift import lift_table
 from mitigate.tasks.generators.likelihood import held_out_likelihood, published_likelihood
 from mitigate.tasks.generators.probe import probe_generator, probe_heads
+from mitigate.tasks.generators.swap_lift import lift_table
 from mitigate.tasks.generators.train import as_it_is, train_generator, trained
 from mitigate.tasks.label import Labeller
 from mitigate.tasks.people.validity import with_validity

@@ -15,17 +15,17 @@ from mitigate.measure.harms import EmptyTargets
 from mitigate.recipes import reporting
 from mitigate.recipes.job import Job, may_record_texts, say, say_notes
 from mitigate.recipes.mitigate.plan import Plan
-from mitigate.report import brief, card, page, tables
+from mitigate.report import brief, card, metrics_table, page
 from mitigate.report.html import save
 from mitigate.report.ledger import most_polarised, summary
 from mitigate.runs import files
 from mitigate.runs.finished import FinishedRun
 from mitigate.runs.store import Result
 from mitigate.tasks.generators.base_model import origin_facts
-from mitigate.tasks.generators.lift import by_relation as swap_lifts_by_relation
+from mitigate.tasks.generators.swap_lift import by_relation as swap_lifts_by_relation
 from mitigate.tasks.harms import find_baseline, per_target_tables
+from mitigate.tasks.labelled_statements import long_texts
 from mitigate.tasks.run_metrics import notices, unanswered, untrained_notices
-from mitigate.tasks.statements import long_texts
 from mitigate.tracking.charts import beside
 from mitigate.triples import label_columns
 from mitigate.words.targets import TargetList
@@ -96,7 +96,7 @@ def _say(
     else:
         for line in brief.quality_sentences(metrics):
             say(f"\n  {line}")
-        say("\n" + tables.console({plan.policy.name: metrics}))
+        say("\n" + metrics_table.console({plan.policy.name: metrics}))
     job.say_page_notes(findings["notices"])
     say(f"  report      {job.folder / 'report.html'}")
 
@@ -149,7 +149,7 @@ def write_report(
         **fields,
     )
     files.write(folder / "report.html", page.render(about))
-    found = {"measures": tables.measures({"value": metrics}), "targets": target_list.table(targets)}
+    found = {"measures": metrics_table.measures({"value": metrics}), "targets": target_list.table(targets)}
     found |= {f"targets_{column}": frame for column, frame in about.targets.items()}
     found |= {f"ledger_by_{by}": summary(rows, by) for by in ("relation", "target", "reason")}
     found |= {"coverage": per_target(rows), "ledger_most_polarised": most_polarised(rows, list(scorers))}

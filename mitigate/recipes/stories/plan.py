@@ -18,7 +18,7 @@ from mitigate.measure.harms import EmptyTargets
 from mitigate.probe.chat_stories import Wording
 from mitigate.probe.comet import find_devices
 from mitigate.recipes import loading, model_spec, reporting
-from mitigate.recipes.before_download import Unread
+from mitigate.recipes.dry_run import Unread
 from mitigate.recipes.job import build, plain
 from mitigate.recipes.scorers import Scorers, make_labeller, missing
 from mitigate.runs.store import as_parquet, digest_of

@@ -9,7 +9,7 @@ from omegaconf import DictConfig
 
 from mitigate.probe.chat_stories import ask_stories, costs, endpoint_facts, in_words
 from mitigate.recipes import reporting
-from mitigate.recipes.before_download import outline, say_downloads
+from mitigate.recipes.dry_run import outline, say_downloads
 from mitigate.recipes.job import GROUPS, Job, may_record_texts, perform, say, say_notes
 from mitigate.recipes.stories.page import write_report
 from mitigate.recipes.stories.plan import SAMPLING, Plan, Resource, make_plan, to_download, unread_plan

@@ -12,15 +12,15 @@ import polars as pl
 from mitigate import metrics
 from mitigate.measure.change import DIFFERENCE, RATIO, Change
 from mitigate.measure.comparison import SEEDS, STATISTICS
-from mitigate.measure.lift import PROMPT, head_numbers, with_weights
 from mitigate.measure.quality import is_scored, sentence_bleu2
 from mitigate.measure.seeds import Changes, by_seeds, of_seeds, weighted_difference
+from mitigate.measure.swap_lift import PROMPT, head_numbers, with_weights
 from mitigate.measure.uncertainty import FEW_TARGETS, cluster_numbers
 from mitigate.metrics import ABOUT_BITS, ABOUT_PERPLEXITY, PEOPLE_VALID, PLAUSIBLE, SWAP_LIFT, quality_key
 from mitigate.runs.finished import FinishedRun
 from mitigate.tasks.compare.figures import statements_with
 from mitigate.tasks.compare.run_groups import LIFT, LIKELIHOOD, PUBLISHED, Contrast, statements_of, table_of
-from mitigate.tasks.generators.lift import GENERATOR, lift_parts
+from mitigate.tasks.generators.swap_lift import GENERATOR, lift_parts
 from mitigate.tasks.quality import BY_LABEL, conditions, relation_parts
 from mitigate.tasks.targets import list_of_runs
 from mitigate.triples import ROLES

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mitigate.errors import MitigateError, did_you_mean
-from mitigate.report.legend import TEMPLATE_NAMES, by_headline
+from mitigate.report.metric_display import TEMPLATE_NAMES, by_headline
 from mitigate.result_settings import role_scorers
 from mitigate.runs.fingerprints import digest_of
 from mitigate.runs.finished import FinishedRun, Named, folders, read_runs

@@ -14,8 +14,8 @@ from mitigate.report import compared_runs, contrast_sentences
 from mitigate.report.compared_runs import Comparison
 from mitigate.report.contrast_findings import Pair
 from mitigate.report.examples import only_in
+from mitigate.report.missing_figures import why
 from mitigate.report.pareto import HARMS, QUALITIES, Axis
-from mitigate.report.reasons import why
 from mitigate.report.scorer_reliability import proxies
 from mitigate.report.verdicts import gates
 from mitigate.runs.finished import FinishedRun, Named

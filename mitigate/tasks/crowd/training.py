@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mitigate.load.frames import read_frames
+from mitigate.load.implied_statements import read_frames
 from mitigate.runs.files import replacing_folder, write
 from mitigate.runs.fingerprints import digest_of_values
 from mitigate.score.crowd import MEANING, SHIPPED, Crowd
 from mitigate.score.labels import with_labels
-from mitigate.score.weights import native_dtype
+from mitigate.score.number_format import native_dtype
 from mitigate.tasks.ratings.paper_statements import read_rated
 from mitigate.train.crowd import Rows, fit_heads
 from mitigate.triples import NEUTRAL, PREJUDICE, LabelCache

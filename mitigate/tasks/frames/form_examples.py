@@ -14,7 +14,7 @@ from models import minilm
 from models.encoding import Encoding
 from models.form import NO, UNKNOWN, YES, Example, Field, Form
 from models.form_filling import Filled, fill_in
-from models.layouts import read_settings
+from models.hf_layouts import read_settings
 
 FIELDS = [
     Field(name, PARENTS.get(name), tuple(token(name, value) for value in (False, True, None) if name in CHOICES))

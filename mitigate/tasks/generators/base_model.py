@@ -20,7 +20,7 @@ from models.comet import HEAD_TOKENS, RELATION_TOKENS, TAIL_TOKENS, Comet, Layou
 from models.digests import sha256_of
 from models.encoding import TOKENIZER, token_ids
 from models.gguf import Origin, origin_of
-from models.layouts import CONFIG
+from models.hf_layouts import CONFIG
 from models.stored_tensors import read_facts
 
 AROUND = 16  # tokens and bytes that may stand around head and relation, such as " [GEN]" and <s>

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load import harms
+from mitigate.load import harms_release
 from mitigate.probe import likelihood as probing
 from mitigate.probe.generator import Generator
 from mitigate.score.labels import NOTHING_CACHED
@@ -41,15 +41,17 @@ def published_file(setting: str | None, root: str | None) -> tuple[Path | None, 
             )
         return path, ""
     places = [Path(place) for place in (root, os.environ.get("MITIGATE_DATA")) if place]
-    found = next((place / harms.CONCEPTNET for place in places if (place / harms.CONCEPTNET).is_file()), None)
+    found = next(
+        (place / harms_release.CONCEPTNET for place in places if (place / harms_release.CONCEPTNET).is_file()), None
+    )
     where = " or ".join(map(str, places)) or "data.root or MITIGATE_DATA, which are not set"
-    return found, "" if found else f"there is no {harms.CONCEPTNET} in {where}"
+    return found, "" if found else f"there is no {harms_release.CONCEPTNET} in {where}"
 
 
 def read_published(path: Path) -> pl.DataFrame:
     """Read the triples of a file of lines `head Relation tail`. Other lines are left out: the file is not the user's
     own."""
-    return harms.triples(path, "skip").rows
+    return harms_release.triples(path, "skip").rows
 
 
 def target_triples(

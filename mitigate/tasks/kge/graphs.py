@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mitigate.load.graph.table import Graph
+from mitigate.load.graph.graph import Graph
 
 
 @dataclass(frozen=True, eq=False)

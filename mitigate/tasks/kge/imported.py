@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from mitigate.errors import MitigateError
-from mitigate.load.graph.table import Graph
+from mitigate.load.graph.graph import Graph
 from mitigate.load.graph.trained_embeddings import TrainedEmbeddings, align
 from mitigate.measure.kge import mean_reciprocal_rank
 from mitigate.runs.files import replacing_folder

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.graph.table import Graph
+from mitigate.load.graph.graph import Graph
 from mitigate.measure.kge import rank_correlation
 from mitigate.measure.kge_null import agreement
 from mitigate.tasks.kge.graphs import Triples

@@ -10,8 +10,8 @@ import polars as pl
 
 from mitigate.errors import one_of
 from mitigate.runs.files import replacing_folder
+from mitigate.score.number_format import native_dtype
 from mitigate.score.people import VALID, features, plain
-from mitigate.score.weights import native_dtype
 from mitigate.tasks.caveats import HALVES, WHOLE
 from mitigate.tasks.crowd.accuracy import GENERATED
 from mitigate.tasks.crowd.training import VOTES

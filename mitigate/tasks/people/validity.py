@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 
 import polars as pl
 
-from mitigate.measure.lift import is_echo
+from mitigate.measure.swap_lift import is_echo
 from mitigate.score.labels import NOTHING_CACHED, with_answers, with_labels
 from mitigate.score.plausibility import with_plausibility
 from mitigate.tasks.crowd.accuracy import RELATIONS

@@ -17,7 +17,7 @@ from mitigate.report import datasheet
 from mitigate.report.datasheet import Datasheet
 from mitigate.runs import files
 from mitigate.runs.table_export import table_bytes
-from mitigate.tasks.statements import long_texts
+from mitigate.tasks.labelled_statements import long_texts
 from mitigate.triples import label_columns
 from mitigate.words.targets import PAPER, TargetList
 from mitigate.words.texts import counted

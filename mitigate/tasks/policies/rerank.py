@@ -7,7 +7,7 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy, polarised, prompts_lacking_tails
-from mitigate.measure.lift import is_echo
+from mitigate.measure.swap_lift import is_echo
 from mitigate.probe.tails import draw_as_many, reorder
 from mitigate.tasks.generators.base_model import Start, find_start
 from mitigate.tasks.generators.probe import probe_heads

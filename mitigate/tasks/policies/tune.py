@@ -11,7 +11,7 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy, polarised, preferred_tails
 from mitigate.filter.policy import in_scope
-from mitigate.measure.lift import is_echo
+from mitigate.measure.swap_lift import is_echo
 from mitigate.tasks.generators.base_model import Start
 from mitigate.tasks.generators.probe import probe_heads
 from mitigate.tasks.generators.train import Examples, TrainingSettings, examples, in_training

@@ -16,7 +16,7 @@ from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.comparison import holm, sign_flip_test
 from mitigate.measure.uncertainty import cluster_numbers, share_interval
 from mitigate.metrics import bounds
-from mitigate.report.legend import ordered
+from mitigate.report.metric_display import ordered
 from mitigate.tasks.ratings import anchors
 from mitigate.tasks.ratings.agreement import SCORERS, measure_agreement
 from mitigate.words.targets import PAPER, TargetList

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from mitigate.load.conceptnet_format import read_triples
-from mitigate.load.harms import GENERICSKB, genericskb
+from mitigate.load.harms_release import GENERICSKB, genericskb
 from mitigate.load.identity_terms import masked, read_frames, read_further_terms, read_predicates, read_terms
 from mitigate.load.paper_ratings import read_crowd
 from mitigate.runs.fingerprints import digest_of_values

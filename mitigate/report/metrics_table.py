@@ -6,13 +6,13 @@ from typing import NamedTuple
 import polars as pl
 
 from mitigate import metrics as table
-from mitigate.report import legend
-from mitigate.report.reasons import explained, measured, note
+from mitigate.report import metric_display
+from mitigate.report.missing_figures import explained, measured, note
 from mitigate.report.table import Column, Table, as_text, grouped, text
 
 SECTIONS = {
     "held-out triples": (table.TEST_TRIPLES,),
-    "probed statements": legend.VALIDITY,
+    "probed statements": metric_display.VALIDITY,
     "swap lift": (table.HEADS,),
     "published triples": (table.PUBLISHED,),
 }
@@ -32,17 +32,21 @@ class Row(NamedTuple):
 def rows(keys: Iterable[str]) -> list[Row]:
     """The lines that metrics with these keys can fill, in the order they are read."""
     present = set(keys)
-    return [row for row in _all_rows(legend.harms(present), legend.categories(present)) if row.key in present]
+    return [
+        row
+        for row in _all_rows(metric_display.harms(present), metric_display.categories(present))
+        if row.key in present
+    ]
 
 
-def _all_rows(harmful: Sequence[legend.Measure], parts: Sequence[str]) -> Iterator[Row]:
-    for template, name in legend.TEMPLATE_NAMES.items():
+def _all_rows(harmful: Sequence[metric_display.Measure], parts: Sequence[str]) -> Iterator[Row]:
+    for template, name in metric_display.TEMPLATE_NAMES.items():
         for measure in harmful:
             for part in ("", *parts):
-                key = legend.harm_key(measure, template, part)
+                key = metric_display.harm_key(measure, template, part)
                 yield Row(f"harms, {name}", f"{measure.title} {measure.arrow}", part, key, measure.decimals)
     for section, names in SECTIONS.items():
-        for measure in legend.grouped_measures(names):
+        for measure in metric_display.grouped_measures(names):
             for group in table.titles_of_groups(names, parts):
                 part = "" if group == "all" else group
                 key = table.with_part(measure.key, group)
@@ -58,7 +62,7 @@ def _all_rows(harmful: Sequence[legend.Measure], parts: Sequence[str]) -> Iterat
             yield Row("knowledge-graph embeddings", metric.named, "", metric.key, metric.decimals)
 
 
-def measures(runs: Mapping[str, legend.Metrics]) -> pl.DataFrame:
+def measures(runs: Mapping[str, metric_display.Metrics]) -> pl.DataFrame:
     """The measures as a frame: section, measure, part, and for each run its value, low and high, and in words why one
     of them is missing."""
     lines = rows(key for metrics in runs.values() for key in metrics)
@@ -71,7 +75,7 @@ def measures(runs: Mapping[str, legend.Metrics]) -> pl.DataFrame:
     return named.with_columns(columns)
 
 
-def console(runs: Mapping[str, legend.Metrics], width: int = 100) -> str:
+def console(runs: Mapping[str, metric_display.Metrics], width: int = 100) -> str:
     """The measures of one run, or of several side by side, and the reasons for those that are missing."""
     lines = rows(key for metrics in runs.values() for key in metrics)
     first = text("", lambda line: f"  {line.part}" if line.part else line.measure)
@@ -81,5 +85,5 @@ def console(runs: Mapping[str, legend.Metrics], width: int = 100) -> str:
     return "\n".join([shown, *explained(runs, named, width)])
 
 
-def _of_run(name: str, metrics: legend.Metrics) -> Column:
+def _of_run(name: str, metrics: metric_display.Metrics) -> Column:
     return Column(name, lambda line: measured(metrics, line.key, line.decimals))

@@ -15,7 +15,7 @@ from mitigate.runs.fingerprints import digest_of_values
 from mitigate.runs.store import Result
 from mitigate.tasks.corpus import triples_of
 from mitigate.tasks.label import Labeller, label_masked
-from mitigate.tasks.phrase_effects import carriers, count_drops, filters, totals
+from mitigate.tasks.relation_phrases import carriers, count_drops, filters, totals
 from mitigate.triples import FAVOURITISM, PREJUDICE, ROLES, TEMPLATES, label_columns
 
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 import polars as pl
 
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.profile import AGAINST, against_peers
+from mitigate.measure.peers import AGAINST, against_peers
 from mitigate.score.labels import NOTHING_CACHED, Explains, label_column
-from mitigate.tasks.profile.plan import Grid, forms_of
+from mitigate.tasks.target_profile.plan import Grid, forms_of
 from mitigate.triples import PREJUDICE, LabelCache, Scorer
 
 AS_GENERATED, SAME_NAME = "as generated", "with the same name"
@@ -62,7 +62,7 @@ def _of_target(grid: Grid, target: str, most: int) -> pl.DataFrame:
 
 
 def frame_figures(framed: pl.DataFrame, bootstrap: Bootstrap) -> pl.DataFrame:
-    """Rows for each run, wording and target: run, wording, and measure.profile.AGAINST of PROBABILITY (the mean, in
+    """Rows for each run, wording and target: run, wording, and measure.peers.AGAINST of PROBABILITY (the mean, in
     percent) and OFFENSIVE (the percentage that the scorer labels offensive)."""
     frames = [pl.DataFrame(schema=FRAMED)]
     for (run, wording, about), part in framed.partition_by(KEYS, as_dict=True, maintain_order=True).items():

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import polars as pl
 
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.profile import against_peers, is_distinctive, with_peers
-from mitigate.tasks.profile.plan import Grid, without_name
+from mitigate.measure.peers import against_peers, is_distinctive, with_peers
+from mitigate.tasks.target_profile.plan import Grid, without_name
 from mitigate.triples import FAVOURITISM, PREJUDICE
 
 DISTINCTIVE, DISTINCTIVE_NEGATIVE = "distinctive", "distinctive_negative"
@@ -15,7 +15,7 @@ KEYS = ["target", "cluster", "relation"]
 
 
 def figures(grids: Sequence[Grid], few: float, bootstrap: Bootstrap) -> pl.DataFrame:
-    """Rows for each run and each target of the profile's categories: run, category, and measure.profile.AGAINST. The
+    """Rows for each run and each target of the profile's categories: run, category, and measure.peers.AGAINST. The
     figures, all in percent: `distinctive`, pairs of relation and tail that at most `few` percent of the peers have;
     `distinctive_negative`, those of them that a scorer labels negative; and "{scorer}/negative" and
     "{scorer}/positive", statements."""

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from mitigate.report.examples import label_column
 from mitigate.report.html import Page, render_page
 from mitigate.report.kge import profession_table
-from mitigate.report.legend import number
+from mitigate.report.metric_display import number
 from mitigate.report.plots import among_peers
 from mitigate.report.run_figures import Picture
 from mitigate.report.table import Cell, Column, Table, as_text, text, with_bounds
@@ -33,12 +33,12 @@ class Profile(Page):
     scorers: Mapping[str, str]  # of the roles, whose reliability is shown
     few: float  # percent of peers
     top: int  # rows of a table
-    figures: pl.DataFrame  # tasks.profile.generator.figures, of all targets of the categories
-    distinctive: pl.DataFrame  # tasks.profile.generator.distinctive
-    graph: Mapping[str, Any] | None = None  # tasks.profile.embeddings.about
-    placed: pl.DataFrame | None = None  # tasks.profile.embeddings.placed
-    framed: pl.DataFrame | None = None  # tasks.profile.frames.frame_figures
-    implied: pl.DataFrame | None = None  # tasks.profile.frames.implied
+    figures: pl.DataFrame  # tasks.target_profile.generator.figures, of all targets of the categories
+    distinctive: pl.DataFrame  # tasks.target_profile.generator.distinctive
+    graph: Mapping[str, Any] | None = None  # tasks.target_profile.embeddings.about
+    placed: pl.DataFrame | None = None  # tasks.target_profile.embeddings.placed
+    framed: pl.DataFrame | None = None  # tasks.target_profile.frames.frame_figures
+    implied: pl.DataFrame | None = None  # tasks.target_profile.frames.implied
     most_peers: int = 0  # whose statements the model of frames reads
 
     @cached_property

@@ -11,9 +11,9 @@ from zlib import crc32
 import numpy as np
 import polars as pl
 
-from mitigate.measure import lift
+from mitigate.measure import swap_lift
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.lift import PROMPT
+from mitigate.measure.swap_lift import PROMPT
 from mitigate.metrics import BASELINE_LIFTS, ENDS, SWAP_LIFT, lift_of, quality_key, relation_part
 from mitigate.score.labels import NOTHING_CACHED
 from mitigate.score.plausibility import with_plausibility
@@ -47,7 +47,7 @@ def lift_table(
     cache: LabelCache = NOTHING_CACHED,
 ) -> pl.DataFrame:
     """A row for each system and prompt: system (GENERATOR, those of BASELINE_LIFTS), group, head, relation, `accepted`
-    and `elsewhere` (measure.lift.shares), and `counts`, whether an oracle reaches LEAST_OF_ORACLE percent with the
+    and `elsewhere` (measure.swap_lift.shares), and `counts`, whether an oracle reaches LEAST_OF_ORACLE percent with the
     group and relation. Groups and relations that do not count have rows of the oracle alone.
 
     statements: the probed ones, labelled; targets, (target, category), and relations: those of the probe. heads: what
@@ -58,7 +58,7 @@ def lift_table(
         pl.DataFrame({"relation": list(relations)}, schema={"relation": pl.String}), how="cross", maintain_order="left"
     )
     asked = pl.concat([prompts.select(pl.lit(HELD_OUT).alias("group"), "head", "relation"), of_targets])
-    others = lift.other_heads(asked, seed=seed)
+    others = swap_lift.other_heads(asked, seed=seed)
     asked = asked.join(others, on=PROMPT, how="semi", maintain_order="left")
 
     def measured(tails: pl.DataFrame, of: pl.DataFrame, size: int | None = None) -> pl.DataFrame:
@@ -126,8 +126,8 @@ def by_relation(table: pl.DataFrame, intervals: Bootstrap, target_list: TargetLi
     return pl.DataFrame(rows, schema={**named, **numbers})
 
 
-def _measured(rows: pl.DataFrame, intervals: Bootstrap, target_list: TargetList) -> lift.Lift:
-    return lift.swap_lift(lift.with_weights(rows), target_list.clusters, intervals)
+def _measured(rows: pl.DataFrame, intervals: Bootstrap, target_list: TargetList) -> swap_lift.Lift:
+    return swap_lift.swap_lift(swap_lift.with_weights(rows), target_list.clusters, intervals)
 
 
 def _generated(statements: pl.DataFrame, heads: pl.DataFrame, scorers: Sequence[str]) -> pl.DataFrame:
@@ -149,7 +149,7 @@ def _oracle(
     )
     held_out = true.filter(pl.col("group") == HELD_OUT, pl.col("split") == "test").select(*PROMPT, "tail")
     candidates = pl.concat([true.select(*PROMPT, "tail"), constants.select(*PROMPT, "tail")])
-    candidates = candidates.filter(pl.col("group") != HELD_OUT, ~lift.is_echo()).unique(maintain_order=True)
+    candidates = candidates.filter(pl.col("group") != HELD_OUT, ~swap_lift.is_echo()).unique(maintain_order=True)
     likely = with_plausibility(candidates, plausibility, cache).sort(
         "plausibility", descending=True, maintain_order=True
     )
@@ -165,8 +165,8 @@ def _shares(
     plausibility: Scorer,
     cache: LabelCache,
 ) -> pl.DataFrame:
-    """measure.lift.shares of a system's tails (group, head, relation, tail), classified with their own heads and with
-    other heads."""
+    """measure.swap_lift.shares of a system's tails (group, head, relation, tail), classified with their own heads and
+    with other heads."""
     own = tails.join(prompts, on=PROMPT, how="semi", maintain_order="left").select(*PROMPT, "tail")
     swapped = own.join(others, on=PROMPT, maintain_order="left")
     triples = pl.concat(
@@ -174,7 +174,7 @@ def _shares(
     )
     accepted = with_plausibility(triples, plausibility, cache)["judged_valid"].fill_null(False).alias("accepted")
     here, there = own.with_columns(accepted[: own.height]), swapped.with_columns(accepted[own.height :])
-    return lift.shares(prompts, here, there, asked)
+    return swap_lift.shares(prompts, here, there, asked)
 
 
 def constant_tails(labelled: pl.DataFrame, top: int = TOP, scorers: Sequence[str] = ROLES) -> pl.DataFrame:

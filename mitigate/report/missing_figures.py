@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from mitigate import metrics as table
-from mitigate.report.legend import NO_UPPER_BOUND, Metrics, interval, number, part_named
+from mitigate.report.metric_display import NO_UPPER_BOUND, Metrics, interval, number, part_named
 from mitigate.report.table import Cell, Column, Table, text
 
 NO_STATEMENTS = "no statement about a target"

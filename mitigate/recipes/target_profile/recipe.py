@@ -14,16 +14,16 @@ from mitigate.recipes import comparing, reporting
 from mitigate.recipes.job import Job, folder_name, may_record_texts, perform, plain, say, say_notes
 from mitigate.recipes.scorers import label_cache
 from mitigate.report.html import save
-from mitigate.report.profile import Profile, console, render
+from mitigate.report.target_profile import Profile, console, render
 from mitigate.runs import files
 from mitigate.runs.store import Result
 from mitigate.score.frames import Frames
 from mitigate.tasks.compare.plan import names_of, shared_settings
-from mitigate.tasks.profile.embeddings import about as about_graph
-from mitigate.tasks.profile.embeddings import placed
-from mitigate.tasks.profile.frames import frame_figures, framed_statements, implied
-from mitigate.tasks.profile.generator import distinctive, figures
-from mitigate.tasks.profile.plan import PROFESSIONS, ProfilePlan, facts_of, make_plan
+from mitigate.tasks.target_profile.embeddings import about as about_graph
+from mitigate.tasks.target_profile.embeddings import placed
+from mitigate.tasks.target_profile.frames import frame_figures, framed_statements, implied
+from mitigate.tasks.target_profile.generator import distinctive, figures
+from mitigate.tasks.target_profile.plan import PROFESSIONS, ProfilePlan, facts_of, make_plan
 from mitigate.triples import LabelCache
 
 SIDES = ("figures", "distinctive", "placed", "framed", "implied")  # the tables that the page shows

@@ -16,19 +16,19 @@ from mitigate.load.conceptnet_format import Loaded
 from mitigate.load.stream import Streamed
 from mitigate.probe.comet import find_devices
 from mitigate.recipes import reporting
-from mitigate.recipes.before_download import say_downloads
+from mitigate.recipes.dry_run import say_downloads
 from mitigate.recipes.job import Job, perform, say, say_notes
 from mitigate.recipes.loading import load_data, read_target_list
-from mitigate.recipes.replacing import CRITIC, generated_tails, with_critic
+from mitigate.recipes.policy_stages import CRITIC, generated_tails, with_critic
 from mitigate.recipes.scorers import Scorers, make_labeller, missing
 from mitigate.runs.fingerprints import digest_of_values
 from mitigate.runs.store import Result
 from mitigate.tasks.corpus import further_relations, relations_in_training, triples_of
 from mitigate.tasks.generators.base_model import Start
 from mitigate.tasks.label import Labeller
+from mitigate.tasks.labelled_statements import long_texts
 from mitigate.tasks.policies import filtered
 from mitigate.tasks.policies.rerank import find_generator
-from mitigate.tasks.statements import long_texts
 from mitigate.triples import Scorer
 from mitigate.words.relations import with_own
 from mitigate.words.texts import counted, portable

@@ -1,1 +1,0 @@
-"""Three sides of one group, from finished runs."""
