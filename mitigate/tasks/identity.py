@@ -181,7 +181,8 @@ def identity_word_notices(labels: pl.DataFrame) -> Iterator[str]:
 
 def identity_words_of(scorers: Sequence[Scorer], seed: int, *, folder: Path, cache: LabelCache) -> dict[str, list[str]]:
     """Notices about the labelled statements in a folder of parts (of very many, those that
-    tasks.labelled_statements.choice takes): long texts, and labels that depend on identity terms of data/identity that are not targets."""
+    tasks.labelled_statements.choice takes): long texts, and labels that depend on identity terms of data/identity that
+    are not targets."""
     labelled = choice(folder, seed)[0].select("masked", *(scorer.name for scorer in scorers))
     words = identity_word_notices(with_identity_words(labelled, scorers, None, cache=cache))
     return {"notices": [*long_texts(labelled["masked"]), *words]}
