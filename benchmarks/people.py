@@ -41,7 +41,8 @@ from mitigate.tasks.crowd.accuracy import BOTH, GENERATED, RELATIONS, known_accu
 from mitigate.tasks.crowd.training import label_unseen
 from mitigate.tasks.generators.swap_lift import constant_tails, echo_tails, random_tails
 from mitigate.tasks.label import label_statements
-from mitigate.tasks.people.figures import (
+from mitigate.tasks.predicted_ratings.estimates import with_people_valid
+from mitigate.tasks.predicted_ratings.figures import (
     label_apart,
     polar_votes,
     relations_of,
@@ -51,7 +52,6 @@ from mitigate.tasks.people.figures import (
     valid_votes,
     validity_by_label,
 )
-from mitigate.tasks.people.validity import with_people_valid
 from mitigate.tasks.quality import figures_by_group
 from mitigate.tasks.ratings.agreement import words_and_texts
 from mitigate.tasks.ratings.paper_statements import read_rated, read_with_quality

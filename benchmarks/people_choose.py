@@ -23,7 +23,7 @@ from benchmarks.results import machine, write_section
 from mitigate.measure.accepted_share import auc
 from mitigate.score.number_format import native_dtype
 from mitigate.score.people import plain
-from mitigate.tasks.people.figures import valid_votes
+from mitigate.tasks.predicted_ratings.figures import valid_votes
 from mitigate.tasks.ratings.paper_statements import read_with_quality
 from mitigate.train.crowd import fit_softmax
 from mitigate.triples import NEUTRAL

@@ -45,7 +45,7 @@ from mitigate.score.people import Crowd2, PeopleValid
 from mitigate.score.plausibility import Plausibility, with_plausibility
 from mitigate.score.regard import NgramRegard
 from mitigate.tasks.crowd.training import label_unseen
-from mitigate.tasks.people.figures import label_apart, valid_apart
+from mitigate.tasks.predicted_ratings.figures import label_apart, valid_apart
 from mitigate.tasks.ratings.anchors import (
     AS_THEY_ARE,
     EQUALLY,

@@ -25,7 +25,8 @@ from mitigate.metrics import RATED
 from mitigate.report.missing_figures import why
 from mitigate.score.people import SHIPPED, Crowd2, CrowdLM, PeopleValid, polarity
 from mitigate.tasks.caveats import of_critic
-from mitigate.tasks.people.figures import (
+from mitigate.tasks.predicted_ratings.estimates import with_people_valid, with_validity
+from mitigate.tasks.predicted_ratings.figures import (
     agreement,
     calibration_table,
     measure_validity,
@@ -33,8 +34,7 @@ from mitigate.tasks.people.figures import (
     valid_apart,
     validity_table,
 )
-from mitigate.tasks.people.training import fitted, half_of, marks_of, rated_part, rows_of, save
-from mitigate.tasks.people.validity import with_people_valid, with_validity
+from mitigate.tasks.predicted_ratings.training import fitted, half_of, marks_of, rated_part, rows_of, save
 from mitigate.tasks.quality import figures_by_group
 from mitigate.tasks.ratings.paper_statements import read_with_quality
 from mitigate.train import crowd as training

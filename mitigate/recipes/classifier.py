@@ -26,10 +26,10 @@ from mitigate.tasks.caveats import WHOLE
 from mitigate.tasks.crowd.accuracy import FILE, SCORER, accuracy_table, as_metrics, passed_table
 from mitigate.tasks.crowd.training import label_unseen, read_texts, train_crowd
 from mitigate.tasks.identity import identity_summary
-from mitigate.tasks.people.figures import measure_polarity, measure_validity
-from mitigate.tasks.people.training import train_harm, train_validity
 from mitigate.tasks.plausibility.figures import measure_plausibility, table
 from mitigate.tasks.plausibility.training import average_networks, check_dev, train_plausibility
+from mitigate.tasks.predicted_ratings.figures import measure_polarity, measure_validity
+from mitigate.tasks.predicted_ratings.training import train_harm, train_validity
 from mitigate.tasks.ratings.agreement import label_described
 from mitigate.tasks.ratings.paper_statements import read_with_quality
 from mitigate.tasks.regard import figures, minilm

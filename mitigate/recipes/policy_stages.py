@@ -7,8 +7,8 @@ from mitigate.recipes.job import Job
 from mitigate.runs.store import Result
 from mitigate.tasks.generators.base_model import Start
 from mitigate.tasks.label import Labeller
-from mitigate.tasks.people.validity import with_people_valid
 from mitigate.tasks.policies.rerank import generate_tails
+from mitigate.tasks.predicted_ratings.estimates import with_people_valid
 from mitigate.triples import Scorer
 
 GENERATED_TAILS = "generated_tails"

@@ -20,8 +20,8 @@ from mitigate.tasks.generators.probe import probe_generator, probe_heads
 from mitigate.tasks.generators.swap_lift import lift_table
 from mitigate.tasks.generators.train import as_it_is, train_generator, trained
 from mitigate.tasks.label import Labeller
-from mitigate.tasks.people.validity import with_validity
 from mitigate.tasks.policies.filtered import apply_policy
+from mitigate.tasks.predicted_ratings.estimates import with_validity
 from mitigate.tasks.run_metrics import measure_run
 from mitigate.words.targets import notice_of_own
 from mitigate.words.texts import counted

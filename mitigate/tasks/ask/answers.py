@@ -141,7 +141,7 @@ class Answers:
 
         candidates = found.with_columns(target="head", category=pl.lit(None, pl.String))
         if self._policy.reads_validity:
-            from mitigate.tasks.people.validity import with_people_valid
+            from mitigate.tasks.predicted_ratings.estimates import with_people_valid
 
             critic = self._build("score.critic", self.run.setting("score.critic"))
             candidates = with_people_valid(candidates, critic, self.index.target_list)

@@ -12,7 +12,7 @@ from mitigate.probe.tails import draw_as_many, reorder
 from mitigate.tasks.generators.base_model import Start, find_start
 from mitigate.tasks.generators.probe import probe_heads
 from mitigate.tasks.label import Labeller
-from mitigate.tasks.people.validity import with_people_valid
+from mitigate.tasks.predicted_ratings.estimates import with_people_valid
 from mitigate.triples import Parts, Scorer
 from mitigate.words.relations import Relation
 from models.kinds import kind_of

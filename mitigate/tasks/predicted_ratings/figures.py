@@ -15,7 +15,7 @@ from mitigate.measure.bootstrap import Bootstrap
 from mitigate.score.people import POLAR, VALID, Crowd2, CrowdLM, FromRatings, PeopleValid, plain, polarity
 from mitigate.tasks.crowd.accuracy import GENERATED, RELATIONS, accuracy_table
 from mitigate.tasks.identity import identity_summary, label_identity_terms, measure_identity_terms
-from mitigate.tasks.people.training import half_of
+from mitigate.tasks.predicted_ratings.training import half_of
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, TEMPLATES, label_columns
 from mitigate.words.relations import parse_sentence
 from models import hub
