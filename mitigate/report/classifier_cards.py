@@ -190,7 +190,7 @@ KEYS = {
 
 
 def people(name: str, tables: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
-    """The card of people_valid, or of a scorer of polarity. tables: lists of rows, as tasks.people.figures
+    """The card of people_valid, or of a scorer of polarity. tables: lists of rows, as tasks.predicted_ratings.figures
     .measure_validity and measure_polarity return them."""
     is_validity = name == "people_valid"
     accuracy = tables.get("accuracy", ())

@@ -110,7 +110,7 @@ class PeopleValid(FromRatings):
 
     @property
     def half(self) -> str:
-        """The part of the rated statements that it was trained on (tasks.people.training)."""
+        """The part of the rated statements that it was trained on (tasks.predicted_ratings.training)."""
         return str(self.heads.facts.get("half", "all"))
 
     def __call__(self, texts: Sequence[str]) -> Labels:

@@ -9,7 +9,7 @@ from mitigate.words.targets import PAPER, TargetList
 
 HALVES = ("first", "second")
 WHOLE = "all"
-"""Parts of the ratings of validity that a measure learns from (tasks.people.training)."""
+"""Parts of the ratings of validity that a measure learns from (tasks.predicted_ratings.training)."""
 SHARED = {"posts": ("crowd", "frames"), "ratings": ("crowd", "crowd2", "crowd_lm")}
 """Scorers that learn from the same posts of the Social Bias Inference Corpus, or the same ratings of statements."""
 

@@ -109,7 +109,7 @@ def probable_figures(
 ) -> dict[str, float | None]:
     """Percentages of polarised statements by the probabilities of calibrated scorers, among those of rated relations,
     with bounds over targets, overall and for each category, by the keys of metrics.json. statements: with the labels of
-    {scorer}_polar of calibrated scorers (tasks.people.validity)."""
+    {scorer}_polar of calibrated scorers (tasks.predicted_ratings.estimates)."""
     rated, found = of_rated_relations(statements), dict[str, float | None]()
     parts = {"": pl.lit(True)} | {name: pl.col("category") == name for name in rated["category"].unique().sort()}
     for scorer, template in product(scorers, TEMPLATES):
