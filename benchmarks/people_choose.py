@@ -21,15 +21,15 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.results import machine, write_section
 from mitigate.measure.accepted_share import auc
-from mitigate.score.number_format import native_dtype
 from mitigate.score.people import plain
+from mitigate.score.precision import native_dtype
 from mitigate.tasks.predicted_ratings.figures import valid_votes
 from mitigate.tasks.ratings.paper_statements import read_with_quality
 from mitigate.train.crowd import fit_softmax
 from mitigate.triples import NEUTRAL
 from models.heads import fold_of
+from models.mean_states import Encoder
 from models.minilm import locate
-from models.states import Encoder
 
 READS = ("s3", "s6", "s2", "s4", "s3 s6", "s2 s4", "m3", "s3 m3", "s3 m6")
 DECAYS = (0.1, 0.3, 1.0)

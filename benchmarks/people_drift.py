@@ -62,8 +62,8 @@ from mitigate.tasks.ratings.paper_statements import describe_rated
 from mitigate.tasks.ratings.survey import POINTS
 from mitigate.tasks.scorers import default_scorers
 from mitigate.triples import TEMPLATES, label_columns
+from mitigate.words.outside_text import counted
 from mitigate.words.relations import parse_sentence
-from mitigate.words.texts import counted
 
 PAIR = (RESOURCES[-1], FILTERED)
 VARIANCES = Path(__file__).parents[1] / "mitigate" / "data" / "rating_variance.csv"

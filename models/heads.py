@@ -1,4 +1,4 @@
-"""Linear classifiers on the states of a network that is not trained (models/states.py).
+"""Linear classifiers on the states of a network that is not trained (models/mean_states.py).
 
 Several heads share one encoding of a text: each has left out a part of what the others learnt from. The network is
 identified by the SHA-256 of its files; what is stored is the heads alone."""
@@ -62,7 +62,7 @@ class CrossFitted:
 
     weight (FOLDS, FOLDS, width, columns), bias (FOLDS, FOLDS, columns), threshold (): as that of Heads. marks (texts,):
     hash_of each text that heads learnt from, and of the same text in other words; marked (texts,): the text's fold.
-    facts: what config.json holds: labels, the columns' names; sha256, layers and depth of the network (models.states);
+    facts: what config.json holds: labels, the columns' names; sha256, layers and depth of the network (models.mean_states);
     and reads, the kinds of texts whose features stand side by side."""
 
     weight: np.ndarray

@@ -23,7 +23,7 @@ from omegaconf import OmegaConf
 from recipe_commands import COMMANDS, arguments_of
 
 from mitigate.settings import has_key, settings
-from mitigate.words.texts import escaped
+from mitigate.words.outside_text import escaped
 
 CONF = ROOT / "conf"
 # other commands of the same recipes

@@ -38,8 +38,8 @@ from mitigate.load.sbic import read_annotations
 from mitigate.load.stream import Met, Streamed
 from mitigate.score.keyword import read_dic
 from mitigate.tasks.tails import open_tails
+from mitigate.words.outside_text import escaped
 from mitigate.words.targets import list_of
-from mitigate.words.texts import escaped
 
 ASSERTION = '/a/[/r/IsA/,/c/en/nurse/,/c/en/person/]\t/r/IsA\t/c/en/nurse\t/c/en/person\t{"weight": 1.0}\n'
 GENERATIONS = '{"head": "PersonX works", "relation": "xAttr", "generations": ["kind", "none"]}\n'

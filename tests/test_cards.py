@@ -14,7 +14,7 @@ from test_report_card import CARD
 from mitigate.cli.arguments import inputs
 from mitigate.report import card, datasheet, stories
 from mitigate.report.markdown import block, code, plain
-from mitigate.words.texts import portable
+from mitigate.words.outside_text import portable
 
 NAMES = [
     "[click](https://example.org)",

@@ -31,7 +31,7 @@ from mitigate.runs.store import Run
 
 PROJECT = PACKAGE.parent
 AROUND = {
-    *("__main__", "errors", "settings", "words/texts", "tracking/record", "tracking/dashboards"),
+    *("__main__", "errors", "settings", "words/outside_text", "tracking/record", "tracking/dashboards"),
     *(
         f"runs/{name}"
         for name in ("fingerprints", "import_tracing", "progress", "files", "store", "status", "label_cache")

@@ -13,7 +13,7 @@ from mitigate.load.relations_file import read_relations
 from mitigate.load.sentences import load_texts as texts
 from mitigate.settings import check
 from mitigate.tasks.audit.read import repeats
-from mitigate.words.texts import counted
+from mitigate.words.outside_text import counted
 
 QUOTED = [
     ('"nurse"', "nurse"),

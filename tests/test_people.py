@@ -41,8 +41,8 @@ from mitigate.train import crowd as training
 from mitigate.train.crowd import Rows, calibrate
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, Labels
 from models.heads import FOLDS, LABELS, CrossFitted, fold_of, hash_of, softmax
+from models.mean_states import Causal, Encoder
 from models.minilm import locate
-from models.states import Causal, Encoder
 
 FACTS = {"labels": ["not valid", "valid"], "sha256": Encoder.sha256, "layers": [2], "depth": None, "reads": ["masked"]}
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mitigate.errors import MitigateError
-from mitigate.runs.processes import Send, share_out, signal_name
+from mitigate.runs.child_processes import Send, share_out, signal_name
 
 ROOT = Path(__file__).parents[1]
 

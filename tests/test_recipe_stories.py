@@ -14,8 +14,8 @@ from small_models import save_neox
 
 from mitigate.tasks.stories.sentences import export, sentences
 from mitigate.tracking.record import NoTracking
+from mitigate.words.outside_text import whole_sentences
 from mitigate.words.prompts import templates
-from mitigate.words.texts import whole_sentences
 from models.language_model import LanguageModel
 
 STORIES = """nurse was asked about what was they known for.||| she is a thief. she left .

@@ -18,7 +18,7 @@ from mitigate.errors import MitigateError
 from mitigate.load.identity_terms import POLARITIES, read_frames, read_further_terms, read_predicates, read_terms
 from mitigate.runs import fingerprints
 from mitigate.score.crowd import Crowd
-from mitigate.score.number_format import CHOSEN_BY, digest_of_folder, native_dtype
+from mitigate.score.precision import CHOSEN_BY, digest_of_folder, native_dtype
 from mitigate.score.regard import SHIPPED, BertRegard, MiniLMRegard, NgramRegard, labels
 from mitigate.tasks.regard import minilm
 from mitigate.tasks.regard.figures import figures

@@ -11,7 +11,7 @@ import report_example
 from mitigate.report import drawing, plots
 from mitigate.report import run_figures as gallery
 from mitigate.report.plots import words
-from mitigate.report.regions import regions, with_regions
+from mitigate.report.prejudice_regions import regions, with_regions
 
 SQUARE = pl.DataFrame(  # the quartiles of both percentages are 30
     {

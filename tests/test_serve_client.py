@@ -19,7 +19,7 @@ import pytest
 from served import fresh
 
 from mitigate.errors import MitigateError
-from mitigate.serve import guard, queue, server
+from mitigate.serve import queue, request_checks, server
 from mitigate.serve.client import Client, UnreachableError
 from mitigate.serve.service import Service
 from mitigate.serve.webhooks import SIGNATURE, Webhooks
@@ -185,7 +185,7 @@ def test_jobs_fail_and_are_refused_in_the_services_words(client: Client) -> None
 
 
 def test_a_body_that_comes_slowly_is_given_up_and_others_are_answered(served, client, monkeypatch) -> None:
-    monkeypatch.setattr(guard, "LONGEST_WAIT", 0.5)
+    monkeypatch.setattr(request_checks, "LONGEST_WAIT", 0.5)
     slow, host = connected(served[1])
     with slow:
         slow.sendall(f"POST /jobs {host}content-type: application/json\r\n".encode())

@@ -25,7 +25,7 @@ from mitigate.serve.access import COOKIE
 from mitigate.serve.allowed_jobs import Rules
 from mitigate.serve.app import make_app
 from mitigate.serve.batching import Asked, Models
-from mitigate.serve.guard import LARGEST_BODY
+from mitigate.serve.request_checks import LARGEST_BODY
 from mitigate.serve.service import Service
 from mitigate.serve.worker import log_of
 

@@ -11,9 +11,9 @@ from refusals import refuses
 
 from mitigate.errors import MitigateError
 from mitigate.load.stories import load
+from mitigate.words.outside_text import whole_sentences
 from mitigate.words.prompts import KINDS, PLACE, kind_of, kinds, prompts, targets_of_prompt, templates
 from mitigate.words.targets import choose_targets, list_of, targets
-from mitigate.words.texts import whole_sentences
 from mitigate.words.word_forms import any_of
 
 ABOUT, FROM = "people are discussing about XYZ.", "people are discussing about people from XYZ."

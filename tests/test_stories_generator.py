@@ -21,9 +21,9 @@ from mitigate.tasks.stories.train import as_language_model, paragraphs
 from mitigate.train import stories as training
 from mitigate.train.comet import Fitted, Settings
 from mitigate.train.stories import Texts, fit
+from mitigate.words.outside_text import whole_sentences
 from mitigate.words.prompts import prompts
 from mitigate.words.targets import choose_targets
-from mitigate.words.texts import whole_sentences
 from models.comet import Comet
 from models.language_model import LanguageModel
 from models.minilm import locate

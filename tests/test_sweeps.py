@@ -20,7 +20,7 @@ from omegaconf import DictConfig, OmegaConf
 from mitigate.errors import MitigateError
 from mitigate.filter.policy import SCOPES
 from mitigate.recipes import job, labels, sweep
-from mitigate.recipes import sweep_notes as notes
+from mitigate.recipes import sweep_outcomes as notes
 from mitigate.recipes.failures import Failures
 from mitigate.recipes.main import CONF
 from mitigate.recipes.sweep import MOST_RUNS, SideBySide, comparable, compare, short_names
@@ -344,7 +344,7 @@ def test_a_table_of_all_runs_stands_where_the_comparison_has_no_line_for_each(
     for seeds in (1, 2):
         named = [(policy, seed) for policy in "ab" for seed in range(seeds)]
         folders = [ended(tmp_path / f"{seeds}{policy}{seed}", policy=policy, seed=seed) for policy, seed in named]
-        monkeypatch.setattr(sweep.sweep_notes, "runs", lambda _, folders=folders: folders)
+        monkeypatch.setattr(sweep.sweep_outcomes, "runs", lambda _, folders=folders: folders)
         SideBySide().on_multirun_end(OmegaConf.create({"verbose": False}))
         said.append(capsys.readouterr().out)
     assert said[0] == "comparison of 2\n"
@@ -358,7 +358,7 @@ def test_a_comparison_that_fails_ends_the_sweep_with_status_1(
 ) -> None:
     config = OmegaConf.create({"verbose": False, "hydra": {"sweep": {"dir": str(tmp_path / "sweep")}, "sweeper": {}}})
     monkeypatch.setenv(notes.SWEEP, "one")
-    monkeypatch.setattr(sweep.sweep_notes, "runs", lambda _: [])
+    monkeypatch.setattr(sweep.sweep_outcomes, "runs", lambda _: [])
     monkeypatch.setattr(sweep, "comparable", lambda _: {tmp_path: {}})
     monkeypatch.setattr(sweep, "compare", lambda config, runs: status)
     SideBySide().on_multirun_end(config)

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 from mitigate.words import word_forms
+from mitigate.words.outside_text import counted, escaped, portable, readable, without_folders
 from mitigate.words.targets import list_of, targets
-from mitigate.words.texts import counted, escaped, portable, readable, without_folders
 from mitigate.words.word_forms import BLANK, LARGEST, contains, extract_all, pattern, replace_all, with_plurals
 
 FOREIGN = "a\x00b\x1b[31m\x7f\x9b\u202ec\u2066d"

@@ -24,9 +24,16 @@ from mitigate.tasks.generators.probe import PartsInMemory
 from mitigate.tasks.generators.saved import open_generator
 from mitigate.tasks.generators.train import TrainingSettings
 from mitigate.tasks.label import Labeller, label_statements
-from mitigate.tasks.policies.tune import check_material, check_tuned, own_prompts, own_tails, tune_generator, tuned_from
+from mitigate.tasks.policies.second_training import (
+    check_material,
+    check_tuned,
+    own_prompts,
+    own_tails,
+    tune_generator,
+    tuned_from,
+)
 from mitigate.train.comet import Fitted
-from mitigate.train.tune import Bound, WithinBound, dpo, unlikelihood
+from mitigate.train.second_training import Bound, WithinBound, dpo, unlikelihood
 
 PREFER = neutral(action="keep", tuning="prefer", tuning_steps=6, tuning_every=2, tuning_lr=1e-2, most_rise=1e6)
 DISTIL = Policy("mine", ["regard"], action="keep", tuning="distil", distilled="rerank", candidates=3)

@@ -16,7 +16,7 @@ from hydra.core.override_parser.types import Quote, QuotedString
 from hydra.errors import HydraException
 
 from mitigate.errors import MitigateError, did_you_mean
-from mitigate.words.texts import without_folders
+from mitigate.words.outside_text import without_folders
 from models.digests import sha256_of
 
 WITH_A_VALUE = {

@@ -9,7 +9,7 @@ from typing import Any
 
 from mitigate.runs.progress import Step
 from mitigate.runs.status import Status
-from mitigate.words.texts import escaped
+from mitigate.words.outside_text import escaped
 
 EVERY = 20.0  # seconds between two lines
 SELDOM = 60.0  # of a job of a sweep, whose lines stand between those of others

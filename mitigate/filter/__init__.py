@@ -3,9 +3,9 @@ weight (0 drops it) and the reason, and the triples that a policy adds.
 
 Independent of scorers and of training."""
 
-from mitigate.filter.findings import polarised
 from mitigate.filter.ledger import apply, check_left, count_reasons, preferred_tails, prompts_lacking_tails
 from mitigate.filter.policy import Policy, check_relations, check_scorers
+from mitigate.filter.scorer_findings import polarised
 
 __all__ = [
     "Policy",

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.filter import findings
+from mitigate.filter import scorer_findings
 from mitigate.filter.policy import Policy, check_relations, in_scope
 from mitigate.filter.replace import drop_at_random, lacking, preferred, replace_at_random, replace_tails
 from mitigate.filter.reweight import by_own_action, even_out, swap
@@ -105,10 +105,10 @@ def _ledger(
         ledger = by_own_action(policy, rows, filtered)
     else:
         if generated is not None:
-            generated = generated.with_columns(found=findings.in_words(policy))
+            generated = generated.with_columns(found=scorer_findings.in_words(policy))
         ledger = ACTIONS[policy.action](policy, rows, target_list, generated)
     if policy.balance:
-        ledger = even_out(ledger, findings.direction(policy), filtered)
+        ledger = even_out(ledger, scorer_findings.direction(policy), filtered)
     prepared = ("found", "in_scope", "reached")
     return _explained(policy, ledger).drop(prepared).with_columns(pl.col("weight").cast(pl.Float32))
 
@@ -120,13 +120,13 @@ def _filtered(policy: Policy) -> pl.Expr:
 def _prepared(policy: Policy, labelled: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
     """The rows with the findings of the policy's scorers (`found`, "" in splits that are not filtered), `in_scope`,
     `reached`, and the ledger's columns before any action."""
-    found = pl.when(_filtered(policy)).then(findings.in_words(policy)).otherwise(pl.lit(""))
+    found = pl.when(_filtered(policy)).then(scorer_findings.in_words(policy)).otherwise(pl.lit(""))
     rows = labelled.with_columns(found=found, weight=pl.lit(1.0), source_row=pl.lit(None, pl.UInt32))
     rows = rows.with_columns(in_scope=in_scope(policy.scope, target_list))
     is_spared = IS_VALID if policy.unless_valid else pl.lit(False)
     rows = rows.with_columns(reached=(pl.col("found") != "") & IN_SCOPE & ~is_spared)
     if policy.strongest < 1:
-        rows = rows.with_columns(reached=findings.among_strongest(policy, REACHED))
+        rows = rows.with_columns(reached=scorer_findings.among_strongest(policy, REACHED))
     return rows.with_columns(reason=_reason(is_spared))
 
 
@@ -171,7 +171,7 @@ def _swap(policy: Policy, rows: pl.DataFrame, target_list: TargetList, *_: objec
 ACTIONS: dict[str, Callable[[Policy, pl.DataFrame, TargetList, pl.DataFrame | None], pl.DataFrame]] = {
     "drop": lambda policy, rows, *_: rows.with_columns(weight=(~REACHED).cast(pl.Float64)),
     "downweight": lambda policy, rows, *_: rows.with_columns(  # a barely polarised triple keeps almost all its weight
-        weight=pl.when(REACHED).then(1 - findings.direction(policy).abs()).otherwise(1.0)
+        weight=pl.when(REACHED).then(1 - scorer_findings.direction(policy).abs()).otherwise(1.0)
     ),
     "random": lambda policy, rows, *_: drop_at_random(rows, REACHED, IN_SCOPE, policy.seed),
     "swap": _swap,

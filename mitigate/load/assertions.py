@@ -13,7 +13,7 @@ from mitigate.load.conceptnet_format import ONE_END, OTHER_LANGUAGE, triples_chu
 from mitigate.load.lines import LONGEST, TOO_LONG, OnBadLine, check
 from mitigate.load.stream import Block, Chunk, Met, Streamed, bad, given, opened, split, text_blocks
 from mitigate.load.table import open_table
-from mitigate.words.texts import counted
+from mitigate.words.outside_text import counted
 
 EXPECTED = "edge URI<TAB>/r/Relation<TAB>/c/en/start<TAB>/c/en/end<TAB>{... weight ...}"
 ENGLISH = b"\t/c/en/"

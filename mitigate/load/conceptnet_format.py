@@ -12,8 +12,8 @@ from mitigate.load.lines import OnBadLine, check, fields, first, read_lines, rep
 from mitigate.load.stream import MOST_NAMES, Chunk, Loaded, Met, bad
 from mitigate.triples import SPLITS, TRIPLES
 from mitigate.words.events import published_names
+from mitigate.words.outside_text import counted
 from mitigate.words.relations import Relation, relations, spellings
-from mitigate.words.texts import counted
 
 OTHER_LANGUAGE = "neither end is English"
 ONE_END = "one end is not English (another language, or an address)"

@@ -12,8 +12,8 @@ from mitigate.load.files import root_with
 from mitigate.load.lines import OnBadLine, check, fields, read_lines, report_faults
 from mitigate.load.stream import Loaded
 from mitigate.triples import TRIPLES
+from mitigate.words.outside_text import counted
 from mitigate.words.relations import relations
-from mitigate.words.texts import counted
 
 CONCEPTNET = "harms/conceptnet_target_triples.txt"
 GENERICSKB = "harms/genericskb_target_sentences.tsv"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 from mitigate.errors import MitigateError
-from mitigate.words.texts import counted
+from mitigate.words.outside_text import counted
 
 OnBadLine = Literal["error", "skip"]
 SHOWN = 5  # faults quoted in a message; the rest is counted

@@ -12,7 +12,7 @@ from mitigate.errors import MitigateError
 from mitigate.load.lines import first, read_lines
 from mitigate.load.ratings import RATINGS
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE
-from mitigate.words.texts import counted
+from mitigate.words.outside_text import counted
 
 KNOWLEDGE = ("ConceptNet", "GenericsKB")
 """The two resources of which the crowd rated statements (harms paper, Tables 2 and 3)."""

@@ -13,9 +13,9 @@ from mitigate.load.file_format import layout_of
 from mitigate.load.lines import parsed, read_whole, report_faults
 from mitigate.load.stream import Loaded
 from mitigate.load.table import Column, read_table
+from mitigate.words.outside_text import counted
 from mitigate.words.targets import CATEGORIES, fault_of_category, targets
 from mitigate.words.template_slots import slots
-from mitigate.words.texts import counted
 from mitigate.words.word_forms import plain
 
 PROMPTS = {

@@ -14,7 +14,7 @@ from mitigate.errors import MitigateError
 from mitigate.load.lines import OnBadLine, check, first, report_faults
 from mitigate.load.table import Column, read_table
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE
-from mitigate.words.texts import counted
+from mitigate.words.outside_text import counted
 
 RATINGS = {
     "item": pl.String,  # what was rated

@@ -11,8 +11,8 @@ from mitigate.errors import MitigateError
 from mitigate.load.file_format import Layout, layout_of
 from mitigate.load.table import Column, read_table
 from mitigate.settings import LONGEST_NAME, NAME
+from mitigate.words.outside_text import counted
 from mitigate.words.relations import Relation, spellings, spelt
-from mitigate.words.texts import counted
 
 NEEDED, SECOND = ("relation", "phrase"), "neutral_phrase"
 SHOWN = "a table such as\n  relation,phrase,neutral_phrase\n  Mentors,is a mentor of,works with"

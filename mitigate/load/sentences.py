@@ -12,7 +12,7 @@ from mitigate.load.file_format import Layout, layout_of
 from mitigate.load.lines import OnBadLine, check
 from mitigate.load.stream import BLANK, Chunk, Loaded, Met, Streamed, describe, given, opened
 from mitigate.load.table import Columns, Place, Table, open_lines, open_table, read_all
-from mitigate.words.texts import counted
+from mitigate.words.outside_text import counted
 
 NAMES = ("statement", "text", "sentence")  # of the default column
 NAME_IT = "'data.columns={statement: NAME}'"

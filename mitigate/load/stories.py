@@ -8,9 +8,9 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.load.lines import OnBadLine, check, fields, read_lines, report_faults
 from mitigate.load.stream import Loaded
+from mitigate.words.outside_text import whole_sentences
 from mitigate.words.prompts import PROMPTS, kind_of, targets_of_prompt
 from mitigate.words.targets import PAPER, TargetList
-from mitigate.words.texts import whole_sentences
 
 BETWEEN = "|||"
 EXPECTED = f"prompt{BETWEEN}story"

@@ -29,8 +29,8 @@ from mitigate.load.lines import (
     unpacked,
 )
 from mitigate.runs.fingerprints import as_parquet, digest_of
+from mitigate.words.outside_text import counted
 from mitigate.words.relations import Relation, with_own
-from mitigate.words.texts import counted
 from models.digests import sha256_of
 
 CHUNK = 50_000  # rows in memory that one chunk is made of

@@ -26,7 +26,7 @@ from mitigate.load.lines import (
     split_fields,
 )
 from mitigate.load.stream import BLANK, LINES_OF_A_FIELD, Block, Met, bad, describe, split, text_blocks
-from mitigate.words.texts import counted
+from mitigate.words.outside_text import counted
 
 SLICE = 200_000  # rows of a Parquet file, or objects of a JSON array, that one chunk is made of
 SHOWN = 80  # characters of a line in a message

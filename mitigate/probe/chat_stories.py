@@ -11,7 +11,7 @@ from mitigate.errors import MitigateError
 from mitigate.probe.stories import Sampling, story_of
 from mitigate.runs.progress import progress
 from mitigate.triples import Parts
-from mitigate.words.texts import counted
+from mitigate.words.outside_text import counted
 from models.chat_api import FAILED, REFUSED, Answer, Endpoint, EndpointError, conversation
 
 PART = 16  # requests

@@ -15,8 +15,8 @@ import torch
 from mitigate.errors import MitigateError, one_of
 from mitigate.probe.generator import Generator
 from mitigate.probe.grid import Grid, answer, prompts
+from mitigate.runs.child_processes import Send, share_out
 from mitigate.runs.files import disk_fault
-from mitigate.runs.processes import Send, share_out
 from mitigate.runs.progress import progress
 from mitigate.triples import Parts
 

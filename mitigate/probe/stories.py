@@ -16,7 +16,7 @@ from torch import Tensor
 from mitigate.errors import MitigateError
 from mitigate.runs.progress import progress
 from mitigate.triples import Parts
-from mitigate.words.texts import ENDS, whole_sentences
+from mitigate.words.outside_text import ENDS, whole_sentences
 
 PART = 64  # prompts, of similar lengths
 

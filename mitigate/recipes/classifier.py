@@ -35,7 +35,7 @@ from mitigate.tasks.ratings.paper_statements import read_with_quality
 from mitigate.tasks.regard import figures, minilm
 from mitigate.tasks.regard import texts as regard_texts
 from mitigate.train.plausibility import Settings
-from models import hub, states
+from models import hub, mean_states
 
 Results = Mapping[str, Result]
 WEIGHTS = ("model.safetensors", "config.json")
@@ -194,7 +194,7 @@ class People(Classifier):
 def digest_of_model(setting: str, base: str | None) -> str | None:
     """The hash of a causal language model, if one is named. Raises MitigateError where there is none of that name."""
     try:
-        return None if base is None else states.digest_of(hub.locate(base, seq2seq=False))
+        return None if base is None else mean_states.digest_of(hub.locate(base, seq2seq=False))
     except (FileNotFoundError, ValueError) as error:
         raise MitigateError(f"{setting}: {error}") from error
 

@@ -17,8 +17,8 @@ from omegaconf import DictConfig, open_dict, read_write
 
 from mitigate.cli.output import complain
 from mitigate.errors import MitigateError
-from mitigate.recipes import sweep_notes
-from mitigate.runs.processes import EXITED
+from mitigate.recipes import sweep_outcomes
+from mitigate.runs.child_processes import EXITED
 
 LAUNCHER = "hydra/launcher"  # the group; its option `basic` runs jobs in this process
 LONGEST = 400  # characters of a launcher's error
@@ -30,7 +30,7 @@ class Failures(Callback):
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Check the sweep as a whole. Of a callback's errors, Hydra passes on SystemExit alone."""
-        sweep_notes.begin()
+        sweep_outcomes.begin()
         _sweeps[:] = [config]
         try:
             _check_sweep(config)
@@ -51,7 +51,7 @@ class Failures(Callback):
         except Exception as error:
             failure = f"{type(error).__name__}: {error}"
             traceback.print_exc()
-        sweep_notes.write_note(sweep_notes.call_of(config.hydra), {"failure": failure})
+        sweep_outcomes.write_note(sweep_outcomes.call_of(config.hydra), {"failure": failure})
         job_return.status = JobStatus.COMPLETED
         job_return.return_value = None  # a failed trial for an optimiser
         here = config.hydra.runtime.choices[LAUNCHER] == "basic"  # another launcher has more processes
@@ -63,8 +63,8 @@ class Failures(Callback):
 
         others: a clause about the other jobs."""
         _sweeps.clear()
-        failed, not_compared = _failed(config), sweep_notes.comparison_failed(config)
-        sweep_notes.remove_notes(config)
+        failed, not_compared = _failed(config), sweep_outcomes.comparison_failed(config)
+        sweep_outcomes.remove_notes(config)
         if not_compared:
             complain("the runs are finished, but their comparison failed, for the reason above")
         if failed:
@@ -88,7 +88,7 @@ def end_of_launcher(error: Exception) -> None:
 def _failed(config: DictConfig) -> list[dict[str, Any]]:
     """The notes of failed jobs, each with its `failure`."""
     failed = []
-    for note in sweep_notes.read(config):
+    for note in sweep_outcomes.read(config):
         folder = note.get("folder")
         if folder and not (Path(folder) / "manifest.json").is_file():
             lacking = f"its process ended before its run was complete: no manifest.json in {folder}"

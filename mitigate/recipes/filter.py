@@ -30,8 +30,8 @@ from mitigate.tasks.labelled_statements import long_texts
 from mitigate.tasks.policies import filtered
 from mitigate.tasks.policies.rerank import find_generator
 from mitigate.triples import Scorer
+from mitigate.words.outside_text import counted, portable
 from mitigate.words.relations import with_own
-from mitigate.words.texts import counted, portable
 
 FACTS = ("mitigate", "python", "torch", "vaderSentiment", "seed")
 

@@ -18,7 +18,7 @@ from mitigate import __version__
 from mitigate.cli.arguments import inputs as files_of_command
 from mitigate.cli.output import EVERY, SELDOM, Showing, say
 from mitigate.errors import MitigateError
-from mitigate.recipes import sweep_notes
+from mitigate.recipes import sweep_outcomes
 from mitigate.recipes.instantiate import build as build
 from mitigate.result_settings import deciding
 from mitigate.runs import store
@@ -28,7 +28,7 @@ from mitigate.runs.fingerprints import sealed
 from mitigate.runs.progress import listening
 from mitigate.runs.status import Status
 from mitigate.tracking.record import NoTracking, Tracking, open_tracking, started_by_wandb_agent
-from mitigate.words.texts import counted, without_folders
+from mitigate.words.outside_text import counted, without_folders
 
 NO_FACTS: Mapping[str, Any] = {}
 GROUPS = ("policy", "data", "model")  # of settings, for tags and groups of runs in W&B
@@ -166,7 +166,7 @@ def perform(
         say("  complete: nothing to do")
         store.tidy(folder)
         _restore_settings(config, folder)
-        sweep_notes.write_note(call(config), {"folder": str(folder)})
+        sweep_outcomes.write_note(call(config), {"folder": str(folder)})
         for page in sorted(folder.glob("*.html")):
             say(f"  {page.stem:<10}  {page}")
         return job.results
@@ -190,7 +190,7 @@ def _perform(
     """Run the pipeline and its record; the record in W&B is finished as failed when one of them fails."""
     with _status_of(run, config.recipe.name) as status:
         write(run.folder / store.SETTINGS, OmegaConf.to_yaml(config, resolve=True).encode())
-        sweep_notes.write_note(call(config), {"folder": str(run.folder)})
+        sweep_outcomes.write_note(call(config), {"folder": str(run.folder)})
         seldom = is_brief(config) and call(config)["sweep"]
         with listening(Showing(status, SELDOM if seldom else EVERY)):
             job, failed = Job(config, run, _open_tracking(config, run.folder, uploads, tracked), status), True
@@ -313,7 +313,7 @@ def result_settings(config: DictConfig) -> dict[str, Any]:
 
 
 def call(config: DictConfig) -> dict[str, Any]:
-    """The call of this job (sweep_notes.call_of); empty where the recipe is not run from the command line."""
+    """The call of this job (sweep_outcomes.call_of); empty where the recipe is not run from the command line."""
     return plain(config.get("call")) or {"arguments": [], "overrides": [], "sweep": None, "number": None}
 
 

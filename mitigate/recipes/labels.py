@@ -25,7 +25,7 @@ from mitigate.tasks.label import Labeller, abstentions, label_statements, mask, 
 from mitigate.tasks.label_columns import count_labels, label_names
 from mitigate.tasks.labelled_statements import long_texts
 from mitigate.triples import OTHER, Scorer
-from mitigate.words.texts import counted
+from mitigate.words.outside_text import counted
 
 SHOWN = 10  # texts of a file that are shown on the terminal
 

@@ -17,7 +17,7 @@ from mitigate.cli import arguments, hydra_errors
 from mitigate.cli.help import answer
 from mitigate.cli.output import complain, say
 from mitigate.errors import MitigateError
-from mitigate.recipes import failures, sweep_notes
+from mitigate.recipes import failures, sweep_outcomes
 from mitigate.runs.files import interrupted
 from mitigate.settings import check, left_open, settings, with_lists
 
@@ -86,7 +86,7 @@ def _run(config: DictConfig) -> float | None:
         from mitigate.recipes.scorers import check_optimised  # loads the scorers' packages, which others do without
 
         check_optimised(config)
-    config.call = arguments.literally(sweep_notes.call_of(HydraConfig.get()))
+    config.call = arguments.literally(sweep_outcomes.call_of(HydraConfig.get()))
     return _recipe(config.recipe.run)(config)
 
 

@@ -20,7 +20,7 @@ from mitigate import __version__
 from mitigate.errors import MitigateError
 from mitigate.recipes.job import say, say_notes
 from mitigate.runs.finished import FinishedRun, open_run
-from mitigate.words.texts import counted
+from mitigate.words.outside_text import counted
 
 CARD, PAGE = "README.md", "report.html"
 TOKEN = "HF_TOKEN"  # in the environment

@@ -11,7 +11,7 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 
 from mitigate.cli.arguments import quoted
-from mitigate.recipes import sweep_notes
+from mitigate.recipes import sweep_outcomes
 from mitigate.recipes.job import is_brief, plain, say
 from mitigate.result_settings import role_scorers
 from mitigate.runs.files import read_json
@@ -30,14 +30,14 @@ class SideBySide(Callback):
     """A Hydra callback that prints the measures of all runs of a sweep, and has them compared."""
 
     def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
-        runs = {folder: read_json(folder / "metrics.json") for folder in sweep_notes.runs(config)}
+        runs = {folder: read_json(folder / "metrics.json") for folder in sweep_outcomes.runs(config)}
         finished = {folder: metrics for folder, metrics in runs.items() if metrics}
         compared = comparable(finished)
         if len(finished) > 1 and not (is_brief(config) and _has_all(compared, finished)):
             named = short_names({folder.name: metrics for folder, metrics in finished.items()})
             say("\nside by side\n\n" + _beside(config, named))
         if compared and compare(config, compared) != 0:
-            sweep_notes.mark_failed_comparison(config)
+            sweep_outcomes.mark_failed_comparison(config)
 
 
 def _beside(config: DictConfig, runs: Mapping[str, Mapping[str, Any]]) -> str:

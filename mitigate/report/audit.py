@@ -18,7 +18,7 @@ from mitigate.report.page import target_section
 from mitigate.report.run_figures import GROUPS, Picture, gallery
 from mitigate.report.table import grouped
 from mitigate.triples import FAVOURITISM, PREJUDICE
-from mitigate.words.texts import counted
+from mitigate.words.outside_text import counted
 
 MOST_RELATIONS = 20
 SHARES: tuple[Share, ...] = ("polarised", "prejudice", "favouritism")

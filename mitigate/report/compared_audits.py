@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from mitigate.metrics import Share, Statistic, harm_key, with_part
-from mitigate.report import audit_tables, metric_display, plots, regions
+from mitigate.report import audit_tables, metric_display, plots, prejudice_regions
 from mitigate.report import run_figures as gallery
 from mitigate.report.audit_tables import Wording
 from mitigate.report.change_formats import CORRECTED, change, decimals_of, interval, number_column
@@ -21,7 +21,7 @@ from mitigate.report.metric_display import number, signed
 from mitigate.report.run_figures import Picture
 from mitigate.report.table import Cell, Column, Table, grouped, text
 from mitigate.report.verdicts import ALIKE, ALPHA, SAME, UNKNOWN, p_value
-from mitigate.words.texts import counted
+from mitigate.words.outside_text import counted
 
 MORE, LESS = "more", "less"
 POLARISED: tuple[Share, ...] = ("prejudice", "favouritism")
@@ -318,8 +318,8 @@ def _pictures(resources: Resources) -> Iterator[Picture]:
                 f"regions-{gallery.slug(category)}-{place}",
                 "regions",
                 f"{category.capitalize()}, {title}, {scorer}",
-                gallery.region_alt(regions.with_regions(frame), category),
-                regions.regions(frame, category),
+                gallery.region_alt(prejudice_regions.with_regions(frame), category),
+                prejudice_regions.regions(frame, category),
             )
 
 

@@ -17,7 +17,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Annotation
 
 from mitigate.runs import files
-from mitigate.words.texts import readable
+from mitigate.words.outside_text import readable
 
 # Okabe and Ito's palette, which is safe for colour blindness.
 PREJUDICE, FAVOURITISM, BOTH, KEPT = "#D55E00", "#0072B2", "#CC79A7", "#009E73"

@@ -12,7 +12,7 @@ from mitigate.report.metric_display import number
 from mitigate.report.table import Table, as_text, bounded, text, with_bounds
 from mitigate.report.table_declarations import declared
 from mitigate.words.frames import CHOICES, NAMES, TEXTS
-from mitigate.words.texts import portable
+from mitigate.words.outside_text import portable
 
 FIGURES = {"f1": "F1", "precision": "precision", "recall": "recall"}
 TEXT_FIGURES = {"bleu2": "BLEU-2", "rouge_l": "ROUGE-L", "corpus_bleu2": "BLEU-2, all posts together"}

@@ -18,7 +18,7 @@ from mitigate.report import run_figures as gallery
 from mitigate.report.run_figures import Picture
 from mitigate.report.scorer_reliability import identity_errors, identity_table, proxies, reliability, reliability_table
 from mitigate.report.table import Column, Table, save_csv, save_latex, text, with_p_as_shown
-from mitigate.words.texts import readable
+from mitigate.words.outside_text import readable
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
 DIRECTIONS = {"↑": "higher is better", "↓": "lower is better"}

@@ -7,7 +7,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from mitigate.report import metric_display
 from mitigate.report.table import as_markdown
-from mitigate.words.texts import readable
+from mitigate.words.outside_text import readable
 
 
 def environment(folder: Path) -> Environment:

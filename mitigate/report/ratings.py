@@ -13,7 +13,7 @@ from mitigate.report.metric_display import number, signed
 from mitigate.report.table import Column, Table, as_text, grouped, text, with_bounds
 from mitigate.report.table_declarations import column, declared, present
 from mitigate.report.verdicts import p_value
-from mitigate.words.texts import counted
+from mitigate.words.outside_text import counted
 
 LABELS = ("prejudice", "neutral", "favouritism")
 FIGURE_NAMES = {"HNM": "human neutral mean (HNM)"}

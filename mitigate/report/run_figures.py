@@ -13,7 +13,7 @@ from mitigate.metrics import PAPER_SCORERS
 from mitigate.report import drawing, ledger, plots
 from mitigate.report.examples import FEWEST_STATEMENTS, frequent_targets
 from mitigate.report.metric_display import ordered
-from mitigate.report.regions import REGIONS, regions, with_regions
+from mitigate.report.prejudice_regions import REGIONS, regions, with_regions
 from mitigate.triples import PREJUDICE
 
 GROUPS = {  # group -> the heading and the caption that its figures share

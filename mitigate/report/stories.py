@@ -24,8 +24,8 @@ from mitigate.report.run_figures import GROUPS, Picture, boxes
 from mitigate.report.table import Column, Table, bounded, figures, grouped, text
 from mitigate.report.table_declarations import declared
 from mitigate.training_checks import no_conclusion
+from mitigate.words.outside_text import counted, without_folders
 from mitigate.words.prompts import KINDS
-from mitigate.words.texts import counted, without_folders
 
 SIGNS: tuple[tuple[Share, str], ...] = (("prejudice", "negative"), ("favouritism", "positive"))
 PER_KIND = 6  # stories shown, as examples

@@ -26,7 +26,7 @@ NOT_FOLLOWED = {
     f"mitigate.{name}"
     for name in (
         *("__main__", "runs.fingerprints", "runs.import_tracing", "runs.user_code", "runs.file_tracking"),
-        *("errors", "runs.progress", "settings", "words.texts"),  # for display, without effect on results
+        *("errors", "runs.progress", "settings", "words.outside_text"),  # for display, without effect on results
         *("runs.files", "runs.store", "runs.label_cache", "runs.status"),  # storage of results
         *("tracking.record", "tracking.dashboards"),
     )

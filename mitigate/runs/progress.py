@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from mitigate.words.texts import escaped
+from mitigate.words.outside_text import escaped
 
 
 @dataclass

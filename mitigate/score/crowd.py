@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from mitigate.runs.fingerprints import fingerprint
-from mitigate.score.number_format import digest_of_folder, native_dtype
+from mitigate.score.precision import digest_of_folder, native_dtype
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, Labels
 from models.heads import LABELS, Heads
+from models.mean_states import Encoder
 from models.minilm import locate
-from models.states import Encoder
 
 SHIPPED = Path(str(files("mitigate").joinpath("data/crowd")))
 MEANING = {"negative": PREJUDICE, "neutral": NEUTRAL, "positive": FAVOURITISM}

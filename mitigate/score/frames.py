@@ -13,7 +13,7 @@ from scipy import special
 
 from mitigate.errors import MitigateError
 from mitigate.runs.fingerprints import fingerprint
-from mitigate.score.number_format import digest_of_folder
+from mitigate.score.precision import digest_of_folder
 from mitigate.triples import NEUTRAL, OTHER, PREJUDICE, Labels
 from models.form import YES, Form
 from models.form_filling import Filled, fill_in

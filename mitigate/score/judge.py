@@ -18,7 +18,7 @@ import numpy as np
 from mitigate.errors import MitigateError, one_of
 from mitigate.runs.fingerprints import fingerprint
 from mitigate.score.labels import SEPARATOR
-from mitigate.score.number_format import native_dtype
+from mitigate.score.precision import native_dtype
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, Labels
 from mitigate.words.relations import relations
 from models import gguf

@@ -14,12 +14,12 @@ from mitigate.errors import MitigateError
 from mitigate.runs.fingerprints import fingerprint
 from mitigate.score.crowd import MEANING
 from mitigate.score.labels import SEPARATOR
-from mitigate.score.number_format import digest_of_folder, native_dtype
+from mitigate.score.precision import digest_of_folder, native_dtype
 from mitigate.triples import Labels
 from mitigate.words.targets import clusters
 from models import minilm
 from models.heads import LABELS, CrossFitted, polar_columns
-from models.states import Causal, Encoder, States
+from models.mean_states import Causal, Encoder, States
 
 DATA = Path(str(files("mitigate").joinpath("data")))
 SHIPPED = {"crowd2": DATA / "crowd2/", "people_valid": DATA / "people_valid/"}  # named as folders, for fingerprints

@@ -14,7 +14,7 @@ import polars as pl
 
 from mitigate.runs.fingerprints import fingerprint
 from mitigate.score.labels import SEPARATOR, with_answers
-from mitigate.score.number_format import digest_of_folder, native_dtype
+from mitigate.score.precision import digest_of_folder, native_dtype
 from mitigate.triples import LabelCache, Labels, Scorer
 from models.minilm import locate
 from models.plausibility.average import load_network

@@ -12,7 +12,7 @@ import torch
 
 from mitigate.errors import one_of
 from mitigate.runs.fingerprints import fingerprint
-from mitigate.score.number_format import digest_of_folder, native_dtype
+from mitigate.score.precision import digest_of_folder, native_dtype
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, Labels
 from models.minilm import locate
 from models.regard import LABELS

@@ -32,11 +32,11 @@ from mitigate.serve.allowed_jobs import GROUPS, RECIPES, RefusedError, allowed
 from mitigate.serve.batching import Asked, Batcher, BusyError, Models
 from mitigate.serve.dispatcher import Dispatcher
 from mitigate.serve.engines.local import Local
-from mitigate.serve.guard import Guard, caller_of
 from mitigate.serve.page import page
 from mitigate.serve.people import record, session_of
 from mitigate.serve.progress import shown
 from mitigate.serve.queue import FullError, Job
+from mitigate.serve.request_checks import Guard, caller_of
 from mitigate.serve.results import UnknownError, differing, summary
 from mitigate.serve.service import Service
 from mitigate.serve.uploads import TakenError

@@ -24,7 +24,7 @@ from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_o
 
 from mitigate.errors import MitigateError
 from mitigate.runs.files import replacing
-from mitigate.words.texts import escaped
+from mitigate.words.outside_text import escaped
 
 ENDED = ("done", "failed", "cancelled")
 NOT_IN_HEADERS = re.compile(r"[^ -~\xa0-\xff]")

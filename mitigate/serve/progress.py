@@ -8,7 +8,7 @@ from typing import Any
 from mitigate.runs.status import NAME
 from mitigate.serve.queue import Job
 from mitigate.serve.schemas import JobShown
-from mitigate.words.texts import NOT_IN_XML
+from mitigate.words.outside_text import NOT_IN_XML
 
 FACTS = (
     *("id", "state", "recipe", "submitter", "owner", "label", "priority", "submitted", "started", "ended", "starts"),

@@ -25,10 +25,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 
-from mitigate.runs.processes import EXITED, signal_name
+from mitigate.runs.child_processes import EXITED, signal_name
 from mitigate.serve import queue
 from mitigate.serve.queue import Job, Renewed
-from mitigate.words.texts import escaped
+from mitigate.words.outside_text import escaped
 
 BEAT = 1.0  # seconds between two heartbeats
 LOOK = 0.1  # seconds between two looks at the command

@@ -9,8 +9,8 @@ from mitigate.errors import MitigateError
 from mitigate.load.hold_out import HeldOut, hold_out
 from mitigate.load.lines import first
 from mitigate.load.stream import Loaded, Streamed
+from mitigate.words.outside_text import counted
 from mitigate.words.relations import Relation, comet_relations, named, with_own
-from mitigate.words.texts import counted
 
 NAMES = ["head", "relation", "tail"]
 

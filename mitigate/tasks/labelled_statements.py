@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polars as pl
 
-from mitigate.words.texts import counted
+from mitigate.words.outside_text import counted
 
 MOST = 200_000  # that examples, word clouds, the export and the record in W&B are chosen from
 

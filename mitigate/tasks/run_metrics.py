@@ -23,8 +23,8 @@ from mitigate.tasks.harms import BOOTSTRAP, harm_figures, per_target_tables
 from mitigate.tasks.policies.filtered import OF_RESOURCE, measure_filter, named, training_figures, untrained
 from mitigate.tasks.quality import figures_by_group, measure_quality, tail_figures
 from mitigate.triples import ROLES, label_columns
+from mitigate.words.outside_text import counted
 from mitigate.words.targets import PAPER, TargetList
-from mitigate.words.texts import counted
 
 NOTHING: Mapping[str, Any] = {}
 

@@ -197,7 +197,7 @@ def _content(value: Any) -> Any:
     if is_file:
         return {"file": digest_of(path.read_bytes())}
     if is_folder:
-        from mitigate.score.number_format import digest_of_folder  # loads PyTorch, which other scorers do without
+        from mitigate.score.precision import digest_of_folder  # loads PyTorch, which other scorers do without
 
         return {"folder": digest_of_folder(path)}
     return value

@@ -9,8 +9,8 @@ from mitigate.errors import MitigateError, one_of
 from mitigate.load.file_format import layout_of
 from mitigate.load.table import Column, read_table
 from mitigate.probe.tails import GivenTails
+from mitigate.words.outside_text import counted
 from mitigate.words.relations import Relation, spellings, spelt, with_own
-from mitigate.words.texts import counted
 
 LISTS = ("generations", "tails")  # columns of lists in place of `tail`
 

@@ -20,7 +20,7 @@ import polars as pl
 
 from mitigate.errors import MitigateError, one_of
 from mitigate.tracking.charts import Chart
-from mitigate.words.texts import without_folders
+from mitigate.words.outside_text import without_folders
 
 MODES = ("auto", "online", "offline", "none")
 MODES_OF_WANDB = ("online", "offline", "shared", "disabled", "dryrun", "run")  # values of WANDB_MODE

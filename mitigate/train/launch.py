@@ -15,7 +15,7 @@ from lightning_fabric.plugins.environments.lightning import find_free_network_po
 from lightning_fabric.utilities.exceptions import MisconfigurationException
 
 from mitigate.errors import MitigateError, one_of
-from mitigate.runs.processes import Send, share_out
+from mitigate.runs.child_processes import Send, share_out
 from mitigate.runs.progress import Step, listening, progress
 from mitigate.train import comet as training
 from mitigate.train.checkpoints import Checkpoints

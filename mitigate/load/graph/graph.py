@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mitigate.errors import MitigateError, did_you_mean
-from mitigate.words.texts import counted
+from mitigate.words.outside_text import counted
 
 SPLITS = ("train", "valid", "test")
 Triple = tuple[str, str, str]  # head, relation, tail

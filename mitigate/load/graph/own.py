@@ -12,7 +12,7 @@ from mitigate.load.graph.graph import SPLITS, Graph, Triple, build
 from mitigate.load.graph.read import names_of, triples_of
 from mitigate.load.lines import OnBadLine, check, read_lines, report_faults
 from mitigate.load.table import read_table
-from mitigate.words.texts import counted
+from mitigate.words.outside_text import counted
 
 ENDINGS = (".tsv", ".txt", ".tsv.gz", ".txt.gz")
 NAMES = ("head", "relation", "tail")

@@ -9,7 +9,7 @@ from mitigate.errors import MitigateError
 from mitigate.load.files import find_root, root_with
 from mitigate.load.graph.graph import SPLITS, Graph, Triple, build
 from mitigate.load.graph.read import labels_of, members_of, names_of, triples_of
-from mitigate.words.texts import counted
+from mitigate.words.outside_text import counted
 
 REGION = re.compile(r"-(GB|US)$")
 WIKIDATA_LABELS = "kg/wikidata_labels.tsv"

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from mitigate.errors import MitigateError
 from mitigate.load.graph.graph import Triple
 from mitigate.load.lines import OnBadLine, fields, not_opened, read_lines, report_faults, split_lines
-from mitigate.words.texts import counted
+from mitigate.words.outside_text import counted
 
 LARGEST_ARCHIVE = 2**28  # bytes when unpacked; FB15k-237 has 24 million
 

@@ -19,7 +19,7 @@ from safetensors.numpy import load_file
 from mitigate.errors import MitigateError, one_of
 from mitigate.load.graph.graph import SPLITS, Graph, build
 from mitigate.load.lines import not_opened, read_lines
-from mitigate.words.texts import counted
+from mitigate.words.outside_text import counted
 
 FACTS, VECTORS = "embeddings.json", "vectors.safetensors"
 PARTS = ("entities", "relations")

@@ -12,7 +12,7 @@ from mitigate.recipes.ask.output import as_json, as_text, lines_of_terminal
 from mitigate.runs.finished import read_runs
 from mitigate.tasks.ask.answers import Answers
 from mitigate.tasks.ask.questions import Question, read_question, shared_relations
-from mitigate.words.texts import escaped
+from mitigate.words.outside_text import escaped
 
 FORMATS: dict[str, Callable[[Question, list[Answers]], str]] = {"text": as_text, "json": as_json}
 EXAMPLE = "head=lawyer relation=CapableOf"

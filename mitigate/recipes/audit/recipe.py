@@ -21,8 +21,8 @@ from mitigate.tasks.label_columns import wordings
 from mitigate.tasks.labelled_statements import choice
 from mitigate.tasks.policies.drop_rules import measure_drop_rules
 from mitigate.triples import ROLES
+from mitigate.words.outside_text import counted
 from mitigate.words.targets import notice_of_own
-from mitigate.words.texts import counted
 
 
 def run(config: DictConfig) -> float | None:

@@ -32,7 +32,7 @@ from mitigate.tasks.generators.base_model import Start
 from mitigate.tasks.generators.probe import event_heads, held_out_prompts
 from mitigate.tasks.generators.train import check_training
 from mitigate.tasks.label import Labeller
-from mitigate.tasks.policies import rerank, steer, tune
+from mitigate.tasks.policies import rerank, second_training, steer
 from mitigate.tasks.relation_phrases import not_neutral
 from mitigate.train import launch
 from mitigate.train.comet import Settings
@@ -242,7 +242,7 @@ def _start(config: DictConfig, policy: Policy, corpus: Corpus, settings: Setting
     start = model_spec.find_start(config, policy, corpus.further, comet=corpus.comet)
     if config.train or policy.tunes:
         check_training(start, settings, **where)
-    tune.check_tuned(policy, start, bool(config.train))
+    second_training.check_tuned(policy, start, bool(config.train))
     base_model.check_length(start, config.probe.max_length)
     base_model.check_distinct_relations(start)
     steer.check_steered(policy, start, bool(config.train), config.probe.beams)

@@ -6,14 +6,14 @@ from mitigate.recipes.mitigate.plan import Plan
 from mitigate.runs.store import Result
 from mitigate.tasks.generators.base_model import Start
 from mitigate.tasks.generators.train import trained
-from mitigate.tasks.policies import rerank, steer, tune
+from mitigate.tasks.policies import rerank, second_training, steer
 
 OWN_TAILS, TUNE = "own_tails", "tune"
 
 
 def trained_folder(policy: Policy) -> str:
     """The folder of the first training's generator: model/, or base/ where a second training follows."""
-    return tune.BASE if policy.tunes else "model"
+    return second_training.BASE if policy.tunes else "model"
 
 
 def check_findings(plan: Plan, labelled: Result, ledger: Result) -> None:
@@ -22,7 +22,7 @@ def check_findings(plan: Plan, labelled: Result, ledger: Result) -> None:
     if plan.policy.steers and not ledger.pending:
         steer.check_findings(plan.policy, ledger.table(), plan.target_list)
     if plan.policy.tunes and not labelled.pending:
-        tune.check_material(plan.policy, labelled.table(), plan.target_list)
+        second_training.check_material(plan.policy, labelled.table(), plan.target_list)
 
 
 def tuned(job: Job, plan: Plan, labelled: Result, training: Result, generator: Start) -> tuple[Result, Start]:
@@ -31,11 +31,11 @@ def tuned(job: Job, plan: Plan, labelled: Result, training: Result, generator: S
         return training, generator
     result = job.stage(
         TUNE,
-        tune.tune_generator,
+        second_training.tune_generator,
         plan.policy,
         labelled,
         _own_tails(job, plan, labelled, generator),
-        tune.tuned_from(generator, plan.start),
+        second_training.tuned_from(generator, plan.start),
         plan.settings,
         training,
         plan.target_list,
@@ -53,7 +53,7 @@ def _own_tails(job: Job, plan: Plan, labelled: Result, generator: Start) -> Resu
         return None
     return job.stage(
         OWN_TAILS,
-        tune.own_tails,
+        second_training.own_tails,
         plan.policy,
         labelled,
         generator,

@@ -23,8 +23,8 @@ from mitigate.tasks.label import Labeller
 from mitigate.tasks.policies.filtered import apply_policy
 from mitigate.tasks.predicted_ratings.estimates import with_validity
 from mitigate.tasks.run_metrics import measure_run
+from mitigate.words.outside_text import counted
 from mitigate.words.targets import notice_of_own
-from mitigate.words.texts import counted
 
 
 def run(config: DictConfig) -> float | None:

@@ -28,8 +28,8 @@ from mitigate.tasks.labelled_statements import long_texts
 from mitigate.tasks.run_metrics import notices, unanswered, untrained_notices
 from mitigate.tracking.charts import beside
 from mitigate.triples import label_columns
+from mitigate.words.outside_text import portable, without_folders
 from mitigate.words.targets import TargetList
-from mitigate.words.texts import portable, without_folders
 from models.language_model import chat_prompt
 from models.of_transformers import load_tokenizer
 from models.seq2seq import Seq2Seq

@@ -20,8 +20,8 @@ from mitigate.tasks.label_columns import Labelling, per_target_tables, wordings
 from mitigate.tasks.labelled_statements import export as export_statements
 from mitigate.tasks.stories.measures import notices
 from mitigate.tasks.stories.sentences import export
+from mitigate.words.outside_text import portable
 from mitigate.words.targets import TargetList
-from mitigate.words.texts import portable
 
 
 def write_report(

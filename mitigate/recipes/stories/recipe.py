@@ -23,8 +23,8 @@ from mitigate.tasks.policies.filtered import apply_policy
 from mitigate.tasks.stories.measures import compare_within_templates, measure_stories
 from mitigate.tasks.stories.sentences import as_read, label_sentences
 from mitigate.tasks.stories.train import generate_stories, train_on_sentences
+from mitigate.words.outside_text import counted
 from mitigate.words.targets import notice_of_own
-from mitigate.words.texts import counted
 
 
 def run(config: DictConfig) -> float | None:

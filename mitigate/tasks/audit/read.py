@@ -15,9 +15,9 @@ from mitigate.tasks.audit import resource as counting
 from mitigate.tasks.audit.resource import ABOUT_A_TARGET, ROWS, Resource, Texts
 from mitigate.tasks.targets import Match, about_targets, sentences_about_targets
 from mitigate.triples import Parts
+from mitigate.words.outside_text import counted as counted_noun
 from mitigate.words.targets import TargetList, as_targets
 from mitigate.words.targets import targets as paper_targets
-from mitigate.words.texts import counted as counted_noun
 from mitigate.words.word_forms import with_plurals
 
 

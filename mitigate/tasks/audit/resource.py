@@ -12,9 +12,9 @@ from mitigate.load.stream import Chunk, Kind, Loaded, Met, Streamed
 from mitigate.runs.fingerprints import digest_of_values
 from mitigate.tasks.targets import Wanted, targets_of_statements, those_about
 from mitigate.triples import TEMPLATES
+from mitigate.words.outside_text import counted
 from mitigate.words.relations import Relation
 from mitigate.words.targets import choose_targets
-from mitigate.words.texts import counted
 
 Texts = Literal["targets", "all"]
 COUNTS = {"kind": pl.String, "what": pl.String, "count": pl.Int64}

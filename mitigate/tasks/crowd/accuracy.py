@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from mitigate.filter import Policy
-from mitigate.filter.findings import polarised
+from mitigate.filter.scorer_findings import polarised
 from mitigate.measure import confusion
 from mitigate.measure.accepted_share import valid_metrics
 from mitigate.measure.agreement import fold_other

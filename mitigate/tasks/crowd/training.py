@@ -14,7 +14,7 @@ from mitigate.runs.files import replacing_folder, write
 from mitigate.runs.fingerprints import digest_of_values
 from mitigate.score.crowd import MEANING, SHIPPED, Crowd
 from mitigate.score.labels import with_labels
-from mitigate.score.number_format import native_dtype
+from mitigate.score.precision import native_dtype
 from mitigate.tasks.ratings.paper_statements import read_rated
 from mitigate.train.crowd import Rows, fit_heads
 from mitigate.triples import NEUTRAL, PREJUDICE, LabelCache
@@ -22,8 +22,8 @@ from mitigate.verbalise import MASK
 from mitigate.words.targets import clusters, targets
 from mitigate.words.word_forms import any_of
 from models.heads import LABELS, fold_of
+from models.mean_states import Encoder
 from models.minilm import locate
-from models.states import Encoder
 
 FOLDS_FILE = "folds.csv"
 VOTES = tuple(MEANING[label] for label in LABELS)

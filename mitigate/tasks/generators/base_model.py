@@ -13,8 +13,8 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.runs.fingerprints import digest_of_values
 from mitigate.tasks.tails import check_relations
+from mitigate.words.outside_text import counted
 from mitigate.words.relations import Relation, asked_with
-from mitigate.words.texts import counted
 from models.adapters import base_of, is_adapter
 from models.comet import HEAD_TOKENS, RELATION_TOKENS, TAIL_TOKENS, Comet, Layout, Regimen, regimen
 from models.digests import sha256_of

@@ -9,7 +9,7 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.measure.quality import best_threshold
 from mitigate.runs.files import replacing_folder
-from mitigate.score.number_format import native_dtype
+from mitigate.score.precision import native_dtype
 from mitigate.train import harness
 from mitigate.train import plausibility as training
 from mitigate.train.harness import Log

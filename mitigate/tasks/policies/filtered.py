@@ -19,8 +19,8 @@ from mitigate.runs import files
 from mitigate.runs.table_export import table_bytes
 from mitigate.tasks.labelled_statements import long_texts
 from mitigate.triples import label_columns
+from mitigate.words.outside_text import counted
 from mitigate.words.targets import PAPER, TargetList
-from mitigate.words.texts import counted
 
 MUCH = 90.0
 """Percent of a relation's training triples; a policy that takes more of them is reported."""

@@ -10,8 +10,8 @@ import torch
 
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy, apply
-from mitigate.filter.findings import direction
 from mitigate.filter.policy import in_scope
+from mitigate.filter.scorer_findings import direction
 from mitigate.runs.progress import progress
 from mitigate.tasks.generators.base_model import Start
 from mitigate.tasks.generators.train import TrainingSettings, code_after, train_generator

@@ -10,8 +10,8 @@ import polars as pl
 
 from mitigate.errors import one_of
 from mitigate.runs.files import replacing_folder
-from mitigate.score.number_format import native_dtype
 from mitigate.score.people import VALID, features, plain
+from mitigate.score.precision import native_dtype
 from mitigate.tasks.caveats import HALVES, WHOLE
 from mitigate.tasks.crowd.accuracy import GENERATED
 from mitigate.tasks.crowd.training import VOTES
@@ -20,7 +20,7 @@ from mitigate.train.crowd import Rows, calibrate, fit_crossed
 from mitigate.triples import NEUTRAL, PREJUDICE
 from models import hub, minilm
 from models.heads import LABELS, CrossFitted, fold_of, hash_of, softmax
-from models.states import Causal, Encoder, States
+from models.mean_states import Causal, Encoder, States
 
 
 class Part(NamedTuple):
@@ -46,7 +46,7 @@ def train_harm(
     """Train on rated statements (resource, masked, masked_neutral, cluster, shares, most) and write the heads to the
     folder `scorer` of a folder; returns the number of training texts.
 
-    settings: layers of the encoder or, of a language model `base`, depth (models.states); reads, the kinds of texts
+    settings: layers of the encoder or, of a language model `base`, depth (models.mean_states); reads, the kinds of texts
     with joined features (score.people.features); decay and steps, as for `fitted`; implied, the weight of each implied
     statement; copies of each rated and written statement with identity terms, and `copied`, their total weight;
     written, the weight of a statement written with its label, together with its copies; false_alarms, the share of

@@ -10,7 +10,7 @@ from scipy import stats
 
 from mitigate.measure.agreement import classification, fold_other, majority, vote_counts
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.score.number_format import native_dtype
+from mitigate.score.precision import native_dtype
 from mitigate.score.regard import labels
 from mitigate.tasks.identity import identity_metrics, identity_summary, label_identity_terms, measure_identity_terms
 from mitigate.tasks.ratings.paper_statements import target_of

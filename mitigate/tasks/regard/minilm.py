@@ -15,7 +15,7 @@ import polars as pl
 from safetensors.torch import load_file, save
 
 from mitigate.runs.files import replacing_folder, write
-from mitigate.score.number_format import native_dtype
+from mitigate.score.precision import native_dtype
 from mitigate.tasks.regard.texts import LEARNT, with_copies
 from mitigate.train import harness
 from mitigate.train import regard as training

@@ -7,10 +7,10 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.tasks.targets import Wanted, those_about
+from mitigate.words.outside_text import counted
 from mitigate.words.prompts import OWN, PROMPTS
 from mitigate.words.targets import LISTED, as_targets, named
 from mitigate.words.template_slots import fill, fits
-from mitigate.words.texts import counted
 
 
 def prompts_of_file(

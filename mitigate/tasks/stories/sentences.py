@@ -6,7 +6,7 @@ from mitigate.errors import MitigateError
 from mitigate.load.stories import BETWEEN
 from mitigate.probe.chat_stories import ANSWER
 from mitigate.tasks.label import Labeller
-from mitigate.words.texts import whole_sentences
+from mitigate.words.outside_text import whole_sentences
 
 
 def label_sentences(stories: pl.DataFrame, labeller: Labeller, *, most: int) -> pl.DataFrame:

@@ -16,8 +16,8 @@ from mitigate.tasks.ask.run_index import Index
 from mitigate.tasks.compare import scorers
 from mitigate.triples import label_columns
 from mitigate.verbalise import MASK
+from mitigate.words.outside_text import counted
 from mitigate.words.targets import TargetList
-from mitigate.words.texts import counted
 from mitigate.words.word_forms import any_of
 
 PROFESSIONS = "professions.parquet"

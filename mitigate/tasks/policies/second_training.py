@@ -17,9 +17,9 @@ from mitigate.tasks.generators.probe import probe_heads
 from mitigate.tasks.generators.train import Examples, TrainingSettings, examples, in_training
 from mitigate.tasks.label import Labeller
 from mitigate.tasks.policies.rerank import rerank_heads
-from mitigate.train import tune
+from mitigate.train import second_training
 from mitigate.train.comet import Log
-from mitigate.train.tune import LOSSES, Bound
+from mitigate.train.second_training import LOSSES, Bound
 from mitigate.triples import Parts, Scorer
 from mitigate.words.targets import PAPER, TargetList
 from mitigate.words.word_forms import contains
@@ -111,7 +111,7 @@ def tune_generator(
         more = {"rejected": rows["rejected"].to_list(), "loss": partial(LOSSES[policy.preference], **strength)}
     assert rows is not None
     with in_training(start, model) as generator:
-        fitted, before = tune.fit(
+        fitted, before = second_training.fit(
             generator,
             _examples(rows, start),
             _settings(policy, settings),
