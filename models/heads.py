@@ -62,8 +62,8 @@ class CrossFitted:
 
     weight (FOLDS, FOLDS, width, columns), bias (FOLDS, FOLDS, columns), threshold (): as that of Heads. marks (texts,):
     hash_of each text that heads learnt from, and of the same text in other words; marked (texts,): the text's fold.
-    facts: what config.json holds: labels, the columns' names; sha256, layers and depth of the network (models.mean_states);
-    and reads, the kinds of texts whose features stand side by side."""
+    facts: what config.json holds: labels, the columns' names; sha256, layers and depth of the network
+    (models.mean_states); and reads, the kinds of texts whose features stand side by side."""
 
     weight: np.ndarray
     bias: np.ndarray

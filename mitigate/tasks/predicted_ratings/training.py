@@ -46,7 +46,7 @@ def train_harm(
     """Train on rated statements (resource, masked, masked_neutral, cluster, shares, most) and write the heads to the
     folder `scorer` of a folder; returns the number of training texts.
 
-    settings: layers of the encoder or, of a language model `base`, depth (models.mean_states); reads, the kinds of texts
+    settings: layers of the encoder or, with a language model `base`, depth (mean_states); reads, the kinds of texts
     with joined features (score.people.features); decay and steps, as for `fitted`; implied, the weight of each implied
     statement; copies of each rated and written statement with identity terms, and `copied`, their total weight;
     written, the weight of a statement written with its label, together with its copies; false_alarms, the share of
