@@ -122,7 +122,7 @@ def extremes(audit: Audit) -> Iterator[str]:
 
 
 def firsts(audit: Audit) -> dict[str, Wording]:
-    """By label column, what the sentences are about: each scorer with the paper's template, or with the neutral one
+    """Subjects of the sentences by label column: each scorer with the paper's template, or with the neutral one
     where that alone was measured."""
     columns = {wording: column for column, wording in audit.labellings.items()}
     return {columns[wording]: wording for wording in audit_tables.headlines(columns).items()}

@@ -60,7 +60,7 @@ class Resources(Page):
     agreement: Mapping[str, float | None]  # key -> rank correlation over targets
     differ_most: Mapping[str, pl.DataFrame]  # scorer -> rows of targets, with `difference`
     statements: Mapping[str, Mapping[str, Sequence[pl.DataFrame]]]
-    """By scorer and target: statement and label, from each."""
+    """Statements and labels by scorer and target, from each."""
     scorers: Mapping[str, str]  # by their names in tables: {"regard": "minilm"}
     first_scorer = "regard"
 

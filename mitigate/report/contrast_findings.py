@@ -34,11 +34,11 @@ class Pair:
     harms: pl.DataFrame  # a row for each figure: scorer, template, measure, category, and its comparison
     quality: pl.DataFrame  # figure, items, baseline, value, as, change, low, high
     moved: Mapping[str, pl.DataFrame] = field(default_factory=dict)
-    """By scorer: target, category, before, after and difference of the targets with the largest changes."""
+    """Table for each scorer: target, category, before, after and difference of the targets with the largest changes."""
     statements: Mapping[str, Mapping[str, Sequence[pl.DataFrame]]] = field(default_factory=dict)
-    """By scorer and target: statement and label of those that the baseline alone has, and that the other alone has."""
+    """Statements and labels by scorer and target: those that the baseline alone has, and that the other alone has."""
     chance: Mapping[str, float | None] = field(default_factory=dict)
-    """By scorer: the median change of a target between two seeds."""
+    """Median change of a target between two seeds, by scorer."""
     missing: Mapping[str, str] = field(default_factory=dict)  # figures of quality that are not compared -> why
     role_scorers: Sequence[str] = metrics.PAPER_SCORERS  # in the roles of sentiment and regard
     within: pl.DataFrame = field(default_factory=pl.DataFrame)

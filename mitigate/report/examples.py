@@ -37,7 +37,7 @@ def statement_tables(
     *,
     empty: str,
 ) -> dict[str, list[Table]]:
-    """By target, a table of its statements on each side. titles: of the sides; caption: of a target and a title."""
+    """Tables of statements by target, one for each side. titles: of the sides; caption: of a target and a title."""
     return {
         target: [
             statement_table(caption(target, title), rows, {"label": scorer}, empty=empty)

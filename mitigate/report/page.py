@@ -37,7 +37,7 @@ class Report(Page):
 
     metrics: metric_display.Metrics
     targets: Mapping[str, pl.DataFrame] = field(default_factory=dict)
-    """By label column ("sentiment", "sentiment_neutral", "regard", "regard_neutral"): one row a target,
+    """Tables by label column ("sentiment", "sentiment_neutral", "regard", "regard_neutral"): one row a target,
     (target, category, statements, prejudice, favouritism, neutral), the last three in percent."""
     statements: pl.DataFrame | None = None  # labelled
     ledger: pl.DataFrame | None = None  # the filter's, one row an input triple
@@ -57,7 +57,7 @@ class Report(Page):
 
     @property
     def label_columns(self) -> dict[str, tuple[str, str]]:
-        """By label column its scorer and its template, in the page's order, which begins with the headline's."""
+        """Scorer and template by label column, in the page's order, which begins with the headline's."""
         pairs = [
             (scorer, template)
             for scorer in metric_display.by_headline(self.roles)
@@ -72,7 +72,7 @@ class Report(Page):
 
     @property
     def first_columns(self) -> list[str]:
-        """Of each scorer the label column of the statements that stands first."""
+        """The label column of each scorer that stands first."""
         return firsts(name for name in self.label_columns if name in getattr(self.statements, "columns", ()))
 
     @cached_property

@@ -129,7 +129,7 @@ class Table:
 
     @property
     def is_stacked(self) -> bool:
-        """Whether a phone shows each row as a block of lines. One that sorts needs its headings."""
+        """True if a phone shows each row as a block of lines. One that sorts needs its headings."""
         is_wide = len(self.columns) > 3 or any("sentence" in column.kind for column in self.columns)
         return is_wide and not self.sortable
 

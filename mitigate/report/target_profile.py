@@ -137,8 +137,8 @@ def _sides(profile: Profile, target: str) -> Iterator[str]:
 
 
 def name_or_said(profile: Profile, target: str) -> Iterator[str]:
-    """How much of the difference of the mean probability is due to what is said, and how much to the name alone, a
-    sentence for each run. The two parts add up."""
+    """Yield a sentence for each run on the two parts of the difference of the mean probability, which add up: that due
+    to the content of the statements, and that due to the name alone."""
     if profile.framed is None:
         return
     rows = profile.framed.filter(target=target, figure=PROBABILITY)
@@ -179,7 +179,7 @@ def place_of(row: Mapping[str, Any], graph: Mapping[str, Any]) -> str:
 
 
 def _same(row: Mapping[str, Any]) -> int:
-    """How many other professions are on the same side of their bands."""
+    """Number of other professions on the same side of their bands."""
     others = row["professions"] - 1
     return row["others_outside"] if row["outside"] else others - row["others_outside"]
 
@@ -293,7 +293,7 @@ def _implied_table(profile: Profile, target: str, run: str, implied: pl.DataFram
 
 
 def _is_value(placed: pl.DataFrame) -> bool:
-    """Whether the target is a value of the sensitive attribute."""
+    """True if the target is a value of the sensitive attribute."""
     return placed.height > 0 and placed["known_as"][0] == "value"
 
 
