@@ -33,6 +33,9 @@ setting."""
 NULL_IS_ABSENT = ("revision",)
 """Settings that are left out where they are null: runs that are older than these settings keep their names."""
 
+NOT_ARGUMENTS = ("missing", "measures", "learnt_from", "cross_fitted")
+"""Keys beside `_target_` that are no arguments of its class: downloads, and a scorer's role and sources of labels."""
+
 FORMER_ACTIONS = ("rerank", "experts", "erase")
 """Decodings of a policy that were values of its `action`, and still may be."""
 

@@ -183,7 +183,7 @@ def test_an_audit_of_foreign_embeddings(trained, probe, monkeypatch: pytest.Monk
     page = (run / "kge.html").read_text()
     assert "those of a test, scored as distmult. They are not trained here" in page
     assert "so no null band: place and sign of a single profession show nothing" in page
-    assert "nothing is left to do" in probe(*settings, f"model.path={folder}", "kge.mitigations=[project]").said
+    assert "nothing to do" in probe(*settings, f"model.path={folder}", "kge.mitigations=[project]").said
     assert "trains again" in probe(*settings, f"model.path={folder}", "kge.mitigations=[downsample]").complaint
 
 

@@ -138,7 +138,7 @@ def test_texts_that_are_longer_than_scorers_are_made_for(
     found = long_texts(pl.Series(texts, dtype=pl.String))
     assert bool(found) == bool(says)
     assert "".join(found).startswith(says)
-    labels_recipe.say_label_notes(pl.DataFrame({"masked": pl.Series(texts, dtype=pl.String)}))
+    labels_recipe.say_label_notes(pl.DataFrame({"masked": pl.Series(texts, dtype=pl.String)}), [])
     assert (says in capsys.readouterr().out) == True or not says  # noqa: E712
 
 

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -147,11 +146,8 @@ def test_the_measure_of_the_documentation_runs_and_its_rows_fit_their_tables() -
     (source,) = re.findall(r"```python\n(def words_per_tail.*?)```", text, re.DOTALL)
     module: dict[str, Any] = {"pl": pl}
     exec(source, module)
-    (line,) = re.findall(r"the line `(\"words_per_tail.*?),?`", text)
     statements = pl.DataFrame({"tail": ["win a case", "argue", "", "sleep well"]})
-    given = {"quality": SimpleNamespace(**module), "statements": statements}
-    exec(f"figures = {{{line}}}", given)
-    assert given["figures"] == {"words_per_tail": (3 + 1 + 0 + 2) / 4}
+    assert module["words_per_tail"](statements) == (3 + 1 + 0 + 2) / 4
     assert module["words_per_tail"](statements.clear()) is None
     rows: dict[str, Any] = {"metrics": r"^words_per_tail,.*$", "headlines": r"(?<=`)words_per_tail,.*?(?=`)"}
     for name, row in [*rows.items()]:

@@ -52,4 +52,4 @@ def test_a_classifier_is_trained_once_measured_and_written_with_its_card(
     assert (folder / "fake" / "weights.txt").read_text() == "1"
     capsys.readouterr()
     assert Fake.run(config) == 0.5
-    assert "complete: nothing is left to do" in capsys.readouterr().out
+    assert "complete: nothing to do" in capsys.readouterr().out

@@ -86,7 +86,7 @@ def test_a_policy_filters_by_any_configured_scorers(write_toy: Callable[[str], N
 
 def test_scorers_of_a_policy_are_found_by_role_or_name_before_any_is_loaded() -> None:
     config = composed("policy.scorers=[sentiment,feeling]", "score.sentiment=vader", LINE)
-    known = "sentiment, regard, vader, minilm, ngram, crowd, crowd2, crowd_lm, frames, bert, keyword, toy"
+    known = "sentiment, regard, vader, minilm, ngram, crowd, crowd2, crowd_lm, frames, bert, keyword, judge, toy"
     with pytest.raises(MitigateError) as error:
         policy_of(config)  # own_toy is not there: loading it would fail
     assert str(error.value) == f"unknown scorer in policy.scorers 'feeling'; allowed: {known}"

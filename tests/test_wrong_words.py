@@ -68,7 +68,7 @@ COMET = "models.comet.Comet"
     ("command", "messages"),
     [
         ("policy=both_neutrl", ["unknown policy 'both_neutrl'; allowed: balance, both,", "did you mean both_neutral?"]),
-        ("recipe=labls", ["template, workspace; did you mean labels?"]),
+        ("recipe=labls", ["template, tokens, workspace; did you mean labels?"]),
         ("recipe=labels data=statments", ["unknown data 'statments'; allowed: atomic, "]),
         ("experiment=papr", ["'papr'; allowed: cn100k_cpu, cn100k_lm, paper, policies; did you mean paper?"]),
         ("policy=", ["policy= is empty; allowed: balance, both"]),

@@ -32,6 +32,7 @@ OF_RECIPES = {
     "profile": "profile",
     "serve": "serve",
     "share": "share",
+    "tokens": "tokens",
     "data.output": "labels",
     "data.runs": "humans",
     "classifier": "classifier",

@@ -118,14 +118,11 @@ def within_templates(per_story: pl.DataFrame, columns: Sequence[str], bootstrap:
     others = [(pl.col(name).sum() - pl.col(name)).over("template") / (pl.len().over("template") - 1) for name in names]
     apart = shared.with_columns(pl.col(name) - other for name, other in zip(names, others, strict=True))
     rows = []
-    for (target,), found in apart.group_by("target", maintain_order=True):
-        values = found.select(names).to_numpy()
-        low, high = bootstrap.mean(values, np.arange(len(values)))
-        ends = {f"{name}_low": bound for name, bound in zip(names, low, strict=True)}
-        ends |= {f"{name}_high": bound for name, bound in zip(names, high, strict=True)}
-        rows.append(
-            {"target": target, "templates": len(values), **dict(zip(names, values.mean(axis=0), strict=True)), **ends}
-        )
+    for (target,), mine in apart.group_by("target", maintain_order=True):
+        values = mine.select(names).to_numpy()
+        sides = zip(ENDS, (values.mean(axis=0), *bootstrap.mean(values, np.arange(len(values)))), strict=True)
+        found = {f"{name}{end}": side[place] for end, side in sides for place, name in enumerate(names)}
+        rows.append({"target": target, "templates": len(values), **found})
     numbers = {f"{name}{end}": pl.Float64 for end in ENDS for name in names}
     return pl.DataFrame(rows, {"target": pl.String, "templates": pl.UInt32, **numbers}).fill_nan(None)
 

@@ -12,12 +12,10 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig, ListConfig
 
 from mitigate.errors import MitigateError, did_you_mean
+from mitigate.result_settings import NOT_ARGUMENTS
 from mitigate.runs import file_tracking
 from mitigate.runs.import_tracing import reached, users_module
 from mitigate.score.user_scorer import in_short
-
-NOT_ARGUMENTS = ("missing", "measures", "learnt_from", "cross_fitted")
-"""Keys beside `_target_` for downloads, and for a scorer's role and sources."""
 
 
 def build(node: DictConfig, setting: str = "", /, **more: Any) -> Any:

@@ -12,9 +12,9 @@ from omegaconf import DictConfig, OmegaConf
 from mitigate.errors import MitigateError, one_of
 from mitigate.filter import Policy, check_scorers
 from mitigate.metrics import harm_key, parse, quality_key
-from mitigate.recipes.instantiate import NOT_ARGUMENTS, build, watch_modules
+from mitigate.recipes.instantiate import build, watch_modules
 from mitigate.recipes.job import plain
-from mitigate.result_settings import called, role_scorers
+from mitigate.result_settings import NOT_ARGUMENTS, called, role_scorers
 from mitigate.runs.label_cache import LabelStore
 from mitigate.score.user_scorer import OwnScorer
 from mitigate.score.workers import OnWorkers

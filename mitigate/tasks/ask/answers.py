@@ -18,7 +18,7 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy
-from mitigate.result_settings import called
+from mitigate.result_settings import NOT_ARGUMENTS, called
 from mitigate.runs import finished as runs
 from mitigate.runs.finished import FinishedRun
 from mitigate.tasks.ask.run_index import Index
@@ -30,7 +30,6 @@ from mitigate.words.targets import as_targets
 OWN_CLASSES = "mitigate.score."
 ALLOWED = "Questions about its targets and probed relations need no generator: they are answered from its tables"
 SMALL = 200_000_000  # bytes of a model that one thread searches with as fast as several
-NOT_ARGUMENTS = ("_target_", "missing", "measures")
 
 
 class Answers:
@@ -206,7 +205,7 @@ class Answers:
         """Build the object that a run's settings name by a class and its arguments. Raises MitigateError as _class_of,
         and for a class that cannot be built."""
         target = self._class_of(setting, node)
-        arguments = {key: value for key, value in node.items() if key not in NOT_ARGUMENTS}
+        arguments = {key: value for key, value in node.items() if key not in ("_target_", *NOT_ARGUMENTS)}
         try:
             return _built(target, json.dumps(arguments, sort_keys=True))
         except (ImportError, AttributeError, TypeError, ValueError, OSError) as error:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from mitigate.result_settings import called, role_scorers
+from mitigate.result_settings import NOT_ARGUMENTS, called, role_scorers
 from mitigate.runs.finished import FinishedRun
 from mitigate.triples import ROLES
 
@@ -94,4 +94,4 @@ def _node(run: FinishedRun, configured: str) -> Any:
     """The settings of a scorer that decide its labels."""
     nodes = score_of(run).get("scorers")
     node = nodes.get(configured) if isinstance(nodes, Mapping) else None
-    return {k: v for k, v in node.items() if k not in ("measures", "missing")} if isinstance(node, Mapping) else node
+    return {k: v for k, v in node.items() if k not in NOT_ARGUMENTS} if isinstance(node, Mapping) else node
