@@ -29,8 +29,8 @@ from mitigate.measure.comparison import holm
 from mitigate.measure.misclassification import Accuracy, share_error
 from mitigate.runs.files import write
 from mitigate.score.people import PeopleValid
-from mitigate.tasks.predicted_ratings.figures import valid_apart, valid_votes
-from mitigate.tasks.predicted_ratings.training import half_of
+from mitigate.tasks.predicted_ratings.figures import valid_apart
+from mitigate.tasks.predicted_ratings.training import half_of, valid_votes
 from mitigate.tasks.ratings.paper_statements import read_with_quality
 from mitigate.triples import NEUTRAL
 

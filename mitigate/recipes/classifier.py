@@ -164,18 +164,16 @@ class People(Classifier):
         say(f"people: {counts}")
 
     def stages(self, job: Job) -> None:
-        texts, using = self.texts, {"folder": job.folder}
         for name, settings in self.learnt_by.items():
             if name == "people_valid":
                 more = {"base": settings["base"]}
-                trained = train(job, name, train_validity, self.rated, settings, **more)
-                more |= {"after": [trained], "using": using}
-                job.stage(f"{name}_figures", measure_validity, self.rated, **more)
+                learn, measure = [train_validity, self.rated, settings], [measure_validity, self.rated]
             else:
                 more = {"scorer": name, "base": self.base if name == "crowd_lm" else None}
-                trained = train(job, name, train_harm, texts.rated, texts.implied, settings, self.seed, **more)
-                more |= {"after": [trained], "using": using}
-                job.stage(f"{name}_figures", measure_polarity, texts.rated, self.intervals, **more)
+                learn = [train_harm, self.texts.rated, self.texts.implied, settings, self.seed]
+                measure = [measure_polarity, self.texts.rated, self.intervals]
+            trained = train(job, name, *learn, **more)
+            job.stage(f"{name}_figures", *measure, **more, after=[trained], using={"folder": job.folder})
 
     def metrics(self, results: Results) -> dict[str, Any]:
         found: dict[str, Any] = {}
@@ -294,12 +292,12 @@ class Regard(Classifier):
             return train(job, name, *values, of[name], seed=self.seed, using={**folder, "log": log}, **more)
 
         teacher = learn("teacher", minilm.train_teacher, texts.learnt, folder="", files=[minilm.FILE])
-        labels = partial(minilm.label_by_teacher, texts.learnt, texts.unlabelled)
-        taught, copies = job.stage("taught", labels, after=[teacher], using=folder), of["minilm"]["copies"]
-        layers = learn("minilm", minilm.train_minilm, texts.learnt, taught, after=[teacher])
-        values = minilm.train_gate, texts.learnt, taught, texts.choosing, copies
-        gate = learn("gate", *values, after=[layers], folder="minilm", files=["gate.safetensors", "gate.json"])
-        ngram = learn("ngram", minilm.train_ngram, texts.labelled, taught, copies, files=WEIGHTS[:1])
+        values = minilm.teach, texts.learnt, texts.unlabelled, of["minilm"]["copies"]
+        taught = job.stage("taught", *values, seed=self.seed, after=[teacher], using=folder)
+        layers = learn("minilm", minilm.train_minilm, taught, after=[teacher])
+        files = ["gate.safetensors", "gate.json"]
+        gate = learn("gate", minilm.train_gate, taught, texts.choosing, after=[layers], folder="minilm", files=files)
+        ngram = learn("ngram", minilm.train_ngram, texts.labelled, taught, files=WEIGHTS[:1])
         after: dict[str, Any] = {"after": [teacher, layers, gate, ngram], "using": folder}
         terms = job.stage("identity", figures.identity_terms, Bootstrap(seed=self.seed), **after)
         job.stage("checked", figures.gate_figures, texts.checking, **after)

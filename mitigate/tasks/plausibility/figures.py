@@ -1,5 +1,4 @@
-"""Quality of a plausibility classifier on labelled triples, on corrupted triples, and by the polarity of triples; and
-pointwise information of triples by a generator."""
+"""Quality of a plausibility classifier on labelled triples, on corrupted triples, and by the polarity of triples."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,24 +7,16 @@ from typing import Any, Protocol
 import numpy as np
 import polars as pl
 
-from mitigate.errors import MitigateError
 from mitigate.measure.quality import accuracy, valid_share
-from mitigate.probe.generator import Generator
-from mitigate.probe.likelihood import Information
-from mitigate.runs.progress import progress
 from mitigate.score.labels import with_labels
-from mitigate.tasks.generators.base_model import Start
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, LabelCache, Scorer, label_columns
 from mitigate.verbalise import verbalise
-from mitigate.words.relations import asked_with
 from mitigate.words.targets import targets
 from models.minilm import locate
 from models.plausibility.average import load_network
 
 LABELLED = {"dev1": "dev", "dev2": "dev2", "test": "test"}  # names of the splits in figures
 POLARITIES = {"prejudice": [PREJUDICE], "neutral": [NEUTRAL, OTHER], "favouritism": [FAVOURITISM]}
-HEADS = 48  # with 24 the area under the ROC curve of HasProperty varied by .02 from draw to draw, with 48 by .01
-TOGETHER = 512  # triples
 
 
 def measure_plausibility(
@@ -131,32 +122,3 @@ def accepted(network: Classifier, triples: pl.DataFrame) -> pl.Series:
     """Classify triples (head, relation, tail) as plausible or not, as the column `accepted`."""
     logits = network.logits(*(triples[column].to_list() for column in ("head", "relation", "tail")))
     return pl.Series("accepted", logits > 0)
-
-
-def pointwise_information(
-    generator: Generator | Start, triples: pl.DataFrame, *, heads: int = HEADS, seed: int = 1, device: str = "cpu"
-) -> pl.DataFrame:
-    """Add `information` to triples (head, relation, tail, and other columns), in nats: log p(tail | head, relation) -
-    log of the mean of p(tail | head', relation) over other heads, which are so many targets drawn by the seed.
-
-    It is 0 for a tail as likely for the head as for these, and at most the log of their number. The likelihood of each
-    distinct relation and tail is computed with each of the heads: for 48 heads, at most 49 times the work of a
-    likelihood. Raises MitigateError for fewer than 2 heads, or more than there are targets."""
-    asked = generator.asked if isinstance(generator, Start) else asked_with("phrase")
-    model = (generator.load() if isinstance(generator, Start) else generator).to(device)
-    measure = Information(model, asked, other_heads(heads, seed))
-    ordered = triples.with_row_index("_row").sort("relation", "tail", maintain_order=True)  # equal ones together
-    found = np.empty(triples.height)
-    with progress("information", triples.height, "triples") as advance:
-        for part in ordered.iter_slices(TOGETHER):
-            found[part["_row"].to_numpy()] = measure(part)
-            advance(part.height)
-    return triples.with_columns(information=pl.Series(found))
-
-
-def other_heads(count: int, seed: int) -> list[str]:
-    """Draw `count` of the 329 targets by the seed."""
-    every = list(targets())
-    if not 2 <= count <= len(every):
-        raise MitigateError(f"heads={count} must be at least 2 and at most {len(every)}, the number of targets")
-    return [every[place] for place in np.random.default_rng(seed).choice(len(every), count, replace=False)]
