@@ -6,10 +6,9 @@ from typing import Any
 
 import polars as pl
 
-from mitigate.metrics import bounds
 from mitigate.report.card import Figure, model_card
 from mitigate.report.scorer_reliability import ERRORS, RESOURCES
-from mitigate.report.table import Column, Table, text, with_bounds
+from mitigate.report.table import Column, Table, bounded, text
 
 ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
 ROUNDING = "On another kind of processor sums round otherwise, so that single labels may differ."
@@ -140,43 +139,31 @@ def _accuracy_figures(rows: Iterable[Mapping[str, Any]]) -> Iterator[Figure]:
                 yield Figure(f"rated statements, {row['source']}", name, name, row[name])
 
 
-def _percent(title: str, name: str) -> Column:
-    """A column of shares from 0 to 1 in percent, with their intervals."""
-    keys = name, *bounds(name)
-    return Column(title, lambda row: with_bounds({key: row[key] and 100 * row[key] for key in keys}, name, 1))
+def _in_percent(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The row with its shares from 0 to 1 in percent; kappa is no share."""
+    shares = {key: 100 * value for key, value in row.items() if isinstance(value, float) and "kappa" not in key}
+    return {**row, **shares}
 
 
 def _accuracy_table(rows: Iterable[Mapping[str, Any]], *, people: bool) -> Table:
     """Sensitivity and specificity by source and category. people: with the share that people find polarised."""
-    return Table(
-        "",
-        [
-            text("source", "source"),
-            text("group", "category"),
-            Column("statements", "statements", show=str),
-            *([_percent("polarised by people", "people")] if people else []),
-            _percent("labelled polarised", "labelled"),
-            _percent("sensitivity", "sensitivity"),
-            _percent("specificity", "specificity"),
-            Column("kappa", lambda row: with_bounds(row, "kappa", 3)),
-        ],
-        rows,
-    )
+    columns = [text("source", "source"), text("group", "category"), Column("statements", "statements", show=str)]
+    columns += [bounded("polarised by people", "people")] if people else []
+    columns += [bounded("labelled polarised", "labelled"), bounded("sensitivity", "sensitivity")]
+    columns += [bounded("specificity", "specificity"), bounded("kappa", "kappa", 3)]
+    return Table("", columns, map(_in_percent, rows))
 
 
 def _passed_table(passed: pl.DataFrame) -> Table:
     polarised = "statements or ratings, polarised by people"
-    return Table(
-        "",
-        [
-            text("scorer", lambda row: row["scorer"] if " " in row["scorer"] else f"`{row['scorer']}`"),
-            Column(polarised, lambda row: f"{row['polarised']} of {row['statements']}"),
-            _percent("found of these", "recall"),
-            _percent("false alarms, of the others", "false_alarms"),
-            _percent("precision", "precision"),
-        ],
-        passed,
-    )
+    columns = [
+        text("scorer", lambda row: row["scorer"] if " " in row["scorer"] else f"`{row['scorer']}`"),
+        Column(polarised, lambda row: f"{row['polarised']} of {row['statements']}"),
+        bounded("found of these", "recall"),
+        bounded("false alarms, of the others", "false_alarms"),
+        bounded("precision", "precision"),
+    ]
+    return Table("", columns, map(_in_percent, passed.rows(named=True)))
 
 
 KEYS = {

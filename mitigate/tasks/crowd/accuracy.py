@@ -2,7 +2,6 @@
 classifier's sensitivity and specificity, or by its probabilities."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,12 +12,12 @@ import polars as pl
 from mitigate.filter import Policy
 from mitigate.filter.scorer_findings import polarised
 from mitigate.measure import confusion
-from mitigate.measure.accepted_share import valid_metrics
 from mitigate.measure.agreement import fold_other
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.metric_frame import MetricFrame
 from mitigate.measure.misclassification import Accuracy, corrected_share, share_error, standard_error
-from mitigate.measure.uncertainty import cluster_numbers
+from mitigate.measure.quality import share_by_target
+from mitigate.measure.uncertainty import cluster_numbers, mean_over_targets
 from mitigate.metrics import ENDS, TEMPLATE_PREFIX, bounds, harm_key
 from mitigate.score.crowd import SHIPPED
 from mitigate.score.people import POLAR
@@ -115,8 +114,10 @@ def probable_figures(
     for scorer, template in product(scorers, TEMPLATES):
         column = label_columns(scorer + POLAR, template)[1]
         if column in statements.columns:
-            key = partial(harm_key, scorer, "probable", "polarised", template)
-            found |= valid_metrics(rated, parts, clusters, intervals, key, column)
+            for category, rows in MetricFrame(rated, parts):
+                key = harm_key(scorer, "probable", "polarised", template, category)
+                values = mean_over_targets(share_by_target(rows, column), clusters, intervals)
+                found |= {key + end: value for end, value in zip(ENDS, values, strict=True)}
     return found
 
 
