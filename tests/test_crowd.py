@@ -11,8 +11,8 @@ from command import apart
 from huggingface_hub import ModelCard
 
 from mitigate.errors import MitigateError
-from mitigate.load.implied_statements import read_frames
 from mitigate.load.paper_ratings import RESOURCES
+from mitigate.load.sbic import read_implied
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.score.crowd import SHIPPED, Crowd
 from mitigate.tasks.crowd.accuracy import accuracy_table, as_metrics, one_rater, passed_table
@@ -43,13 +43,13 @@ def save_frames(folder: Path, *rows: tuple[str, object, object]) -> Path:
 
 def test_frames_are_read_with_their_groups_which_are_masked_and_faults_are_named(tmp_path: Path) -> None:
     folder = save_frames(tmp_path, ("a", ["Elves  are small", "are small"], ["Elves"]), ("b", [], ["dwarfs"]))
-    assert read_frames(folder).rows() == [(0, "elves are small", ["elves"]), (0, "are small", ["elves"])]
+    assert read_implied(folder) == [("elves are small", ["elves"]), ("are small", ["elves"])]
     assert implied_statements(folder) == ["this person are small"]
     (folder / "frames_test_posts.csv").unlink()
     with pytest.raises(MitigateError, match="has no frames_test_posts.csv; set data.root to the folder that contains"):
-        read_frames(tmp_path)
+        read_implied(tmp_path)
     with pytest.raises(MitigateError, match="frames_test_posts.csv:2: targetStereotype '7' is not a list of texts"):
-        read_frames(save_frames(tmp_path, ("a", 7, ["elves"])))
+        read_implied(save_frames(tmp_path, ("a", 7, ["elves"])))
     assert masked("lawyers and elves like dwarfs", ["elves", "elves and"]) == "this person and this person like dwarfs"
     assert masked("should be quiet", ["elves"]) == "this person should be quiet"
 

@@ -34,6 +34,7 @@ COLUMNS = {
 """The published columns of the classifications."""
 
 TEXT_COLUMNS = ("targetMinority", "targetCategory", "targetStereotype")
+IMPLIED = "frames_test_posts.csv"  # posts that annotators found to imply something of a group
 POSITIVE = 0.5
 """Binarised, "yes" (1), "probably" (0.66) and "maybe" (0.5) are 1, "probably not" (0.33) and "no" (0) are 0."""
 
@@ -70,6 +71,25 @@ def read_annotations(folder: Path) -> pl.DataFrame:
         )
     rows = [row for known, path in found for row in READERS[known["form"]](path, known)]
     return pl.DataFrame(rows, schema=ANNOTATIONS, orient="row").filter(pl.col("key") != "")
+
+
+def read_implied(folder: Path) -> list[tuple[str, list[str]]]:
+    """Each implied statement of the partial file IMPLIED, in lower case, with the groups of its post.
+
+    Raises MitigateError for a missing file, missing columns, and cells that are not lists."""
+    path = folder / IMPLIED
+    if not path.is_file():
+        raise MitigateError(f"{folder} has no {IMPLIED}; set data.root to the folder that contains sbic/")
+
+    def plain(text: str) -> str:
+        return " ".join(text.lower().split())
+
+    return [
+        (plain(statement), [plain(group) for group in row["targetMinority"] or [] if group])
+        for _, row in _rows(path, (), lists=("targetStereotype", "targetMinority"))
+        for statement in row["targetStereotype"] or []
+        if statement and statement.strip()
+    ]
 
 
 def _files(folder: Path) -> list[tuple[dict[str, str], Path]]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mitigate.load.implied_statements import read_frames
+from mitigate.load.sbic import read_implied
 from mitigate.runs.files import replacing_folder, write
 from mitigate.runs.fingerprints import digest_of_values
 from mitigate.score.crowd import MEANING, SHIPPED, Crowd
@@ -115,8 +115,7 @@ def read_texts(root: Path) -> Texts:
 def implied_statements(folder: Path) -> list[str]:
     """Read the distinct statements of Social Bias Frames with their groups and demographic words masked; one that names
     neither gets "this person" in front, as it is about the group in the next column."""
-    rows = read_frames(folder).select("statement", "groups").iter_rows()
-    return list(dict.fromkeys(masked(statement, groups) for statement, groups in rows))
+    return list(dict.fromkeys(masked(statement, groups) for statement, groups in read_implied(folder)))
 
 
 def masked(statement: str, groups: list[str]) -> str:
