@@ -298,11 +298,7 @@ def identity_key(scorer: str, figure: str, part: str, number: str = "both") -> s
 
 
 def harm_key(
-    scorer: str,
-    statistic: Statistic,
-    share: Share = "neutral",
-    template: str = "paper",
-    part: str = "",
+    scorer: str, statistic: Statistic, share: Share = "neutral", template: str = "paper", part: str = ""
 ) -> str:
     """The key of a figure of a scorer's labels: ("regard", "mean") is "NRM", ("ngram", "mean") "ngram/neutral_mean",
     ("ngram", "variance", "prejudice", "neutral", "origin") "neutral_template/ngram/D_O-/origin".

@@ -31,10 +31,7 @@ NOTHING = {"none": "the generation is 'none'", "": "the generation is empty"}
 
 
 def load(
-    path: str | None,
-    on_bad_line: OnBadLine = "error",
-    top: int | None = None,
-    relations: str | Path | None = None,
+    path: str | None, on_bad_line: OnBadLine = "error", top: int | None = None, relations: str | Path | None = None
 ) -> Streamed:
     """The generations of a file as triples, the first `top` of each line (None: all), in their order. Those whose
     relation has no phrase are left out and counted. A row is the number of its line.

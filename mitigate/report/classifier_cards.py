@@ -61,12 +61,7 @@ TEST_FRAMES = ("unseen", "unseen_frames")  # parts; of unseen terms, and of thos
 
 
 def regard(
-    name: str,
-    metrics: Mapping[str, float],
-    seed: int,
-    terms: pl.DataFrame,
-    summed: pl.DataFrame,
-    checked: pl.DataFrame,
+    name: str, metrics: Mapping[str, float], seed: int, terms: pl.DataFrame, summed: pl.DataFrame, checked: pl.DataFrame
 ) -> str:
     """The card of "minilm" or "ngram". terms, summed: its errors on identity terms (measure.identity.by_term, summary).
     checked: the labels that the gate loses (tasks.regard.figures.GATE)."""
@@ -214,11 +209,7 @@ def figures(name: str, tables: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-TRIPLES = {
-    "dev1": "dev1, on which the threshold was chosen",
-    "dev2": "dev2",
-    "test": "test",
-}
+TRIPLES = {"dev1": "dev1, on which the threshold was chosen", "dev2": "dev2", "test": "test"}
 SHARES = {
     "true": "true test triples",
     "shuffled": "the same, their tails shuffled",

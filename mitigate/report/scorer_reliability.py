@@ -87,10 +87,7 @@ def _named(row: Mapping[str, Any]) -> str:
     return row["role"] if row["scorer"] == row["role"] else f"{row['role']} ({row['scorer']})"
 
 
-ERRORS = {
-    "false_positives": "neutral or kind, labelled prejudice",
-    "false_negatives": "unkind, not labelled prejudice",
-}
+ERRORS = {"false_positives": "neutral or kind, labelled prejudice", "false_negatives": "unkind, not labelled prejudice"}
 
 
 def identity_errors(scorers: Mapping[str, str]) -> list[dict[str, Any]]:

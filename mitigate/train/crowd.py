@@ -95,11 +95,7 @@ def calibrate(logits: np.ndarray, shares: np.ndarray) -> tuple[float, np.ndarray
 
 
 def fit_softmax(
-    features: np.ndarray,
-    shares: np.ndarray,
-    counts: Sequence[float] | np.ndarray,
-    decay: float,
-    steps: int = STEPS,
+    features: np.ndarray, shares: np.ndarray, counts: Sequence[float] | np.ndarray, decay: float, steps: int = STEPS
 ) -> tuple[np.ndarray, np.ndarray]:
     """The weight (width, 3) and bias (3,) that minimise the cross-entropy with shares (n, 3), each row weighted by
     counts, plus decay times half the sum of squared weights. The bias does not decay."""

@@ -193,11 +193,7 @@ def _parts(labels: pl.DataFrame) -> Iterator[tuple[str, str, pl.DataFrame]]:
 
 
 def _against_people(
-    rows: pl.DataFrame,
-    scorer: str,
-    of: Mapping[str, confusion.Figure],
-    intervals: Bootstrap,
-    over_texts: bool = False,
+    rows: pl.DataFrame, scorer: str, of: Mapping[str, confusion.Figure], intervals: Bootstrap, over_texts: bool = False
 ) -> dict[str, Any]:
     clusters, crossed = np.unique(rows["cluster"].to_list(), return_inverse=True)[1], list[np.ndarray]()
     if over_texts:
