@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 
+from mitigate.metrics import keyed
 from mitigate.report.card import Figure, model_card
 from mitigate.report.scorer_reliability import ERRORS, RESOURCES
 from mitigate.report.table import Column, Table, bounded, text
@@ -162,13 +163,13 @@ def _passed_table(passed: pl.DataFrame) -> Table:
 
 
 KEYS = {
-    "validity": ("relation", "label"),
-    "seen": ("text", "target"),
-    "accuracy": ("template", "source", "category"),
-    "shares": ("source", "part"),
-    "identity": ("part", "error"),
+    "validity": "{relation}/{label}",
+    "seen": "seen/{text}/{target}",
+    "accuracy": "accuracy/{template}/{source}/{category}",
+    "shares": "shares/{source}/{part}",
+    "identity": "identity/{part}/{error}",
 }
-"""The columns that tell the rows of each table apart."""
+"""The beginnings of the keys of each table's figures."""
 
 
 def people(name: str, tables: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
@@ -198,15 +199,9 @@ def people(name: str, tables: Mapping[str, Any], settings: Mapping[str, Any]) ->
 
 
 def figures(name: str, tables: Mapping[str, Any]) -> dict[str, Any]:
-    """Each number under {name}/{table}/{what tells the row apart}/{column}; those of `validity` without the table."""
-    found: dict[str, Any] = {}
-    for table, columns in KEYS.items():
-        for row in tables.get(table, ()):
-            place = "/".join(str(row[column]) for column in columns)
-            start = name if table == "validity" else f"{name}/{table}"
-            numbers = {key: value for key, value in row.items() if isinstance(value, int | float)}
-            found |= {f"{start}/{place}/{key}": value for key, value in numbers.items()}
-    return found
+    """Each number of the tables under a key that begins with the name."""
+    found = [keyed(f"{name}/{place}", tables.get(table, ())) for table, place in KEYS.items()]
+    return {key: value for part in found for key, value in part.items() if isinstance(value, int | float)}
 
 
 TRIPLES = {"dev1": "dev1, on which the threshold was chosen", "dev2": "dev2", "test": "test"}

@@ -18,7 +18,7 @@ from mitigate.measure.metric_frame import MetricFrame
 from mitigate.measure.misclassification import Accuracy, corrected_share, share_error, standard_error
 from mitigate.measure.quality import share_by_target
 from mitigate.measure.uncertainty import cluster_numbers, mean_over_targets
-from mitigate.metrics import ENDS, TEMPLATE_PREFIX, bounds, harm_key
+from mitigate.metrics import ENDS, TEMPLATE_PREFIX, bounds, harm_key, keyed
 from mitigate.score.crowd import SHIPPED
 from mitigate.score.people import POLAR
 from mitigate.tasks.ratings.agreement import words_and_texts
@@ -173,14 +173,9 @@ def one_rater(rated: pl.DataFrame) -> pl.DataFrame:
 def as_metrics(accuracy: pl.DataFrame, passed: pl.DataFrame) -> dict[str, Any]:
     """Both tables under keys: {source}/{category}/{figure}, behind neutral_template/ for that one, and
     passed/{scorer}/{figure}."""
-    found = {
-        f"{TEMPLATE_PREFIX[row['template']]}{row['source']}/{row['category']}/{name}": row[name]
-        for row in accuracy.rows(named=True)
-        for name in accuracy.columns[3:]
-    }
-    return found | {
-        f"passed/{row['scorer']}/{name}": row[name] for row in passed.rows(named=True) for name in passed.columns[1:]
-    }
+    of_templates = accuracy.with_columns(pl.col("template").replace_strict(TEMPLATE_PREFIX))
+    found = keyed("{template}{source}/{category}", of_templates.rows(named=True))
+    return found | keyed("passed/{scorer}", passed.rows(named=True))
 
 
 def _parts(labels: pl.DataFrame) -> Iterator[tuple[str, str, pl.DataFrame]]:

@@ -14,7 +14,7 @@ from mitigate.measure.agreement import CLASSES, fleiss_kappa, krippendorff_alpha
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.comparison import holm, sign_flip_test
 from mitigate.measure.uncertainty import cluster_numbers, mean_over_targets
-from mitigate.metrics import bounds
+from mitigate.metrics import bounds, keyed
 from mitigate.report.metric_display import ordered
 from mitigate.tasks.ratings import anchors
 from mitigate.tasks.ratings.agreement import SCORERS, measure_agreement
@@ -124,8 +124,7 @@ def flat(summary: pl.DataFrame, raters: pl.DataFrame, differences: pl.DataFrame)
     for row in summary.rows(named=True):
         end = f"/{row['part']}" if row["part"] else ""
         found |= {f"{row['source']}/{name}{end}": row[name] for name in SUMMARY[3:]}
-    for row in raters.rows(named=True):
-        found |= {f"raters/{row['rater']}/{name}": row[name] for name in raters.columns[1:]}
+    found |= keyed("raters/{rater}", raters.rows(named=True))
     for row in differences.rows(named=True):
         place = f"difference/{row['source']}/{row['figure']}"
         found |= {place: row["difference"], **{f"{place}_{name}": row[name] for name in ("low", "high", "p")}}
