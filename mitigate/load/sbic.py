@@ -17,8 +17,9 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError
+from mitigate.load.columns import Column
 from mitigate.load.file_format import TABLES, layout_of
-from mitigate.load.table import Column, read_table
+from mitigate.load.table import read_table
 from mitigate.package_data import rows_of
 from mitigate.triples import SPLITS
 from mitigate.words.frames import CHOICES
