@@ -162,6 +162,8 @@ class People(Classifier):
         say(f"people: {counts}")
 
     def stages(self, job: Job) -> None:
+        learn: list[Any]
+        measure: list[Any]
         for name, settings in self.learnt_by.items():
             if name == "people_valid":
                 more = {"base": settings["base"]}

@@ -72,7 +72,7 @@ def seen_valid(rated: pl.DataFrame, people: PeopleValid) -> list[dict[str, Any]]
     neutral)."""
     accepted, neutral = valid_votes(rated) > 0.5, rated["most"].to_numpy() == NEUTRAL
     rows = []
-    for names, probabilities in by_seen(rated, people, statement=rated["sentence"]):
+    for names, probabilities in by_seen(rated, people, statement=rated["sentence"].to_list()):
         found = probabilities[:, VALID.index("valid")]
         rows.append(names | {"auc": auc(found, accepted), "neutral": auc(found[neutral], accepted[neutral])})
     return rows
@@ -90,7 +90,7 @@ def by_seen(
     """Yield the probabilities (n, columns) by heads that have, and have not, learnt from a statement's text or about
     its target, each after its names: text and target, seen or unseen. texts: kinds that the scorer reads besides
     the masked one."""
-    read, heads = scorer.features({"masked": rated["masked"], **texts}), scorer.heads
+    read, heads = scorer.features({"masked": rated["masked"].to_list(), **texts}), scorer.heads
     folds = heads.folds_of_texts([plain(text) for text in rated["masked"]])
     subjects = heads.folds_of(rated["cluster"].to_list())
     for text, target in product(("unseen", "seen"), repeat=2):
