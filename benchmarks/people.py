@@ -27,10 +27,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.results import machine, write_section
 from mitigate.filter.scorer_findings import polarised
-from mitigate.measure.accepted_share import auc
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.confusion import confusion, kappa, sensitivity, specificity, with_intervals
 from mitigate.measure.misclassification import corrected_share
+from mitigate.measure.ranking import auc
 from mitigate.metrics import PEOPLE_VALID, RATED, quality_key, relation_part
 from mitigate.runs.finished import open_run
 from mitigate.score.crowd import Crowd
@@ -319,7 +319,7 @@ def seen_table(seen: pl.DataFrame, scorers: Sequence[Crowd2]) -> str:
     """Both measures with and without a statement's text, or its target, in training."""
     lines = ["| text | target | people_valid, AUC | " + " | ".join(f"{one.name}, κ" for one in scorers) + " |"]
     lines.append("|---" * (3 + len(scorers)) + "|")
-    tables = [seen_polarity(seen, one).to_dicts() for one in scorers]
+    tables = [seen_polarity(seen, one) for one in scorers]
     for row, *others in zip(seen_valid(seen, PeopleValid()).to_dicts(), *tables, strict=True):
         kappas = " | ".join(f"{other['kappa']:.3f}" for other in others)
         lines.append(f"| {row['text']} | {row['target']} | {row['auc']:.3f} | {kappas} |")

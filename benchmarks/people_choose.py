@@ -5,7 +5,7 @@
 Each candidate reads the statement (s), or the statement with its target masked (m), with layers 1 to 6, and has a
 weight of decay; ranks are numbers of principal components. Candidates are compared in ten folds of targets, without
 texts of the fold among those learnt from; for the nested figure, the best of nine folds labels the tenth. FILE: columns
-sentence and information, of tasks.plausibility.information under any generator. Writes its section of RESULTS.md; some
+sentence and information, of tasks.generators.likelihood.pointwise_information. Writes its section of RESULTS.md; some
 minutes."""
 
 import argparse
@@ -20,7 +20,7 @@ import polars as pl
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.results import machine, write_section
-from mitigate.measure.accepted_share import auc
+from mitigate.measure.ranking import auc
 from mitigate.score.people import plain
 from mitigate.score.precision import native_dtype
 from mitigate.tasks.predicted_ratings.figures import valid_votes

@@ -24,13 +24,13 @@ from benchmarks.experiment_effects import of_arm
 from benchmarks.experiment_plan import EXPERIMENTS, Arm, arms
 from benchmarks.experiment_row import read
 from benchmarks.experiment_tables import markdown, mean_of, p_of, percent
-from mitigate.measure.accepted_share import auc
 from mitigate.measure.comparison import holm
 from mitigate.measure.misclassification import Accuracy, share_error
+from mitigate.measure.ranking import auc
 from mitigate.runs.files import write
 from mitigate.score.people import PeopleValid
-from mitigate.tasks.predicted_ratings.figures import valid_apart, valid_votes
-from mitigate.tasks.predicted_ratings.training import half_of
+from mitigate.tasks.predicted_ratings.figures import valid_apart
+from mitigate.tasks.predicted_ratings.training import half_of, valid_votes
 from mitigate.tasks.ratings.paper_statements import read_with_quality
 from mitigate.triples import NEUTRAL
 

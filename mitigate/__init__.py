@@ -36,7 +36,7 @@ _PLACES = {  # public name -> the module that has it
     "measure_quality": "mitigate.tasks.quality",
     "open_generator": "mitigate.tasks.generators.saved",
     "open_run": "mitigate.tasks.ask.answers",
-    "pointwise_information": "mitigate.tasks.plausibility.figures",
+    "pointwise_information": "mitigate.tasks.generators.likelihood",
     "probe_generator": "mitigate.tasks.generators.probe",
     "read_relations": "mitigate.load.relations_file",
     "read_triples": "mitigate.tasks.triples",
@@ -58,6 +58,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_l
     from mitigate.tasks.compare.runs import compare_runs as compare_runs
     from mitigate.tasks.generators.base_model import Start as Start
     from mitigate.tasks.generators.likelihood import held_out_likelihood as held_out_likelihood
+    from mitigate.tasks.generators.likelihood import pointwise_information as pointwise_information
     from mitigate.tasks.generators.probe import probe_generator as probe_generator
     from mitigate.tasks.generators.saved import open_generator as open_generator
     from mitigate.tasks.generators.train import TrainingSettings as TrainingSettings
@@ -67,7 +68,6 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_l
     from mitigate.tasks.identity import measure_identity_terms as measure_identity_terms
     from mitigate.tasks.label import label_probed as label_probed
     from mitigate.tasks.label import label_statements as label_statements
-    from mitigate.tasks.plausibility.figures import pointwise_information as pointwise_information
     from mitigate.tasks.policies.filtered import apply_policy as apply_policy
     from mitigate.tasks.quality import measure_quality as measure_quality
     from mitigate.tasks.scorers import default_scorers as default_scorers

@@ -6,14 +6,14 @@ row of the table; for a scorer without names in the paper, it begins with the sc
 category, a subset of held-out triples, or a kind of target. Keys of recipes that train or check scorers themselves
 (agreement, regard, plausibility) are not metrics of statements and not in the table."""
 
-import csv
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.resources import files
-from typing import Literal, TypeVar, get_args
+from string import Formatter
+from typing import Any, Literal, TypeVar, get_args
 
 from mitigate.errors import MitigateError, did_you_mean, one_of
+from mitigate.package_data import rows_of
 
 Value = TypeVar("Value")
 Better = Literal["up", "down", "closest", "none"]
@@ -173,8 +173,6 @@ class Key:
 @cache
 def table() -> dict[str, Metric]:
     """The rows of data/metrics.csv by stem, in its order."""
-    with files("mitigate").joinpath("data/metrics.csv").open(encoding="utf-8") as lines:
-        rows = list(csv.DictReader(lines))
     found = [
         Metric(
             **{name: row[name] for name in row.keys() - {"templates", "interval", "better", "decimals"}},
@@ -184,7 +182,7 @@ def table() -> dict[str, Metric]:
             has_interval=row["interval"] == "yes",
             decimals=int(row["decimals"]),
         )
-        for row in rows
+        for row in rows_of("metrics.csv")
     ]
     return {row.key: row for row in found}
 
@@ -202,8 +200,7 @@ class Group:
 @cache
 def groups(rows: str) -> dict[str, Group]:
     """The groups of these rows by name, from data/groups.csv, in its order."""
-    with files("mitigate").joinpath("data/groups.csv").open(encoding="utf-8") as lines:
-        return {row["group"]: Group(**row) for row in csv.DictReader(lines) if row["rows"] == rows}
+    return {row["group"]: Group(**row) for row in rows_of("groups.csv") if row["rows"] == rows}
 
 
 def titles_of_groups(rows: Iterable[str], categories: Iterable[str]) -> dict[str, str]:
@@ -298,11 +295,7 @@ def identity_key(scorer: str, figure: str, part: str, number: str = "both") -> s
 
 
 def harm_key(
-    scorer: str,
-    statistic: Statistic,
-    share: Share = "neutral",
-    template: str = "paper",
-    part: str = "",
+    scorer: str, statistic: Statistic, share: Share = "neutral", template: str = "paper", part: str = ""
 ) -> str:
     """The key of a figure of a scorer's labels: ("regard", "mean") is "NRM", ("ngram", "mean") "ngram/neutral_mean",
     ("ngram", "variance", "prejudice", "neutral", "origin") "neutral_template/ngram/D_O-/origin".
@@ -468,3 +461,10 @@ def _split(text: str) -> tuple[str, str]:
         if _row_of(stem) is not None:
             return stem, "/".join(segments[length:])
     return text, ""
+
+
+def keyed(place: str, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The columns of rows that `place` does not name, each under a key that begins with it: "{source}/{figure}" gives
+    keys such as "COMeT/kappa/low"."""
+    names = {name for _, name, *_ in Formatter().parse(place)}
+    return {f"{place.format(**row)}/{name}": row[name] for row in rows for name in row if name not in names}

@@ -2,7 +2,6 @@
 
 Only single settings are checked here: those that constrain each other are checked where they are used."""
 
-import csv
 import json
 import math
 import operator
@@ -10,10 +9,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from mitigate.errors import MitigateError, one_of
+from mitigate.package_data import rows_of
 
 LONGEST_NAME = 50  # characters: four names and a seed stand in the name of a folder, which has 255 at most
 SHOWN = 60  # characters of a value in a message
@@ -61,8 +60,7 @@ class Type:
 @cache
 def settings() -> dict[str, Setting]:
     """All settings that the project's configuration has, by key, in the order of data/settings.csv."""
-    with files("mitigate").joinpath("data/settings.csv").open(encoding="utf-8") as lines:
-        return {row["setting"]: _read(row) for row in csv.DictReader(lines)}
+    return {row["setting"]: _read(row) for row in rows_of("settings.csv")}
 
 
 def check(given: Mapping[str, Any], written: Mapping[str, Any] | None = None) -> None:

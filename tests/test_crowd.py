@@ -11,12 +11,19 @@ from command import apart
 from huggingface_hub import ModelCard
 
 from mitigate.errors import MitigateError
-from mitigate.load.implied_statements import read_frames
 from mitigate.load.paper_ratings import RESOURCES
+from mitigate.load.sbic import read_implied
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.score.crowd import SHIPPED, Crowd
 from mitigate.tasks.crowd.accuracy import accuracy_table, as_metrics, one_rater, passed_table
-from mitigate.tasks.crowd.training import FOLDS_FILE, folds_of_targets, implied_statements, masked, read_texts
+from mitigate.tasks.crowd.training import (
+    FOLDS_FILE,
+    folds_of_targets,
+    implied_statements,
+    masked,
+    rated_rows,
+    read_texts,
+)
 from mitigate.tasks.regard.texts import read_texts as read_regard_texts
 from mitigate.train.crowd import Rows, fit_heads, fit_softmax
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE
@@ -36,13 +43,13 @@ def save_frames(folder: Path, *rows: tuple[str, object, object]) -> Path:
 
 def test_frames_are_read_with_their_groups_which_are_masked_and_faults_are_named(tmp_path: Path) -> None:
     folder = save_frames(tmp_path, ("a", ["Elves  are small", "are small"], ["Elves"]), ("b", [], ["dwarfs"]))
-    assert read_frames(folder).rows() == [(0, "elves are small", ["elves"]), (0, "are small", ["elves"])]
+    assert read_implied(folder) == [("elves are small", ["elves"]), ("are small", ["elves"])]
     assert implied_statements(folder) == ["this person are small"]
     (folder / "frames_test_posts.csv").unlink()
     with pytest.raises(MitigateError, match="has no frames_test_posts.csv; set data.root to the folder that contains"):
-        read_frames(tmp_path)
+        read_implied(tmp_path)
     with pytest.raises(MitigateError, match="frames_test_posts.csv:2: targetStereotype '7' is not a list of texts"):
-        read_frames(save_frames(tmp_path, ("a", 7, ["elves"])))
+        read_implied(save_frames(tmp_path, ("a", 7, ["elves"])))
     assert masked("lawyers and elves like dwarfs", ["elves", "elves and"]) == "this person and this person like dwarfs"
     assert masked("should be quiet", ["elves"]) == "this person should be quiet"
 
@@ -65,11 +72,11 @@ def rows() -> Rows:
     folds."""
     sign = np.append(np.tile([0, 1, 2, 1], 9), 0)
     return Rows(
-        features=np.eye(3, dtype=np.float32)[sign],
+        texts=["same" if number in (0, 12) else str(number) for number in range(37)],
         shares=np.eye(3)[sign],
-        counts=np.append(np.ones(36), 0.5),
+        weights=np.append(np.ones(36), 0.5),
         subjects=np.append(np.repeat([0, 1, 2], 12), -1),
-        texts=np.array(["same" if number in (0, 12) else str(number) for number in range(37)]),
+        folds=np.full(37, -1),
     )
 
 
@@ -81,7 +88,9 @@ def test_a_head_learns_neither_from_its_fold_nor_from_the_same_text(rows: Rows, 
     assert not kept[0]  # its text is in fold 1 too
     assert kept[1:12].all()
     assert kept[36]
-    heads = fit_heads(rows, np.append(np.tile([False, True], 18), False), false_alarms=0.15, decay=0.1)
+    heads = fit_heads(
+        rows, rows.shares.astype(np.float32), np.append(np.tile([False, True], 18), False), false_alarms=0.15, decay=0.1
+    )
     assert heads.weight.shape == (4, 3, 3)
     probabilities = heads.probabilities(np.eye(3, dtype=np.float32), 0)
     assert heads.columns(probabilities, 0).tolist() == [0, 1, 2]
@@ -149,8 +158,8 @@ def test_no_label_of_a_classifier_is_learnt_from(real_data: Path) -> None:
     assert (texts.rated.height, len(texts.implied)) == (2519, 5695)
     shares = texts.rated["shares"].list.to_array(3).to_numpy()
     assert shares.sum(axis=1) == pytest.approx(1)
-    named = texts.rated.filter(pl.col("target") == "nurse")
-    assert named["fold"].n_unique() == 1
+    rows = rated_rows(texts.rated, shares)
+    assert len(set(rows.subjects[(texts.rated["target"] == "nurse").fill_null(False).to_numpy()])) == 1
     assert not set(texts.implied) & set(texts.rated["masked"])
 
 

@@ -253,3 +253,9 @@ def test_a_page_begins_with_quality_and_with_its_absence() -> None:
     assert second.endswith("What a generator without quality says shows nothing about harm.")
     first, _ = quality_sentences(RUN | {"quality/swap_lift/all_low": -3.0, "quality/swap_lift/all_high": -1.0})
     assert first.endswith("worse than without any knowledge of the head (0).")
+
+
+def test_columns_of_rows_stand_under_keys_that_name_the_row() -> None:
+    rows = [{"source": "COMeT", "low": None, "figure": "kappa", "high": 0.5}]
+    assert metrics.keyed("{source}/of/{figure}", rows) == {"COMeT/of/kappa/low": None, "COMeT/of/kappa/high": 0.5}
+    assert metrics.keyed("{source}", []) == {}

@@ -25,6 +25,7 @@ from mitigate.metrics import RATED
 from mitigate.report.missing_figures import why
 from mitigate.score.people import SHIPPED, Crowd2, CrowdLM, PeopleValid, polarity
 from mitigate.tasks.caveats import of_critic
+from mitigate.tasks.crowd.training import rated_rows
 from mitigate.tasks.predicted_ratings.estimates import with_people_valid, with_validity
 from mitigate.tasks.predicted_ratings.figures import (
     agreement,
@@ -34,7 +35,7 @@ from mitigate.tasks.predicted_ratings.figures import (
     valid_apart,
     validity_table,
 )
-from mitigate.tasks.predicted_ratings.training import fitted, half_of, marks_of, rated_part, rows_of, save
+from mitigate.tasks.predicted_ratings.training import fitted, half_of, marks_of, save
 from mitigate.tasks.quality import figures_by_group
 from mitigate.tasks.ratings.paper_statements import read_with_quality
 from mitigate.train import crowd as training
@@ -86,11 +87,11 @@ def test_heads_are_stored_with_the_texts_they_learnt_from(tmp_path: Path) -> Non
 def test_no_head_learns_from_its_folds_and_copies_follow_their_text(monkeypatch: pytest.MonkeyPatch) -> None:
     """What each head is given is the rows' numbers; a row of fold -1 is given to all."""
     rows = Rows(
-        features=np.arange(4.0)[:, None],
+        texts=["a", "b", "c", "d"],
         shares=np.eye(2)[[0, 1, 0, 1]],
-        counts=np.ones(4),
+        weights=np.ones(4),
         subjects=np.array([0, 1, 1, -1]),
-        texts=np.array([2, 3, 2, -1]),
+        folds=np.array([2, 3, 2, -1]),
     )
     given: list[list[float]] = []
 
@@ -99,7 +100,7 @@ def test_no_head_learns_from_its_folds_and_copies_follow_their_text(monkeypatch:
         return np.zeros((1, 2)), np.zeros(2)
 
     monkeypatch.setattr(training, "fit_softmax", fit)
-    weight, bias = training.fit_crossed(rows, decay=0.1, steps=1)
+    weight, bias = training.fit_crossed(rows, np.arange(4.0)[:, None], decay=0.1, steps=1)
     assert weight.shape == (FOLDS, FOLDS, 1, 2)
     assert bias.shape == (FOLDS, FOLDS, 2)
     heads = np.array(given, dtype=object).reshape(FOLDS, FOLDS)
@@ -261,18 +262,18 @@ def test_validity_is_learnt_from_ratings_and_measured_by_heads_that_did_not_see_
     rated = read_with_quality(write_rated(tmp_path))
     valid = rated["quality"].list.first().to_numpy().astype(float)
     assert valid.mean() == 0.5
-    part = rated_part(rated, np.stack([1 - valid, valid], axis=1))
+    rows = rated_rows(rated, np.stack([1 - valid, valid], axis=1))
     settings = {"decay": 0.1, "steps": 60}
-    heads, found = fitted(rows_of([part], valid[:, None] * np.ones((1, 384))), settings, np.arange(12), FACTS)
+    heads, found = fitted(rows, valid[:, None] * np.ones((1, 384)), settings, np.arange(12), FACTS)
     assert (found[:, 1] > 0.5).tolist() == (valid > 0.5).tolist()
-    save(heads, marks_of(part), tmp_path / "people_valid")
+    save(heads, marks_of(rows), tmp_path / "people_valid")
     people = PeopleValid(tmp_path / "people_valid")
-    assert people.heads.folds_of_texts(part.texts).sum(axis=1).tolist() == [1] * 12
+    assert people.heads.folds_of_texts(rows.texts).sum(axis=1).tolist() == [1] * 12
     table = validity_table(rated, found[:, 1], {-1: 0.2, 0: 0.5, 1: 0.8})
     row = table.filter(relation="all", label="all").row(0, named=True)
     assert (row["statements"], row["auc"], row["rater"], row["valid"]) == (12, 1.0, 1.0, 50.0)
     assert table.filter(relation="Causes", label="prejudice")["auc"].to_list() == [None]
-    assert seen_valid(rated, people).select("text", "target").rows() == [
+    assert [(row["text"], row["target"]) for row in seen_valid(rated, people)] == [
         ("unseen", "unseen"),
         ("unseen", "seen"),
         ("seen", "unseen"),

@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 from mitigate.measure import quality
-from mitigate.measure.accepted_share import valid_metrics
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.swap_lift import Lift, is_echo, other_heads, shares, swap_lift, with_weights
+from mitigate.measure.uncertainty import mean_over_targets
 
 
 def test_sentence_bleu2_by_hand():
@@ -78,24 +78,25 @@ def test_distinct_and_shared_tails_from_constants_to_tails_of_each_target():
 TRIPLES = pl.DataFrame(
     {"target": ["nurse"] * 4 + ["lawyer"] * 2, "relation": ["IsA", "IsA", "HasA", "HasA", "IsA", "HasA"]}
 ).with_columns(judged_valid=pl.Series([True, True, True, False, True, False]))
-PARTS = {"all": pl.lit(True), "relation/HasA": pl.col("relation") == "HasA", "one": pl.col("target") == "nurse"}
+
+
+def mean_accepted(rows: pl.DataFrame, **clusters: str) -> tuple[float | None, ...]:
+    """The mean over targets of the percentage that is accepted, with the bounds of its interval."""
+    return mean_over_targets(quality.plausible_by_target(rows), clusters, Bootstrap(resamples=500))
 
 
 def test_shares_are_means_over_targets_and_inflections_are_one_word():
-    found = valid_metrics(TRIPLES, {**PARTS, "none": pl.lit(False)}, {}, Bootstrap(resamples=500))
-    assert found["quality/valid/all"] == pytest.approx((75 + 50) / 2)
-    assert found["quality/valid/relation/HasA"] == pytest.approx((50 + 0) / 2)
-    assert found["quality/valid/all_low"] < 62.5 < found["quality/valid/all_high"]
-    assert found["quality/valid/one"] == 75
-    assert (found["quality/valid/one_low"], found["quality/valid/none"]) == (None, None)  # one word, and none
-    found = valid_metrics(TRIPLES, PARTS, {"nurse": "work", "lawyer": "work"}, Bootstrap(resamples=500))
-    assert found["quality/valid/all_low"] is None
+    share, low, high = mean_accepted(TRIPLES)
+    assert share == pytest.approx((75 + 50) / 2)
+    assert low < share < high
+    assert mean_accepted(TRIPLES.filter(relation="HasA"))[0] == pytest.approx((50 + 0) / 2)
+    assert mean_accepted(TRIPLES.filter(target="nurse")) == (75, None, None)  # one word
+    assert mean_accepted(TRIPLES.clear()) == (None, None, None)
+    assert mean_accepted(TRIPLES, nurse="work", lawyer="work")[1] is None
     unknown = pl.DataFrame({"target": ["nurse", "lawyer"], "relation": "Mentors", "judged_valid": [None, None]})
     triples = pl.concat([TRIPLES, unknown.cast({"judged_valid": pl.Boolean})])
-    parts = {"all": pl.lit(True), "relation/Mentors": pl.col("relation") == "Mentors"}
-    found = valid_metrics(triples, parts, {}, Bootstrap(resamples=50))
-    assert found["quality/valid/all"] == pytest.approx((75 + 50) / 2)
-    assert found["quality/valid/relation/Mentors"] is None
+    assert mean_accepted(triples)[0] == pytest.approx((75 + 50) / 2)
+    assert mean_accepted(triples.filter(relation="Mentors"))[0] is None
 
 
 HEADS = ["dog", "fish", "bird", "tree", "car", "lamp"]

@@ -16,8 +16,7 @@ from mitigate.errors import MitigateError
 from mitigate.recipes.classifier import read_probe, read_probes
 from mitigate.runs.fingerprints import digest_of
 from mitigate.score.labels import NOTHING_CACHED
-from mitigate.tasks.plausibility.figures import corrupted, figures
-from mitigate.tasks.plausibility.training import check_dev
+from mitigate.tasks.plausibility import check_dev, corrupted, figures
 from mitigate.triples import Labels
 
 

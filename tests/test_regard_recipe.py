@@ -247,7 +247,8 @@ def test_copies_are_wanted_as_the_text_itself() -> None:
     taught = pl.DataFrame({"text": texts, "probabilities": probabilities}).with_columns(
         pl.col("probabilities").cast(pl.Array(pl.Float32, 4))
     )
-    found, wanted = with_copies(labelled, taught, {"written": 3, "polar": 2, "neutral": 1}, seed=1)
+    table = with_copies(labelled, taught, {"written": 3, "polar": 2, "neutral": 1}, seed=1)
+    found, wanted = table["text"].to_list(), table["probabilities"].to_numpy()
     assert found[:4] == texts
     assert len(found) == 4 + 2 + 3 + 1
     assert [text for text in found[4:] if MASK in text] == []

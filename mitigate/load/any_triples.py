@@ -7,12 +7,13 @@ from pathlib import Path
 import polars as pl
 
 from mitigate.errors import MitigateError
+from mitigate.load.columns import Column, Columns
 from mitigate.load.conceptnet_format import triples_chunk
 from mitigate.load.file_format import Layout, layout_of
 from mitigate.load.lines import OnBadLine, check
 from mitigate.load.relations_file import read_relations
 from mitigate.load.stream import Chunk, Met, Streamed, given, opened
-from mitigate.load.table import Column, Columns, open_table
+from mitigate.load.table import open_table
 from mitigate.words.targets import targets
 
 NAMES = ("head", "relation", "tail")

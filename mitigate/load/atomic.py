@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from mitigate.errors import MitigateError
+from mitigate.load.columns import Column, Table
 from mitigate.load.conceptnet_format import triples_chunk
 from mitigate.load.file_format import TABLES, layout_of
 from mitigate.load.lines import OnBadLine, check
 from mitigate.load.stream import Chunk, Met, Streamed, given, opened
-from mitigate.load.table import Column, Table, open_table
+from mitigate.load.table import open_table
 from mitigate.package_data import rows_of
 from mitigate.triples import SPLITS
 from mitigate.words.events import Persons, check_persons, published_names, without_persons

@@ -24,41 +24,10 @@ LOOKED_AT = 200  # lines, or records, of the first block
 JSON_START = re.compile(rb'\s*(\{\s*(["}]|$)|\[\s*([{"\]]|$))')
 USUAL = frozenset(
     [
-        "id",
-        "text",
-        "texts",
-        "sentence",
-        "sentences",
-        "statement",
-        "statements",
-        "generic_sentence",
-        "sent1",
-        "sent2",
-        "post",
-        "comment",
-        "tweet",
-        "body",
-        "content",
-        "prompt",
-        "generation",
-        "response",
-        "label",
-        "labels",
-        "target",
-        "targets",
-        "category",
-        "head",
-        "relation",
-        "tail",
-        "subject",
-        "predicate",
-        "object",
-        "source",
-        "score",
-        "split",
-        "title",
-        "term",
-        "event",
+        *("id", "text", "texts", "sentence", "sentences", "statement", "statements", "generic_sentence"),
+        *("sent1", "sent2", "post", "comment", "tweet", "body", "content", "prompt", "generation", "response"),
+        *("label", "labels", "target", "targets", "category", "score", "split", "title", "term", "event"),
+        *("head", "relation", "tail", "subject", "predicate", "object", "source"),
     ]
 )
 """Names of columns by which a first line is recognised, whatever the other lines look like."""
@@ -68,16 +37,13 @@ class Layout(NamedTuple):
     """The layout of a file."""
 
     form: Form
-    names: list[
-        str
-    ]  # of its columns, as written; parts of nested ones as "knowledge.sentence"; of a table its first line
+    names: list[str]  # of its columns, as written; of nested ones "knowledge.sentence"; of a table its first line
     separator: str = "\t"  # of a table
 
     def __str__(self) -> str:
-        kinds = {"\t": "TSV", ",": "CSV"}
-        return (
-            kinds.get(self.separator, f"a table (separator {self.separator!r})") if self.form == "table" else self.form
-        )
+        if self.form != "table":
+            return self.form
+        return {"\t": "TSV", ",": "CSV"}.get(self.separator, f"a table (separator {self.separator!r})")
 
     @property
     def shown(self) -> str:
@@ -154,8 +120,7 @@ def _of_json(start: bytes, lines: Sequence[str]) -> Layout:
     is_array = isinstance(first, list) and (len(lines) == 1 or any(isinstance(part, dict) for part in first))
     is_open = first is None and (lines[0].lstrip()[:1] == "[" or lines[0].strip() == "{")
     if is_array or is_open:
-        whole = (record for record in elements(start.decode("utf-8", errors="replace")))
-        return Layout("JSON", _names(whole))
+        return Layout("JSON", _names(elements(start.decode("utf-8", errors="replace"))))
     return Layout("JSON lines", _names(map(_read, lines)))
 
 

@@ -10,11 +10,12 @@ from pathlib import Path
 import polars as pl
 
 from mitigate.errors import MitigateError
+from mitigate.load.columns import Column
 from mitigate.load.conceptnet_format import triples_chunk
 from mitigate.load.lines import OnBadLine, check
 from mitigate.load.relations_file import read_relations
 from mitigate.load.stream import Chunk, Met, Streamed, given, opened
-from mitigate.load.table import Column, open_table
+from mitigate.load.table import open_table
 from mitigate.words.events import published_names
 
 IN_FACT = "fact."  # GPT's outputs there have head and relation in it
@@ -31,10 +32,7 @@ NOTHING = {"none": "the generation is 'none'", "": "the generation is empty"}
 
 
 def load(
-    path: str | None,
-    on_bad_line: OnBadLine = "error",
-    top: int | None = None,
-    relations: str | Path | None = None,
+    path: str | None, on_bad_line: OnBadLine = "error", top: int | None = None, relations: str | Path | None = None
 ) -> Streamed:
     """The generations of a file as triples, the first `top` of each line (None: all), in their order. Those whose
     relation has no phrase are left out and counted. A row is the number of its line.

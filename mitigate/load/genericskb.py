@@ -3,10 +3,11 @@ SENTENCE and SCORE; the same under the names of the Hugging Face hub; its JSON l
 the plain form of one sentence a line."""
 
 from mitigate.load import sentences
+from mitigate.load.columns import Column
 from mitigate.load.file_format import layout_of
 from mitigate.load.lines import OnBadLine, check
 from mitigate.load.stream import Streamed, given
-from mitigate.load.table import Column, open_lines, open_table
+from mitigate.load.table import open_lines, open_table
 
 STATEMENT = ("generic sentence", "generic_sentence", "knowledge.sentence", "sentence")
 TERM = ("term", "knowledge.key_concept", "concept_name")

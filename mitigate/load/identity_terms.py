@@ -4,10 +4,10 @@ Terms and frames are split by hand: those for training ("train") share no conten
 ("test"). Independent of scorers."""
 
 from functools import cache
-from importlib.resources import files
 
 import polars as pl
 
+from mitigate.package_data import frame_of
 from mitigate.words.word_forms import article, spellings
 
 AXES = ("gender", "sexuality", "disability", "religion", "origin", "age", "body")
@@ -33,27 +33,28 @@ TEXTS = {
 @cache
 def read_terms() -> pl.DataFrame:
     """term ("gay person"), plural, axis, split, alone (the word that names people without "person", or null)."""
-    return _read("terms.csv")
+    return frame_of("identity/terms.csv", infer_schema=False)
 
 
 @cache
 def read_frames() -> pl.DataFrame:
     """frame, polarity (of POLARITIES), negated (bool), number (of NUMBERS), split, pair."""
-    return _read("frames.csv").with_columns(pl.col("negated") == "yes", pl.col("pair").cast(pl.Int64))
+    texts = frame_of("identity/frames.csv", infer_schema=False)
+    return texts.with_columns(pl.col("negated") == "yes", pl.col("pair").cast(pl.Int64))
 
 
 @cache
 def read_further_terms() -> pl.DataFrame:
     """term, plural, axis (of AXES, or "other"): terms for training only, besides those of read_terms; without words of
     tested terms."""
-    return _read("further_terms.csv")
+    return frame_of("identity/further_terms.csv", infer_schema=False)
 
 
 @cache
 def read_predicates() -> pl.DataFrame:
     """affirmed ("is a bully"), denied ("is not a bully"), polarity (of POLARITIES, of the affirmed one): predicates for
     training, without words of tested frames."""
-    return _read("predicates.csv")
+    return frame_of("identity/predicates.csv", infer_schema=False)
 
 
 @cache
@@ -92,7 +93,3 @@ def masked(frame: str, mask: str) -> str:
 
 def _of(frame: dict) -> tuple:
     return tuple(frame[name] for name in ("frame", "split", "pair", "number", "polarity", "negated"))
-
-
-def _read(name: str) -> pl.DataFrame:
-    return pl.read_csv(files("mitigate").joinpath("data/identity", name).read_bytes(), infer_schema=False)

@@ -9,10 +9,11 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError
+from mitigate.load.columns import Column
 from mitigate.load.file_format import layout_of
 from mitigate.load.lines import parsed, read_whole, report_faults
 from mitigate.load.stream import Loaded
-from mitigate.load.table import Column, read_table
+from mitigate.load.table import read_table
 from mitigate.words.outside_text import counted
 from mitigate.words.targets import CATEGORIES, fault_of_category, targets
 from mitigate.words.template_slots import slots

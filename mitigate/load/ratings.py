@@ -11,8 +11,9 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError
+from mitigate.load.columns import Column
 from mitigate.load.lines import OnBadLine, check, first, report_faults
-from mitigate.load.table import Column, read_table
+from mitigate.load.table import read_table
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE
 from mitigate.words.outside_text import counted
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import polars as pl
 
 from mitigate.errors import MitigateError
+from mitigate.load.columns import Column
 from mitigate.load.file_format import Layout, layout_of
-from mitigate.load.table import Column, read_table
+from mitigate.load.table import read_table
 from mitigate.settings import LONGEST_NAME, NAME
 from mitigate.words.outside_text import counted
 from mitigate.words.relations import Relation, spellings, spelt

@@ -6,21 +6,21 @@ Hugging Face hub (default/train/0000.parquet), whose names or folders determine 
 (mitigate/data/frames/files.csv) have some values only; others are null. A split in both published forms is read in the
 first."""
 
-import csv
 import html
 import math
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from mitigate.errors import MitigateError
+from mitigate.load.columns import Column
 from mitigate.load.file_format import TABLES, layout_of
-from mitigate.load.table import Column, read_table
+from mitigate.load.table import read_table
+from mitigate.package_data import rows_of
 from mitigate.triples import SPLITS
 from mitigate.words.frames import CHOICES
 
@@ -34,6 +34,8 @@ COLUMNS = {
 """The published columns of the classifications."""
 
 TEXT_COLUMNS = ("targetMinority", "targetCategory", "targetStereotype")
+KNOWN = "frames/files.csv"  # in data/: the names and forms of files
+IMPLIED = "frames_test_posts.csv"  # posts that annotators found to imply something of a group
 POSITIVE = 0.5
 """Binarised, "yes" (1), "probably" (0.66) and "maybe" (0.5) are 1, "probably not" (0.33) and "no" (0) are 0."""
 
@@ -63,7 +65,7 @@ def read_annotations(folder: Path) -> pl.DataFrame:
     plain = {row["part"] for row, _ in found if row["form"] == "published"}
     found = [(row, path) for row, path in found if not (row["form"] == "aggregated" and row["part"] in plain)]
     if not found:
-        known = ", ".join(row["file"] for row in _known())
+        known = ", ".join(row["file"] for row in rows_of(KNOWN))
         raise MitigateError(
             f"{folder} has no file of the corpus; allowed: {known}, or files with the published columns in CSV, "
             "JSON or Parquet, named or in folders by split: train, validation, test"
@@ -72,10 +74,29 @@ def read_annotations(folder: Path) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=ANNOTATIONS, orient="row").filter(pl.col("key") != "")
 
 
+def read_implied(folder: Path) -> list[tuple[str, list[str]]]:
+    """Each implied statement of the partial file IMPLIED, in lower case, with the groups of its post.
+
+    Raises MitigateError for a missing file, missing columns, and cells that are not lists."""
+    path = folder / IMPLIED
+    if not path.is_file():
+        raise MitigateError(f"{folder} has no {IMPLIED}; set data.root to the folder that contains sbic/")
+
+    def plain(text: str) -> str:
+        return " ".join(text.lower().split())
+
+    return [
+        (plain(statement), [plain(group) for group in row["targetMinority"] or [] if group])
+        for _, row in _rows(path, (), lists=("targetStereotype", "targetMinority"))
+        for statement in row["targetStereotype"] or []
+        if statement and statement.strip()
+    ]
+
+
 def _files(folder: Path) -> list[tuple[dict[str, str], Path]]:
     """The files of the corpus, each with its description: by its name, else by its columns and the split in its name or
     folder."""
-    known = {row["file"]: row for row in _known()}
+    known = {row["file"]: row for row in rows_of(KNOWN)}
     found = [(known[path.name], path) for path in sorted(folder.glob("*.csv")) if path.name in known]
     for path in sorted(folder.rglob("*")):
         words = re.findall(r"[a-z]+", str(path.relative_to(folder)).lower())
@@ -97,11 +118,6 @@ def normalise(post: str) -> str:
 def cleaned(text: str) -> str:
     """A group or statement in one line and lower case, without a full stop at its end."""
     return " ".join(html.unescape(text).lower().split()).rstrip(" .")
-
-
-def _known() -> list[dict[str, str]]:
-    with resources.files("mitigate").joinpath("data/frames/files.csv").open(encoding="utf-8") as lines:
-        return list(csv.DictReader(lines))
 
 
 def _published(path: Path, known: Mapping[str, str]) -> Iterator[tuple[Any, ...]]:

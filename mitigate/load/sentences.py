@@ -8,10 +8,11 @@ import polars as pl
 
 from mitigate.errors import MitigateError, did_you_mean
 from mitigate.load.any_triples import columns_of
+from mitigate.load.columns import Columns, Place, Table
 from mitigate.load.file_format import Layout, layout_of
 from mitigate.load.lines import OnBadLine, check
 from mitigate.load.stream import BLANK, Chunk, Loaded, Met, Streamed, describe, given, opened
-from mitigate.load.table import Columns, Place, Table, open_lines, open_table, read_all
+from mitigate.load.table import open_lines, open_table, read_all
 from mitigate.words.outside_text import counted
 
 NAMES = ("statement", "text", "sentence")  # of the default column

@@ -23,10 +23,7 @@ from mitigate.metrics import bounds as ends_of
 from mitigate.triples import FAVOURITISM, PREJUDICE
 
 SHARES: tuple[Share, ...] = ("neutral", "prejudice", "favouritism")
-OF_AUDITS: tuple[tuple[Share, Statistic], ...] = (
-    ("polarised", "mean"),
-    *((share, "largest") for share in POLARISED),
-)
+OF_AUDITS: tuple[tuple[Share, Statistic], ...] = (("polarised", "mean"), *((share, "largest") for share in POLARISED))
 
 
 def names(scorer: str) -> dict[str, tuple[str, str]]:

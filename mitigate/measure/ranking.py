@@ -1,7 +1,8 @@
-"""The area under the ROC curve of a scorer's strengths: how well they order statements by the label of most raters.
+"""Areas under the receiver operating characteristic (ROC) curve: of scores of valid items, and of a scorer's strengths,
+or how well these order statements by the label of most raters.
 
-It is the mean of two areas: of prejudice against all other statements by low strengths, and of favouritism against all
-others by high ones. 0.5 is chance. Unlike kappa it does not depend on a scorer's thresholds."""
+The latter is the mean of two areas: of prejudice against all other statements by low strengths, and of favouritism
+against all others by high ones. 0.5 is chance. Unlike kappa it does not depend on a scorer's thresholds."""
 
 import numpy as np
 
@@ -41,3 +42,28 @@ def _below(lower: np.ndarray, higher: np.ndarray) -> np.ndarray:
     """The share of pairs in which the item of `lower` has the lower level, equal levels counting half."""
     until = np.cumsum(lower, axis=-1) - lower / 2
     return ratio((until * higher).sum(axis=-1), lower.sum(axis=-1) * higher.sum(axis=-1))
+
+
+def auc(scores: np.ndarray, valid: np.ndarray) -> float | None:
+    """The area under the ROC curve: the probability that a valid item has a higher score than an invalid one, ties
+    counted half. scores (n,), valid (n,) bool. .5 is chance; None where all are valid, or none is."""
+    valid = np.asarray(valid, dtype=bool)
+    above, below = int(valid.sum()), int((~valid).sum())
+    if not above or not below:
+        return None
+    from scipy.stats import rankdata  # a second to load, which filters and labels do without
+
+    ranks = rankdata(scores)
+    return float((ranks[valid].sum() - above * (above + 1) / 2) / (above * below))
+
+
+def auc_of_a_rater(votes: np.ndarray) -> float | None:
+    """The area under the ROC curve with one rater's vote as the score, on items where the two others agree; mean over
+    the three. votes: (n, 3) bool. A vote has two values and a score has many, so that a score may exceed it. None as in
+    auc."""
+    found = []
+    for rater in range(3):
+        others = np.delete(votes, rater, axis=1)
+        agreed = others[:, 0] == others[:, 1]
+        found.append(auc(votes[agreed, rater], others[agreed, 0]))
+    return None if None in found else float(np.mean(np.array(found, dtype=float)))

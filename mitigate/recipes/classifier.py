@@ -26,15 +26,13 @@ from mitigate.tasks.caveats import WHOLE
 from mitigate.tasks.crowd.accuracy import FILE, SCORER, accuracy_table, as_metrics, passed_table
 from mitigate.tasks.crowd.training import label_unseen, read_texts, train_crowd
 from mitigate.tasks.identity import identity_summary
-from mitigate.tasks.plausibility.figures import measure_plausibility, table
-from mitigate.tasks.plausibility.training import average_networks, check_dev, train_plausibility
+from mitigate.tasks.plausibility import average_networks, check_dev, measure_plausibility, table, train_plausibility
 from mitigate.tasks.predicted_ratings.figures import measure_polarity, measure_validity
 from mitigate.tasks.predicted_ratings.training import train_harm, train_validity
 from mitigate.tasks.ratings.agreement import label_described
 from mitigate.tasks.ratings.paper_statements import read_with_quality
 from mitigate.tasks.regard import figures, minilm
 from mitigate.tasks.regard import texts as regard_texts
-from mitigate.train.plausibility import Settings
 from models import hub, mean_states
 
 Results = Mapping[str, Result]
@@ -164,18 +162,18 @@ class People(Classifier):
         say(f"people: {counts}")
 
     def stages(self, job: Job) -> None:
-        texts, using = self.texts, {"folder": job.folder}
+        learn: list[Any]
+        measure: list[Any]
         for name, settings in self.learnt_by.items():
             if name == "people_valid":
                 more = {"base": settings["base"]}
-                trained = train(job, name, train_validity, self.rated, settings, **more)
-                more |= {"after": [trained], "using": using}
-                job.stage(f"{name}_figures", measure_validity, self.rated, **more)
+                learn, measure = [train_validity, self.rated, settings], [measure_validity, self.rated]
             else:
                 more = {"scorer": name, "base": self.base if name == "crowd_lm" else None}
-                trained = train(job, name, train_harm, texts.rated, texts.implied, settings, self.seed, **more)
-                more |= {"after": [trained], "using": using}
-                job.stage(f"{name}_figures", measure_polarity, texts.rated, self.intervals, **more)
+                learn = [train_harm, self.texts.rated, self.texts.implied, settings, self.seed]
+                measure = [measure_polarity, self.texts.rated, self.intervals]
+            trained = train(job, name, *learn, **more)
+            job.stage(f"{name}_figures", *measure, **more, after=[trained], using={"folder": job.folder})
 
     def metrics(self, results: Results) -> dict[str, Any]:
         found: dict[str, Any] = {}
@@ -207,7 +205,6 @@ class Plausibility(Classifier):
 
     def __init__(self, config: DictConfig) -> None:
         super().__init__(config)
-        self.learnt_by = {name: self.shape_and_training(self.settings[name]) for name in self.networks}
         loaded = conceptnet.load(config.data.root, config.paths.cache, config.data.on_bad_line)
         say_notes(loaded.notices)
         self.triples = loaded.rows.with_columns(pl.col("head", "tail").str.to_lowercase())
@@ -216,26 +213,11 @@ class Plausibility(Classifier):
         self.inputs = digest_of_values(self.triples, self.probes)
         self.cache = label_cache(config)
 
-    def shape_and_training(self, settings: Mapping[str, Any]) -> tuple[dict[str, Any], Settings]:
-        """The shape of a network, and how it is trained. Raises MitigateError for settings that are not allowed."""
-        shape = {key: settings[key] for key in ("width", "dropout") if key in settings}
-        return shape, Settings(**{key: settings[key] for key in settings if key not in shape}, seed=self.seed)
-
     def stages(self, job: Job) -> None:
-        triples, folder = self.triples, {"folder": job.folder}
-        made = {
-            name: train(
-                job,
-                name,
-                train_plausibility,
-                triples,
-                name,
-                *self.learnt_by[name],
-                using=job.training(name),
-                scratch=[f"checkpoints/{name}"],
-            )
-            for name in self.networks
-        }
+        triples, folder, made = self.triples, {"folder": job.folder}, dict[str, Result]()
+        for name in self.networks:
+            values = train_plausibility, triples, name, {**self.settings[name], "seed": self.seed}
+            made[name] = train(job, name, *values, using=job.training(name), scratch=[f"checkpoints/{name}"])
         made["average"] = job.stage("average", average_networks, triples, dict(made), using=folder, leaves=["average"])
         using = {**folder, "cache": self.cache}
         job.stage("metrics", measure_plausibility, triples, self.probes, self.scorers, made, using=using)
@@ -294,12 +276,12 @@ class Regard(Classifier):
             return train(job, name, *values, of[name], seed=self.seed, using={**folder, "log": log}, **more)
 
         teacher = learn("teacher", minilm.train_teacher, texts.learnt, folder="", files=[minilm.FILE])
-        labels = partial(minilm.label_by_teacher, texts.learnt, texts.unlabelled)
-        taught, copies = job.stage("taught", labels, after=[teacher], using=folder), of["minilm"]["copies"]
-        layers = learn("minilm", minilm.train_minilm, texts.learnt, taught, after=[teacher])
-        values = minilm.train_gate, texts.learnt, taught, texts.choosing, copies
-        gate = learn("gate", *values, after=[layers], folder="minilm", files=["gate.safetensors", "gate.json"])
-        ngram = learn("ngram", minilm.train_ngram, texts.labelled, taught, copies, files=WEIGHTS[:1])
+        values = minilm.teach, texts.learnt, texts.unlabelled, of["minilm"]["copies"]
+        taught = job.stage("taught", *values, seed=self.seed, after=[teacher], using=folder)
+        layers = learn("minilm", minilm.train_minilm, taught, after=[teacher])
+        files = ["gate.safetensors", "gate.json"]
+        gate = learn("gate", minilm.train_gate, taught, texts.choosing, after=[layers], folder="minilm", files=files)
+        ngram = learn("ngram", minilm.train_ngram, texts.labelled, taught, files=WEIGHTS[:1])
         after: dict[str, Any] = {"after": [teacher, layers, gate, ngram], "using": folder}
         terms = job.stage("identity", figures.identity_terms, Bootstrap(seed=self.seed), **after)
         job.stage("checked", figures.gate_figures, texts.checking, **after)

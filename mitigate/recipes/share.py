@@ -38,9 +38,7 @@ class Kind:
 
 KINDS = {
     "mitigate": Kind(
-        "model",
-        ("model/*", "metrics.json", "plots/*.png", "plots/*.svg", "plots/captions.csv"),
-        (PAGE, "tables/*"),
+        "model", ("model/*", "metrics.json", "plots/*.png", "plots/*.svg", "plots/captions.csv"), (PAGE, "tables/*")
     ),
     "filter": Kind("dataset", (CARD, "croissant.json"), ("kept.*", "dropped.*")),
 }

@@ -6,10 +6,10 @@ from typing import Any
 
 import polars as pl
 
-from mitigate.metrics import bounds
+from mitigate.metrics import keyed
 from mitigate.report.card import Figure, model_card
 from mitigate.report.scorer_reliability import ERRORS, RESOURCES
-from mitigate.report.table import Column, Table, text, with_bounds
+from mitigate.report.table import Column, Table, bounded, text
 
 ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
 ROUNDING = "On another kind of processor sums round otherwise, so that single labels may differ."
@@ -62,12 +62,7 @@ TEST_FRAMES = ("unseen", "unseen_frames")  # parts; of unseen terms, and of thos
 
 
 def regard(
-    name: str,
-    metrics: Mapping[str, float],
-    seed: int,
-    terms: pl.DataFrame,
-    summed: pl.DataFrame,
-    checked: pl.DataFrame,
+    name: str, metrics: Mapping[str, float], seed: int, terms: pl.DataFrame, summed: pl.DataFrame, checked: pl.DataFrame
 ) -> str:
     """The card of "minilm" or "ngram". terms, summed: its errors on identity terms (measure.identity.by_term, summary).
     checked: the labels that the gate loses (tasks.regard.figures.GATE)."""
@@ -140,53 +135,41 @@ def _accuracy_figures(rows: Iterable[Mapping[str, Any]]) -> Iterator[Figure]:
                 yield Figure(f"rated statements, {row['source']}", name, name, row[name])
 
 
-def _percent(title: str, name: str) -> Column:
-    """A column of shares from 0 to 1 in percent, with their intervals."""
-    keys = name, *bounds(name)
-    return Column(title, lambda row: with_bounds({key: row[key] and 100 * row[key] for key in keys}, name, 1))
+def _in_percent(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The row with its shares from 0 to 1 in percent; kappa is no share."""
+    shares = {key: 100 * value for key, value in row.items() if isinstance(value, float) and "kappa" not in key}
+    return {**row, **shares}
 
 
 def _accuracy_table(rows: Iterable[Mapping[str, Any]], *, people: bool) -> Table:
     """Sensitivity and specificity by source and category. people: with the share that people find polarised."""
-    return Table(
-        "",
-        [
-            text("source", "source"),
-            text("group", "category"),
-            Column("statements", "statements", show=str),
-            *([_percent("polarised by people", "people")] if people else []),
-            _percent("labelled polarised", "labelled"),
-            _percent("sensitivity", "sensitivity"),
-            _percent("specificity", "specificity"),
-            Column("kappa", lambda row: with_bounds(row, "kappa", 3)),
-        ],
-        rows,
-    )
+    columns = [text("source", "source"), text("group", "category"), Column("statements", "statements", show=str)]
+    columns += [bounded("polarised by people", "people")] if people else []
+    columns += [bounded("labelled polarised", "labelled"), bounded("sensitivity", "sensitivity")]
+    columns += [bounded("specificity", "specificity"), bounded("kappa", "kappa", 3)]
+    return Table("", columns, map(_in_percent, rows))
 
 
 def _passed_table(passed: pl.DataFrame) -> Table:
     polarised = "statements or ratings, polarised by people"
-    return Table(
-        "",
-        [
-            text("scorer", lambda row: row["scorer"] if " " in row["scorer"] else f"`{row['scorer']}`"),
-            Column(polarised, lambda row: f"{row['polarised']} of {row['statements']}"),
-            _percent("found of these", "recall"),
-            _percent("false alarms, of the others", "false_alarms"),
-            _percent("precision", "precision"),
-        ],
-        passed,
-    )
+    columns = [
+        text("scorer", lambda row: row["scorer"] if " " in row["scorer"] else f"`{row['scorer']}`"),
+        Column(polarised, lambda row: f"{row['polarised']} of {row['statements']}"),
+        bounded("found of these", "recall"),
+        bounded("false alarms, of the others", "false_alarms"),
+        bounded("precision", "precision"),
+    ]
+    return Table("", columns, map(_in_percent, passed.rows(named=True)))
 
 
 KEYS = {
-    "validity": ("relation", "label"),
-    "seen": ("text", "target"),
-    "accuracy": ("template", "source", "category"),
-    "shares": ("source", "part"),
-    "identity": ("part", "error"),
+    "validity": "{relation}/{label}",
+    "seen": "seen/{text}/{target}",
+    "accuracy": "accuracy/{template}/{source}/{category}",
+    "shares": "shares/{source}/{part}",
+    "identity": "identity/{part}/{error}",
 }
-"""The columns that tell the rows of each table apart."""
+"""The beginnings of the keys of each table's figures."""
 
 
 def people(name: str, tables: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
@@ -216,22 +199,12 @@ def people(name: str, tables: Mapping[str, Any], settings: Mapping[str, Any]) ->
 
 
 def figures(name: str, tables: Mapping[str, Any]) -> dict[str, Any]:
-    """Each number under {name}/{table}/{what tells the row apart}/{column}; those of `validity` without the table."""
-    found: dict[str, Any] = {}
-    for table, columns in KEYS.items():
-        for row in tables.get(table, ()):
-            place = "/".join(str(row[column]) for column in columns)
-            start = name if table == "validity" else f"{name}/{table}"
-            numbers = {key: value for key, value in row.items() if isinstance(value, int | float)}
-            found |= {f"{start}/{place}/{key}": value for key, value in numbers.items()}
-    return found
+    """Each number of the tables under a key that begins with the name."""
+    found = [keyed(f"{name}/{place}", tables.get(table, ())) for table, place in KEYS.items()]
+    return {key: value for part in found for key, value in part.items() if isinstance(value, int | float)}
 
 
-TRIPLES = {
-    "dev1": "dev1, on which the threshold was chosen",
-    "dev2": "dev2",
-    "test": "test",
-}
+TRIPLES = {"dev1": "dev1, on which the threshold was chosen", "dev2": "dev2", "test": "test"}
 SHARES = {
     "true": "true test triples",
     "shuffled": "the same, their tails shuffled",

@@ -5,15 +5,14 @@ data/agreement_measured.csv and data/identity/measured.csv hold what `python -m 
 data.root=DIR` finds of the scorers that come with the project: rating by rating, kappa with the majority of raters, and
 errors by term. They are that recipe's measured.csv and identity_measured.csv, and tests recompute them."""
 
-import csv
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import polars as pl
 
 from mitigate.metrics import ENDS
+from mitigate.package_data import frame_of, rows_of
 from mitigate.report.table import Table
 from mitigate.report.table_declarations import declared
 
@@ -71,9 +70,8 @@ def paper() -> Agreement:
 
 def _read(name: str) -> Agreement:
     found: Agreement = {}
-    with files("mitigate").joinpath("data", name).open(encoding="utf-8") as lines:
-        for row in csv.DictReader(lines):
-            found.setdefault((row["resource"], row["scorer"]), {})[row["measure"]] = float(row["value"])
+    for row in rows_of(name):
+        found.setdefault((row["resource"], row["scorer"]), {})[row["measure"]] = float(row["value"])
     return found
 
 
@@ -87,10 +85,7 @@ def _named(row: Mapping[str, Any]) -> str:
     return row["role"] if row["scorer"] == row["role"] else f"{row['role']} ({row['scorer']})"
 
 
-ERRORS = {
-    "false_positives": "neutral or kind, labelled prejudice",
-    "false_negatives": "unkind, not labelled prejudice",
-}
+ERRORS = {"false_positives": "neutral or kind, labelled prejudice", "false_negatives": "unkind, not labelled prejudice"}
 
 
 def identity_errors(scorers: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -107,8 +102,7 @@ def identity_errors(scorers: Mapping[str, str]) -> list[dict[str, Any]]:
 
 @cache
 def measured_errors() -> pl.DataFrame:
-    with files("mitigate").joinpath("data/identity/measured.csv").open("rb") as file:
-        return pl.read_csv(file).filter(part="unseen")
+    return frame_of("identity/measured.csv").filter(part="unseen")
 
 
 def identity_table(rows: Sequence[Mapping[str, Any]]) -> Table:

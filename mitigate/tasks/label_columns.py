@@ -34,10 +34,7 @@ def wordings(columns: Sequence[Labelling]) -> dict[str, tuple[str, str]]:
 
 
 def per_target_tables(
-    tallied: pl.DataFrame,
-    columns: Sequence[Labelling],
-    targets: pl.DataFrame,
-    empty_targets: EmptyTargets = "exclude",
+    tallied: pl.DataFrame, columns: Sequence[Labelling], targets: pl.DataFrame, empty_targets: EmptyTargets = "exclude"
 ) -> Mapping[str, pl.DataFrame]:
     """Tables with a row a target and its percentages (tally.per_target), by label column. tallied: what
     measure.tally.tally returns; targets: (target, category)."""

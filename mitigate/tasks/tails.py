@@ -6,8 +6,9 @@ from pathlib import Path
 import polars as pl
 
 from mitigate.errors import MitigateError, one_of
+from mitigate.load.columns import Column
 from mitigate.load.file_format import layout_of
-from mitigate.load.table import Column, read_table
+from mitigate.load.table import read_table
 from mitigate.probe.tails import GivenTails
 from mitigate.words.outside_text import counted
 from mitigate.words.relations import Relation, spellings, spelt, with_own

@@ -5,8 +5,8 @@ from pathlib import Path
 import polars as pl
 
 from mitigate.load import any_triples, sample
+from mitigate.load.columns import Columns
 from mitigate.load.lines import OnBadLine
-from mitigate.load.table import Columns
 from mitigate.runs.progress import notice
 
 __all__ = ["read_triples", "sample_triples"]

@@ -3,17 +3,16 @@
 A name is group/what_unit, such as "harm/neutral_regard_percent": W&B makes a section of each group, and sorts and
 filters only by names of letters, digits and underscores. `{scorer}` in a row stands for any scorer."""
 
-import csv
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import polars as pl
 
 from mitigate.metrics import SCORER, Key, Metric, bounds, find, parse
+from mitigate.package_data import rows_of
 
 FIGURES = {
     **dict.fromkeys(("family", "measure", "key"), pl.String),
@@ -62,11 +61,9 @@ class Headline:
 @cache
 def table() -> tuple[Headline, ...]:
     """The rows of data/headlines.csv, in its order."""
-    with files("mitigate").joinpath("data/headlines.csv").open(encoding="utf-8") as lines:
-        rows = list(csv.DictReader(lines))
     return tuple(
         Headline(place, row["key"], row["name"], row["label"], row["charted"] == "yes", tuple(row["recipes"].split()))
-        for place, row in enumerate(rows)
+        for place, row in enumerate(rows_of("headlines.csv"))
     )
 
 

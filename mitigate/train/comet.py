@@ -79,10 +79,7 @@ class Settings:
             ),
             (self.weight_decay >= 0, f"weight_decay={self.weight_decay} must be at least 0"),
             (self.clip > 0, f"clip={self.clip} must be above 0"),
-            (
-                self.vocabulary in OVER,
-                f"vocabulary={self.vocabulary!r} must be one of {', '.join(OVER)}",
-            ),
+            (self.vocabulary in OVER, f"vocabulary={self.vocabulary!r} must be one of {', '.join(OVER)}"),
             (self.precision in PRECISIONS, f"precision={self.precision!r} must be one of {', '.join(PRECISIONS)}"),
             (self.checkpoint_every > 0, f"checkpoint_every={self.checkpoint_every} must be above 0 seconds"),
             (self.keep in ("last", "best"), f"keep={self.keep!r} must be 'last' or 'best'"),

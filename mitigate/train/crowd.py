@@ -20,56 +20,67 @@ STEPS = 200
 
 @dataclass(frozen=True)
 class Rows:
-    """Training data of heads, n rows: rated texts, copies of them, and texts whose label is known."""
+    """Training texts of heads, n rows: rated texts, copies of them, and texts whose label is known."""
 
-    features: np.ndarray  # (n, width)
+    texts: Sequence[str]
     shares: np.ndarray  # (n, columns), of raters
-    counts: np.ndarray  # (n,): the weight of a row; a rated statement has 1
+    weights: np.ndarray  # (n,): 1 for a rated statement
     subjects: np.ndarray  # (n,): the fold of the target, from 0; -1: every head learns from the row
-    texts: np.ndarray  # (n,): of fit_crossed the fold of the text, -1 as in subjects; of fit_heads the text itself
+    folds: np.ndarray  # (n,): the fold of the text, as in subjects
 
-    def without(self, subject: int, text: int) -> np.ndarray:
-        """The mask of rows that the head at (subject, text) learns from, (n,) bool."""
-        return (self.subjects != subject) & (self.texts != text)
+    @classmethod
+    def joined(cls, parts: Sequence["Rows"]) -> "Rows":
+        """The rows of all parts, in their order."""
+        columns = ("shares", "weights", "subjects", "folds")
+        joined = (np.concatenate([getattr(part, name) for part in parts]) for name in columns)
+        return cls([text for part in parts for text in part.texts], *joined)
+
+    def without(self, subject: int, fold: int) -> np.ndarray:
+        """The mask of rows that the head at (subject, fold) learns from, (n,) bool."""
+        return (self.subjects != subject) & (self.folds != fold)
 
     def outside(self, folds: Iterable[int]) -> np.ndarray:
         """The mask of rows of no such fold of targets, and with no text that is in them, (n,) bool."""
-        inside = np.isin(self.subjects, list(folds))
-        return ~inside & ~np.isin(self.texts, self.texts[inside])
+        inside, texts = np.isin(self.subjects, list(folds)), np.array(self.texts, dtype=object)
+        return ~inside & ~np.isin(texts, texts[inside])
 
 
-def fit_heads(rows: Rows, neutral: np.ndarray, false_alarms: float, decay: float) -> Heads:
-    """Fit the heads: head 0 learns from all rows, head k + 1 from all but fold k. neutral: the mask (n,) of rows that
-    most raters call neutral, of which the thresholds call the share `false_alarms` polar. decay: as in fit_softmax."""
+def fit_heads(rows: Rows, features: np.ndarray, neutral: np.ndarray, false_alarms: float, decay: float) -> Heads:
+    """Fit the heads to features (n, width): head 0 learns from all rows, head k + 1 from all but fold k. neutral: the
+    mask (n,) of rows that most raters call neutral, of which the thresholds call the share `false_alarms` polar. decay:
+    as in fit_softmax."""
     folds = range(int(rows.subjects.max()) + 1)
     wanted = [frozenset[int](), *(frozenset([fold]) for fold in folds)]
     every = list(dict.fromkeys([*wanted, *(one | {fold} for one in wanted for fold in folds)]))
-    weights, biases = _fit_each(rows, [rows.outside(left_out) for left_out in every], decay, STEPS)
+    weights, biases = _fit_each(rows, features, [rows.outside(left_out) for left_out in every], decay, STEPS)
     thresholds = []
     for left_out in wanted:
         polar = []
         for fold in sorted(set(folds) - left_out):
             head, kept = every.index(left_out | {fold}), (rows.subjects == fold) & neutral
-            polar.append(1 - softmax(rows.features[kept] @ weights[head] + biases[head])[:, NEUTRAL])
+            polar.append(1 - softmax(features[kept] @ weights[head] + biases[head])[:, NEUTRAL])
         thresholds.append(float(np.quantile(np.concatenate(polar), 1 - false_alarms)))
     return Heads(weights[: len(wanted)], biases[: len(wanted)], np.array(thresholds, dtype=np.float32))
 
 
-def fit_crossed(rows: Rows, decay: float, steps: int) -> tuple[np.ndarray, np.ndarray]:
-    """The weight (FOLDS, FOLDS, width, columns) and bias (FOLDS, FOLDS, columns) of heads. The head at (s, t) learns
-    from no row of a subject of fold s and no row of a text of fold t. decay, steps: as in fit_softmax."""
+def fit_crossed(rows: Rows, features: np.ndarray, decay: float, steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """The weight (FOLDS, FOLDS, width, columns) and bias (FOLDS, FOLDS, columns) of heads on features (n, width). The
+    head at (s, t) learns from no row of a subject of fold s and no row of a text of fold t. decay, steps: as in
+    fit_softmax."""
     masks = [rows.without(*divmod(place, FOLDS)) for place in range(FOLDS**2)]
-    weights, biases = _fit_each(rows, masks, decay, steps)
+    weights, biases = _fit_each(rows, features, masks, decay, steps)
     return weights.reshape(FOLDS, FOLDS, *weights.shape[1:]), biases.reshape(FOLDS, FOLDS, -1)
 
 
-def _fit_each(rows: Rows, masks: Sequence[np.ndarray], decay: float, steps: int) -> tuple[np.ndarray, np.ndarray]:
+def _fit_each(
+    rows: Rows, features: np.ndarray, masks: Sequence[np.ndarray], decay: float, steps: int
+) -> tuple[np.ndarray, np.ndarray]:
     """The weights (m, width, columns) and biases (m, columns) of m heads, each of which learns from the rows of a
     mask."""
     heads = []
     with progress("train", len(masks), "heads") as advance:
         for kept in masks:
-            heads.append(fit_softmax(rows.features[kept], rows.shares[kept], rows.counts[kept], decay, steps))
+            heads.append(fit_softmax(features[kept], rows.shares[kept], rows.weights[kept], decay, steps))
             advance(1)
     weights, biases = zip(*heads, strict=True)
     return np.stack(weights), np.stack(biases)
@@ -84,11 +95,7 @@ def calibrate(logits: np.ndarray, shares: np.ndarray) -> tuple[float, np.ndarray
 
 
 def fit_softmax(
-    features: np.ndarray,
-    shares: np.ndarray,
-    counts: Sequence[float] | np.ndarray,
-    decay: float,
-    steps: int = STEPS,
+    features: np.ndarray, shares: np.ndarray, counts: Sequence[float] | np.ndarray, decay: float, steps: int = STEPS
 ) -> tuple[np.ndarray, np.ndarray]:
     """The weight (width, 3) and bias (3,) that minimise the cross-entropy with shares (n, 3), each row weighted by
     counts, plus decay times half the sum of squared weights. The bias does not decay."""

@@ -137,13 +137,7 @@ def mean_by(values: Tensor, weights: np.ndarray) -> Tensor:
 
 
 def fit(
-    network: Bilinear,
-    known: Known,
-    settings: Settings,
-    folder: Path,
-    *,
-    fingerprint: str,
-    log: Log | None = None,
+    network: Bilinear, known: Known, settings: Settings, folder: Path, *, fingerprint: str, log: Log | None = None
 ) -> dict[str, float]:
     """Train the network in place, resuming from the newest intact checkpoint of the same training in folder. Returns
     steps, seconds (of training, without interruptions), triples_per_second and loss (the mean of the steps since the

@@ -5,7 +5,7 @@ import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -23,9 +23,10 @@ from models.regard import LABELS
 from models.regard.batching import pad
 
 Batch = tuple[Tensor, Tensor | None, Tensor]
-Precision = Literal["auto", "32-true"]
 NEGATIVE, NEUTRAL, POSITIVE, OTHER = range(len(LABELS))  # the columns
 COLUMN_OF = {-1: NEGATIVE, 0: NEUTRAL, 1: POSITIVE, 2: OTHER}
+ON_CPU: dict[str, Any] = {"accelerator": "cpu", "deterministic": True}
+"""So a seed gives the same classifier on all processors of a kind. There are no checkpoints: training takes minutes."""
 WARMUP = 0.06  # share of all steps
 PLAINLY = 0.9  # the least probability of neutral in texts of which an epoch has only a share
 POOL = 50  # batches sorted by length together: little padding, and still much randomness
@@ -51,7 +52,8 @@ def fit(
     held out, changed macro-F1 by less than .01."""
     harness.seed(seed)
     batches = Batches(rows, wanted, settings["batch_size"], neutral_share=settings["neutral_share"], seed=seed)
-    train(TokenTraining(network, batches, settings["learning_rate"], settings["epochs"]), log, precision="auto")
+    module = TokenTraining(network, batches, settings["learning_rate"], settings["epochs"])
+    harness.fit(module, precision="auto", log=log, **ON_CPU)
     network.eval()
 
 
@@ -109,12 +111,6 @@ class Batches:
         for number in self.chance.permutation(len(batches)):
             tokens, mask = pad([self.rows[index] for index in batches[number]], padding=0)
             yield tokens, mask, self.wanted[batches[number]]
-
-
-def train(module: TrainingModule, log: Log | None, precision: Precision) -> None:
-    """Train on the CPU, so that a seed gives the same classifier on all processors of a kind, without checkpoints: it
-    takes minutes. precision "auto" is bfloat16 where the processor computes in it."""
-    harness.fit(module, precision=precision, log=log, accelerator="cpu", deterministic=True)
 
 
 def certain(columns: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from mitigate.train import harness
 from mitigate.train.batches import Epochs
 from mitigate.train.harness import Log
 from mitigate.train.module import TrainingModule
-from mitigate.train.regard import best_offsets, certain, columns_of, train
+from mitigate.train.regard import ON_CPU, best_offsets, certain, columns_of
 from models.regard import LABELS
 from models.regard.ngram import NgramClassifier, ngrams, per_text
 
@@ -36,7 +36,7 @@ def fit_ngram(
     wanted = np.concatenate([certain(columns_of(learnt)), probabilities])
     batches = NgramBatches([*learnt["text"], *taught], wanted, settings["buckets"], settings["batch_size"], seed)
     module = NgramTraining(batches, wanted.mean(0), settings)
-    train(module, log, precision="32-true")
+    harness.fit(module, precision="32-true", log=log, **ON_CPU)
     weight = module.weight.weight.detach().numpy() * batches.rarity[:, None]
     classifier = NgramClassifier(weight, module.bias.detach().numpy())
     offsets = best_offsets(classifier.probabilities(valid["text"].to_list()), columns_of(valid))

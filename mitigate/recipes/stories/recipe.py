@@ -150,11 +150,7 @@ def report(job: Job, plan: Plan) -> None:
         shown=plan.shown,
         scorers=plan.roles,
         card=_card(plan.resource, plan.start) if plan.resource and plan.start else {},
-        using=lambda _: {
-            "folder": job.folder,
-            "needs": job.needs,
-            "about": reporting.about(job, _facts(job, plan)),
-        },
+        using=lambda _: {"folder": job.folder, "needs": job.needs, "about": reporting.about(job, _facts(job, plan))},
         leaves=["stories.html", "plots", "tables", "statements.tsv", "stories.txt", "model/README.md"],
     )
 

@@ -1,7 +1,6 @@
 """All figures of an audit, from its tally, as the flat object of metrics.json."""
 
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from typing import Any, get_args
 
 import polars as pl
@@ -11,6 +10,7 @@ from mitigate.measure import audit_figures
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import EmptyTargets
 from mitigate.metrics import prefixed
+from mitigate.package_data import frame_of
 from mitigate.tasks.audit.resource import ABOUT_A_TARGET, ROWS, sum_counts
 from mitigate.tasks.caveats import few_targets, same_sources
 from mitigate.tasks.label_columns import Labelling, per_target_tables
@@ -115,5 +115,4 @@ def beside_the_paper(metrics: Mapping[str, Any], stated: pl.DataFrame) -> pl.Dat
 
 
 def _read(name: str, resource: str) -> pl.DataFrame:
-    with files("mitigate").joinpath("data", name).open("rb") as lines:
-        return pl.read_csv(lines, infer_schema=False).filter(resource=resource).drop("resource")
+    return frame_of(name, infer_schema=False).filter(resource=resource).drop("resource")

@@ -2,7 +2,6 @@
 classifier's sensitivity and specificity, or by its probabilities."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,13 @@ import polars as pl
 from mitigate.filter import Policy
 from mitigate.filter.scorer_findings import polarised
 from mitigate.measure import confusion
-from mitigate.measure.accepted_share import valid_metrics
 from mitigate.measure.agreement import fold_other
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.metric_frame import MetricFrame
 from mitigate.measure.misclassification import Accuracy, corrected_share, share_error, standard_error
-from mitigate.measure.uncertainty import cluster_numbers
-from mitigate.metrics import ENDS, TEMPLATE_PREFIX, bounds, harm_key
+from mitigate.measure.quality import share_by_target
+from mitigate.measure.uncertainty import cluster_numbers, mean_over_targets
+from mitigate.metrics import ENDS, TEMPLATE_PREFIX, bounds, harm_key, keyed
 from mitigate.score.crowd import SHIPPED
 from mitigate.score.people import POLAR
 from mitigate.tasks.ratings.agreement import words_and_texts
@@ -115,8 +114,10 @@ def probable_figures(
     for scorer, template in product(scorers, TEMPLATES):
         column = label_columns(scorer + POLAR, template)[1]
         if column in statements.columns:
-            key = partial(harm_key, scorer, "probable", "polarised", template)
-            found |= valid_metrics(rated, parts, clusters, intervals, key, column)
+            for category, rows in MetricFrame(rated, parts):
+                key = harm_key(scorer, "probable", "polarised", template, category)
+                values = mean_over_targets(share_by_target(rows, column), clusters, intervals)
+                found |= {key + end: value for end, value in zip(ENDS, values, strict=True)}
     return found
 
 
@@ -172,14 +173,9 @@ def one_rater(rated: pl.DataFrame) -> pl.DataFrame:
 def as_metrics(accuracy: pl.DataFrame, passed: pl.DataFrame) -> dict[str, Any]:
     """Both tables under keys: {source}/{category}/{figure}, behind neutral_template/ for that one, and
     passed/{scorer}/{figure}."""
-    found = {
-        f"{TEMPLATE_PREFIX[row['template']]}{row['source']}/{row['category']}/{name}": row[name]
-        for row in accuracy.rows(named=True)
-        for name in accuracy.columns[3:]
-    }
-    return found | {
-        f"passed/{row['scorer']}/{name}": row[name] for row in passed.rows(named=True) for name in passed.columns[1:]
-    }
+    of_templates = accuracy.with_columns(pl.col("template").replace_strict(TEMPLATE_PREFIX))
+    found = keyed("{template}{source}/{category}", of_templates.rows(named=True))
+    return found | keyed("passed/{scorer}", passed.rows(named=True))
 
 
 def _parts(labels: pl.DataFrame) -> Iterator[tuple[str, str, pl.DataFrame]]:
@@ -192,11 +188,7 @@ def _parts(labels: pl.DataFrame) -> Iterator[tuple[str, str, pl.DataFrame]]:
 
 
 def _against_people(
-    rows: pl.DataFrame,
-    scorer: str,
-    of: Mapping[str, confusion.Figure],
-    intervals: Bootstrap,
-    over_texts: bool = False,
+    rows: pl.DataFrame, scorer: str, of: Mapping[str, confusion.Figure], intervals: Bootstrap, over_texts: bool = False
 ) -> dict[str, Any]:
     clusters, crossed = np.unique(rows["cluster"].to_list(), return_inverse=True)[1], list[np.ndarray]()
     if over_texts:

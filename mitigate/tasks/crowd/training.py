@@ -1,7 +1,7 @@
 """Training of the crowd classifier's heads on frozen features, and its training texts."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mitigate.load.implied_statements import read_frames
+from mitigate.load.sbic import read_implied
 from mitigate.runs.files import replacing_folder, write
 from mitigate.runs.fingerprints import digest_of_values
 from mitigate.score.crowd import MEANING, SHIPPED, Crowd
 from mitigate.score.labels import with_labels
+from mitigate.score.people import plain
 from mitigate.score.precision import native_dtype
 from mitigate.tasks.ratings.paper_statements import read_rated
 from mitigate.train.crowd import Rows, fit_heads
@@ -33,26 +34,38 @@ VOTES = tuple(MEANING[label] for label in LABELS)
 def train_crowd(
     rated: pl.DataFrame, implied: list[str], settings: Mapping[str, Any], *, folder: Path
 ) -> dict[str, int]:
-    """Train on rated statements (masked, shares, most, fold) and implied ones, all of them prejudice, and write crowd/
-    to the folder; returns the number of parameters.
+    """Train on rated statements (masked, cluster, shares, most) and implied ones, all of them prejudice, and write
+    crowd/ to the folder; returns the number of parameters.
 
     settings: implied_weight of an implied statement, where a rated one has 1; decay and false_alarms of fit_heads."""
-    encoder = Encoder(locate(), native_dtype())
-    texts, others = rated["masked"].to_list(), len(implied)
-    prejudice = np.tile(np.eye(len(VOTES))[VOTES.index(PREJUDICE)], (others, 1))
-    rows = Rows(
-        features=np.concatenate([encoder.features(texts), encoder.features(implied)]),
-        shares=np.concatenate([rated["shares"].list.to_array(len(VOTES)).to_numpy(), prejudice]),
-        counts=np.repeat([1.0, settings["implied_weight"]], [rated.height, others]),
-        subjects=np.append(rated["fold"].to_numpy(), np.full(others, -1)),
-        texts=np.array([*texts, *implied], dtype=object),
-    )
+    encoder, others = Encoder(locate(), native_dtype()), len(implied)
+    of_implied = known_rows(implied, [PREJUDICE] * others, settings["implied_weight"])
+    rows = Rows.joined([rated_rows(rated, vote_shares(rated)), of_implied])
+    features = np.concatenate([encoder.features(rated["masked"].to_list()), encoder.features(implied)])
     neutral = np.append(rated["most"].to_numpy() == NEUTRAL, np.zeros(others, dtype=bool))
-    heads = fit_heads(rows, neutral, settings["false_alarms"], settings["decay"])
+    heads = fit_heads(rows, features, neutral, settings["false_alarms"], settings["decay"])
     with replacing_folder(folder / "crowd") as part:
         heads.save(part)
         write(part / FOLDS_FILE, folds_of_targets().write_csv())
     return {"parameters": heads.weight.size + heads.bias.size + heads.threshold.size}
+
+
+def vote_shares(rated: pl.DataFrame) -> np.ndarray:
+    """The shares (n, 3) of VOTES that the raters of each statement gave."""
+    return rated["shares"].list.to_array(len(VOTES)).to_numpy()
+
+
+def rated_rows(rated: pl.DataFrame, shares: np.ndarray) -> Rows:
+    """Training rows of rated statements (masked, cluster), each left out by the heads of its folds."""
+    subjects = np.array([fold_of(cluster) for cluster in rated["cluster"]])
+    folds = np.array([fold_of(plain(text)) for text in rated["masked"]])
+    return Rows(rated["masked"].to_list(), shares, np.ones(rated.height), subjects, folds)
+
+
+def known_rows(texts: Sequence[str], labels: Iterable[int], weight: float) -> Rows:
+    """Training rows of texts with their labels that every head learns from."""
+    shares = np.eye(len(VOTES))[[VOTES.index(label) for label in labels]]
+    return Rows(texts, shares, np.full(len(texts), weight), *np.full((2, len(texts)), -1))
 
 
 def folds_of_targets() -> pl.DataFrame:
@@ -82,7 +95,7 @@ def label_unseen(rated: pl.DataFrame, folder: Path | None = None, *, cache: Labe
 class Texts:
     """Texts for training and measuring."""
 
-    rated: pl.DataFrame  # what describe_rated returns, with fold and shares (of VOTES)
+    rated: pl.DataFrame  # what describe_rated returns, with shares (of VOTES)
     implied: list[str]  # masked statements of Social Bias Frames: prejudice
 
     def digest(self) -> str:
@@ -94,9 +107,7 @@ def read_texts(root: Path) -> Texts:
     """Read a folder that holds humans/ and sbic/. Implied statements that the crowd rated are left out."""
     rated = read_rated(root)
     shares = [(pl.col("votes").list.count_matches(vote) / pl.col("votes").list.len()) for vote in VOTES]
-    rated = rated.with_columns(
-        fold=pl.col("cluster").map_elements(fold_of, return_dtype=pl.Int64), shares=pl.concat_list(shares)
-    )
+    rated = rated.with_columns(shares=pl.concat_list(shares))
     texts = set(rated["masked"])
     return Texts(rated, [text for text in implied_statements(root / "sbic") if text not in texts])
 
@@ -104,8 +115,7 @@ def read_texts(root: Path) -> Texts:
 def implied_statements(folder: Path) -> list[str]:
     """Read the distinct statements of Social Bias Frames with their groups and demographic words masked; one that names
     neither gets "this person" in front, as it is about the group in the next column."""
-    rows = read_frames(folder).select("statement", "groups").iter_rows()
-    return list(dict.fromkeys(masked(statement, groups) for statement, groups in rows))
+    return list(dict.fromkeys(masked(statement, groups) for statement, groups in read_implied(folder)))
 
 
 def masked(statement: str, groups: list[str]) -> str:

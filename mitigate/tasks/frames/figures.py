@@ -1,14 +1,14 @@
 """Quality of predicted frames: the paper's Tables 4, 5 and 7, with baselines and intervals."""
 
 from collections.abc import Mapping
-from importlib import resources
 from typing import Any
 
 import polars as pl
 
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.frames import FIGURES, classification, describe, text_figures, text_scores
-from mitigate.metrics import bounds
+from mitigate.metrics import bounds, keyed
+from mitigate.package_data import frame_of
 from mitigate.tasks.frames.predictions import truth_of
 from mitigate.words.frames import CHOICES, PARENTS, TEXTS
 
@@ -107,9 +107,7 @@ def as_metrics(
     which the paper chooses settings by."""
     found: dict[str, Any] = {f"corpus/{name}": value for name, value in statistics.items()}
     for table in (classified, texts):
-        for row in table.rows(named=True):
-            place = f"{row.pop('variable')}/{row.pop('system')}"
-            found |= {f"{place}/{name}": value for name, value in row.items()}
+        found |= keyed("{variable}/{system}", table.rows(named=True))
     found |= {f"scorer/{name}": value for name, value in calibration.items()}
     scores = [found[f"{name}/{MODEL}/f1"] for name in CHOICES if found.get(f"{name}/{MODEL}/f1") is not None]
     return found | {"f1": sum(scores) / len(scores) if scores else None}
@@ -117,8 +115,7 @@ def as_metrics(
 
 def published() -> pl.DataFrame:
     """Published figures on the complete data (data/frames/published.csv): system, variable, figure, value, source."""
-    with resources.files("mitigate").joinpath("data/frames/published.csv").open("rb") as file:
-        return pl.read_csv(file)
+    return frame_of("frames/published.csv")
 
 
 def unmeasured(posts: pl.DataFrame) -> list[str]:

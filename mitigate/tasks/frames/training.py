@@ -98,13 +98,7 @@ def _fitted(
     log: Log | None,
 ) -> dict[str, Any]:
     fitted = fit(
-        form,
-        learnt,
-        settings,
-        folder / "checkpoints" / name,
-        fingerprint=fingerprint,
-        accelerator=accelerator,
-        log=log,
+        form, learnt, settings, folder / "checkpoints" / name, fingerprint=fingerprint, accelerator=accelerator, log=log
     )
     with replacing_folder(folder / "models" / name) as part:
         form.save(part)

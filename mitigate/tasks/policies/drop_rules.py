@@ -12,7 +12,7 @@ from mitigate.filter.policy import in_scope
 from mitigate.filter.scorer_findings import polarised
 from mitigate.measure import confusion
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.metrics import bounds
+from mitigate.metrics import bounds, keyed
 from mitigate.tasks.ratings.agreement import label_described, words_and_texts
 from mitigate.triples import NEUTRAL, PREJUDICE, LabelCache, Scorer
 
@@ -67,11 +67,7 @@ def measure_drop_rules(
 
 def as_metrics(table: pl.DataFrame) -> dict[str, Any]:
     """The table of drop_rules under keys: {resource}/policy/{policy}/{figure}."""
-    return {
-        f"{row['resource']}/policy/{row['policy']}/{name}": row[name]
-        for row in table.rows(named=True)
-        for name in table.columns[2:]
-    }
+    return keyed("{resource}/policy/{policy}", table.rows(named=True))
 
 
 def _row(rows: pl.DataFrame, policy: Policy, intervals: Bootstrap) -> dict[str, Any]:

@@ -66,12 +66,7 @@ def dropped(policy: Policy, ledger: pl.DataFrame, target_list: TargetList = PAPE
 
 
 def train_anti_expert(
-    policy: Policy,
-    ledger: pl.DataFrame,
-    start: Start,
-    target_list: TargetList,
-    settings: TrainingSettings,
-    **more: Any,
+    policy: Policy, ledger: pl.DataFrame, start: Start, target_list: TargetList, settings: TrainingSettings, **more: Any
 ) -> dict[str, Any]:
     """Train a copy of the generator further on what the policy would drop, for as many epochs as the settings give all
     training triples, and keep its last weights. more, and the result: as train_generator. Raises MitigateError as

@@ -10,12 +10,12 @@ import numpy as np
 import polars as pl
 
 from mitigate.measure import confusion
-from mitigate.measure.accepted_share import auc, auc_of_a_rater
 from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.ranking import auc, auc_of_a_rater
 from mitigate.score.people import POLAR, VALID, Crowd2, CrowdLM, FromRatings, PeopleValid, plain, polarity
 from mitigate.tasks.crowd.accuracy import GENERATED, RELATIONS, accuracy_table
 from mitigate.tasks.identity import identity_summary, label_identity_terms, measure_identity_terms
-from mitigate.tasks.predicted_ratings.training import half_of
+from mitigate.tasks.predicted_ratings.training import half_of, valid_votes
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, TEMPLATES, label_columns
 from mitigate.words.relations import parse_sentence
 from models import hub
@@ -50,12 +50,11 @@ def validity_table(rated: pl.DataFrame, found: np.ndarray, shares: Mapping[int, 
     area under the ROC curve against the majority on validity of the probabilities found (n,) (auc), of `shares`, the
     labels alone (polarity; validity_by_label), and of one rater against two others (rater); and in percent the valid
     votes (valid) and the mean probability (found)."""
-    table = rated.with_columns(relation=relations_of(rated), found=found, valid=valid_votes(rated))
-    alone = rated["most"].replace_strict(dict(shares), return_dtype=pl.Float64).alias("alone")
+    alone = pl.col("most").replace_strict(dict(shares), return_dtype=pl.Float64)
+    table = rated.with_columns(relation=relations_of(rated), found=found, valid=valid_votes(rated), alone=alone)
     rows = []
     for relation, label in product((ALL, *RELATIONS), (ALL, *POLARITIES)):
-        part = table.with_columns(alone)
-        part = part if relation == ALL else part.filter(relation=relation)
+        part = table if relation == ALL else table.filter(relation=relation)
         part = part if label == ALL else part.filter(most=POLARITIES[label])
         accepted = part["valid"].to_numpy() > 0.5
         votes = np.array([quality[:RATERS] for quality in part["quality"]], dtype=bool).reshape(-1, RATERS)
@@ -68,24 +67,35 @@ def validity_table(rated: pl.DataFrame, found: np.ndarray, shares: Mapping[int, 
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def seen_valid(rated: pl.DataFrame, people: PeopleValid) -> pl.DataFrame:
-    """AUC on validity by heads that have, and have not, learnt from a statement's text or about its target: text and
-    target (seen or unseen), auc, and neutral (the AUC among statements that most raters call neutral)."""
+def seen_valid(rated: pl.DataFrame, people: PeopleValid) -> list[dict[str, Any]]:
+    """AUC on validity by the heads of by_seen: auc, and neutral (the AUC among statements that most raters call
+    neutral)."""
     accepted, neutral = valid_votes(rated) > 0.5, rated["most"].to_numpy() == NEUTRAL
-    texts = {"masked": rated["masked"].to_list(), "statement": rated["sentence"].to_list()}
     rows = []
-    for names, probabilities in _by_seen(rated, people, texts):
+    for names, probabilities in by_seen(rated, people, statement=rated["sentence"].to_list()):
         found = probabilities[:, VALID.index("valid")]
         rows.append(names | {"auc": auc(found, accepted), "neutral": auc(found[neutral], accepted[neutral])})
-    return pl.DataFrame(rows, infer_schema_length=None)
+    return rows
 
 
-def seen_polarity(rated: pl.DataFrame, crowd: Crowd2) -> pl.DataFrame:
-    """Agreement on polarity by such heads: text, target, kappa, sensitivity, specificity."""
-    rows = []
-    for names, probabilities in _by_seen(rated, crowd, {"masked": rated["masked"].to_list()}):
-        rows.append(names | agreement(rated["most"].to_numpy(), polarity(probabilities, crowd.heads).label))
-    return pl.DataFrame(rows, infer_schema_length=None)
+def seen_polarity(rated: pl.DataFrame, crowd: Crowd2) -> list[dict[str, Any]]:
+    """Agreement on polarity by the heads of by_seen: kappa, sensitivity, specificity."""
+    most = rated["most"].to_numpy()
+    return [names | agreement(most, polarity(found, crowd.heads).label) for names, found in by_seen(rated, crowd)]
+
+
+def by_seen(
+    rated: pl.DataFrame, scorer: FromRatings, **texts: Sequence[str]
+) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
+    """Yield the probabilities (n, columns) by heads that have, and have not, learnt from a statement's text or about
+    its target, each after its names: text and target, seen or unseen. texts: kinds that the scorer reads besides
+    the masked one."""
+    read, heads = scorer.features({"masked": rated["masked"].to_list(), **texts}), scorer.heads
+    folds = heads.folds_of_texts([plain(text) for text in rated["masked"]])
+    subjects = heads.folds_of(rated["cluster"].to_list())
+    for text, target in product(("unseen", "seen"), repeat=2):
+        chosen = (subjects if target == "unseen" else ~subjects, folds if text == "unseen" else ~folds)
+        yield {"text": text, "target": target}, heads.mean(read, *chosen)
 
 
 def agreement(most: np.ndarray, label: np.ndarray) -> dict[str, float]:
@@ -109,11 +119,6 @@ def validity_by_label(rated: pl.DataFrame) -> dict[int, float]:
     return dict(table.sort("most").iter_rows())
 
 
-def valid_votes(rated: pl.DataFrame) -> np.ndarray:
-    """The share of raters who call each statement valid, (n,)."""
-    return rated["quality"].list.eval(pl.element().cast(pl.Float64)).list.mean().to_numpy()
-
-
 def polar_votes(rated: pl.DataFrame) -> np.ndarray:
     """The share of raters who do not call each statement neutral, (n,)."""
     return 1 - (rated["votes"].list.count_matches(NEUTRAL) / rated["votes"].list.len()).to_numpy()
@@ -125,18 +130,6 @@ def relations_of(rated: pl.DataFrame) -> pl.Series:
     return pl.Series("relation", [parts[1].name if parts else None for parts in found], dtype=pl.String)
 
 
-def _by_seen(
-    rated: pl.DataFrame, scorer: FromRatings, texts: Mapping[str, Sequence[str]]
-) -> Iterator[tuple[dict[str, str], np.ndarray]]:
-    """Yield the probabilities by the four kinds of heads."""
-    read, heads = scorer.features(texts), scorer.heads
-    folds = heads.folds_of_texts([plain(text) for text in rated["masked"]])
-    subjects = heads.folds_of(rated["cluster"].to_list())
-    for text, target in product(("unseen", "seen"), repeat=2):
-        chosen = (subjects if target == "unseen" else ~subjects, folds if text == "unseen" else ~folds)
-        yield {"text": text, "target": target}, heads.mean(read, *chosen)
-
-
 def measure_validity(rated: pl.DataFrame, *, base: str | None = None, folder: Path) -> dict[str, Any]:
     """Tables of people_valid as lists of rows: validity, seen and calibration. folder: of people_valid/ with the heads,
     which use the language model `base` or MiniLM. Of heads of a half of the targets, `seen` is of that half: no head
@@ -145,7 +138,7 @@ def measure_validity(rated: pl.DataFrame, *, base: str | None = None, folder: Pa
     found = valid_apart(rated, people)
     return {
         "validity": validity_table(rated, found, validity_by_label(rated)).to_dicts(),
-        "seen": seen_valid(half_of(rated, people.half), people).to_dicts(),
+        "seen": seen_valid(half_of(rated, people.half), people),
         "calibration": calibration_table(valid_votes(rated), found).to_dicts(),
     }
 
@@ -159,12 +152,11 @@ def measure_polarity(
     labels = label_apart(rated, crowd)
     generated = labels.filter(resource=GENERATED)
     terms = measure_identity_terms(label_identity_terms([crowd]), [scorer], intervals)
-    polar = generated[scorer + POLAR].to_numpy()
     accuracy = accuracy_table(labels, intervals, scorer, over_texts=True)
     return {
         "accuracy": accuracy.with_columns(pl.col(pl.Float64).round(4)).to_dicts(),
-        "seen": seen_polarity(generated, crowd).to_dicts(),
-        "calibration": calibration_table(polar_votes(generated), polar).to_dicts(),
+        "seen": seen_polarity(generated, crowd),
+        "calibration": calibration_table(polar_votes(generated), generated[scorer + POLAR].to_numpy()).to_dicts(),
         "shares": share_table(labels, scorer).to_dicts(),
         "identity": identity_summary(terms).filter(pl.col("number") == "both").to_dicts(),
     }

@@ -14,7 +14,7 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.measure.rater_drift import Drift, Votes, without_drift
 from mitigate.measure.uncertainty import FEW_TARGETS
-from mitigate.metrics import ENDS
+from mitigate.metrics import ENDS, keyed
 from mitigate.runs.finished import open_run
 from mitigate.tasks.ratings.paper_statements import target_of
 from mitigate.words.relations import parse_sentence
@@ -57,11 +57,7 @@ def drift_table(rated: pl.DataFrame, sources: Sequence[str], target_list: Target
 
 def flat(drift: pl.DataFrame) -> dict[str, Any]:
     """The table of drift_table under keys: drift/{source}/{baseline}/{figure}/{weights}/{column}."""
-    return {
-        f"drift/{row['source']}/{row['baseline']}/{row['figure']}/{row['weights']}/{name}": row[name]
-        for row in drift.rows(named=True)
-        for name in list(DRIFT)[4:]
-    }
+    return keyed("drift/{source}/{baseline}/{figure}/{weights}", drift.rows(named=True))
 
 
 def vote_shares(rated: pl.DataFrame, target_list: TargetList = PAPER) -> pl.DataFrame:

@@ -8,14 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from mitigate.measure.agreement import CLASSES, fleiss_kappa, krippendorff_alpha, majority, vote_counts
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.comparison import holm, sign_flip_test
-from mitigate.measure.uncertainty import cluster_numbers, share_interval
-from mitigate.metrics import bounds
+from mitigate.measure.uncertainty import cluster_numbers, mean_over_targets
+from mitigate.metrics import bounds, keyed
 from mitigate.report.metric_display import ordered
 from mitigate.tasks.ratings import anchors
 from mitigate.tasks.ratings.agreement import SCORERS, measure_agreement
@@ -125,8 +124,7 @@ def flat(summary: pl.DataFrame, raters: pl.DataFrame, differences: pl.DataFrame)
     for row in summary.rows(named=True):
         end = f"/{row['part']}" if row["part"] else ""
         found |= {f"{row['source']}/{name}{end}": row[name] for name in SUMMARY[3:]}
-    for row in raters.rows(named=True):
-        found |= {f"raters/{row['rater']}/{name}": row[name] for name in raters.columns[1:]}
+    found |= keyed("raters/{rater}", raters.rows(named=True))
     for row in differences.rows(named=True):
         place = f"difference/{row['source']}/{row['figure']}"
         found |= {place: row["difference"], **{f"{place}_{name}": row[name] for name in ("low", "high", "p")}}
@@ -155,14 +153,9 @@ def _shares(ratings: pl.DataFrame) -> dict[str, Any]:
 def _means(ratings: pl.DataFrame, bootstrap: Bootstrap, target_list: TargetList) -> dict[str, float | None]:
     table, found = units(ratings), dict[str, float | None]()
     for name, column in MEANS.items():
-        rows = table.drop_nulls(column)
-        found |= dict.fromkeys((name, *bounds(name)))
-        if rows.height:
-            values = rows[column].to_numpy()[:, None]
-            interval = share_interval(values, cluster_numbers(rows, _clusters(rows, target_list)), bootstrap)
-            low, high = interval.low.item(), interval.high.item()
-            found |= {name: float(values.mean())}
-            found |= {} if np.isnan(low) else dict(zip(bounds(name), (low, high), strict=True))
+        rows = table.drop_nulls(column).select("target", share=column)
+        values = mean_over_targets(rows, _clusters(rows, target_list), bootstrap)
+        found |= dict(zip((name, *bounds(name)), values, strict=True))
     return found
 
 

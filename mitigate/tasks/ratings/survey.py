@@ -3,7 +3,6 @@ that others rated before, under ids that do not show the source; and the precisi
 
 import math
 from collections.abc import Sequence
-from importlib.resources import files
 from itertools import combinations
 
 import numpy as np
@@ -11,6 +10,7 @@ import polars as pl
 
 from mitigate.errors import MitigateError, one_of
 from mitigate.measure.rating_variance import Components, detectable, statements_needed
+from mitigate.package_data import frame_of
 from mitigate.runs.fingerprints import digest_of
 from mitigate.runs.finished import read_runs as finished_runs
 from mitigate.runs.finished import short_names
@@ -126,7 +126,7 @@ def power(key: pl.DataFrame, raters: int) -> dict[str, dict[str, float]]:
 def paper_variances() -> pl.DataFrame:
     """The variances of the harms paper's ratings: source, figure, statements, and Components.
     benchmarks/people_drift.py computes them."""
-    return pl.read_csv(files("mitigate").joinpath("data/rating_variance.csv").read_bytes())
+    return frame_of("rating_variance.csv")
 
 
 def _shared(pool: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:

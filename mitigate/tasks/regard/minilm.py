@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save
 
 from mitigate.runs.files import replacing_folder, write
 from mitigate.score.precision import native_dtype
-from mitigate.tasks.regard.texts import LEARNT, with_copies
+from mitigate.tasks.regard.texts import with_copies
 from mitigate.train import harness
 from mitigate.train import regard as training
 from mitigate.train.harness import Log
@@ -33,42 +33,30 @@ FILE = "teacher.safetensors"
 
 
 def train_minilm(
-    labelled: pl.DataFrame, taught: pl.DataFrame, settings: Mapping[str, Any], *, seed: int, folder: Path, log: Log
+    taught: pl.DataFrame, settings: Mapping[str, Any], *, seed: int, folder: Path, log: Log
 ) -> dict[str, int]:
-    """Train on texts with the teacher's probabilities (text, probabilities), of which the first are the labelled ones,
-    and on copies with identity terms; write minilm/ to the folder, which has the teacher; returns the number of
-    parameters.
-
-    settings: rank, layers, copies, and those of mitigate.train.regard.fit."""
-    texts, wanted = with_copies(labelled, taught, settings["copies"], seed)
+    """Train on the result of teach, and write minilm/ to the folder, which has the teacher; returns the number of
+    parameters. settings: rank, layers, and those of mitigate.train.regard.fit."""
     harness.seed(seed)  # what is low-rank starts at random before it takes the teacher's change
     classifier = MiniLMClassifier(locate(), settings["rank"], settings["layers"])
     classifier.take(load_teacher(folder))
-    training.fit(classifier, classifier.encode(texts), wanted, settings, seed=seed, log=log)
+    wanted = taught["probabilities"].to_numpy()
+    training.fit(classifier, classifier.encode(taught["text"].to_list()), wanted, settings, seed=seed, log=log)
     with replacing_folder(folder / FOLDER) as part:
         classifier.save(part)
-    return {"parameters": _size(classifier), "texts": len(texts)}
+    return {"parameters": _size(classifier), "texts": taught.height}
 
 
 def train_gate(
-    labelled: pl.DataFrame,
-    taught: pl.DataFrame,
-    unseen: list[str],
-    copies: Mapping[str, float],
-    settings: Mapping[str, Any],
-    *,
-    seed: int,
-    folder: Path,
-    log: Log,
+    taught: pl.DataFrame, unseen: list[str], settings: Mapping[str, Any], *, seed: int, folder: Path, log: Log
 ) -> dict[str, float]:
     """Train the gate towards the probabilities of the classifier in minilm/ of the folder on the classifier's training
     texts, set its threshold by texts that neither was trained on, and write it there; returns the number of parameters,
     the threshold and the share of those texts that it passes.
 
     settings: channels, and those of mitigate.train.regard.fit."""
-    texts, _ = with_copies(labelled, taught, copies, seed)
     classifier = MiniLMClassifier.load(folder / FOLDER, locate())
-    rows = classifier.encode(texts)
+    rows = classifier.encode(taught["text"].to_list())
     harness.seed(seed)
     gate = Gate(locate(), settings["channels"])
     training.fit(gate, rows, classifier.read(rows), settings, seed=seed, log=log)
@@ -83,24 +71,14 @@ def train_gate(
 
 
 def train_ngram(
-    labelled: pl.DataFrame,
-    taught: pl.DataFrame,
-    copies: Mapping[str, float],
-    settings: Mapping[str, Any],
-    *,
-    seed: int,
-    folder: Path,
-    log: Log,
+    labelled: pl.DataFrame, taught: pl.DataFrame, settings: Mapping[str, Any], *, seed: int, folder: Path, log: Log
 ) -> dict[str, int]:
-    """Train on the labelled texts (text, label, part) of part train, on those of `taught` (text, probabilities) that
-    are not labelled and on copies with identity terms; write ngram/ to the folder; returns the number of parameters.
-
-    copies: as of with_copies. settings: of mitigate.train.regard_ngram.fit_ngram."""
-    learnt = labelled.filter(pl.col("part").is_in(LEARNT))
-    texts, wanted = with_copies(learnt, taught, copies, seed)
-    labelled_texts = set(labelled["text"])
-    rest = [i for i, text in enumerate(texts) if text not in labelled_texts]
-    classifier = fit_ngram(labelled, [texts[i] for i in rest], wanted[rest], settings, seed=seed, log=log)
+    """Train on the labelled texts (text, label, part) of part train, and on those of the result of teach that are not
+    labelled; write ngram/ to the folder; returns the number of parameters. settings: of
+    mitigate.train.regard_ngram.fit_ngram."""
+    rest = taught.filter(~pl.col("text").is_in(labelled["text"].implode()))
+    wanted = rest["probabilities"].to_numpy()
+    classifier = fit_ngram(labelled, rest["text"].to_list(), wanted, settings, seed=seed, log=log)
     with replacing_folder(folder / "ngram") as part:
         classifier.save(part)
     return {"parameters": classifier.weight.size + classifier.bias.size}
@@ -130,8 +108,11 @@ def load_teacher(folder: Path) -> MiniLMClassifier:
     return teacher.eval()
 
 
-def label_by_teacher(labelled: pl.DataFrame, unlabelled: list[str], *, folder: Path) -> pl.DataFrame:
-    """Label the training texts with the teacher's probabilities (n, 4), the labelled ones first."""
+def teach(
+    labelled: pl.DataFrame, unlabelled: list[str], copies: Mapping[str, float], *, seed: int, folder: Path
+) -> pl.DataFrame:
+    """The training texts with copies and probabilities, as with_copies, by the teacher of the folder."""
     texts = labelled["text"].to_list() + unlabelled
     teacher = load_teacher(folder).to(native_dtype())
-    return pl.DataFrame({"text": texts, "probabilities": teacher.probabilities(texts)})
+    taught = pl.DataFrame({"text": texts, "probabilities": teacher.probabilities(texts)})
+    return with_copies(labelled, taught, copies, seed)

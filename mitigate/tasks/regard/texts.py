@@ -167,12 +167,10 @@ def swapped(texts: Sequence[str], seed: int) -> list[str]:
     return found
 
 
-def with_copies(
-    labelled: pl.DataFrame, taught: pl.DataFrame, copies: Mapping[str, float], seed: int
-) -> tuple[list[str], np.ndarray]:
-    """The taught texts and their copies with identity terms, and the training probabilities, (n, 4): for labelled
-    texts, which come first, half the label and half the teacher's; for statements written for training their labels,
-    since the teacher, which agreed less with the other labels when trained on them, was not.
+def with_copies(labelled: pl.DataFrame, taught: pl.DataFrame, copies: Mapping[str, float], seed: int) -> pl.DataFrame:
+    """Add to the taught texts (text, probabilities) their copies with identity terms, with training probabilities: for
+    labelled texts, which come first, half the label and half the teacher's; for statements written for training their
+    labels, since the teacher, which agreed less with the other labels when trained on them, was not.
 
     copies: numbers of copies of each statement written for training ("written"), of other texts that are not plainly
     neutral ("polar"), and of plainly neutral ones ("neutral"); of a fraction, copies of as large a share of the texts,
@@ -190,7 +188,8 @@ def with_copies(
     often = np.where([MASK in text for text in texts], often, 0)
     whole = (often + np.random.default_rng(seed).random(len(often))).astype(int)
     sources = np.repeat(np.arange(len(texts)), whole)
-    return [*texts, *swapped([texts[i] for i in sources], seed)], np.concatenate([wanted, wanted[sources]])
+    every = [*texts, *swapped([texts[i] for i in sources], seed)]
+    return pl.DataFrame({"text": every, "probabilities": np.concatenate([wanted, wanted[sources]])})
 
 
 def _words(text: str) -> set[str]:

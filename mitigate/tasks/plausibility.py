@@ -1,5 +1,5 @@
-"""Quality of a plausibility classifier on labelled triples, on corrupted triples, and by the polarity of triples; and
-pointwise information of triples by a generator."""
+"""The plausibility classifiers, trained from scratch on ConceptNet train100k: load > train > measure. Their quality is
+measured on labelled triples, on corrupted triples, and by the polarity of triples."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,23 +9,92 @@ import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.measure.quality import accuracy, valid_share
-from mitigate.probe.generator import Generator
-from mitigate.probe.likelihood import Information
-from mitigate.runs.progress import progress
+from mitigate.measure.quality import accuracy, best_threshold, valid_share
+from mitigate.runs.files import replacing_folder
 from mitigate.score.labels import with_labels
-from mitigate.tasks.generators.base_model import Start
+from mitigate.score.precision import native_dtype
+from mitigate.train import harness
+from mitigate.train import plausibility as training
+from mitigate.train.harness import Log
+from mitigate.train.plausibility import Settings
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, LabelCache, Scorer, label_columns
 from mitigate.verbalise import verbalise
-from mitigate.words.relations import asked_with
 from mitigate.words.targets import targets
 from models.minilm import locate
-from models.plausibility.average import load_network
+from models.plausibility.average import MEMBERS, Average, load_network
+from models.plausibility.bilinear import Bilinear
+from models.plausibility.phrases import MiniLMPhrases
 
+SHAPE = ("width", "dropout")  # settings of a network; the others are of its training
+FEWEST = 2
+"""A threshold lies between two triples."""
 LABELLED = {"dev1": "dev", "dev2": "dev2", "test": "test"}  # names of the splits in figures
 POLARITIES = {"prejudice": [PREJUDICE], "neutral": [NEUTRAL, OTHER], "favouritism": [FAVOURITISM]}
-HEADS = 48  # with 24 the area under the ROC curve of HasProperty varied by .02 from draw to draw, with 48 by .01
-TOGETHER = 512  # triples
+
+
+class Classifier(Protocol):
+    """Logits of triples, (n,): above 0 is accepted as plausible."""
+
+    @property
+    def relations(self) -> Sequence[str]: ...
+
+    def logits(self, heads: Sequence[str], relations: Sequence[str], tails: Sequence[str]) -> np.ndarray: ...
+
+
+def train_plausibility(
+    triples: pl.DataFrame, phrases: str, settings: Mapping[str, Any], *, folder: Path, fingerprint: str, log: Log
+) -> dict[str, Any]:
+    """Train on the split train of triples (head, relation, tail, valid, split), choose the threshold on dev, and write
+    the network to {phrases}/ of the folder; returns steps, seconds, triples_per_second and loss.
+
+    phrases: their encoder, "words" or "minilm"; settings: of Settings, and SHAPE of Bilinear. Checkpoints with that
+    fingerprint are left in checkpoints/{phrases}/, for a killed training to continue from."""
+    learnt, shape = triples.filter(split="train"), {name: settings[name] for name in SHAPE if name in settings}
+    how = Settings(**{name: value for name, value in settings.items() if name not in shape})
+    harness.seed(how.seed)
+    network = Bilinear(locate(), sorted(learnt["relation"].unique()), phrases, **shape)
+    if isinstance(network.phrases, MiniLMPhrases):
+        network.phrases.encode.to(native_dtype())  # as a loaded network reads; it is not trained
+    known, checkpoints = training.Known(learnt, network.relations), folder / "checkpoints" / phrases
+    found = training.fit(network, known, how, checkpoints, fingerprint=fingerprint, log=log)
+    set_threshold(network, triples)
+    with replacing_folder(folder / phrases) as part:  # safetensors leaves a file of its own where it is killed
+        network.save(part)
+    return found
+
+
+def average_networks(
+    triples: pl.DataFrame, trained: Mapping[str, Mapping[str, Any]], *, folder: Path
+) -> dict[str, float]:
+    """Average the two networks of the folder, choose the threshold on the split dev, and replace average/; returns the
+    seconds that training both took, and the size in bytes.
+
+    trained: what train_plausibility returned for each."""
+    network = Average([Bilinear.load(folder / name, locate()) for name in MEMBERS])
+    set_threshold(network, triples)
+    whole = folder / "average"
+    with replacing_folder(whole) as part:
+        network.save(part, made_of=folder)
+    size = sum(file.stat().st_size for file in whole.rglob("*") if file.is_file())
+    return {"seconds": sum(facts["seconds"] for facts in trained.values()), "bytes": size}
+
+
+def check_dev(triples: pl.DataFrame) -> None:
+    """Raise MitigateError for too few labelled triples of split dev to choose a threshold on."""
+    if (number := triples.filter(split="dev").height) < FEWEST:
+        raise MitigateError(
+            f"the threshold of a plausibility classifier is chosen on labelled triples of split dev: {number} found, "
+            f"at least {FEWEST} are needed"
+        )
+
+
+def set_threshold(network: Average | Bilinear, triples: pl.DataFrame) -> None:
+    """Shift the logits so that 0 is the threshold with the best accuracy on the split dev of labelled triples. Raises
+    MitigateError as check_dev."""
+    check_dev(triples)
+    dev = triples.filter(split="dev")
+    scores = network.logits(*(dev[column].to_list() for column in ("head", "relation", "tail")))
+    network.shift(-best_threshold(scores, dev["valid"].to_numpy()))
 
 
 def measure_plausibility(
@@ -43,15 +112,6 @@ def measure_plausibility(
         own = figures(load_network(folder / name, locate()), triples, probes, scorers, cache)
         found |= {f"{name}/{key}": value for key, value in {**facts, **own}.items()}
     return found
-
-
-class Classifier(Protocol):
-    """Logits of triples, (n,): above 0 is accepted as plausible."""
-
-    @property
-    def relations(self) -> Sequence[str]: ...
-
-    def logits(self, heads: Sequence[str], relations: Sequence[str], tails: Sequence[str]) -> np.ndarray: ...
 
 
 def figures(
@@ -131,32 +191,3 @@ def accepted(network: Classifier, triples: pl.DataFrame) -> pl.Series:
     """Classify triples (head, relation, tail) as plausible or not, as the column `accepted`."""
     logits = network.logits(*(triples[column].to_list() for column in ("head", "relation", "tail")))
     return pl.Series("accepted", logits > 0)
-
-
-def pointwise_information(
-    generator: Generator | Start, triples: pl.DataFrame, *, heads: int = HEADS, seed: int = 1, device: str = "cpu"
-) -> pl.DataFrame:
-    """Add `information` to triples (head, relation, tail, and other columns), in nats: log p(tail | head, relation) -
-    log of the mean of p(tail | head', relation) over other heads, which are so many targets drawn by the seed.
-
-    It is 0 for a tail as likely for the head as for these, and at most the log of their number. The likelihood of each
-    distinct relation and tail is computed with each of the heads: for 48 heads, at most 49 times the work of a
-    likelihood. Raises MitigateError for fewer than 2 heads, or more than there are targets."""
-    asked = generator.asked if isinstance(generator, Start) else asked_with("phrase")
-    model = (generator.load() if isinstance(generator, Start) else generator).to(device)
-    measure = Information(model, asked, other_heads(heads, seed))
-    ordered = triples.with_row_index("_row").sort("relation", "tail", maintain_order=True)  # equal ones together
-    found = np.empty(triples.height)
-    with progress("information", triples.height, "triples") as advance:
-        for part in ordered.iter_slices(TOGETHER):
-            found[part["_row"].to_numpy()] = measure(part)
-            advance(part.height)
-    return triples.with_columns(information=pl.Series(found))
-
-
-def other_heads(count: int, seed: int) -> list[str]:
-    """Draw `count` of the 329 targets by the seed."""
-    every = list(targets())
-    if not 2 <= count <= len(every):
-        raise MitigateError(f"heads={count} must be at least 2 and at most {len(every)}, the number of targets")
-    return [every[place] for place in np.random.default_rng(seed).choice(len(every), count, replace=False)]

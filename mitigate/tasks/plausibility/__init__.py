@@ -1,1 +1,0 @@
-"""The plausibility classifiers, trained from scratch on ConceptNet train100k: load > train > measure."""
