@@ -161,7 +161,9 @@ def _model(config: DictConfig) -> tuple[dict[str, Any], Settings]:
     shape = {name: config.model[name] for name in SHAPE}
     settings = Settings(**plain(config.model.training), seed=config.seed, checkpoint_every=config.kge.checkpoint_every)
     try:
-        Embeddings(shape["kind"], 1, 1, shape["dimension"], shape["deviation"])
+        network = Embeddings(shape["kind"], 1, 1, shape["dimension"], shape["deviation"])
+        if settings.relation_weight:
+            network.between(torch.tensor([0]), torch.tensor([0]))
     except ValueError as error:
         raise MitigateError(f"model={config.model.name}: {error}") from error
     return shape, settings
