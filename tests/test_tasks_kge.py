@@ -13,7 +13,7 @@ from mitigate.load.graph.graph import Graph, build
 from mitigate.load.graph.own import split_at_random
 from mitigate.measure.kge import rank_correlation
 from mitigate.tasks.kge.figures import by_model, measure_bias, profession_table
-from mitigate.tasks.kge.graphs import Triples, permute_attribute, triples_of
+from mitigate.tasks.kge.graphs import Triples, permute_attributes, triples_of
 from mitigate.tasks.kge.mitigation import downsampled, project_out
 from mitigate.tasks.kge.pairs import choose_pairs, compare_pairs
 from mitigate.tasks.kge.predictions import measure_leakage, parity_figures, predict_professions
@@ -40,7 +40,7 @@ def graph_of(triples: list[tuple[str, str, str]], names: dict[str, str] | None =
 
 
 def question_of(graph: Graph, values: list[str] = VALUES, fewest: int = 20) -> Question:
-    return find_question(graph, "r_gender", values, "r_job", fewest)
+    return find_question(graph, ["r_gender"], values, "r_job", fewest)
 
 
 def small() -> Graph:
@@ -54,28 +54,73 @@ def small() -> Graph:
 
 
 def test_counts_are_of_people_in_all_splits_and_ids_of_one_name_are_one_profession():
-    question = find_question(small(), "r_gender", ["male", "q_female"], "job", 1)
+    question = find_question(small(), ["r_gender"], ["male", "q_female"], "job", 1)
     expected = [("q_cook", 1, 1, 0), ("q_nurse", 4, 1, 3), ("smith", 3, 2, 1)]  # p6, of another gender, does not count
     assert question.professions.select("profession", "people", "of_a", "of_b").rows() == expected
+    assert question.professions["unknown"].to_list() == [0, 0, 0]
+    assert question.values.rows() == [("Male", 3), ("q_female", 3), ("q_other", 2), ("unknown", 0)]
     assert question.places.tolist() == [0, 1, 2, 2]
     assert question.merged(np.array([1.0, 2.0, 3.0, 5.0])).tolist() == [1, 2, 4]
     assert (len(question.group_a), len(question.group_b), len(question.people)) == (3, 3, 8)
-    against_all = find_question(small(), "r_gender", ["male"], "job", 1)
+    against_all = find_question(small(), ["r_gender"], ["male"], "job", 1)
     assert against_all.names == ("male", "all others")
     assert len(against_all.group_b) == 5
     assert against_all.notices == []
     with pytest.raises(MitigateError, match="2 professions have at least 3 people"):
-        find_question(small(), "r_gender", ["male", "q_female"], "job", 3)
+        find_question(small(), ["r_gender"], ["male", "q_female"], "job", 3)
+    with pytest.raises(MitigateError, match=r"2 professions have at least 1 .*, 1 of each \(kge.fewest_of_each\)"):
+        find_question(small(), ["r_gender"], ["male", "q_female"], "job", 1, 1)
+
+
+def intersection() -> Graph:
+    """Small, with a town for all people but p5 and p7; p2 has two."""
+    towns = ["q_north", "q_south", "q_north", "q_north", "q_south", None, "q_north", None]
+    lived = [(f"p{n}", "r_town", town) for n, town in enumerate(towns) if town] + [("p2", "r_town", "q_south")]
+    graph = small()
+    splits = {split: named(graph, getattr(graph, split)) for split in ("train", "valid", "test")}
+    splits["train"] += [*lived, ("p8", "r_job", "q_cook")]
+    return build(splits, dict(zip(graph.entities, graph.entity_names, strict=True)), {"r_job": "job"})
+
+
+def named(graph: Graph, triples: np.ndarray) -> list[tuple[str, str, str]]:
+    return [(graph.entities[h], graph.relations[r], graph.entities[t]) for h, r, t in triples.tolist()]
+
+
+def test_an_intersection_has_the_people_with_both_values_and_unknown_ones_are_counted():
+    graph = intersection()
+    both, values = ["r_gender", "r_town"], ["male & q_north", "q_female & q_north"]
+    question = find_question(graph, both, values, "job", 1)
+    assert [[graph.entities[one] for one in group] for group in (question.group_a, question.group_b)] == [
+        ["p0", "p2"],
+        ["p3"],
+    ]
+    assert question.professions.select("profession", "people", "of_a", "of_b", "unknown").rows() == [
+        ("q_cook", 1, 1, 0, 1),  # p8 has neither gender nor town
+        ("q_nurse", 2, 1, 1, 1),  # p5 has no town
+        ("smith", 1, 1, 0, 2),  # p5 and p7
+    ]
+    assert question.values.row(0) == ("Male & q_north", 2)
+    assert question.values.row(-1) == ("unknown", 3)
+    assert question.notices == ["3 of the people with a profession have no value in the graph: they count as unknown"]
+    town = question.attributes[1]
+    assert town.values.tolist() == town.others.tolist()  # adds nothing to equation 1
+    for wrong, message in (
+        (["male & q_north"], "must name two values of kge.sensitive=r_gender & r_town"),
+        (["male & q_north", "q_female"], "'q_female' must name a value of each of r_gender & r_town, joined by ' & '"),
+        (["male & q_north", "male & q_north"], "must name two different values of r_gender & r_town"),
+    ):
+        with pytest.raises(MitigateError, match=message):
+            find_question(graph, both, wrong, "job", 1)
 
 
 def test_people_with_both_values_are_in_neither_group_and_counted():
     graph = small()
     both = np.array([[graph.entities.index("p0"), 0, graph.entities.index("q_female")]])
     both[0, 1] = graph.relations.index("r_gender")
-    question = find_question(replace(graph, test=np.concatenate([graph.test, both])), "r_gender", VALUES, "job", 1)
+    question = find_question(replace(graph, test=np.concatenate([graph.test, both])), ["r_gender"], VALUES, "job", 1)
     assert (len(question.group_a), len(question.group_b), question.sizes) == (2, 3, (3, 4))
     assert question.notices[0].startswith("1 of the people have q_male and q_female: they count in both columns")
-    assert question.professions.row(0) == ("q_cook", 1, 1, 1, 0.0)
+    assert question.professions.row(0) == ("q_cook", 1, 1, 1, 0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -97,21 +142,22 @@ def test_people_with_both_values_are_in_neither_group_and_counted():
 )
 def test_wrong_questions_are_named(sensitive, values, occupation, message):
     with pytest.raises(MitigateError, match=message):
-        find_question(small(), sensitive, values, occupation, 1)
+        find_question(small(), [sensitive], values, occupation, 1)
 
 
 def test_permuted_graphs_differ_in_the_attribute_alone():
     graph = graph_of(planted())
     triples, question = triples_of(graph), question_of(graph)
-    permuted = permute_attribute(triples, question.attribute, 1)
+    gender = question.attributes[0].relation
+    permuted = permute_attributes(triples, [gender], 1)
     for before, after in ((triples.train, permuted.train), (triples.valid, permuted.valid)):
-        others = before[:, 1] != question.attribute
+        others = before[:, 1] != gender
         assert np.array_equal(before[others], after[others])
         assert np.array_equal(before[:, 1:], after[:, 1:])
-    same = (triples.all == permuted.all).all(1)[triples.all[:, 1] == question.attribute]
+    same = (triples.all == permuted.all).all(1)[triples.all[:, 1] == gender]
     assert same.mean() < 0.1
     assert len(np.unique(permuted.all, axis=0)) == len(triples.all)
-    assert not np.array_equal(permute_attribute(triples, question.attribute, 2).all, permuted.all)
+    assert not np.array_equal(permute_attributes(triples, [gender], 2).all, permuted.all)
 
 
 def test_downsampling_leaves_the_same_share_of_both_groups():
@@ -215,7 +261,7 @@ def test_predictions_leave_out_what_training_triples_have(trained):
 
 def test_people_are_named_in_pairs_and_relations_lead_from_people_to_values():
     graph = small()
-    question = find_question(graph, "r_gender", ["male", "q_female"], "job", 1)
+    question = find_question(graph, ["r_gender"], ["male", "q_female"], "job", 1)
     triples = triples_of(graph)
     (pair,) = choose_pairs(graph, triples, question, ["p1", "p4"])
     assert (pair.name_a, pair.name_b) == ("p1", "p4")
@@ -225,4 +271,4 @@ def test_people_are_named_in_pairs_and_relations_lead_from_people_to_values():
         choose_pairs(graph, triples, question, ["p4", "p1"])
     backwards = [("q_male", "r_has", f"p{n}") for n in range(9)] + [(f"p{n}", "r_job", "q_cook") for n in range(9)]
     with pytest.raises(MitigateError, match="it must be a relation from people to values"):
-        find_question(graph_of(backwards), "r_has", ["p1", "p2"], "r_job", 1)
+        find_question(graph_of(backwards), ["r_has"], ["p1", "p2"], "r_job", 1)

@@ -20,6 +20,7 @@ from mitigate.report.table import Cell, Column, Table, as_text, text
 from mitigate.report.table_declarations import declared
 
 TITLES = {"": "as trained", "downsampled": "downsampled to parity", "projected": "attribute projected out"}
+VALUES_SHOWN = 12
 BEFORE_AND_AFTER = (
     keys.KGE_MRR,
     *map(kge_key, ("hits_1", "hits_3", "hits_10")),
@@ -38,6 +39,7 @@ class Results(Page):
     data: str
     sensitive: str
     names: tuple[str, str]  # value a, value b
+    values: pl.DataFrame  # value, people; the last row are people of unknown value
     fewest: int
     top: int
     metrics: Mapping[str, Any]
@@ -66,6 +68,7 @@ def render(results: Results) -> str:
         sentences=list(findings(results)),
         published=published(results.data, results.model),
         ranks=_rank_table(results),
+        values=_value_table(results),
         towards=_towards_tables(results),
         all_professions=profession_table(
             "embeddings all professions", results.professions, results.names, results.null
@@ -97,6 +100,12 @@ def _rank_table(results: Results) -> Table:
     stated = published(results.data, results.model)
     rows += [{"model": f"published: {row['source']}", "mrr": row["mrr"]} for row in stated]
     return declared("embeddings ranks", rows, title=results.title, model=results.model)
+
+
+def _value_table(results: Results) -> Table:
+    """The most frequent values, and people of unknown value."""
+    shown = pl.concat([results.values.head(VALUES_SHOWN), results.values.tail(1)]).unique(maintain_order=True)
+    return declared("embeddings values", shown, sensitive=results.sensitive)
 
 
 def _towards_tables(results: Results) -> Iterator[Table]:
@@ -187,10 +196,11 @@ def findings(results: Results) -> Iterator[str]:
     low, high = (m.get(key) for key in keys.bounds(keys.KGE_NULL))
     if low is not None and high is not None and m[keys.KGE_CORRELATION] is not None:
         outside = not low <= m[keys.KGE_CORRELATION] <= high
+        seconds = "" if results.null is None else f", {number(training_seconds(results.null), 0)} s of training"
         place = "outside this band" if outside else "within this band: not shown to differ from chance"
         yield (
             f"The 95 % band of graphs with permuted attributes is {number(low)} to {number(high)} (from "
-            f"{m[keys.KGE_NULL_GRAPHS]} graphs). The correlation is {place}."
+            f"{m[keys.KGE_NULL_GRAPHS]} graphs{seconds}). The correlation is {place}."
         )
     else:
         yield "No band of permuted graphs was made (kge.permuted), so that chance cannot be ruled out."
@@ -201,6 +211,11 @@ def findings(results: Results) -> Iterator[str]:
         f"The embeddings ({results.model}, {count}) have a filtered MRR of "
         f"{measured(m, keys.KGE_MRR).line} on test triples{beside}."
     )
+
+
+def training_seconds(null: pl.DataFrame) -> float:
+    """The seconds that trainings on permuted graphs took. Their table repeats those of a graph for each profession."""
+    return float(null.unique("model")["seconds"].sum())
 
 
 def both_ways(professions: pl.DataFrame, names: Sequence[str], top: int) -> list[tuple[str, list[dict[str, Any]]]]:

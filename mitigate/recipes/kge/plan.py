@@ -20,7 +20,7 @@ from mitigate.tasks.kge.graphs import Triples, triples_of
 from mitigate.tasks.kge.imported import check_interaction
 from mitigate.tasks.kge.mitigation import MITIGATIONS
 from mitigate.tasks.kge.pairs import Pair, choose_pairs
-from mitigate.tasks.kge.question import Question, find_question
+from mitigate.tasks.kge.question import AND, Question, find_question
 from mitigate.train.kge import Settings
 from models.kge.embeddings import KINDS, Embeddings
 
@@ -37,6 +37,7 @@ SAME = (
     "kge.values",
     "kge.occupation",
     "kge.fewest",
+    "kge.fewest_of_each",
 )  # in compared runs
 
 
@@ -102,7 +103,8 @@ def make_plan(config: DictConfig) -> Plan:
     graph: Graph = build(config.data.graph)
     foreign = read_embeddings(config.model.path, config.model.kind, KINDS) if is_foreign else None
     graph = restrict(graph, set(foreign.entities), set(foreign.relations)) if foreign else graph
-    question = find_question(graph, _sensitive(config, graph), list(kge["values"]), kge.occupation, kge.fewest)
+    sensitive = _sensitive(config, graph)
+    question = find_question(graph, sensitive, list(kge["values"]), kge.occupation, kge.fewest, kge.fewest_of_each)
     triples = triples_of(graph)
     if foreign:
         check_interaction(foreign, graph, triples)
@@ -129,6 +131,7 @@ def make_plan(config: DictConfig) -> Plan:
             "model": model,
             "data": data,
             "names": question.names,
+            "values": question.values,
             "sensitive": kge.sensitive,
             "fewest": kge.fewest,
             "left_out": [*question.notices, *foreign_notices],
@@ -140,20 +143,22 @@ def make_plan(config: DictConfig) -> Plan:
     )
 
 
-def _sensitive(config: DictConfig, graph: Graph) -> str:
-    """The relation that kge.sensitive names. Raises MitigateError for one that the graph does not have."""
-    name, attributes = config.kge.sensitive, plain(config.data.attributes)
-    if name in attributes:
-        return attributes[name]
-    try:
-        graph.relations_called(name)
-    except MitigateError as error:
-        named = f"data={config.data.name} has a name for {', '.join(attributes)}; " if attributes else ""
-        raise MitigateError(
-            f"kge.sensitive={name}: the graph has no relation {name!r}; {named}every relation of the graph is "
-            f"allowed, by name or id{did_you_mean(name, [*attributes, *graph.relation_names])}"
-        ) from error
-    return name
+def _sensitive(config: DictConfig, graph: Graph) -> list[str]:
+    """The relations that kge.sensitive names. Raises MitigateError for one that the graph does not have."""
+    attributes = plain(config.data.attributes)
+    found = []
+    for name in config.kge.sensitive.split(AND):
+        try:
+            found.append(attributes.get(name, name))
+            graph.relations_called(found[-1])
+        except MitigateError as error:
+            named = f"data={config.data.name} has a name for {', '.join(attributes)}; " if attributes else ""
+            raise MitigateError(
+                f"kge.sensitive={config.kge.sensitive}: the graph has no relation {name!r}; {named}every relation of "
+                f"the graph is allowed, by name or id, and several joined by {AND!r}"
+                f"{did_you_mean(name, [*attributes, *graph.relation_names])}"
+            ) from error
+    return found
 
 
 def _model(config: DictConfig) -> tuple[dict[str, Any], Settings]:

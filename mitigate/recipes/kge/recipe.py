@@ -184,4 +184,6 @@ def record(job: Job, plan: Plan) -> None:
         job.tracking.table("professions", professions)
     reporting.record_plots(job)
     say("\n" + page.console(metrics, professions, plan.question.names, plan.page["top"]))
+    if null := job.results.get("null"):
+        say(f"  permuted    {plan.permuted} graphs, {page.training_seconds(null.table()):,.0f} s of training")
     say(f"  report      {job.folder / 'kge.html'}")

@@ -1,5 +1,6 @@
 """Triples that embeddings are trained and tested on, and changed ones: with permuted attributes, and downsampled."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,14 +34,14 @@ def triples_of(graph: Graph) -> Triples:
     return Triples(graph.train, graph.valid, graph.test, len(graph.entities), len(graph.relations))
 
 
-def permute_attribute(triples: Triples, relation: int, seed: int) -> Triples:
-    """Permute the values of an attribute among its people, drawn by the seed: all values of one person go to one other
-    person, in every split, so that nothing else of the attribute changes."""
-    people = np.unique(triples.all[triples.all[:, 1] == relation, 0])
+def permute_attributes(triples: Triples, relations: Sequence[int], seed: int) -> Triples:
+    """Permute the values of attributes among their people, drawn by the seed: all values of one person go to one other
+    person, in every split, so that nothing else of the attributes changes."""
+    people = np.unique(triples.all[np.isin(triples.all[:, 1], relations), 0])
     other = dict(zip(people.tolist(), np.random.default_rng(seed).permutation(people).tolist(), strict=True))
     changed = {name: getattr(triples, name).copy() for name in ("train", "valid", "test")}
     for split in changed.values():
-        chosen = split[:, 1] == relation
+        chosen = np.isin(split[:, 1], relations)
         split[chosen, 0] = [other[head] for head in split[chosen, 0].tolist()]
     return replace(triples, **changed)
 

@@ -1,7 +1,7 @@
 """Two mitigations: embeddings of a graph whose professions are downsampled to parity, and embeddings from which the
 attribute is projected out."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mitigate.measure.kge import attribute_direction
 from mitigate.runs.files import replacing_folder
 from mitigate.tasks.kge.graphs import Triples, downsample
 from mitigate.tasks.kge.question import Question
-from mitigate.tasks.kge.training import EMBEDDINGS, open_embeddings
+from mitigate.tasks.kge.training import EMBEDDINGS, open_embeddings, summed_direction
 from models.kge.embeddings import Embeddings
 from models.kge.interaction import DotProduct
 from models.kge.transe import TransEL2
@@ -51,22 +50,23 @@ def directions(network: Embeddings, question: Question) -> tuple[Tensor, Tensor]
     With a dot product a person moves along the gradient of m; a profession's score changes by the part of its vector
     along the transformed gradient. With a distance it is the difference between the values moved back by the attribute,
     for professions moved by the occupation: both are a - b for a translation."""
-    entities = network.entities.detach()
-    ends = torch.from_numpy(np.concatenate([question.values, question.others]))
-    is_a = np.arange(len(ends)) < len(question.values)
-    relations, interaction = network.relations.detach(), network.interaction
+    entities, relations, interaction = network.entities.detach(), network.relations.detach(), network.interaction
+    occupation = relations[question.occupation][None]
+
+    def between_values(to_people: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+        def vectors_of(relation: int, ends: np.ndarray) -> np.ndarray:
+            return to_people(relations[relation].expand(len(ends), -1), entities[torch.from_numpy(ends)]).numpy()
+
+        return torch.from_numpy(summed_direction(question, vectors_of))
+
     if isinstance(interaction, TransEL2):
-        of_values = interaction.move_back(entities[ends], relations[question.attribute].expand(len(ends), -1))
-        direction = torch.from_numpy(attribute_direction(of_values.numpy(), is_a, ~is_a))
-        both = torch.stack([direction, torch.zeros_like(direction)])
-        moved = interaction.move(both, relations[question.occupation].expand(2, -1))
+        direction = between_values(lambda own, tails: interaction.move_back(tails, own))
+        moved = interaction.move(torch.stack([direction, torch.zeros_like(direction)]), occupation.expand(2, -1))
         return _unit(direction), _unit(moved[0] - moved[1])
     assert isinstance(interaction, DotProduct)
-    weight = interaction.weight
-    of_values = weight(relations[question.attribute].expand(len(ends), -1), entities[ends])
-    direction = torch.from_numpy(attribute_direction(of_values.numpy(), is_a, ~is_a))
+    direction = between_values(interaction.weight)
     vector = torch.zeros_like(direction).requires_grad_()
-    moved = (weight(relations[question.occupation][None], vector[None])[0] * direction).sum()
+    moved = (interaction.weight(occupation, vector[None])[0] * direction).sum()
     (transformed,) = torch.autograd.grad(moved, vector)  # of what is linear in the vector
     return _unit(direction), _unit(transformed)
 
