@@ -12,9 +12,10 @@ from mitigate.errors import MitigateError
 from mitigate.load.graph.graph import Graph, build
 from mitigate.load.graph.own import split_at_random
 from mitigate.measure.kge import rank_correlation
+from mitigate.probe.kge import Attribute
 from mitigate.tasks.kge.figures import by_model, measure_bias, profession_table
 from mitigate.tasks.kge.graphs import Triples, permute_attributes, triples_of
-from mitigate.tasks.kge.mitigation import downsampled, project_out
+from mitigate.tasks.kge.mitigation import RelationalBias, change_vectors, downsampled, rebalanced
 from mitigate.tasks.kge.pairs import choose_pairs, compare_pairs
 from mitigate.tasks.kge.predictions import measure_leakage, parity_figures, predict_professions
 from mitigate.tasks.kge.question import Question, find_question
@@ -216,14 +217,63 @@ def test_projecting_out_makes_equation_1_zero_with_a_dot_product(kind, trained, 
     _, question, _ = trained
     torch.manual_seed(0)
     Embeddings(kind, 400, 3, 8, init=1.0).save(tmp_path / "embeddings" / "a")
-    found = project_out(question, ["a"], ["b"], folder=tmp_path)
-    before, after = (changes(open_embeddings(tmp_path, name), question, 0.01)[0] for name in "ab")
+    found = change_vectors("project", question, ["a"], 1, 1.0, [], folder=tmp_path)
+    before, after = (changes(open_embeddings(tmp_path, name), question, 0.01)[0] for name in ("a", "projected_a"))
     assert np.abs(before).min() > 1e-5
-    assert 0 < found["taken_from_people"] < 50
+    assert 0 < found["people_moved"] < 50
     if kind == "translated_tail":  # the relation's own part is left, the same for all professions
         assert np.ptp(after) < 1e-6 < np.ptp(before)
     elif issubclass(KINDS[kind].interaction, DotProduct):
         assert np.abs(after).max() < 1e-6
+
+
+def test_made_up_people_bring_the_same_share_of_both_groups_and_real_facts_stay():
+    graph = graph_of(planted())
+    triples, question = triples_of(graph), question_of(graph)
+    changed = rebalanced(triples, question, 1)
+    assert np.array_equal(changed.train[: len(triples.train)], triples.train)
+    new = changed.train[len(triples.train) :]
+    assert new[:, 0].min() == triples.num_entities == changed.num_entities - changed.num_added
+    gender = question.attributes[0]
+    values = dict(new[new[:, 1] == gender.relation][:, [0, 2]].tolist())
+    jobs = changed.train[changed.train[:, 1] == question.occupation]
+    for profession in question.entities:
+        holders = jobs[jobs[:, 2] == profession, 0].tolist()
+        counts = [
+            sum(head in group or values.get(head) in ends for head in holders)
+            for group, ends in ((question.group_a, gender.values), (question.group_b, gender.others))
+        ]
+        assert counts[0] == counts[1]  # groups of the same size
+
+
+def test_the_penalty_is_the_bias_of_paths_over_the_distance_of_values():
+    # DistMult in one dimension: gender 2, male 3, female 1; profession 5, nurse 7: paths (6 - 2) * 35, distance 2.
+    model = Embeddings("distmult", entities=3, relations=2, dimension=1)
+    with torch.no_grad():
+        model.entities.copy_(torch.tensor([[3.0], [1.0], [0.007]]))
+        model.relations.copy_(torch.tensor([[2.0], [5.0]]))
+    gender = Attribute(0, np.array([0]), np.array([1]))
+    penalty = RelationalBias((gender,), 1, np.array([2]), 10.0)(model)
+    logistic = [1 / (1 + np.exp(-value)) for value in ((6 - 2) * 5 * 0.007, 2)]
+    assert penalty.item() == pytest.approx(10 * logistic[0] / logistic[1])
+    penalty.backward()
+    assert model.entities.grad.isfinite().all()
+
+
+def test_the_control_moves_each_vector_as_far_as_the_furthest_change(trained, tmp_path):
+    _, question, folder = trained
+    names = {"a": 0.0, "projected_a": 1.0, "filtered_a": 2.0}
+    plain = open_embeddings(folder, "seed_1")
+    before = plain.entities.detach().clone()
+    for name, shift in names.items():
+        with torch.no_grad():
+            plain.entities.copy_(before)
+            plain.entities[question.people, 0] += shift
+        plain.save(tmp_path / "embeddings" / name)
+    change_vectors("perturb", question, ["a"], 1, 1.0, ["project", "adversarial"], folder=tmp_path)
+    moved = (open_embeddings(tmp_path, "perturbed_a").entities.detach() - before).norm(dim=1)
+    assert moved[question.people].tolist() == pytest.approx([2.0] * len(question.people), rel=1e-4)
+    assert moved.sum().item() == pytest.approx(2.0 * len(question.people), rel=1e-4)
 
 
 def test_figures_of_trained_models(trained):

@@ -12,15 +12,25 @@ import polars as pl
 from mitigate import metrics as keys
 from mitigate.metrics import Metric, kge_key, metric
 from mitigate.report.html import Page, render_page
-from mitigate.report.kge_plots import null_strip, scatter
+from mitigate.report.kge_plots import front, null_strip, scatter
 from mitigate.report.metric_display import number
 from mitigate.report.missing_figures import crossed, measured
 from mitigate.report.run_figures import Picture
 from mitigate.report.table import Cell, Column, Table, as_text, text
 from mitigate.report.table_declarations import declared
 
-TITLES = {"": "as trained", "downsampled": "downsampled to parity", "projected": "attribute projected out"}
+TITLES = {
+    "": "as trained",
+    keys.DOWNSAMPLED: "downsampled to parity",
+    keys.REBALANCED: "people added to parity",
+    keys.REGULARISED: "penalised in training",
+    keys.PROJECTED: "attribute projected out",
+    keys.FILTERED: "adversarial filter",
+    keys.PERTURBED: "control: moved at random",
+}
 VALUES_SHOWN = 12
+FRONT = {"parity": "demographic parity distance, %", "leakage_nonlinear": "leakage to a nonlinear probe"}
+"""The figures of bias that are shown against MRR, and their axes."""
 BEFORE_AND_AFTER = (
     keys.KGE_MRR,
     *map(kge_key, ("hits_1", "hits_3", "hits_10")),
@@ -180,6 +190,18 @@ def _prediction_table(results: Results) -> Table:
     )
 
 
+def front_table(metrics: Mapping[str, Any], variants: Sequence[str]) -> pl.DataFrame:
+    """Bias and MRR before and after mitigations: columns mitigation, mrr, mrr_low, mrr_high, and the same of FRONT's
+    figures, also by chance."""
+    names = ["mrr", *(f"{name}{end}" for name in FRONT for end in ("", "_by_chance"))]
+    columns = [f"{name}{end}" for name in names for end in keys.ENDS]
+    rows = [
+        {"mitigation": TITLES[variant]} | {name: metrics.get(key_of(kge_key(name), variant)) for name in columns}
+        for variant in ("", *variants)
+    ]
+    return pl.DataFrame(rows, schema={"mitigation": pl.String} | dict.fromkeys(columns, pl.Float64))
+
+
 def key_of(key: str, variant: str) -> str:
     """The key of a figure as trained, or after a mitigation."""
     return next(iter(keys.prefixed({key: None}, variant=variant)))
@@ -276,3 +298,12 @@ def _pictures(results: Results) -> Iterator[Picture]:
             f"permuted graphs, {min(null):.2f} to {max(null):.2f}.",
             null_strip(found, null, band),
         )
+    if results.variants:
+        points = front_table(results.metrics, results.variants)
+        for name, axis in FRONT.items():
+            places = "; ".join(
+                f"{row['mitigation']} {number(row['mrr'], 3)} and {number(row[name], 2)}"
+                for row in points.rows(named=True)
+            )
+            alt = f"Mean reciprocal rank and {axis}: {places}."
+            yield Picture(f"front_{name}", "front", f"MRR and {axis}", alt, front(points, name, axis))

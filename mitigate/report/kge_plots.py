@@ -7,9 +7,11 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from mitigate.report.drawing import FAVOURITISM, INK, PREJUDICE, legend, name_points, panel, styled
+from mitigate.report.drawing import BOTH, FAVOURITISM, INK, KEPT, PREJUDICE, legend, name_points, panel, styled
 
 NAMED = 14  # professions
+MARKERS = ("o", "v", "^", "D", "s", "P", "X")  # as trained, and after each mitigation
+COLOURS = (INK, PREJUDICE, FAVOURITISM, BOTH, KEPT, PREJUDICE, INK)
 
 
 @styled
@@ -54,6 +56,28 @@ def null_strip(found: Sequence[float], null: Sequence[float], band: tuple[float,
     axes.spines["left"].set_visible(False)
     axes.set_xlabel("rank correlation with log count ratio")
     legend(axes)
+    return figure
+
+
+@styled
+def front(points: pl.DataFrame, figure_name: str, axis: str) -> Figure:
+    """A figure of bias against MRR, before and after mitigations: means with their intervals over trainings, and the
+    bias by chance. points: as report.kge.front_table has them."""
+    figure, axes = panel(3.2)
+    for marker, colour, row in zip(MARKERS, COLOURS, points.rows(named=True), strict=False):
+        if row[figure_name] is None or row["mrr"] is None:
+            continue
+        place, spread = [row["mrr"], row[figure_name]], []
+        for name, value in zip(("mrr", figure_name), place, strict=True):
+            low, high = row[f"{name}_low"], row[f"{name}_high"]
+            spread.append(None if low is None or high is None else [[value - low], [high - value]])
+        style = {"fmt": marker, "color": colour, "ms": 5, "lw": 0.8, "label": row["mitigation"]}
+        axes.errorbar(*place, xerr=spread[0], yerr=spread[1], **style)
+    if chance := [value for value in points[f"{figure_name}_by_chance"] if value is not None]:
+        axes.axhline(float(np.mean(chance)), color=INK, lw=0.8, ls=":", label="by chance")
+    axes.set_xlabel("mean reciprocal rank, higher is better")
+    axes.set_ylabel(axis)
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0, handletextpad=0.3)
     return figure
 
 

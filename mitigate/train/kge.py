@@ -1,5 +1,6 @@
 """Training of embeddings of a knowledge graph (models.kge), which stops where they rank validation triples best."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -73,10 +74,15 @@ class Settings:
             raise MitigateError("kge: " + "; ".join(faults))
 
 
+Penalty = Callable[[Embeddings], Tensor]
+"""A loss of the vectors alone, which is added to that of each batch."""
+
+
 class KgeTraining(TrainingModule):
     """Adagrad with a learning rate that falls linearly to 0 at the end of the last epoch."""
 
     batches: Batches
+    penalty: Penalty | None = None
 
     def __init__(self, network: Embeddings, examples: int, settings: Settings) -> None:
         batches = Batches(np.zeros(examples), min(settings.batch_size, examples), settings.seed)
@@ -84,6 +90,15 @@ class KgeTraining(TrainingModule):
         super().__init__(batches, steps, lambda step: settings.learning_rate * (1 - step / steps), seed=settings.seed)
         self.network = network
         self.settings = settings
+
+    def training_step(self, batch: np.ndarray, batch_idx: int) -> Tensor:
+        """The loss of a batch, with the penalty if there is one."""
+        loss = self.ranking_loss(batch)
+        return loss if self.penalty is None else loss + self.penalty(self.network)
+
+    def ranking_loss(self, batch: np.ndarray) -> Tensor:
+        """The loss of a batch of examples."""
+        raise NotImplementedError
 
     def beside_ranking(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
         """The losses of true triples beside those of ranking entities, summed over triples: the N3 regulariser (Lacroix
@@ -163,6 +178,7 @@ def fit(
     *,
     fingerprint: str,
     log: Log | None = None,
+    penalty: Penalty | None = None,
     **trainer: Any,
 ) -> Fitted:
     """Train the network in place, resuming from the newest intact checkpoint of the same training in folder.
@@ -179,6 +195,7 @@ def fit(
             "decide when training stops"
         )
     module = (OneVsAll if settings.loss == "all" else SharedNegatives)(network, train, settings)
+    module.penalty = penalty
     checkpoints = Checkpoints(folder, fingerprint)
     watch = StopAtBest(module, valid, known, checkpoints.best, log)
     counts = harness.fit(
@@ -223,7 +240,7 @@ class SharedNegatives(KgeTraining):
         self.triples = torch.from_numpy(triples)  # (n, 3) head, relation, tail
         self.occurring = self.triples[:, [0, 2]].flatten()  # entities as often as they occur
 
-    def training_step(self, batch: np.ndarray, batch_idx: int) -> Tensor:
+    def ranking_loss(self, batch: np.ndarray) -> Tensor:
         """The mean over triples and both places."""
         triples = self.triples[torch.from_numpy(batch)].to(self.device)
         chunks = triples.split(self.settings.chunk_size)
@@ -260,7 +277,7 @@ class OneVsAll(KgeTraining):
         self.start = np.cumsum(self.count) - self.count
         self.answers_a_batch = len(self.answers) / len(queries) * self.batches.size
 
-    def training_step(self, batch: np.ndarray, batch_idx: int) -> Tensor:
+    def ranking_loss(self, batch: np.ndarray) -> Tensor:
         """The sum over answers, divided by their mean number in a batch so that every answer counts the same."""
         for_head = self.queries[batch, 0].numpy() == 1
         loss = self._part(batch[~for_head], for_head=False) + self._part(batch[for_head], for_head=True)

@@ -121,6 +121,11 @@ class Embeddings(nn.Module):
         """The relations by which heads are predicted; those themselves where no others were made for it."""
         return relations + self.num_relations if self.reciprocal else relations
 
+    def keep(self, entities: int) -> None:
+        """Drop the vectors of all entities but the first."""
+        self.entities = nn.Parameter(self.entities.detach()[:entities].clone())
+        self.facts["entities"] = entities
+
     def save(self, folder: Path) -> None:
         """Write the vectors and the facts that loading needs. The names of entities and relations are not written."""
         folder.mkdir(parents=True, exist_ok=True)

@@ -17,6 +17,7 @@ class Triples:
     test: np.ndarray
     num_entities: int
     num_relations: int
+    num_added: int = 0  # made-up entities, with the highest numbers, of which no vector is kept
 
     @property
     def all(self) -> np.ndarray:
@@ -66,3 +67,29 @@ def downsample(
             too_many = len(place) - round(share * size)
             kept[rng.choice(place, too_many, replace=False)] = False
     return replace(triples, train=train[kept])
+
+
+def add_people(
+    triples: Triples,
+    occupation: int,
+    professions: np.ndarray,
+    groups: Sequence[np.ndarray],
+    facts: Sequence[Sequence[tuple[int, int]]],
+) -> Triples:
+    """Add new people to training until as large a share of one group as of the other holds each profession.
+
+    professions: entities; groups: two, of people; facts: the relations and tails of a new person of either group. A
+    profession that nobody of a group has is added too."""
+    train, added = triples.train, []
+    number = triples.num_entities
+    for profession in professions.tolist():
+        holders = train[(train[:, 1] == occupation) & (train[:, 2] == profession), 0]
+        counts = [int(np.isin(holders, group).sum()) for group in groups]
+        share = max(count / len(group) for count, group in zip(counts, groups, strict=True))
+        for count, group, own in zip(counts, groups, facts, strict=True):
+            for _ in range(round(share * len(group)) - count):
+                added += [(number, relation, tail) for relation, tail in (*own, (occupation, profession))]
+                number += 1
+    rows = np.array(added, dtype=np.int64).reshape(-1, 3)
+    num_added = number - triples.num_entities
+    return replace(triples, train=np.concatenate([train, rows]), num_entities=number, num_added=num_added)

@@ -16,7 +16,7 @@ from mitigate.tasks.kge.graphs import Triples, permute_attributes
 from mitigate.tasks.kge.question import Question, count_holders, with_values
 from mitigate.train import harness
 from mitigate.train.harness import Log
-from mitigate.train.kge import Settings, fit
+from mitigate.train.kge import Penalty, Settings, fit
 from models.kge.embeddings import Embeddings
 from models.kge.interaction import DotProduct
 from models.kge.ranking import filtered_ranks
@@ -30,6 +30,7 @@ def train_embeddings(
     shape: Mapping[str, Any],
     settings: Settings,
     name: str,
+    penalty: Penalty | None = None,
     *,
     folder: Path,
     fingerprint: str,
@@ -38,9 +39,10 @@ def train_embeddings(
 ) -> dict[str, Any]:
     """Train one model, and write it to embeddings/{name}/ of the folder; returns the facts of train.kge.fit.
 
-    shape: kind, dimension and deviation. Checkpoints with that fingerprint are left in checkpoints/{name}/, for a
-    killed training to continue from."""
-    network, facts = _fitted(triples, shape, settings, folder / CHECKPOINTS / name, fingerprint, accelerator, log)
+    shape: kind, dimension and deviation; penalty: added to the loss. Checkpoints with that fingerprint are left in
+    checkpoints/{name}/, for a killed training to continue from."""
+    where = {"fingerprint": fingerprint, "accelerator": accelerator, "log": log}
+    network, facts = _fitted(triples, shape, settings, folder / CHECKPOINTS / name, penalty=penalty, **where)
     with replacing_folder(folder / EMBEDDINGS / name) as part:
         network.save(part)
     return facts
@@ -63,7 +65,8 @@ def train_on_permuted(
     """Train on the graph with permuted attributes of that number, and return the changes of scores: profession, change,
     own_ratio (the log count ratio in the permuted graph), valid_mrr and seconds. The model itself is not kept."""
     permuted = permute_attributes(triples, [part.relation for part in question.attributes], number)
-    network, facts = _fitted(permuted, shape, settings, folder / CHECKPOINTS / name, fingerprint, accelerator, log)
+    where = {"fingerprint": fingerprint, "accelerator": accelerator, "log": log}
+    network, facts = _fitted(permuted, shape, settings, folder / CHECKPOINTS / name, **where)
     of_a, of_b = count_holders(permuted.all, question, *with_values(permuted.all, question.attributes))
     return question.professions.select(
         "profession",
@@ -132,23 +135,12 @@ def _fitted(
     shape: Mapping[str, Any],
     settings: Settings,
     checkpoints: Path,
-    fingerprint: str,
-    accelerator: str,
-    log: Log | None,
+    **how: Any,
 ) -> tuple[Embeddings, dict[str, Any]]:
     harness.seed(settings.seed)
     network = Embeddings(
         shape["kind"], triples.num_entities, triples.num_relations, shape["dimension"], shape["deviation"]
     )
-    fitted = fit(
-        network,
-        triples.train,
-        triples.valid,
-        triples.all,
-        settings,
-        checkpoints,
-        fingerprint=fingerprint,
-        log=log,
-        accelerator=accelerator,
-    )
+    fitted = fit(network, triples.train, triples.valid, triples.all, settings, checkpoints, **how)
+    network.keep(triples.num_entities - triples.num_added)
     return network.cpu().eval(), {"seed": settings.seed, **fitted._asdict()}
