@@ -22,9 +22,10 @@ class Filter(nn.Module):
     def __init__(self, dimension: int, scale: float) -> None:
         super().__init__()
         self.scale = scale  # of the vectors, so that the learning rate fits vectors of any length
-        self.change = nn.Sequential(nn.Linear(dimension, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, dimension))
-        nn.init.zeros_(self.change[-1].weight)
-        nn.init.zeros_(self.change[-1].bias)
+        last = nn.Linear(HIDDEN, dimension)
+        nn.init.zeros_(last.weight)
+        nn.init.zeros_(last.bias)
+        self.change = nn.Sequential(nn.Linear(dimension, HIDDEN), nn.ReLU(), last)
 
     def forward(self, vectors: Tensor) -> Tensor:
         return vectors + self.scale * self.change(vectors / self.scale)

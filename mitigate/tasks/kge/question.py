@@ -44,7 +44,7 @@ class Question:
     @property
     def notices(self) -> list[str]:
         """Notices about people with both values, and about those without any."""
-        both, unknown = self.num_both, self.values["people"].last()
+        both, unknown = self.num_both, int(self.values["people"][-1])
         of_both = (
             f"{both:,} of the people have {self.names[0]} and {self.names[1]}: they count in both columns of counts, "
             "and are left out of predictions and probes"
@@ -114,7 +114,7 @@ def find_question(
         group_a=np.setdiff1d(with_a, with_b),
         group_b=np.setdiff1d(with_b, with_a),
         num_both=len(np.intersect1d(with_a, with_b)),
-        values=_people_per_value(graph, triples, of_job, attributes),
+        values=_people_per_value(graph, triples, attributes, len(unknown)),
     )
 
 
@@ -170,20 +170,19 @@ def _of_people(graph: Graph, triples: np.ndarray, of_job: np.ndarray, relation: 
 
 
 def _people_per_value(
-    graph: Graph, triples: np.ndarray, of_job: np.ndarray, attributes: Sequence[Attribute]
+    graph: Graph, triples: np.ndarray, attributes: Sequence[Attribute], num_unknown: int
 ) -> pl.DataFrame:
-    """How many people have each value, or each combination of values of several attributes."""
+    """Count the people with each value, or with each combination of values of several attributes."""
     names = np.array(graph.entity_names, dtype=object)
-    people = pl.DataFrame({"person": np.unique(of_job[:, 0])})
+    frames = []
     for place, part in enumerate(attributes):
         held = triples[triples[:, 1] == part.relation]
-        values = pl.DataFrame({"person": held[:, 0], f"value {place}": names[held[:, 2]].tolist()}).unique()
-        people = people.join(values, on="person", how="full", coalesce=True)
-    value = pl.concat_str(pl.exclude("person"), separator=AND)  # null where one is
-    counts = people.group_by(value.alias("value")).agg(pl.col("person").n_unique().alias("people"))
-    known = counts.drop_nulls().sort("people", "value", descending=[True, False])
-    unknown = counts.filter(pl.col("value").is_null())["people"].sum()
-    return pl.concat([known, pl.DataFrame({"value": [UNKNOWN], "people": [unknown]}, schema=known.schema)])
+        frames.append(pl.DataFrame({"person": held[:, 0], f"value {place}": names[held[:, 2]].tolist()}))
+    people = reduce(lambda one, other: one.join(other, on="person"), frames)
+    value = pl.concat_str(pl.exclude("person"), separator=AND).alias("value")
+    counts = people.group_by(value).agg(pl.col("person").n_unique().alias("people"))
+    unknown = pl.DataFrame({"value": [UNKNOWN], "people": [num_unknown]}, schema=counts.schema)
+    return pl.concat([counts.sort("people", "value", descending=[True, False]), unknown])
 
 
 def _relation(graph: Graph, name: str, setting: str) -> int:
