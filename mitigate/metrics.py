@@ -37,13 +37,22 @@ Statistic = Literal[
 TEMPLATE_PREFIX = {"paper": "", "neutral": "neutral_template/"}
 """The beginnings of keys: NSM under the paper template is "NSM", under the neutral one "neutral_template/NSM"."""
 
-VARIANTS = FREQUENT_RELATIONS, EMPTY_ZERO, EMPTY_EXCLUDE, BY_KIND, DOWNSAMPLED, PROJECTED = (
+MITIGATED = DOWNSAMPLED, REBALANCED, REGULARISED, PROJECTED, FILTERED, PERTURBED = (
+    "downsampled",
+    "rebalanced",
+    "regularised",
+    "projected",
+    "filtered",
+    "perturbed",
+)
+"""Variants of the metrics of embeddings, after a mitigation."""
+
+VARIANTS = FREQUENT_RELATIONS, EMPTY_ZERO, EMPTY_EXCLUDE, BY_KIND, *_ = (
     "frequent_relations",
     "empty_zero",
     "empty_exclude",
     "by_kind",
-    "downsampled",
-    "projected",
+    *MITIGATED,
 )
 """Variants of the metrics: without relations rare in training; with the other convention for targets without
 statements (zero, exclude); for each kind of target instead of each category; of embeddings after a mitigation."""

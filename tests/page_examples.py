@@ -207,7 +207,7 @@ def example_kge() -> kge.Results:
     """Twelve professions, three seeds and five permuted graphs, measured before and after a mitigation."""
     ratio = [3.0 - number / 2 for number in range(12)]
     table = pl.DataFrame(
-        {"profession": PROFESSIONS, "people": 40, "of_a": range(12, 24), "of_b": 30, "log_ratio": ratio}
+        {"profession": PROFESSIONS, "people": 40, "of_a": range(12, 24), "of_b": 30, "unknown": 2, "log_ratio": ratio}
     )
     change = (pl.col("log_ratio") + 0.1) / 100
     professions = table.with_columns(change=change, low=change - 0.01, high=change + 0.01).with_columns(
@@ -233,12 +233,13 @@ def example_kge() -> kge.Results:
         data="fb15k237",
         sensitive="gender",
         names=("male", "<i>female</i>"),
+        values=pl.DataFrame({"value": ["male", "<i>female</i>", "unknown"], "people": [1200, 300, 7]}),
         fewest=20,
         top=5,
         metrics=figures,
         professions=professions,
         changes=changes,
-        null=changes,
+        null=changes.with_columns(seconds=12.5),
         correlations=[0.2, 0.3],
         null_correlations=[-0.1, 0.0, 0.2],
         pairs=pl.DataFrame([pair], schema=columns, orient="row"),

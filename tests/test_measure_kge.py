@@ -20,7 +20,7 @@ from mitigate.measure.kge import (
     shares_of_groups,
 )
 from mitigate.measure.kge_null import agreement, null_band, outside_of_others, over_seeds, shared_ends, within
-from mitigate.probe.kge import Asked, nudge, weights
+from mitigate.probe.kge import Attribute, Query, nudge, weights
 from mitigate.train import harness
 from mitigate.train.kge import Settings, fit
 from models.kge.embeddings import KINDS, Embeddings
@@ -28,7 +28,7 @@ from models.kge.interaction import DotProduct
 
 DOT_PRODUCTS = [kind for kind in KINDS if issubclass(KINDS[kind].interaction, DotProduct)]
 IDS = np.array([0, 1])  # two ids of one value
-ASKED = Asked(np.arange(5, 20), 0, values=IDS, others=np.array([2]), occupation=1, professions=np.array([3, 4, 20]))
+QUERY = Query(np.arange(5, 20), [Attribute(0, IDS, np.array([2]))], 1, professions=np.array([3, 4, 20]))
 
 
 def network(kind: str, scale: float = 1.0) -> Embeddings:
@@ -36,11 +36,16 @@ def network(kind: str, scale: float = 1.0) -> Embeddings:
     return Embeddings(kind, entities=25, relations=2, dimension=6, init=scale)
 
 
-def closed_form(model: Embeddings, asked: Asked, step: float) -> np.ndarray:
-    of_values = weights(model, asked.attribute, np.concatenate([asked.values, asked.others]))
-    is_value = np.arange(len(of_values)) < len(asked.values)
-    direction = attribute_direction(of_values, is_value, ~is_value)
-    return change_of_scores(weights(model, asked.occupation, asked.professions), direction, step)
+INTERSECTION = QUERY._replace(attributes=[*QUERY.attributes, Attribute(1, np.array([3]), np.array([4, 7]))])
+
+
+def closed_form(model: Embeddings, query: Query, step: float) -> np.ndarray:
+    directions = []
+    for relation, values, others in query.attributes:
+        of_values = weights(model, relation, np.concatenate([values, others]))
+        is_value = np.arange(len(of_values)) < len(values)
+        directions.append(attribute_direction(of_values, is_value, ~is_value))
+    return change_of_scores(weights(model, query.occupation, query.professions), np.sum(directions, axis=0), step)
 
 
 def change_by_distance(people, values, professions, relations, step: float) -> np.ndarray:
@@ -68,34 +73,35 @@ def test_a_change_by_hand():
     with torch.no_grad():
         model.entities.copy_(torch.tensor([[3.0], [1.0], [7.0], [100.0]]))
         model.relations.copy_(torch.tensor([[2.0], [5.0]]))
-    asked = Asked(np.array([3]), 0, np.array([0]), np.array([1]), 1, np.array([2]))
-    assert closed_form(model, asked, 0.01).tolist() == [pytest.approx(0.04 * 5 * 7)]
-    assert nudge(model, asked).mean.tolist() == [pytest.approx(0.04 * 5 * 7)]
+    query = Query(np.array([3]), [Attribute(0, np.array([0]), np.array([1]))], 1, np.array([2]))
+    assert closed_form(model, query, 0.01).tolist() == [pytest.approx(0.04 * 5 * 7)]
+    assert nudge(model, query).mean.tolist() == [pytest.approx(0.04 * 5 * 7)]
 
 
+@pytest.mark.parametrize("query", [QUERY, INTERSECTION])
 @pytest.mark.parametrize("kind", DOT_PRODUCTS)
-def test_closed_form_and_autograd_agree_and_everyone_changes_alike(kind):
+def test_closed_form_and_autograd_agree_and_everyone_changes_alike(kind, query):
     model = network(kind)
-    found = nudge(model, ASKED, step=0.5)
-    assert found.mean == pytest.approx(closed_form(model, ASKED, 0.5))
+    found = nudge(model, query, step=0.5)
+    assert found.mean == pytest.approx(closed_form(model, query, 0.5))
     assert np.abs(found.mean).min() > 1e-3
     assert found.deviation == pytest.approx(0, abs=1e-6)
 
 
 def test_with_a_distance_people_change_differently(monkeypatch):
     model = network("transe_l2")
-    asked = ASKED._replace(values=np.array([0]))
+    query = QUERY._replace(attributes=[Attribute(0, np.array([0]), np.array([2]))])
     entities, relations = (vectors.detach().double().numpy() for vectors in (model.entities, model.relations))
     values = (entities[0], entities[2])
-    by_person = change_by_distance(entities[asked.people], values, entities[asked.professions], relations, step=0.5)
-    found = nudge(model, asked, step=0.5)
+    by_person = change_by_distance(entities[query.people], values, entities[query.professions], relations, step=0.5)
+    found = nudge(model, query, step=0.5)
     assert (found.mean, found.deviation) == (pytest.approx(by_person.mean(0)), pytest.approx(by_person.std(0)))
     assert found.deviation.min() > 0.01
     refuses(ValueError, "transe_l2 is not a dot product", weights, model, 0, np.array([0]))
     model = network("transe_l2")
-    whole = nudge(model, ASKED)
+    whole = nudge(model, QUERY)
     monkeypatch.setattr("mitigate.probe.kge.PEOPLE", 4)
-    parts = nudge(model, ASKED)
+    parts = nudge(model, QUERY)
     assert (parts.mean, parts.deviation) == (pytest.approx(whole.mean), pytest.approx(whole.deviation))
 
 
@@ -142,7 +148,7 @@ def test_a_planted_bias_has_the_right_sign(tmp_path):
     fit(model, train, valid, triples, settings, tmp_path, fingerprint="a", accelerator="cpu")
     professions = np.arange(2, 2 + len(share))
     people = np.arange(2 + len(share), entities)
-    changes = closed_form(model, Asked(people, 0, np.array([0]), np.array([1]), 1, professions), 0.01)
+    changes = closed_form(model, Query(people, [Attribute(0, np.array([0]), np.array([1]))], 1, professions), 0.01)
     assert (changes[:3] > 0).all()
     assert (changes[3:] < 0).all()
     of_jobs = triples[triples[:, 1] == 1]

@@ -10,8 +10,10 @@ import pytest
 from command import killed
 from kge_graphs import SMALL, planted, write_graph
 
-from mitigate.metrics import find
+from mitigate.metrics import MITIGATED, find
+from mitigate.report.kge import TITLES
 from mitigate.report.metrics_table import console
+from mitigate.tasks.kge.mitigation import MITIGATIONS
 from mitigate.tracking.record import NoTracking
 
 ASKED = ["recipe=kge", "model=transe", "kge.sensitive=gender", "kge.values=[male,female]", *SMALL]
@@ -40,7 +42,7 @@ def test_a_run_leaves_its_figures_tables_and_page(probe, graph, monkeypatch: pyt
     monkeypatch.setattr(NoTracking, "log", lambda self, values, step, stage: recorded.append(stage))
     monkeypatch.setattr(NoTracking, "summarise", lambda self, metrics: recorded.extend(metrics))
     monkeypatch.setattr(NoTracking, "table", lambda self, name, frame: recorded.append(name))
-    mine = (*graph, "kge.seeds=2", "kge.permuted=3", "kge.mitigations=[downsample,project]")
+    mine = (*graph, "kge.seeds=2", "kge.permuted=3", f"kge.mitigations=[{','.join(MITIGATIONS)}]")
     status, said, _, folder = probe(*mine)
     assert status == 0
     assert "  male (120 people) and female (120); 6 professions\n" in said
@@ -48,7 +50,7 @@ def test_a_run_leaves_its_figures_tables_and_page(probe, graph, monkeypatch: pyt
     metrics = json.loads((folder / "metrics.json").read_text())
     assert [key for key in metrics if find(key) is None] == []
     assert (metrics["kge/professions"], metrics["kge/null/graphs"]) == (6, 3)
-    for variant in ("", "downsampled/", "projected/"):
+    for variant in ("", *(f"{one}/" for one in MITIGATED)):
         assert 0 < metrics[f"{variant}kge/mrr"] <= 1
         assert metrics[f"{variant}kge/leakage_nonlinear"] is not None
     assert metrics["projected/kge/rank_correlation"] is None  # 0 by construction
@@ -56,13 +58,19 @@ def test_a_run_leaves_its_figures_tables_and_page(probe, graph, monkeypatch: pyt
     assert professions["change"].is_sorted(descending=True)
     assert dict(professions.select("profession", "people").rows())["nurse"] > 20
     page = (folder / "kge.html").read_text()
-    shown = ("midwife", "downsampled to parity", "attribute projected out", "No published figure", "band of permuted")
+    shown = ("midwife", *list(TITLES.values())[1:], "No published figure", "band of permuted")
     assert [words for words in shown if words not in page] == []
-    assert {path.name for path in (folder / "plots").iterdir()} >= {"scatter.svg", "null.svg", "captions.csv"}
+    assert {path.name for path in (folder / "plots").iterdir()} >= {
+        *("scatter.svg", "null.svg", "front_parity.svg", "front_leakage_nonlinear.svg", "captions.csv")
+    }
     assert (folder / "tables" / "professions.csv").is_file()
+    front = pl.read_csv(folder / "tables" / "front.csv")
+    assert front["mitigation"].to_list() == list(TITLES.values())
+    ranks = [metrics["kge/mrr"], *(metrics[f"{one}/kge/mrr"] for one in MITIGATED)]
+    assert front["mrr"].to_list() == pytest.approx(ranks, abs=1e-4)
     assert not list(folder.glob("checkpoints/*"))
     assert {path.name for path in (folder / "embeddings").iterdir()} == {
-        *("seed_1", "seed_2", "downsampled_1", "downsampled_2", "projected_seed_1", "projected_seed_2")
+        f"{before}seed_{seed}" for before in ("", *(f"{one}_" for one in MITIGATED)) for seed in (1, 2)
     }
     assert {"train_1", "permuted_3", "quality/mrr", "metrics"} <= set(recorded)
     assert "professions" not in recorded  # the names are the user's own
@@ -121,7 +129,22 @@ def test_runs_stand_side_by_side() -> None:
     [
         (["kge.sensitive=sex"], "kge.sensitive=sex: the graph has no relation 'sex'"),
         (["data.occupation=null"], "kge.occupation is not set; set it to the relation from people to professions"),
-        (["kge.mitigations=[drop]"], "unknown kge.mitigations 'drop'; allowed: downsample, project"),
+        (
+            ["kge.mitigations=[drop]"],
+            "unknown kge.mitigations 'drop'; allowed: downsample, rebalance, regularise, project",
+        ),
+        (
+            ["kge.mitigations=[rebalance,perturb]"],
+            "kge.mitigations=perturb moves vectors as far as project or adversarial",
+        ),
+        (
+            ["kge.mitigations=[regularise]", "model=rotate"],
+            "regularise is for dot products, and model=rotate is a distance",
+        ),
+        (
+            ["model=rotate", "model.training.relation_weight=1"],
+            "model=rotate: rotate does not score all relations at once",
+        ),
         (["kge.fewest=1000"], "0 professions have at least 1000 people of the two values (kge.fewest)"),
         (["kge.seeds=0"], "kge.seeds=0 must be a whole number from 1 to 1,000"),
         (["kge.people=[p0]"], "kge.people has 1 people, expected pairs"),

@@ -12,9 +12,10 @@ from mitigate.errors import MitigateError
 from mitigate.load.graph.graph import Graph, build
 from mitigate.load.graph.own import split_at_random
 from mitigate.measure.kge import rank_correlation
+from mitigate.probe.kge import Attribute
 from mitigate.tasks.kge.figures import by_model, measure_bias, profession_table
-from mitigate.tasks.kge.graphs import Triples, permute_attribute, triples_of
-from mitigate.tasks.kge.mitigation import downsampled, project_out
+from mitigate.tasks.kge.graphs import Triples, permute_attributes, triples_of
+from mitigate.tasks.kge.mitigation import RelationalBias, change_vectors, downsampled, rebalanced
 from mitigate.tasks.kge.pairs import choose_pairs, compare_pairs
 from mitigate.tasks.kge.predictions import measure_leakage, parity_figures, predict_professions
 from mitigate.tasks.kge.question import Question, find_question
@@ -40,7 +41,7 @@ def graph_of(triples: list[tuple[str, str, str]], names: dict[str, str] | None =
 
 
 def question_of(graph: Graph, values: list[str] = VALUES, fewest: int = 20) -> Question:
-    return find_question(graph, "r_gender", values, "r_job", fewest)
+    return find_question(graph, ["r_gender"], values, "r_job", fewest)
 
 
 def small() -> Graph:
@@ -54,28 +55,73 @@ def small() -> Graph:
 
 
 def test_counts_are_of_people_in_all_splits_and_ids_of_one_name_are_one_profession():
-    question = find_question(small(), "r_gender", ["male", "q_female"], "job", 1)
+    question = find_question(small(), ["r_gender"], ["male", "q_female"], "job", 1)
     expected = [("q_cook", 1, 1, 0), ("q_nurse", 4, 1, 3), ("smith", 3, 2, 1)]  # p6, of another gender, does not count
     assert question.professions.select("profession", "people", "of_a", "of_b").rows() == expected
+    assert question.professions["unknown"].to_list() == [0, 0, 0]
+    assert question.values.rows() == [("Male", 3), ("q_female", 3), ("q_other", 2), ("unknown", 0)]
     assert question.places.tolist() == [0, 1, 2, 2]
     assert question.merged(np.array([1.0, 2.0, 3.0, 5.0])).tolist() == [1, 2, 4]
     assert (len(question.group_a), len(question.group_b), len(question.people)) == (3, 3, 8)
-    against_all = find_question(small(), "r_gender", ["male"], "job", 1)
+    against_all = find_question(small(), ["r_gender"], ["male"], "job", 1)
     assert against_all.names == ("male", "all others")
     assert len(against_all.group_b) == 5
     assert against_all.notices == []
     with pytest.raises(MitigateError, match="2 professions have at least 3 people"):
-        find_question(small(), "r_gender", ["male", "q_female"], "job", 3)
+        find_question(small(), ["r_gender"], ["male", "q_female"], "job", 3)
+    with pytest.raises(MitigateError, match=r"2 professions have at least 1 .*, 1 of each \(kge.fewest_of_each\)"):
+        find_question(small(), ["r_gender"], ["male", "q_female"], "job", 1, 1)
+
+
+def intersection() -> Graph:
+    """Small, with a town for all people but p5 and p7; p2 has two."""
+    towns = ["q_north", "q_south", "q_north", "q_north", "q_south", None, "q_north", None]
+    lived = [(f"p{n}", "r_town", town) for n, town in enumerate(towns) if town] + [("p2", "r_town", "q_south")]
+    graph = small()
+    splits = {split: named(graph, getattr(graph, split)) for split in ("train", "valid", "test")}
+    splits["train"] += [*lived, ("p8", "r_job", "q_cook")]
+    return build(splits, dict(zip(graph.entities, graph.entity_names, strict=True)), {"r_job": "job"})
+
+
+def named(graph: Graph, triples: np.ndarray) -> list[tuple[str, str, str]]:
+    return [(graph.entities[h], graph.relations[r], graph.entities[t]) for h, r, t in triples.tolist()]
+
+
+def test_an_intersection_has_the_people_with_both_values_and_unknown_ones_are_counted():
+    graph = intersection()
+    both, values = ["r_gender", "r_town"], ["male & q_north", "q_female & q_north"]
+    question = find_question(graph, both, values, "job", 1)
+    assert [[graph.entities[one] for one in group] for group in (question.group_a, question.group_b)] == [
+        ["p0", "p2"],
+        ["p3"],
+    ]
+    assert question.professions.select("profession", "people", "of_a", "of_b", "unknown").rows() == [
+        ("q_cook", 1, 1, 0, 1),  # p8 has neither gender nor town
+        ("q_nurse", 2, 1, 1, 1),  # p5 has no town
+        ("smith", 1, 1, 0, 2),  # p5 and p7
+    ]
+    assert question.values.row(0) == ("Male & q_north", 2)
+    assert question.values.row(-1) == ("unknown", 3)
+    assert question.notices == ["3 of the people with a profession have no value in the graph: they count as unknown"]
+    town = question.attributes[1]
+    assert town.values.tolist() == town.others.tolist()  # adds nothing to equation 1
+    for wrong, message in (
+        (["male & q_north"], "must name two values of kge.sensitive=r_gender & r_town"),
+        (["male & q_north", "q_female"], "'q_female' must name a value of each of r_gender & r_town, joined by ' & '"),
+        (["male & q_north", "male & q_north"], "must name two different values of r_gender & r_town"),
+    ):
+        with pytest.raises(MitigateError, match=message):
+            find_question(graph, both, wrong, "job", 1)
 
 
 def test_people_with_both_values_are_in_neither_group_and_counted():
     graph = small()
     both = np.array([[graph.entities.index("p0"), 0, graph.entities.index("q_female")]])
     both[0, 1] = graph.relations.index("r_gender")
-    question = find_question(replace(graph, test=np.concatenate([graph.test, both])), "r_gender", VALUES, "job", 1)
+    question = find_question(replace(graph, test=np.concatenate([graph.test, both])), ["r_gender"], VALUES, "job", 1)
     assert (len(question.group_a), len(question.group_b), question.sizes) == (2, 3, (3, 4))
     assert question.notices[0].startswith("1 of the people have q_male and q_female: they count in both columns")
-    assert question.professions.row(0) == ("q_cook", 1, 1, 1, 0.0)
+    assert question.professions.row(0) == ("q_cook", 1, 1, 1, 0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -97,21 +143,22 @@ def test_people_with_both_values_are_in_neither_group_and_counted():
 )
 def test_wrong_questions_are_named(sensitive, values, occupation, message):
     with pytest.raises(MitigateError, match=message):
-        find_question(small(), sensitive, values, occupation, 1)
+        find_question(small(), [sensitive], values, occupation, 1)
 
 
 def test_permuted_graphs_differ_in_the_attribute_alone():
     graph = graph_of(planted())
     triples, question = triples_of(graph), question_of(graph)
-    permuted = permute_attribute(triples, question.attribute, 1)
+    gender = question.attributes[0].relation
+    permuted = permute_attributes(triples, [gender], 1)
     for before, after in ((triples.train, permuted.train), (triples.valid, permuted.valid)):
-        others = before[:, 1] != question.attribute
+        others = before[:, 1] != gender
         assert np.array_equal(before[others], after[others])
         assert np.array_equal(before[:, 1:], after[:, 1:])
-    same = (triples.all == permuted.all).all(1)[triples.all[:, 1] == question.attribute]
+    same = (triples.all == permuted.all).all(1)[triples.all[:, 1] == gender]
     assert same.mean() < 0.1
     assert len(np.unique(permuted.all, axis=0)) == len(triples.all)
-    assert not np.array_equal(permute_attribute(triples, question.attribute, 2).all, permuted.all)
+    assert not np.array_equal(permute_attributes(triples, [gender], 2).all, permuted.all)
 
 
 def test_downsampling_leaves_the_same_share_of_both_groups():
@@ -170,14 +217,63 @@ def test_projecting_out_makes_equation_1_zero_with_a_dot_product(kind, trained, 
     _, question, _ = trained
     torch.manual_seed(0)
     Embeddings(kind, 400, 3, 8, init=1.0).save(tmp_path / "embeddings" / "a")
-    found = project_out(question, ["a"], ["b"], folder=tmp_path)
-    before, after = (changes(open_embeddings(tmp_path, name), question, 0.01)[0] for name in "ab")
+    found = change_vectors("project", question, ["a"], 1, 1.0, [], folder=tmp_path)
+    before, after = (changes(open_embeddings(tmp_path, name), question, 0.01)[0] for name in ("a", "projected_a"))
     assert np.abs(before).min() > 1e-5
-    assert 0 < found["taken_from_people"] < 50
+    assert 0 < found["people_moved"] < 50
     if kind == "translated_tail":  # the relation's own part is left, the same for all professions
         assert np.ptp(after) < 1e-6 < np.ptp(before)
     elif issubclass(KINDS[kind].interaction, DotProduct):
         assert np.abs(after).max() < 1e-6
+
+
+def test_made_up_people_bring_the_same_share_of_both_groups_and_real_facts_stay():
+    graph = graph_of(planted())
+    triples, question = triples_of(graph), question_of(graph)
+    changed = rebalanced(triples, question, 1)
+    assert np.array_equal(changed.train[: len(triples.train)], triples.train)
+    new = changed.train[len(triples.train) :]
+    assert new[:, 0].min() == triples.num_entities == changed.num_entities - changed.num_added
+    gender = question.attributes[0]
+    values = dict(new[new[:, 1] == gender.relation][:, [0, 2]].tolist())
+    jobs = changed.train[changed.train[:, 1] == question.occupation]
+    for profession in question.entities:
+        holders = jobs[jobs[:, 2] == profession, 0].tolist()
+        counts = [
+            sum(head in group or values.get(head) in ends for head in holders)
+            for group, ends in ((question.group_a, gender.values), (question.group_b, gender.others))
+        ]
+        assert counts[0] == counts[1]  # groups of the same size
+
+
+def test_the_penalty_is_the_bias_of_paths_over_the_distance_of_values():
+    # DistMult in one dimension: gender 2, male 3, female 1; profession 5, nurse 7: paths (6 - 2) * 35, distance 2.
+    model = Embeddings("distmult", entities=3, relations=2, dimension=1)
+    with torch.no_grad():
+        model.entities.copy_(torch.tensor([[3.0], [1.0], [0.007]]))
+        model.relations.copy_(torch.tensor([[2.0], [5.0]]))
+    gender = Attribute(0, np.array([0]), np.array([1]))
+    penalty = RelationalBias((gender,), 1, np.array([2]), 10.0)(model)
+    logistic = [1 / (1 + np.exp(-value)) for value in ((6 - 2) * 5 * 0.007, 2)]
+    assert penalty.item() == pytest.approx(10 * logistic[0] / logistic[1])
+    penalty.backward()
+    assert model.entities.grad.isfinite().all()
+
+
+def test_the_control_moves_each_vector_as_far_as_the_furthest_change(trained, tmp_path):
+    _, question, folder = trained
+    names = {"a": 0.0, "projected_a": 1.0, "filtered_a": 2.0}
+    plain = open_embeddings(folder, "seed_1")
+    before = plain.entities.detach().clone()
+    for name, shift in names.items():
+        with torch.no_grad():
+            plain.entities.copy_(before)
+            plain.entities[question.people, 0] += shift
+        plain.save(tmp_path / "embeddings" / name)
+    change_vectors("perturb", question, ["a"], 1, 1.0, ["project", "adversarial"], folder=tmp_path)
+    moved = (open_embeddings(tmp_path, "perturbed_a").entities.detach() - before).norm(dim=1)
+    assert moved[question.people].tolist() == pytest.approx([2.0] * len(question.people), rel=1e-4)
+    assert moved.sum().item() == pytest.approx(2.0 * len(question.people), rel=1e-4)
 
 
 def test_figures_of_trained_models(trained):
@@ -215,7 +311,7 @@ def test_predictions_leave_out_what_training_triples_have(trained):
 
 def test_people_are_named_in_pairs_and_relations_lead_from_people_to_values():
     graph = small()
-    question = find_question(graph, "r_gender", ["male", "q_female"], "job", 1)
+    question = find_question(graph, ["r_gender"], ["male", "q_female"], "job", 1)
     triples = triples_of(graph)
     (pair,) = choose_pairs(graph, triples, question, ["p1", "p4"])
     assert (pair.name_a, pair.name_b) == ("p1", "p4")
@@ -225,4 +321,4 @@ def test_people_are_named_in_pairs_and_relations_lead_from_people_to_values():
         choose_pairs(graph, triples, question, ["p4", "p1"])
     backwards = [("q_male", "r_has", f"p{n}") for n in range(9)] + [(f"p{n}", "r_job", "q_cook") for n in range(9)]
     with pytest.raises(MitigateError, match="it must be a relation from people to values"):
-        find_question(graph_of(backwards), "r_has", ["p1", "p2"], "r_job", 1)
+        find_question(graph_of(backwards), ["r_has"], ["p1", "p2"], "r_job", 1)

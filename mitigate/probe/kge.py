@@ -2,6 +2,7 @@
 interaction: people's vectors take a step that makes one value of an attribute more likely than another, and professions
 are scored again. measure.kge has closed forms."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,13 +15,20 @@ from models.kge.interaction import DotProduct
 PEOPLE = 512  # at a time
 
 
-class Asked(NamedTuple):
+class Attribute(NamedTuple):
+    """A relation from people to values, say gender, and the entities that are compared, as numbers. The mean over the
+    entities of a side counts."""
+
+    relation: int
+    values: np.ndarray  # entities that are value a
+    others: np.ndarray  # entities that are value b
+
+
+class Query(NamedTuple):
     """The vectors to change and the scores to watch, as numbers of entities and relations."""
 
     people: np.ndarray  # (n,)
-    attribute: int  # the relation, say gender
-    values: np.ndarray  # entities that are value a; the mean of their scores counts
-    others: np.ndarray  # entities that are value b
+    attributes: Sequence[Attribute]  # several for an intersection, whose scores are added
     occupation: int  # the relation of a person to a profession
     professions: np.ndarray  # (p,)
 
@@ -32,22 +40,22 @@ class Nudged(NamedTuple):
     deviation: np.ndarray  # standard deviation over people: 0 for a dot product, except for rounding
 
 
-def nudge(network: Embeddings, asked: Asked, step: float = 0.01) -> Nudged:
-    """Move each person by step along the gradient of m = g(e, r_s, a) - g(e, r_s, b), and average the changes of the
-    scores of professions.
+def nudge(network: Embeddings, query: Query, step: float = 0.01) -> Nudged:
+    """Move each person by step along the gradient of m = g(e, r_s, a) - g(e, r_s, b), summed over attributes, and
+    average the changes of the scores of professions.
 
     Computed in float64: the changes are much smaller than the scores."""
     entities, relations = network.entities.detach().double(), network.relations.detach().double()
-    total = torch.zeros(len(asked.professions), dtype=torch.float64, device=entities.device)
+    total = torch.zeros(len(query.professions), dtype=torch.float64, device=entities.device)
     squares = torch.zeros_like(total)
-    professions = entities[_numbers(asked.professions, entities)]
-    for numbers in np.array_split(asked.people, max(1, -(-len(asked.people) // PEOPLE))):
+    professions = entities[_numbers(query.professions, entities)]
+    for numbers in np.array_split(query.people, max(1, -(-len(query.people) // PEOPLE))):
         vectors = entities[_numbers(numbers, entities)].requires_grad_()
-        change = _change(network, vectors, entities, relations, asked, professions, step)
+        change = _change(network, vectors, entities, relations, query, professions, step)
         total += change.sum(0)
         squares += change.square().sum(0)
-    mean = total / len(asked.people)
-    variance = (squares / len(asked.people) - mean.square()).clamp_min(0)
+    mean = total / len(query.people)
+    variance = (squares / len(query.people) - mean.square()).clamp_min(0)
     return Nudged(mean.cpu().numpy(), variance.sqrt().cpu().numpy())
 
 
@@ -66,19 +74,19 @@ def _change(
     people: Tensor,
     entities: Tensor,
     relations: Tensor,
-    asked: Asked,
+    query: Query,
     professions: Tensor,
     step: float,
 ) -> Tensor:  # (people, professions)
-    attribute = relations[asked.attribute].expand_as(people)
     tails = network.interaction.tails
-    a, b = (
-        tails(people, attribute, entities[_numbers(values, entities)]).mean(1)
-        for values in (asked.values, asked.others)
-    )
-    (gradient,) = torch.autograd.grad((a - b).sum(), people)  # a person's part of the sum is m of this person
+    sums = []
+    for relation, values, others in query.attributes:
+        own = relations[relation].expand_as(people)
+        a, b = (tails(people, own, entities[_numbers(ends, entities)]).mean(1) for ends in (values, others))
+        sums.append((a - b).sum())
+    (gradient,) = torch.autograd.grad(torch.stack(sums).sum(), people)  # a person's part of the sum is its own m
     with torch.no_grad():
-        occupation = relations[asked.occupation].expand_as(people)
+        occupation = relations[query.occupation].expand_as(people)
         moved = people + step * gradient
         return tails(moved, occupation, professions) - tails(people, occupation, professions)
 

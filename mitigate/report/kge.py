@@ -12,14 +12,25 @@ import polars as pl
 from mitigate import metrics as keys
 from mitigate.metrics import Metric, kge_key, metric
 from mitigate.report.html import Page, render_page
-from mitigate.report.kge_plots import null_strip, scatter
+from mitigate.report.kge_plots import front, null_strip, scatter
 from mitigate.report.metric_display import number
 from mitigate.report.missing_figures import crossed, measured
 from mitigate.report.run_figures import Picture
 from mitigate.report.table import Cell, Column, Table, as_text, text
 from mitigate.report.table_declarations import declared
 
-TITLES = {"": "as trained", "downsampled": "downsampled to parity", "projected": "attribute projected out"}
+TITLES = {
+    "": "as trained",
+    keys.DOWNSAMPLED: "downsampled to parity",
+    keys.REBALANCED: "people added to parity",
+    keys.REGULARISED: "penalised in training",
+    keys.PROJECTED: "attribute projected out",
+    keys.FILTERED: "adversarial filter",
+    keys.PERTURBED: "control: moved at random",
+}
+VALUES_SHOWN = 12
+FRONT = {"parity": "demographic parity distance, %", "leakage_nonlinear": "leakage to a nonlinear probe"}
+"""The figures of bias that are shown against MRR, and their axes."""
 BEFORE_AND_AFTER = (
     keys.KGE_MRR,
     *map(kge_key, ("hits_1", "hits_3", "hits_10")),
@@ -38,6 +49,7 @@ class Results(Page):
     data: str
     sensitive: str
     names: tuple[str, str]  # value a, value b
+    values: pl.DataFrame  # value, people; the last row are people of unknown value
     fewest: int
     top: int
     metrics: Mapping[str, Any]
@@ -66,6 +78,7 @@ def render(results: Results) -> str:
         sentences=list(findings(results)),
         published=published(results.data, results.model),
         ranks=_rank_table(results),
+        values=_value_table(results),
         towards=_towards_tables(results),
         all_professions=profession_table(
             "embeddings all professions", results.professions, results.names, results.null
@@ -97,6 +110,12 @@ def _rank_table(results: Results) -> Table:
     stated = published(results.data, results.model)
     rows += [{"model": f"published: {row['source']}", "mrr": row["mrr"]} for row in stated]
     return declared("embeddings ranks", rows, title=results.title, model=results.model)
+
+
+def _value_table(results: Results) -> Table:
+    """The most frequent values, and people of unknown value."""
+    shown = pl.concat([results.values.head(VALUES_SHOWN), results.values.tail(1)]).unique(maintain_order=True)
+    return declared("embeddings values", shown, sensitive=results.sensitive)
 
 
 def _towards_tables(results: Results) -> Iterator[Table]:
@@ -171,6 +190,18 @@ def _prediction_table(results: Results) -> Table:
     )
 
 
+def front_table(metrics: Mapping[str, Any], variants: Sequence[str]) -> pl.DataFrame:
+    """Bias and MRR before and after mitigations: columns mitigation, mrr, mrr_low, mrr_high, and the same of FRONT's
+    figures, also by chance."""
+    names = ["mrr", *(f"{name}{end}" for name in FRONT for end in ("", "_by_chance"))]
+    columns = [f"{name}{end}" for name in names for end in keys.ENDS]
+    rows = [
+        {"mitigation": TITLES[variant]} | {name: metrics.get(key_of(kge_key(name), variant)) for name in columns}
+        for variant in ("", *variants)
+    ]
+    return pl.DataFrame(rows, schema={"mitigation": pl.String} | dict.fromkeys(columns, pl.Float64))
+
+
 def key_of(key: str, variant: str) -> str:
     """The key of a figure as trained, or after a mitigation."""
     return next(iter(keys.prefixed({key: None}, variant=variant)))
@@ -187,10 +218,11 @@ def findings(results: Results) -> Iterator[str]:
     low, high = (m.get(key) for key in keys.bounds(keys.KGE_NULL))
     if low is not None and high is not None and m[keys.KGE_CORRELATION] is not None:
         outside = not low <= m[keys.KGE_CORRELATION] <= high
+        seconds = "" if results.null is None else f", {number(training_seconds(results.null), 0)} s of training"
         place = "outside this band" if outside else "within this band: not shown to differ from chance"
         yield (
             f"The 95 % band of graphs with permuted attributes is {number(low)} to {number(high)} (from "
-            f"{m[keys.KGE_NULL_GRAPHS]} graphs). The correlation is {place}."
+            f"{m[keys.KGE_NULL_GRAPHS]} graphs{seconds}). The correlation is {place}."
         )
     else:
         yield "No band of permuted graphs was made (kge.permuted), so that chance cannot be ruled out."
@@ -201,6 +233,11 @@ def findings(results: Results) -> Iterator[str]:
         f"The embeddings ({results.model}, {count}) have a filtered MRR of "
         f"{measured(m, keys.KGE_MRR).line} on test triples{beside}."
     )
+
+
+def training_seconds(null: pl.DataFrame) -> float:
+    """The seconds that trainings on permuted graphs took. Their table repeats those of a graph for each profession."""
+    return float(null.unique("model")["seconds"].sum())
 
 
 def both_ways(professions: pl.DataFrame, names: Sequence[str], top: int) -> list[tuple[str, list[dict[str, Any]]]]:
@@ -261,3 +298,12 @@ def _pictures(results: Results) -> Iterator[Picture]:
             f"permuted graphs, {min(null):.2f} to {max(null):.2f}.",
             null_strip(found, null, band),
         )
+    if results.variants:
+        points = front_table(results.metrics, results.variants)
+        for name, axis in FRONT.items():
+            places = "; ".join(
+                f"{row['mitigation']} {number(row['mrr'], 3)} and {number(row[name], 2)}"
+                for row in points.rows(named=True)
+            )
+            alt = f"Mean reciprocal rank and {axis}: {places}."
+            yield Picture(f"front_{name}", "front", f"MRR and {axis}", alt, front(points, name, axis))

@@ -1,15 +1,19 @@
 """Figures of a run on knowledge-graph embeddings: scores against counts, and rank correlations of permuted graphs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from mitigate.report.drawing import FAVOURITISM, INK, PREJUDICE, legend, name_points, panel, styled
+from mitigate.metrics import bounds
+from mitigate.report.drawing import BOTH, FAVOURITISM, INK, KEPT, PREJUDICE, legend, name_points, panel, styled
 
 NAMED = 14  # professions
+MARKERS = ("o", "v", "^", "D", "s", "P", "X")  # as trained, and after each mitigation
+COLOURS = (INK, PREJUDICE, FAVOURITISM, BOTH, KEPT, PREJUDICE, INK)
 
 
 @styled
@@ -55,6 +59,31 @@ def null_strip(found: Sequence[float], null: Sequence[float], band: tuple[float,
     axes.set_xlabel("rank correlation with log count ratio")
     legend(axes)
     return figure
+
+
+@styled
+def front(points: pl.DataFrame, figure_name: str, axis: str) -> Figure:
+    """A figure of bias against MRR, before and after mitigations: means with their intervals over trainings, and the
+    bias by chance. points: as report.kge.front_table has them."""
+    figure, axes = panel(3.2)
+    for marker, colour, row in zip(MARKERS, COLOURS, points.rows(named=True), strict=False):
+        if row[figure_name] is None or row["mrr"] is None:
+            continue
+        spread = [_spread(row, name) for name in ("mrr", figure_name)]
+        style = {"color": colour, "ms": 5, "lw": 0.8, "label": row["mitigation"]}
+        axes.errorbar(row["mrr"], row[figure_name], spread[1], spread[0], marker, **style)
+    if chance := [value for value in points[f"{figure_name}_by_chance"] if value is not None]:
+        axes.axhline(float(np.mean(chance)), color=INK, lw=0.8, ls=":", label="by chance")
+    axes.set_xlabel("mean reciprocal rank, higher is better")
+    axes.set_ylabel(axis)
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0, handletextpad=0.3)
+    return figure
+
+
+def _spread(row: Mapping[str, Any], name: str) -> list[list[float]] | None:
+    """The lengths of an error bar below and above a figure; None without an interval."""
+    low, high = (row[bound] for bound in bounds(name))
+    return None if low is None or high is None else [[row[name] - low], [high - row[name]]]
 
 
 @styled

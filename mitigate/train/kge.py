@@ -1,5 +1,6 @@
 """Training of embeddings of a knowledge graph (models.kge), which stops where they rank validation triples best."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -8,6 +9,7 @@ import numpy as np
 import pytorch_lightning as lightning
 import torch
 from torch import Tensor
+from torch.nn.functional import cross_entropy
 
 from mitigate.errors import MitigateError
 from mitigate.runs.fingerprints import SURROUNDING
@@ -23,6 +25,7 @@ from models.kge.ranking import filtered_ranks
 __all__ = ["Fitted", "Settings", "fit", "seed", "validation_mrr"]
 COUNTS = ("found", "epoch", "stale", "steps")  # of StopAtBest: after the last step, only checkpoints have them
 LOSSES = ("shared", "all")
+WEIGHTS = ("n3", "relation_weight")
 
 
 class Fitted(NamedTuple):
@@ -49,6 +52,7 @@ class Settings:
     by_frequency: float = 0.5  # share of negatives drawn as often as entities occur, as half of PyTorch-BigGraph's are
     learning_rate: float = 0.1  # of Adagrad at the first step; it falls linearly to 0 at the end of max_epochs
     n3: float = 0.0  # weight of the N3 regulariser (Lacroix et al. 2018)
+    relation_weight: float = 0.0  # weight of relation prediction (Chen et al. 2021)
     evaluate_every: int = 5  # epochs
     patience: int = 3  # evaluations without a better validation MRR, after which training ends
     precision: str = "32-true"
@@ -62,7 +66,7 @@ class Settings:
             *((getattr(self, name) >= 1, f"{name}={getattr(self, name)} must be at least 1") for name in counts),
             (0 <= self.by_frequency <= 1, f"by_frequency={self.by_frequency} must be a share from 0 to 1"),
             (self.learning_rate > 0, f"learning_rate={self.learning_rate} must be above 0"),
-            (self.n3 >= 0, f"n3={self.n3} must be a weight of at least 0"),
+            *((getattr(self, name) >= 0, f"{name}={getattr(self, name)} must be at least 0") for name in WEIGHTS),
             (self.precision in PRECISIONS, f"precision={self.precision!r} must be one of {', '.join(PRECISIONS)}"),
             (self.checkpoint_every > 0, f"checkpoint_every={self.checkpoint_every} must be above 0 seconds"),
         ]
@@ -70,10 +74,15 @@ class Settings:
             raise MitigateError("kge: " + "; ".join(faults))
 
 
+Penalty = Callable[[Embeddings], Tensor]
+"""A loss of the vectors alone, which is added to that of each batch."""
+
+
 class KgeTraining(TrainingModule):
     """Adagrad with a learning rate that falls linearly to 0 at the end of the last epoch."""
 
     batches: Batches
+    penalty: Penalty | None = None
 
     def __init__(self, network: Embeddings, examples: int, settings: Settings) -> None:
         batches = Batches(np.zeros(examples), min(settings.batch_size, examples), settings.seed)
@@ -82,10 +91,28 @@ class KgeTraining(TrainingModule):
         self.network = network
         self.settings = settings
 
-    def cubes(self, entities: Tensor, relations: Tensor) -> Tensor:
-        """The N3 regulariser (Lacroix et al. 2018): the sum over all these vectors of their cubed moduli."""
-        vectors = torch.cat([self.network.of(entities), self.network.of_relations(relations)])
-        return self.network.interaction.moduli(vectors).pow(3).sum()
+    def training_step(self, batch: np.ndarray, batch_idx: int) -> Tensor:
+        """The loss of a batch, with the penalty if there is one."""
+        loss = self.ranking_loss(batch)
+        return loss if self.penalty is None else loss + self.penalty(self.network)
+
+    def ranking_loss(self, batch: np.ndarray) -> Tensor:
+        """The loss of a batch of examples."""
+        raise NotImplementedError
+
+    def beside_ranking(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
+        """The losses of true triples beside those of ranking entities, summed over triples: the N3 regulariser (Lacroix
+        et al. 2018), the cubed moduli of all vectors; and relation prediction (Chen et al. 2021), the softmax
+        cross-entropy of each relation among all, reversed ones included."""
+        network, settings = self.network, self.settings
+        loss = heads.new_zeros((), dtype=torch.float32)
+        if settings.n3:
+            vectors = torch.cat([network.of(torch.cat([heads, tails])), network.of_relations(relations)])
+            loss = loss + settings.n3 * network.interaction.moduli(vectors).pow(3).sum()
+        if settings.relation_weight:
+            scores = network.between(heads, tails).float()
+            loss = loss + settings.relation_weight * cross_entropy(scores, relations, reduction="sum")
+        return loss
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         """Leave gradients unclipped: Adagrad divides by their size."""
@@ -151,6 +178,7 @@ def fit(
     *,
     fingerprint: str,
     log: Log | None = None,
+    penalty: Penalty | None = None,
     **trainer: Any,
 ) -> Fitted:
     """Train the network in place, resuming from the newest intact checkpoint of the same training in folder.
@@ -167,6 +195,7 @@ def fit(
             "decide when training stops"
         )
     module = (OneVsAll if settings.loss == "all" else SharedNegatives)(network, train, settings)
+    module.penalty = penalty
     checkpoints = Checkpoints(folder, fingerprint)
     watch = StopAtBest(module, valid, known, checkpoints.best, log)
     counts = harness.fit(
@@ -211,7 +240,7 @@ class SharedNegatives(KgeTraining):
         self.triples = torch.from_numpy(triples)  # (n, 3) head, relation, tail
         self.occurring = self.triples[:, [0, 2]].flatten()  # entities as often as they occur
 
-    def training_step(self, batch: np.ndarray, batch_idx: int) -> Tensor:
+    def ranking_loss(self, batch: np.ndarray) -> Tensor:
         """The mean over triples and both places."""
         triples = self.triples[torch.from_numpy(batch)].to(self.device)
         chunks = triples.split(self.settings.chunk_size)
@@ -221,10 +250,7 @@ class SharedNegatives(KgeTraining):
             by_tail, by_head = self.network.beside(chunk, negatives)
             both = _choice(*by_tail, matches(tails, negatives)) + _choice(*by_head, matches(heads, negatives))
             sums.append(both / 2)
-        loss = torch.stack(sums).sum() / len(triples)
-        if self.settings.n3:
-            loss = loss + self.settings.n3 * self.cubes(triples[:, [0, 2]].flatten(), triples[:, 1]) / len(triples)
-        return loss
+        return (torch.stack(sums).sum() + self.beside_ranking(*triples.T)) / len(triples)
 
     def draw(self) -> Tensor:
         """Entities, (negatives,): a share of them as often as they occur in training, the others uniformly."""
@@ -251,7 +277,7 @@ class OneVsAll(KgeTraining):
         self.start = np.cumsum(self.count) - self.count
         self.answers_a_batch = len(self.answers) / len(queries) * self.batches.size
 
-    def training_step(self, batch: np.ndarray, batch_idx: int) -> Tensor:
+    def ranking_loss(self, batch: np.ndarray) -> Tensor:
         """The sum over answers, divided by their mean number in a batch so that every answer counts the same."""
         for_head = self.queries[batch, 0].numpy() == 1
         loss = self._part(batch[~for_head], for_head=False) + self._part(batch[for_head], for_head=True)
@@ -269,10 +295,10 @@ class OneVsAll(KgeTraining):
         scores = network.heads(relations, entities) if for_head else network.tails(entities, relations)
         normalisers, true = normalise(scores.float(), picked=(row, answers))  # scores: (queries, entities)
         loss = normalisers[row].sum() - true.sum()
-        if self.settings.n3:
-            own = network.reversed(relations) if for_head else relations
-            loss = loss + self.settings.n3 * self.cubes(torch.cat([entities[row], answers]), own[row])
-        return loss
+        swapped = for_head and not network.reciprocal
+        heads, tails = (answers, entities[row]) if swapped else (entities[row], answers)
+        own = network.reversed(relations) if for_head else relations
+        return loss + self.beside_ranking(heads, own[row], tails)
 
 
 def _choice(true: Tensor, others: Tensor, same: Cells) -> Tensor:

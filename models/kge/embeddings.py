@@ -83,6 +83,14 @@ class Embeddings(nn.Module):
             return self.tails(tails, self.reversed(relations))
         return self.interaction.heads(self.of_relations(relations), self.of(tails), self.entities)
 
+    def between(self, heads: Tensor, tails: Tensor) -> Tensor:
+        """The scores of n heads and tails with each relation, (n, relations), the reversed ones at the end.
+
+        Raises ValueError for an interaction that scores no relation as it does a head."""
+        if not self.interaction.commutes:
+            raise ValueError(f"{self.facts['kind']} does not score all relations at once")
+        return self.interaction.heads(self.of(heads), self.of(tails), self.relations)
+
     def beside(self, triples: Tensor, candidates: Tensor) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
         """The scores of n triples (n, 3) beside those of candidates: the score as `tails` gives it, (n,), and the
         scores with each of m candidates as the tail, (n, m); then the same of heads. Each vector is read once: a
@@ -112,6 +120,11 @@ class Embeddings(nn.Module):
     def reversed(self, relations: Tensor) -> Tensor:
         """The relations by which heads are predicted; those themselves where no others were made for it."""
         return relations + self.num_relations if self.reciprocal else relations
+
+    def keep(self, entities: int) -> None:
+        """Drop the vectors of all entities but the first."""
+        self.entities = nn.Parameter(self.entities.detach()[:entities].clone())
+        self.facts["entities"] = entities
 
     def save(self, folder: Path) -> None:
         """Write the vectors and the facts that loading needs. The names of entities and relations are not written."""

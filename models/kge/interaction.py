@@ -9,6 +9,8 @@ from torch import Tensor
 class Interaction(Protocol):
     """Scores of triples whose heads, relations and tails are vectors, (n, dimension) each."""
 
+    commutes: bool  # whether a head and a relation that change places have the same score
+
     def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
         """The scores of n triples, (n,)."""
         ...
@@ -29,6 +31,8 @@ class Interaction(Protocol):
 class DotProduct(ABC):
     """An interaction that transforms the head by the relation, then takes the dot product with the tail (Lerer et al.
     2019, PyTorch-BigGraph). Such a score is linear in the head too: score = head . weight(relation, tail) + offset."""
+
+    commutes = True
 
     @abstractmethod
     def transform(self, heads: Tensor, relations: Tensor) -> Tensor:

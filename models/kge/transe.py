@@ -25,6 +25,8 @@ class TransE(DotProduct):
 class TranslatedTail(DotProduct):
     """head . (tail + relation), the form of PyTorch-BigGraph (Lerer et al. 2019), which moves the tail."""
 
+    commutes = False
+
     def transform(self, heads: Tensor, relations: Tensor) -> Tensor:
         return heads
 
@@ -40,6 +42,8 @@ class TranslatedTail(DotProduct):
 
 class TransEL2:
     """- || head + relation - tail ||, the Euclidean distance of the original."""
+
+    commutes = True
 
     def move(self, heads: Tensor, relations: Tensor) -> Tensor:
         """Where a relation leads from each head, (n, dimension)."""

@@ -8,7 +8,7 @@ import polars as pl
 
 from mitigate.measure.kge import rank_correlation
 from mitigate.report.html import save
-from mitigate.report.kge import Results, both_ways, render
+from mitigate.report.kge import Results, both_ways, front_table, render
 from mitigate.runs import files
 
 
@@ -56,6 +56,8 @@ def write_report(
     frames = {"professions": professions, "ranks": ranks, "pairs": pairs}
     if null is not None:
         frames["permuted"] = null
+    if results.variants:
+        frames["front"] = front_table(metrics, results.variants)
     save(folder, frames, results.pictures)
     return {name: len(rows) for name, rows in both_ways(professions, results.names, results.top)}
 

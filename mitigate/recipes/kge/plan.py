@@ -18,11 +18,12 @@ from mitigate.runs.fingerprints import digest_of_values
 from mitigate.runs.finished import FinishedRun, read_runs
 from mitigate.tasks.kge.graphs import Triples, triples_of
 from mitigate.tasks.kge.imported import check_interaction
-from mitigate.tasks.kge.mitigation import MITIGATIONS
+from mitigate.tasks.kge.mitigation import CONTROL, MITIGATIONS, RelationalBias
 from mitigate.tasks.kge.pairs import Pair, choose_pairs
-from mitigate.tasks.kge.question import Question, find_question
+from mitigate.tasks.kge.question import AND, Question, find_question
 from mitigate.train.kge import Settings
 from models.kge.embeddings import KINDS, Embeddings
+from models.kge.interaction import DotProduct
 
 SHAPE = ("kind", "dimension", "deviation")
 FOREIGN = "foreign"  # the name of the model that is not trained here
@@ -37,6 +38,7 @@ SAME = (
     "kge.values",
     "kge.occupation",
     "kge.fewest",
+    "kge.fewest_of_each",
 )  # in compared runs
 
 
@@ -55,7 +57,9 @@ class Plan:
     permuted: int  # trainings on graphs with permuted attributes; 0 with foreign embeddings
     step: float  # how far embeddings of people are moved
     device: str
-    mitigations: Sequence[str]
+    mitigations: Sequence[str]  # the control last
+    penalty: RelationalBias
+    filter_weight: float
     others: Mapping[str, pl.DataFrame]  # tables of professions of other models' runs
     source: str  # the hash of the graph and its names
     about: dict[str, Any]  # data, model, seed and fingerprint, as metrics.json begins
@@ -89,20 +93,15 @@ def make_plan(config: DictConfig) -> Plan:
     is_foreign = config.model.name == FOREIGN
     shape, training = ({}, Settings(seed=config.seed)) if is_foreign else _model(config)
     kge, data, model = config.kge, config.data.name, config.model.name
-    mitigations = [str(name) for name in kge.mitigations]
-    if unknown := [name for name in mitigations if name not in MITIGATIONS]:
-        raise one_of("kge.mitigations", unknown[0], MITIGATIONS)
-    if is_foreign and "downsample" in mitigations:
-        raise MitigateError(
-            "kge.mitigations=downsample trains again, and model=foreign is not trained here; leave it out"
-        )
+    mitigations = _mitigations(config)
     if kge.device == "cuda" and not torch.cuda.is_available():
         raise MitigateError("kge.device=cuda: PyTorch finds no GPU on this machine; set kge.device=cpu or auto")
     runs = read_runs(map(Path, kge.runs), "kge", "kge.runs", [PROFESSIONS])
     graph: Graph = build(config.data.graph)
     foreign = read_embeddings(config.model.path, config.model.kind, KINDS) if is_foreign else None
     graph = restrict(graph, set(foreign.entities), set(foreign.relations)) if foreign else graph
-    question = find_question(graph, _sensitive(config, graph), list(kge["values"]), kge.occupation, kge.fewest)
+    sensitive = _sensitive(config, graph)
+    question = find_question(graph, sensitive, list(kge["values"]), kge.occupation, kge.fewest, kge.fewest_of_each)
     triples = triples_of(graph)
     if foreign:
         check_interaction(foreign, graph, triples)
@@ -121,6 +120,8 @@ def make_plan(config: DictConfig) -> Plan:
         step=kge.step,
         device=kge.device,
         mitigations=mitigations,
+        penalty=RelationalBias(question.attributes, question.occupation, question.entities, kge.bias_weight),
+        filter_weight=kge.filter_weight,
         others=_others(config, runs, source),
         source=source,
         about={"data": data, "model": model, "seed": config.seed, "fingerprint": source},
@@ -129,6 +130,7 @@ def make_plan(config: DictConfig) -> Plan:
             "model": model,
             "data": data,
             "names": question.names,
+            "values": question.values,
             "sensitive": kge.sensitive,
             "fewest": kge.fewest,
             "left_out": [*question.notices, *foreign_notices],
@@ -140,20 +142,45 @@ def make_plan(config: DictConfig) -> Plan:
     )
 
 
-def _sensitive(config: DictConfig, graph: Graph) -> str:
-    """The relation that kge.sensitive names. Raises MitigateError for one that the graph does not have."""
-    name, attributes = config.kge.sensitive, plain(config.data.attributes)
-    if name in attributes:
-        return attributes[name]
-    try:
-        graph.relations_called(name)
-    except MitigateError as error:
-        named = f"data={config.data.name} has a name for {', '.join(attributes)}; " if attributes else ""
+def _mitigations(config: DictConfig) -> list[str]:
+    """The mitigations in the order in which they are done. Raises MitigateError for unknown ones, and for those that
+    the model does not allow."""
+    named = [str(name) for name in config.kge.mitigations]
+    if unknown := [name for name in named if name not in MITIGATIONS]:
+        raise one_of("kge.mitigations", unknown[0], MITIGATIONS)
+    found = [name for name in MITIGATIONS if name in named]
+    again = [name for name in found if MITIGATIONS[name].change is None]
+    if config.model.name == FOREIGN and again:
         raise MitigateError(
-            f"kge.sensitive={name}: the graph has no relation {name!r}; {named}every relation of the graph is "
-            f"allowed, by name or id{did_you_mean(name, [*attributes, *graph.relation_names])}"
-        ) from error
-    return name
+            f"kge.mitigations={again[0]} trains again, and model=foreign is not trained here; leave it out"
+        )
+    if "regularise" in found and not issubclass(KINDS[config.model.kind].interaction, DotProduct):
+        raise MitigateError(
+            f"kge.mitigations=regularise is for dot products, and model={config.model.name} is a distance; leave it out"
+        )
+    if found == [*again, CONTROL]:
+        raise MitigateError(
+            f"kge.mitigations={CONTROL} moves vectors as far as project or adversarial do; add one of these"
+        )
+    return found
+
+
+def _sensitive(config: DictConfig, graph: Graph) -> list[str]:
+    """The relations that kge.sensitive names. Raises MitigateError for one that the graph does not have."""
+    attributes = plain(config.data.attributes)
+    found = []
+    for name in config.kge.sensitive.split(AND):
+        try:
+            found.append(attributes.get(name, name))
+            graph.relations_called(found[-1])
+        except MitigateError as error:
+            named = f"data={config.data.name} has a name for {', '.join(attributes)}; " if attributes else ""
+            raise MitigateError(
+                f"kge.sensitive={config.kge.sensitive}: the graph has no relation {name!r}; {named}every relation of "
+                f"the graph is allowed, by name or id, and several joined by {AND!r}"
+                f"{did_you_mean(name, [*attributes, *graph.relation_names])}"
+            ) from error
+    return found
 
 
 def _model(config: DictConfig) -> tuple[dict[str, Any], Settings]:
@@ -161,7 +188,9 @@ def _model(config: DictConfig) -> tuple[dict[str, Any], Settings]:
     shape = {name: config.model[name] for name in SHAPE}
     settings = Settings(**plain(config.model.training), seed=config.seed, checkpoint_every=config.kge.checkpoint_every)
     try:
-        Embeddings(shape["kind"], 1, 1, shape["dimension"], shape["deviation"])
+        network = Embeddings(shape["kind"], 1, 1, shape["dimension"], shape["deviation"])
+        if settings.relation_weight:
+            network.between(torch.tensor([0]), torch.tensor([0]))
     except ValueError as error:
         raise MitigateError(f"model={config.model.name}: {error}") from error
     return shape, settings

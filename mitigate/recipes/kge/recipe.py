@@ -16,12 +16,10 @@ from mitigate.runs.store import Result
 from mitigate.tasks.kge.figures import join_null, measure_bias, profession_table
 from mitigate.tasks.kge.graphs import Triples
 from mitigate.tasks.kge.imported import keep_embeddings
-from mitigate.tasks.kge.mitigation import downsampled, project_out
+from mitigate.tasks.kge.mitigation import CONTROL, MITIGATIONS, RelationalBias, change_vectors, changed_name
 from mitigate.tasks.kge.pairs import compare_pairs
 from mitigate.tasks.kge.predictions import measure_leakage, parity_figures, predict_professions
 from mitigate.tasks.kge.training import change_scores, rank_test_triples, train_embeddings, train_on_permuted
-
-VARIANTS = {"downsample": "downsampled", "project": "projected"}
 
 
 def run(config: DictConfig) -> float | None:
@@ -56,7 +54,11 @@ def pipeline(job: Job, plan: Plan) -> None:
     pairs = job.stage(
         "pairs", compare_pairs, question, plan.pairs, names, seed, after=trained, using={"folder": job.folder}
     )
-    mitigated = {VARIANTS[name]: mitigate(job, plan, name, names, trained) for name in plan.mitigations}
+    mitigated = {}
+    for name in plan.mitigations:
+        changed, after = mitigate(job, plan, name, names, trained)
+        variant = MITIGATIONS[name].variant
+        mitigated[variant] = measure(job, plan, changed, after, f"_{variant}")
     null = train_nulls(job, plan)
     job.stage("professions", profession_table, question, base["changes"], null)
     job.stage(
@@ -76,7 +78,9 @@ def pipeline(job: Job, plan: Plan) -> None:
     report(job, plan)
 
 
-def train(job: Job, plan: Plan, triples: Triples, seed: int, stage: str, name: str) -> Result:
+def train(
+    job: Job, plan: Plan, triples: Triples, seed: int, stage: str, name: str, penalty: RelationalBias | None = None
+) -> Result:
     """A training, whose embeddings are left in embeddings/{name}/."""
     return job.stage(
         stage,
@@ -85,6 +89,7 @@ def train(job: Job, plan: Plan, triples: Triples, seed: int, stage: str, name: s
         plan.shape,
         plan.trained_by(seed),
         name,
+        penalty,
         using=job.training(stage, accelerator=plan.device),
         leaves=[f"embeddings/{name}"],
         scratch=[f"checkpoints/{name}"],
@@ -138,18 +143,22 @@ def measure(job: Job, plan: Plan, names: Sequence[str], trained: Sequence[Result
 
 def mitigate(
     job: Job, plan: Plan, mitigation: str, names: Sequence[str], trained: Sequence[Result]
-) -> dict[str, Result]:
-    """The measures after a mitigation."""
-    variant = VARIANTS[mitigation]
-    if mitigation == "downsample":
-        changed = downsampled(plan.triples, plan.question, plan.settings.seed)
-        others = [f"{variant}_{seed}" for seed in plan.seeds]
-        after = [train(job, plan, changed, seed, name, name) for seed, name in zip(plan.seeds, others, strict=True)]
-    else:
-        others = [f"{variant}_{name}" for name in names]
-        places: dict[str, Any] = {"using": {"folder": job.folder}, "leaves": [f"embeddings/{name}" for name in others]}
-        after = [job.stage(variant, project_out, plan.question, names, others, after=trained, **places)]
-    return measure(job, plan, others, after, f"_{variant}")
+) -> tuple[list[str], list[Result]]:
+    """The models after a mitigation, by name, and the stages that made them."""
+    found, seed = MITIGATIONS[mitigation], plan.settings.seed
+    changed = [changed_name(mitigation, name) for name in names]
+    if found.change is None:
+        triples = found.triples(plan.triples, plan.question, seed) if found.triples else plan.triples
+        penalty = plan.penalty if found.penalised else None
+        return changed, [
+            train(job, plan, triples, seed, name, name, penalty) for seed, name in zip(plan.seeds, changed, strict=True)
+        ]
+    movers = [one for one in plan.mitigations if MITIGATIONS[one].change and one != CONTROL]
+    others = movers if mitigation == CONTROL else []
+    before = [job.results[MITIGATIONS[one].variant] for one in others]
+    values = (mitigation, plan.question, names, seed, plan.filter_weight, others)
+    places: dict[str, Any] = {"using": {"folder": job.folder}, "leaves": [f"embeddings/{name}" for name in changed]}
+    return changed, [job.stage(found.variant, change_vectors, *values, after=[*trained, *before], **places)]
 
 
 def report(job: Job, plan: Plan) -> None:
@@ -166,7 +175,7 @@ def report(job: Job, plan: Plan) -> None:
         done["rank"],
         plan.others,
         **plan.page,
-        variants=[VARIANTS[name] for name in plan.mitigations],
+        variants=[MITIGATIONS[name].variant for name in plan.mitigations],
         demonstration=plan.demonstration,
         using=lambda _: {
             "folder": job.folder,
@@ -184,4 +193,6 @@ def record(job: Job, plan: Plan) -> None:
         job.tracking.table("professions", professions)
     reporting.record_plots(job)
     say("\n" + page.console(metrics, professions, plan.question.names, plan.page["top"]))
+    if null := job.results.get("null"):
+        say(f"  permuted    {plan.permuted} graphs, {page.training_seconds(null.table()):,.0f} s of training")
     say(f"  report      {job.folder / 'kge.html'}")

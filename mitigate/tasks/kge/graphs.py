@@ -1,5 +1,6 @@
 """Triples that embeddings are trained and tested on, and changed ones: with permuted attributes, and downsampled."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,6 +17,7 @@ class Triples:
     test: np.ndarray
     num_entities: int
     num_relations: int
+    num_added: int = 0  # made-up entities, with the highest numbers, of which no vector is kept
 
     @property
     def all(self) -> np.ndarray:
@@ -33,14 +35,14 @@ def triples_of(graph: Graph) -> Triples:
     return Triples(graph.train, graph.valid, graph.test, len(graph.entities), len(graph.relations))
 
 
-def permute_attribute(triples: Triples, relation: int, seed: int) -> Triples:
-    """Permute the values of an attribute among its people, drawn by the seed: all values of one person go to one other
-    person, in every split, so that nothing else of the attribute changes."""
-    people = np.unique(triples.all[triples.all[:, 1] == relation, 0])
+def permute_attributes(triples: Triples, relations: Sequence[int], seed: int) -> Triples:
+    """Permute the values of attributes among their people, drawn by the seed: all values of one person go to one other
+    person, in every split, so that nothing else of the attributes changes."""
+    people = np.unique(triples.all[np.isin(triples.all[:, 1], relations), 0])
     other = dict(zip(people.tolist(), np.random.default_rng(seed).permutation(people).tolist(), strict=True))
     changed = {name: getattr(triples, name).copy() for name in ("train", "valid", "test")}
     for split in changed.values():
-        chosen = split[:, 1] == relation
+        chosen = np.isin(split[:, 1], relations)
         split[chosen, 0] = [other[head] for head in split[chosen, 0].tolist()]
     return replace(triples, **changed)
 
@@ -65,3 +67,29 @@ def downsample(
             too_many = len(place) - round(share * size)
             kept[rng.choice(place, too_many, replace=False)] = False
     return replace(triples, train=train[kept])
+
+
+def add_people(
+    triples: Triples,
+    occupation: int,
+    professions: np.ndarray,
+    groups: Sequence[np.ndarray],
+    facts: Sequence[Sequence[tuple[int, int]]],
+) -> Triples:
+    """Add new people to training until as large a share of one group as of the other holds each profession.
+
+    professions: entities; groups: two, of people; facts: the relations and tails of a new person of either group. A
+    profession that nobody of a group has is added too."""
+    train, added = triples.train, []
+    number = triples.num_entities
+    for profession in professions.tolist():
+        holders = train[(train[:, 1] == occupation) & (train[:, 2] == profession), 0]
+        counts = [int(np.isin(holders, group).sum()) for group in groups]
+        share = max(count / len(group) for count, group in zip(counts, groups, strict=True))
+        for count, group, own in zip(counts, groups, facts, strict=True):
+            for _ in range(round(share * len(group)) - count):
+                added += [(number, relation, tail) for relation, tail in (*own, (occupation, profession))]
+                number += 1
+    rows = np.array(added, dtype=np.int64).reshape(-1, 3)
+    num_added = number - triples.num_entities
+    return replace(triples, train=np.concatenate([train, rows]), num_entities=number, num_added=num_added)

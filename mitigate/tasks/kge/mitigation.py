@@ -1,24 +1,70 @@
-"""Two mitigations: embeddings of a graph whose professions are downsampled to parity, and embeddings from which the
-attribute is projected out."""
+"""Mitigations, each in one of three places: triples that embeddings are trained on again, a penalty in their training,
+or a change of trained vectors. `perturb` is the control of the last kind."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from mitigate.measure.kge import attribute_direction
+from mitigate import metrics as keys
+from mitigate.probe.kge import Attribute
 from mitigate.runs.files import replacing_folder
-from mitigate.tasks.kge.graphs import Triples, downsample
+from mitigate.tasks.kge.graphs import Triples, add_people, downsample
 from mitigate.tasks.kge.question import Question
-from mitigate.tasks.kge.training import EMBEDDINGS, open_embeddings
+from mitigate.tasks.kge.training import EMBEDDINGS, open_embeddings, summed_direction
+from models.kge.adversarial_filter import train_filter
 from models.kge.embeddings import Embeddings
 from models.kge.interaction import DotProduct
 from models.kge.transe import TransEL2
 
-MITIGATIONS = ("downsample", "project")
+
+class Strength(NamedTuple):
+    """The settings of a change of vectors."""
+
+    seed: int
+    weight: float  # of hiding the attribute
+    others: Sequence[Tensor]  # all entities after other changes of the same model
+
+
+class Mitigation(NamedTuple):
+    """A mitigation: at least one of the three."""
+
+    variant: str  # in keys of figures, and names of folders
+    triples: Callable[[Triples, Question, int], Triples] | None = None  # by seed
+    penalised: bool = False
+    change: Callable[[Embeddings, Question, Strength], Tensor] | None = None  # all entities
+
+
+@dataclass(frozen=True, eq=False)
+class RelationalBias:
+    """The penalty of Fair-KGNN (Chuang et al. 2022, Mitigating Relational Bias on Knowledge Graphs) for a dot product:
+    how much more value a scores with professions than value b by the path over the attribute and the occupation, over
+    the distance between both values, each through a logistic function, as the authors' code has it for DistMult.
+
+    There the sum is over triples of a batch; here each profession counts once."""
+
+    attributes: tuple[Attribute, ...]
+    occupation: int
+    professions: np.ndarray  # entities
+    weight: float
+
+    def __call__(self, network: Embeddings) -> Tensor:
+        interaction, device = network.interaction, network.entities.device
+        assert isinstance(interaction, DotProduct)
+        direction, distance = network.entities.new_zeros(network.entities.shape[1]), network.entities.new_zeros(())
+        for part in self.attributes:
+            ends = [network.of(torch.from_numpy(entities).to(device)) for entities in (part.values, part.others)]
+            own = network.relations[part.relation]
+            a, b = (interaction.weight(own.expand_as(vectors), vectors).mean(0) for vectors in ends)
+            direction = direction + a - b
+            distance = distance + (ends[0].mean(0) - ends[1].mean(0)).square().sum().clamp_min(1e-12).sqrt()
+        professions = network.of(torch.from_numpy(self.professions).to(device))
+        paths = interaction.weight(network.relations[self.occupation].expand_as(professions), professions) @ direction
+        return self.weight * paths.sum().abs().sigmoid() / distance.sigmoid()
 
 
 def downsampled(triples: Triples, question: Question, seed: int) -> Triples:
@@ -26,23 +72,27 @@ def downsampled(triples: Triples, question: Question, seed: int) -> Triples:
     return downsample(triples, question.occupation, question.entities, question.group_a, question.group_b, seed)
 
 
-def project_out(question: Question, names: Sequence[str], into: Sequence[str], *, folder: Path) -> dict[str, Any]:
-    """Write each model without the attribute's direction in the vectors of people and professions, under another name;
-    returns the mean share of a person's squared length that was removed, in percent."""
-    shares = []
-    for name, other in zip(names, into, strict=True):
-        network = open_embeddings(folder, name)
-        of_people, of_professions = directions(network, question)
-        with torch.no_grad():
-            people, professions = torch.from_numpy(question.people), torch.from_numpy(question.entities)
-            before = network.entities[people]
-            after = remove_direction(before, of_people)
-            network.entities[people] = after
-            network.entities[professions] = remove_direction(network.entities[professions], of_professions)
-        shares.append(float(1 - after.square().sum() / before.square().sum()))
-        with replacing_folder(folder / EMBEDDINGS / other) as part:
-            network.save(part)
-    return {"taken_from_people": 100 * float(np.mean(shares))}
+def rebalanced(triples: Triples, question: Question, seed: int) -> Triples:
+    """Add made-up people with a value and a profession to the training triples, until the same share of both groups,
+    as they were, holds each profession.
+
+    Radstok et al. (2021) add samples that balance a sensitive feature; that these are new people, who leave all facts
+    of others as they are, is our choice."""
+    facts = [
+        [(part.relation, end) for part, end in zip(question.attributes, ends, strict=True)]
+        for ends in ([part.values[0] for part in question.attributes], [part.others[0] for part in question.attributes])
+    ]
+    groups = (question.group_a, question.group_b)
+    return add_people(triples, question.occupation, question.entities, groups, facts)
+
+
+def project_out(network: Embeddings, question: Question, strength: Strength) -> Tensor:
+    """Remove the attribute's direction from the vectors of people and professions."""
+    entities = network.entities.detach().clone()
+    for chosen, direction in zip((question.people, question.entities), directions(network, question), strict=True):
+        vectors = entities[torch.from_numpy(chosen)]
+        entities[torch.from_numpy(chosen)] = vectors - (vectors @ direction)[:, None] * direction
+    return entities
 
 
 def directions(network: Embeddings, question: Question) -> tuple[Tensor, Tensor]:
@@ -51,29 +101,89 @@ def directions(network: Embeddings, question: Question) -> tuple[Tensor, Tensor]
     With a dot product a person moves along the gradient of m; a profession's score changes by the part of its vector
     along the transformed gradient. With a distance it is the difference between the values moved back by the attribute,
     for professions moved by the occupation: both are a - b for a translation."""
-    entities = network.entities.detach()
-    ends = torch.from_numpy(np.concatenate([question.values, question.others]))
-    is_a = np.arange(len(ends)) < len(question.values)
-    relations, interaction = network.relations.detach(), network.interaction
+    entities, relations, interaction = network.entities.detach(), network.relations.detach(), network.interaction
+    occupation = relations[question.occupation][None]
+
+    def between_values(to_people: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+        def vectors_of(relation: int, ends: np.ndarray) -> np.ndarray:
+            return to_people(relations[relation].expand(len(ends), -1), entities[torch.from_numpy(ends)]).numpy()
+
+        return torch.from_numpy(summed_direction(question, vectors_of))
+
     if isinstance(interaction, TransEL2):
-        of_values = interaction.move_back(entities[ends], relations[question.attribute].expand(len(ends), -1))
-        direction = torch.from_numpy(attribute_direction(of_values.numpy(), is_a, ~is_a))
-        both = torch.stack([direction, torch.zeros_like(direction)])
-        moved = interaction.move(both, relations[question.occupation].expand(2, -1))
+        direction = between_values(lambda own, tails: interaction.move_back(tails, own))
+        moved = interaction.move(torch.stack([direction, torch.zeros_like(direction)]), occupation.expand(2, -1))
         return _unit(direction), _unit(moved[0] - moved[1])
     assert isinstance(interaction, DotProduct)
-    weight = interaction.weight
-    of_values = weight(relations[question.attribute].expand(len(ends), -1), entities[ends])
-    direction = torch.from_numpy(attribute_direction(of_values.numpy(), is_a, ~is_a))
+    direction = between_values(interaction.weight)
     vector = torch.zeros_like(direction).requires_grad_()
-    moved = (weight(relations[question.occupation][None], vector[None])[0] * direction).sum()
+    moved = (interaction.weight(occupation, vector[None])[0] * direction).sum()
     (transformed,) = torch.autograd.grad(moved, vector)  # of what is linear in the vector
     return _unit(direction), _unit(transformed)
 
 
-def remove_direction(vectors: Tensor, direction: Tensor) -> Tensor:
-    """Remove from the vectors (n, dimension) their part along a direction of length 1."""
-    return vectors - (vectors @ direction)[:, None] * direction
+def filter_out(network: Embeddings, question: Question, strength: Strength) -> Tensor:
+    """Filter the vectors of all people, by a filter trained on those of both groups."""
+    entities = network.entities.detach().clone()
+    grouped, is_a = question.grouped
+    labelled = entities[torch.from_numpy(grouped)]
+    found = train_filter(labelled, torch.from_numpy(is_a).float(), weight=strength.weight, seed=strength.seed)
+    people = torch.from_numpy(question.people)
+    entities[people] = found(entities[people])
+    return entities
+
+
+def perturb(network: Embeddings, question: Question, strength: Strength) -> Tensor:
+    """Move each vector as far as the other changes move it at most, in a direction drawn at random."""
+    entities = network.entities.detach()
+    far = torch.stack([(other - entities).norm(dim=1) for other in strength.others]).amax(0)
+    drawn = torch.randn(entities.shape, generator=torch.Generator().manual_seed(strength.seed))
+    return entities + far[:, None] * drawn / drawn.norm(dim=1, keepdim=True)
+
+
+MITIGATIONS = {
+    "downsample": Mitigation(keys.DOWNSAMPLED, triples=downsampled),
+    "rebalance": Mitigation(keys.REBALANCED, triples=rebalanced),
+    "regularise": Mitigation(keys.REGULARISED, penalised=True),
+    "project": Mitigation(keys.PROJECTED, change=project_out),
+    "adversarial": Mitigation(keys.FILTERED, change=filter_out),
+    "perturb": Mitigation(keys.PERTURBED, change=perturb),
+}
+CONTROL = "perturb"  # after all other changes of vectors
+
+
+def change_vectors(
+    mitigation: str,
+    question: Question,
+    names: Sequence[str],
+    seed: int,
+    weight: float,
+    others: Sequence[str],
+    *,
+    folder: Path,
+) -> dict[str, Any]:
+    """Write each model with changed vectors, as `changed_name` names it; returns the mean squared distance by which
+    people moved, in percent of their squared length. weight: of hiding the attribute; others: mitigations as far as
+    which a control moves vectors."""
+    change, shares = MITIGATIONS[mitigation].change, []
+    assert change is not None
+    for number, name in enumerate(names):
+        network = open_embeddings(folder, name)
+        before = [open_embeddings(folder, changed_name(other, name)).entities.detach() for other in others]
+        after = change(network, question, Strength(seed + number, weight, before)).detach()
+        people = torch.from_numpy(question.people)
+        with torch.no_grad():
+            moved = (after - network.entities)[people].square().sum()
+            shares.append(float(moved / network.entities[people].square().sum()))
+            network.entities.copy_(after)
+        with replacing_folder(folder / EMBEDDINGS / changed_name(mitigation, name)) as part:
+            network.save(part)
+    return {"people_moved": 100 * float(np.mean(shares))}
+
+
+def changed_name(mitigation: str, name: str) -> str:
+    """The name of a model after a mitigation."""
+    return f"{MITIGATIONS[mitigation].variant}_{name}"
 
 
 def _unit(vector: Tensor) -> Tensor:

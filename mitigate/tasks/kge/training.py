@@ -1,7 +1,7 @@
 """Training of one model of a graph, its ranks on test triples, and changes of the scores of professions by equation
 1."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +9,14 @@ import numpy as np
 import polars as pl
 import torch
 
-from mitigate.measure.kge import attribute_direction, change_of_scores, hits, mean_reciprocal_rank
+from mitigate.measure.kge import attribute_direction, change_of_scores, hits, log_count_ratio, mean_reciprocal_rank
 from mitigate.probe.kge import nudge, weights
 from mitigate.runs.files import replacing_folder
-from mitigate.tasks.kge.graphs import Triples, permute_attribute
+from mitigate.tasks.kge.graphs import Triples, permute_attributes
 from mitigate.tasks.kge.question import Question, count_holders, with_values
 from mitigate.train import harness
 from mitigate.train.harness import Log
-from mitigate.train.kge import Settings, fit
+from mitigate.train.kge import Penalty, Settings, fit
 from models.kge.embeddings import Embeddings
 from models.kge.interaction import DotProduct
 from models.kge.ranking import filtered_ranks
@@ -30,6 +30,7 @@ def train_embeddings(
     shape: Mapping[str, Any],
     settings: Settings,
     name: str,
+    penalty: Penalty | None = None,
     *,
     folder: Path,
     fingerprint: str,
@@ -38,9 +39,10 @@ def train_embeddings(
 ) -> dict[str, Any]:
     """Train one model, and write it to embeddings/{name}/ of the folder; returns the facts of train.kge.fit.
 
-    shape: kind, dimension and deviation. Checkpoints with that fingerprint are left in checkpoints/{name}/, for a
-    killed training to continue from."""
-    network, facts = _fitted(triples, shape, settings, folder / CHECKPOINTS / name, fingerprint, accelerator, log)
+    shape: kind, dimension and deviation; penalty: added to the loss. Checkpoints with that fingerprint are left in
+    checkpoints/{name}/, for a killed training to continue from."""
+    where = {"fingerprint": fingerprint, "accelerator": accelerator, "log": log}
+    network, facts = _fitted(triples, shape, settings, folder / CHECKPOINTS / name, penalty=penalty, **where)
     with replacing_folder(folder / EMBEDDINGS / name) as part:
         network.save(part)
     return facts
@@ -61,15 +63,17 @@ def train_on_permuted(
     log: Log | None = None,
 ) -> pl.DataFrame:
     """Train on the graph with permuted attributes of that number, and return the changes of scores: profession, change,
-    own_ratio (the log count ratio in the permuted graph) and valid_mrr. The model itself is not kept."""
-    permuted = permute_attribute(triples, question.attribute, number)
-    network, facts = _fitted(permuted, shape, settings, folder / CHECKPOINTS / name, fingerprint, accelerator, log)
-    of_a, of_b = count_holders(permuted.all, question, *with_values(permuted.all, question))
+    own_ratio (the log count ratio in the permuted graph), valid_mrr and seconds. The model itself is not kept."""
+    permuted = permute_attributes(triples, [part.relation for part in question.attributes], number)
+    where = {"fingerprint": fingerprint, "accelerator": accelerator, "log": log}
+    network, facts = _fitted(permuted, shape, settings, folder / CHECKPOINTS / name, **where)
+    of_a, of_b = count_holders(permuted.all, question, *with_values(permuted.all, question.attributes))
     return question.professions.select(
         "profession",
         pl.Series("change", changes(network, question, step)[0]),
-        pl.Series("own_ratio", np.log((of_a + 0.5) / (of_b + 0.5))),
+        pl.Series("own_ratio", log_count_ratio(of_a, of_b)),
         pl.lit(facts["valid_mrr"]).alias("valid_mrr"),
+        pl.lit(facts["seconds"]).alias("seconds"),
     )
 
 
@@ -102,15 +106,23 @@ def change_scores(question: Question, names: Sequence[str], step: float, *, fold
 def changes(network: Embeddings, question: Question, step: float) -> tuple[np.ndarray, np.ndarray]:
     """The mean and the standard deviation over people of the change of each profession's score, (professions,) each: in
     closed form for a dot product, where all people have the same change."""
-    asked = question.asked
     if not isinstance(network.interaction, DotProduct):
-        found = nudge(network, asked, step)
+        found = nudge(network, question.query, step)
         return question.merged(found.mean), question.merged(found.deviation)
-    ends = np.concatenate([asked.values, asked.others])
-    is_a = np.arange(len(ends)) < len(asked.values)
-    direction = attribute_direction(weights(network, asked.attribute, ends), is_a, ~is_a)
-    mean = question.merged(change_of_scores(weights(network, asked.occupation, asked.professions), direction, step))
+    direction = summed_direction(question, lambda relation, ends: weights(network, relation, ends))
+    mean = question.merged(change_of_scores(weights(network, question.occupation, question.entities), direction, step))
     return mean, np.zeros_like(mean)
+
+
+def summed_direction(question: Question, vectors_of: Callable[[int, np.ndarray], np.ndarray]) -> np.ndarray:
+    """The difference between value a and value b in the vectors of their entities by a relation, (dimension,), summed
+    over attributes."""
+    found = []
+    for relation, values, others in question.attributes:
+        ends = np.concatenate([values, others])
+        is_a = np.arange(len(ends)) < len(values)
+        found.append(attribute_direction(vectors_of(relation, ends), is_a, ~is_a))
+    return np.sum(found, axis=0)
 
 
 def open_embeddings(folder: Path, name: str) -> Embeddings:
@@ -123,23 +135,12 @@ def _fitted(
     shape: Mapping[str, Any],
     settings: Settings,
     checkpoints: Path,
-    fingerprint: str,
-    accelerator: str,
-    log: Log | None,
+    **how: Any,
 ) -> tuple[Embeddings, dict[str, Any]]:
     harness.seed(settings.seed)
     network = Embeddings(
         shape["kind"], triples.num_entities, triples.num_relations, shape["dimension"], shape["deviation"]
     )
-    fitted = fit(
-        network,
-        triples.train,
-        triples.valid,
-        triples.all,
-        settings,
-        checkpoints,
-        fingerprint=fingerprint,
-        log=log,
-        accelerator=accelerator,
-    )
+    fitted = fit(network, triples.train, triples.valid, triples.all, settings, checkpoints, **how)
+    network.keep(triples.num_entities - triples.num_added)
     return network.cpu().eval(), {"seed": settings.seed, **fitted._asdict()}
