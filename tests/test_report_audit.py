@@ -83,7 +83,9 @@ def test_the_headline_of_two_resources_says_which_has_more_or_that_it_is_not_sho
     same = replace(more, is_same=True)
     assert next(compared_audits.sentences(same)).endswith("another.tsv: the same numbers.")
     assert len(list(compared_audits.sentences(same))) == 2
-    assert any({"polarised", "+25.00", "[20.04,", "31.00]"} <= set(line.split()) for line in compared_audits.lines(more))
+    assert any(
+        {"polarised", "+25.00", "[20.04,", "31.00]"} <= set(line.split()) for line in compared_audits.lines(more)
+    )
 
 
 def test_the_page_of_two_resources_hides_what_offends_and_trusts_no_text() -> None:

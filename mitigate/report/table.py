@@ -60,8 +60,8 @@ class Column:
         value = self.value(row) if callable(self.value) else _field(row, self.value)
         if value is None and self.absent:
             return Cell("", reason=self.absent)
-        if self.bounds is not None and isinstance(self.show, int):
-            return with_bounds(row, str(self.value), self.show, ends=self.ends, of=self.bounds)
+        if self.bounds is not None and isinstance(self.value, str) and isinstance(self.show, int):
+            return with_bounds(row, self.value, self.show, ends=self.ends, of=self.bounds)
         if callable(self.show) and not isinstance(value, Cell):
             value = self.show(value)
         if isinstance(value, Cell):
