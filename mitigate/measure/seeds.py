@@ -56,8 +56,14 @@ def neutral_changes(
     runs are tables of harms.per_target, one for each seed; of several, means over seeds are compared.
 
     A single one of each is compared as two models: nothing is tested about policies, and a category of few words has no
-    interval. Raises MitigateError where no target has statements in all."""
+    interval. Raises MitigateError for one side with several seeds and another with one, and where no target has
+    statements in all."""
     several = min(len(baselines), len(runs)) > 1
+    if not several and max(len(baselines), len(runs)) > 1:
+        raise MitigateError(
+            f"{len(baselines)} seeds of the baseline and {len(runs)} of the other policy; comparing policies takes at "
+            "least 2 seeds of each, and comparing two models a single one of each"
+        )
     compare = _of_policies if several else _of_models
     rows = []
     for category, part in MetricFrame.by_category(neutral_side_by_side([*baselines, *runs])):
