@@ -87,7 +87,9 @@ def example_stories() -> stories.Stories:
     metrics |= {"sentiment/p_D_O-": 0.001, "sentiment/p_D_O+": 0.4}
     metrics |= measured.story_counts(per_story, per_story, 3, ["sentiment"])
     metrics |= measured.by_kind(audited.targets["sentiment"], kinds, "sentiment", {}, Bootstrap(resamples=100))
-    return stories.Stories(replace(audited, metrics=metrics, statements=said, beside=None), "tiny-gpt2", per_story)
+    fields = {name: getattr(audited, name) for name in audited.__dataclass_fields__}
+    own = {"metrics": metrics, "statements": said, "beside": None, "generator": "tiny-gpt2", "per_story": per_story}
+    return stories.Stories(**{**fields, **own})
 
 
 def example_survey() -> survey.Survey:

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from comparison_example import example_comparison
 
-from mitigate.report import brief, contrast_sentences
+from mitigate.report import brief, contrast_findings
 from mitigate.report.verdicts import FEWEST_SEEDS
 
 ROLES = ["sentiment", "regard"]
@@ -71,9 +71,9 @@ MORE = "15.0 points more neutral in regard than “none”"
 def test_a_comparison_says_what_its_seeds_allow(seeds, p_holm, words) -> None:
     pair = example_comparison().pairs[0]
     primary = pair.primary.with_columns(p_holm=pl.lit(p_holm, pl.Float64))
-    assert words in contrast_sentences.verdict(replace(pair, seeds=seeds, primary=primary))
+    assert words in contrast_findings.verdict(replace(pair, seeds=seeds, primary=primary))
     less = primary.with_columns(value=pl.lit(79.0), change=pl.lit(-1.0), low_corrected=-2.0, high_corrected=-0.5)
-    said = contrast_sentences.verdict(replace(pair, seeds=seeds, primary=less))
+    said = contrast_findings.verdict(replace(pair, seeds=seeds, primary=less))
     assert ("1 point less" in said) == ("15.0 points more" in words)
 
 
@@ -82,15 +82,15 @@ def test_the_verdict_the_cost_and_the_figures_of_a_comparison() -> None:
     pair = example_comparison().pairs[0]
     same, variance = replace(pair, is_same=True), pair.primary.with_columns(figure=pl.lit("NRV"), p_holm=pl.lit(0.2))
     said = "“both” is not shown to be higher or lower in neutral regard, variance (NRV)"
-    assert said in contrast_sentences.verdict(replace(pair, primary=variance))
-    assert contrast_sentences.verdict(same).startswith("“both” has the same numbers as “none”")
-    assert "do not show which" in contrast_sentences.verdict(replace(pair, primary=pair.primary.clear()))
+    assert said in contrast_findings.verdict(replace(pair, primary=variance))
+    assert contrast_findings.verdict(same).startswith("“both” has the same numbers as “none”")
+    assert "do not show which" in contrast_findings.verdict(replace(pair, primary=pair.primary.clear()))
     ratio = "perplexity on neutral test triples × 1.14"
-    assert contrast_sentences.cost(pair) == f"{ratio}; quality is worse than its margins allow."
-    assert contrast_sentences.cost(same) == f"{ratio}."
-    head, none, both, last = contrast_sentences.figures([pair]).splitlines()
+    assert contrast_findings.cost(pair) == f"{ratio}; quality is worse than its margins allow."
+    assert contrast_findings.cost(same) == f"{ratio}."
+    head, none, both, last = contrast_findings.figures([pair]).splitlines()
     assert head.split() == ["NRM", "↑", "NRV", "↓", "NSM", "↑", "perplexity", "↓"]
     assert none.split() == ["none", "80.00", "30.00", "70.00", "7.0"]
     assert "95.00 (+15.00)" in both
     assert "8.0 (× 1.14)" in both
-    assert last.endswith(", with the neutral template.")
+    assert last.endswith(", with the paper template.")

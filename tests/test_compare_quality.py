@@ -3,6 +3,7 @@ an interval or a p-value is missing, and what a run lacks is not compared. Numbe
 
 import math
 import re
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
@@ -10,9 +11,10 @@ import numpy as np
 import polars as pl
 import pytest
 from compared_runs import edit, make_run, plan_of, seal
+from comparison_example import example_comparison
 
 from mitigate.report.compared_runs import Comparison, render
-from mitigate.report.missing_figures import not_compared, why_no_change, why_no_interval, why_no_p, why_not_fixed
+from mitigate.report.missing_figures import why_no_change, why_no_interval, why_no_p, why_not_fixed
 from mitigate.runs.finished import open_run
 from mitigate.tasks.compare.endpoints import HARMS, Endpoints, with_own_scorers
 from mitigate.tasks.compare.figures import harm_differences, moves
@@ -151,10 +153,11 @@ def test_why_there_is_no_change_and_no_p() -> None:
     reason = "no polarised test triples"
     missing = dict.fromkeys(("quality/perplexity/polar", "quality/bleu2/polar", "quality/bleu2/target"), reason)
     missing |= {"quality/valid/relation/mentors": "unknown", "shared_tails": "one target only"}
-    bleu = "BLEU-2 (those with a polarised label; those about a target)"
-    assert not_compared(missing) == {
-        reason: ["perplexity (those with a polarised label)", bleu],
-        "one target only": ["tails shared between targets"],
+    bleu = [f"BLEU-2 ({part})" for part in ("those with a polarised label", "those about a target")]
+    assert replace(example_comparison().pairs[0], missing=missing).not_compared == {
+        reason: ["perplexity (those with a polarised label)", *bleu],
+        "unknown": ["plausible share (mentors)"],
+        "one target only": ["tails shared between targets, %"],
     }
 
 

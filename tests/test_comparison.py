@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from mitigate.errors import MitigateError
-from mitigate.measure.comparison import COMPARED, between_runs, holm, mean_change, sign_flip_test, variance_change
-from mitigate.measure.seeds import between_policies, of_seeds
+from mitigate.measure.comparison import COMPARED, holm, mean_change, sign_flip_test, variance_change
+from mitigate.measure.seeds import neutral_changes, of_seeds
 
 
 def table(neutral, category: str = "gender") -> pl.DataFrame:
@@ -96,7 +96,7 @@ def test_p_values_by_hand() -> None:
 def test_rows_of_two_runs() -> None:
     first, second = pairs(60, 1, seed=4)
     second = 50 + (second - 50) * 0.5
-    rows = between_runs(table(first[:, 0]), table(second[:, 0]), "sentiment", {})
+    rows = neutral_changes([table(first[:, 0])], [table(second[:, 0])], "sentiment", {})
     assert rows.schema == COMPARED
     assert rows["figure"].to_list() == ["NSM", "NSV", "NSM/gender", "NSV/gender"]
     mean, variance = rows.rows(named=True)[:2]
@@ -115,7 +115,7 @@ def test_rows_of_two_runs() -> None:
 def test_a_category_of_few_words_has_no_interval_for_one_model_each() -> None:
     others = table(np.arange(40), "origin").with_columns(target="o" + pl.col("target"))
     whole = pl.concat([table(np.arange(19)), others])
-    rows = between_runs(whole, whole.with_columns(pl.col("neutral") * 2 + 1), "regard", {})
+    rows = neutral_changes([whole], [whole.with_columns(pl.col("neutral") * 2 + 1)], "regard", {})
     few, many = (rows.filter(figure=f"NRM/{category}").row(0, named=True) for category in ("gender", "origin"))
     assert (few["change"], few["low"], few["p"], few["detectable"]) == (10.0, None, None, None)
     assert many["low"] < many["change"] == 20.5 < many["high"]
@@ -123,21 +123,23 @@ def test_a_category_of_few_words_has_no_interval_for_one_model_each() -> None:
 
 def test_only_targets_with_statements_in_both_are_compared() -> None:
     first, second = table([10.0, 20.0, 30.0, None]), table([11.0, None, 32.0, 40.0])
-    row = between_runs(first, second.reverse(), "regard", {}).row(0, named=True)
+    row = neutral_changes([first], [second.reverse()], "regard", {}).row(0, named=True)
     assert (row["figure"], row["targets"], row["baseline"], row["value"]) == ("NRM", 2, 20.0, 21.5)
     with pytest.raises(MitigateError, match="no target has statements in all"):
-        between_runs(first.head(1), second.tail(1), "regard", {})
+        neutral_changes([first.head(1)], [second.tail(1)], "regard", {})
 
 
 def test_one_word_is_no_comparison() -> None:
-    row = between_runs(table([10.0, 20.0]), table([12.0, 22.0]), "regard", {"t0": "t", "t1": "t"}).row(0, named=True)
+    row = neutral_changes([table([10.0, 20.0])], [table([12.0, 22.0])], "regard", {"t0": "t", "t1": "t"}).row(
+        0, named=True
+    )
     assert (row["targets"], row["baseline"], row["value"], row["change"]) == (2, 15.0, 17.0, 2.0)
     assert row["low"] is row["high"] is row["p"] is None
 
 
 def test_a_single_target_has_no_variance_to_compare() -> None:
-    one = between_runs(table([10.0]), table([30.0]), "regard", {})
-    several = between_policies([table([10.0])] * 2, [table([30.0])] * 2, "regard", {})
+    one = neutral_changes([table([10.0])], [table([30.0])], "regard", {})
+    several = neutral_changes([table([10.0])] * 2, [table([30.0])] * 2, "regard", {})
     for rows in (one, several):
         found = {row["figure"]: row for row in rows.to_dicts()}
         assert (found["NRM"]["baseline"], found["NRM"]["value"]) == (10.0, 30.0)
@@ -160,7 +162,7 @@ def test_the_variation_between_trainings_is_seldom_called_an_effect_of_policy(nu
     claims, corrected = np.zeros(2), np.zeros(2)
     for _ in range(repetitions):
         first, second = (tables(trained(generator, base, num_seeds, between=4)) for _ in range(2))
-        p = between_policies(first, second, "sentiment", {})["p"].to_numpy()[:2]
+        p = neutral_changes(first, second, "sentiment", {})["p"].to_numpy()[:2]
         claims += p < 0.05
         corrected += p < 0.05 / 24  # where a claim begins, of 24 figures together
     assert (claims / repetitions <= 0.065).all()
@@ -169,7 +171,7 @@ def test_the_variation_between_trainings_is_seldom_called_an_effect_of_policy(nu
 
 def of_policies(first: np.ndarray, second: np.ndarray, place: int = 0) -> dict:
     """A row of the comparison of two policies by regard."""
-    rows = between_policies(tables(first), tables(second), "regard", {})
+    rows = neutral_changes(tables(first), tables(second), "regard", {})
     assert rows.schema == COMPARED
     return rows.row(place, named=True)
 

@@ -19,6 +19,8 @@ from mitigate.report.table_declarations import column, declared
 from mitigate.tasks.quality import figures_by_group
 from mitigate.tracking import headlines
 
+WORDS = dict.fromkeys(("a", "b", "name", "against", "first_title", "second_title", "negative", "positive"), "said")
+"""Placeholders of headings."""
 LENGTH = replace(
     metrics.quality("perplexity"),
     key="quality/words_per_tail",
@@ -100,7 +102,7 @@ def test_every_declared_function_is_there_and_every_table_has_its_columns() -> N
     for row in pl.read_csv(folder / "tables.csv").iter_rows(named=True):
         assert row["columns"].split()
         for name in row["columns"].split():
-            column(name, a="first", b="second")
+            column(name, **WORDS)
     shown = declared("filter reasons", [], without=["added"])
     assert [one.title for one in shown.columns] == ["Reason", "triples", "% of all", "weight"]
     assert [one.show for one in shown.columns[1:]] == [1, 1, 1]

@@ -297,7 +297,7 @@ def test_the_card_of_a_story_generator_begins_with_the_sentence() -> None:
 
 def test_how_a_single_target_differs_has_no_figure() -> None:
     made = page_examples.example_stories()
-    alone = {key: None if "/p_D_O" in key else value for key, value in made.audit.metrics.items()}
+    alone = {key: None if "/p_D_O" in key else value for key, value in made.metrics.items()}
     alone |= {"naming_target": 100.0}
-    said = list(stories.sentences(replace(made, audit=replace(made.audit, metrics=alone))))
+    said = list(stories.sentences(replace(made, metrics=alone)))
     assert "There is no figure for how targets differ: the stories are about a single target." in said

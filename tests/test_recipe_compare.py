@@ -111,9 +111,9 @@ def test_a_copy_of_a_run_is_no_second_seed(runs: list[Path], tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("named_runs", "baseline", "verdict", "said"),
     [
-        ([1], [1], "the same numbers", "“none, seed 1” has the same numbers"),
-        ([2], [1], "no difference shown", "the model of “none, seed 2” is not shown to differ"),
-        ([3, 4], [1, 2], "no effect shown", "“none” is not shown to change anything"),
+        ([1], [1], "the same numbers", "harm: the same numbers"),
+        ([2], [1], "no difference shown", "harm: no difference shown"),
+        ([3, 4], [1, 2], "no effect shown", "harm: no effect shown"),
     ],
     ids=["itself", "another seed", "two seeds each"],
 )
@@ -144,9 +144,7 @@ def two_models(models: list[Path], tmp_path_factory: pytest.TempPathFactory) -> 
 
 def test_one_seed_each_speaks_of_two_models(two_models: Compared, models: list[Path]) -> None:
     """Any column of labels is compared."""
-    differs = "the model of “both” differs, for the better"
-    assert f"Harm, neutral regard, mean (NRM), neutral template, against “none”: {differs}" in two_models.words
-    assert "One seed each: two models, no claim about policies." in two_models.words
+    assert "both against none, one seed each harm: differ, for the better" in two_models.words
     assert "helps" not in two_models.words
     assert "two trained models are compared, not two policies." in two_models.words
     assert "filters by sentiment and regard, and not by keyword." in two_models.words
@@ -222,9 +220,9 @@ def test_several_seeds_speak_of_the_policy_and_of_what_it_costs(tmp_path: Path) 
     runs = [make_run(tmp_path, "none", seed, valid=0.8) for seed in range(5)]
     runs += [make_run(tmp_path, "both", seed, neutral=0.9, nll=4, valid=0.6) for seed in range(5)]
     found = compared(tmp_path / "out", runs, "tracking=none")
-    assert "Quality, plausible share (all probed statements), against “none”: “both” makes it worse" in found.words
-    assert "Harm, neutral regard, mean (NRM), neutral template: “both” helps" in found.words
-    assert "Quality is worse than its margins allow with “both”." in found.words
+    assert "both against none, 5 seeds each quality: makes it worse" in found.words
+    assert "both against none, 5 seeds each harm: helps" in found.words
+    assert "quality is worse than its margins allow." in found.words
     assert "F1 with people: favouritism 0.43 to 0.56" in found.words
     quality, margins, primary = (found.contrast[name] for name in ("quality", "margins", "primary"))
     changes = {
@@ -245,10 +243,9 @@ def test_several_seeds_speak_of_the_policy_and_of_what_it_costs(tmp_path: Path) 
     assert quality["distinct_tails"]["low"] is None
     assert "“both” is " in found.said
     assert ", shown with 5 seeds each." in found.said
-    (line,) = found.facts["lines"]
-    assert line.startswith("both against none (5 seeds each)")
-    assert "helps" in line
-    assert "quality/valid/all" in line
+    lines = "\n".join(found.facts["lines"])
+    assert "harm: helps" in lines
+    assert "plausible share (all probed statements)" in lines
     pictures = {f"pareto-{harm}-{cost}" for harm in ("regard", "sentiment") for cost in ("perplexity", "valid")}
     plots = {*(f"{name}.{kind}" for name in pictures for kind in ("png", "svg")), "captions.csv"}
     assert {path.name for path in (found.folder / "plots").iterdir()} == plots

@@ -9,11 +9,10 @@ from comparison_example import UNTRUSTED, example_comparison
 from page_elements import Elements
 
 from mitigate.metrics import quality_key
-from mitigate.report.compared_runs import render
-from mitigate.report.contrast_sentences import line, sentences
+from mitigate.report.compared_runs import lines, render
 from mitigate.report.examples import only_in
 from mitigate.report.pareto import HARMS, QUALITIES, Axis, alt, bars, mark, means
-from mitigate.report.verdicts import kept, listed, p_value, said_together, verdict
+from mitigate.report.verdicts import kept, listed, p_value, verdict
 
 
 def endpoint(change: float, p: float | None, low: float | None = -1.0, high: float | None = 1.0) -> dict[str, object]:
@@ -71,47 +70,39 @@ def test_quality_is_kept_where_the_whole_interval_is_no_worse_than_the_margin(va
     assert kept([]) is None
 
 
-def test_policies_with_one_verdict_are_named_together() -> None:
-    said = said_together({"a": "helps", "b": "no effect shown", "c": "helps", "d": "differ, for the worse"})
-    assert said == "a and c help; b is not shown to change anything; the model of d differs, for the worse"
+def test_names_and_p_values_in_words() -> None:
     assert listed(["a", "b", "c"]) == "a, b and c"
     assert [p_value(p) for p in (None, 0.0004, 0.0312, 0.0499, 0.05)] == ["–", "< 0.001", "0.031", "0.0499", "0.050"]
 
 
-def test_the_headline_names_the_policy_or_the_model() -> None:
-    """Five seeds need no reservation; policies with other numbers of seeds each have their own."""
+def test_the_primary_endpoints_name_the_policy_its_seeds_and_the_finding() -> None:
+    """Five seeds need no reservation."""
     example = example_comparison()
     pair, model = example.pairs
-    harm, quality, strength = sentences(example.pairs)
-    assert harm == (
-        f"Harm, neutral regard, mean (NRM), paper template, against “none”: the models of “both” are better, which is "
-        f"exploratory; the model of “{model.name}” differs, for the better (“both” 95.00, “{model.name}” 95.00; "
-        "baseline 80.00)."
-    )
-    assert quality == f"Quality is worse than its margins allow with “both” and “{model.name}”."
-    assert strength == "2 seeds each: exploratory, no claim; one seed each: two models, no claim about policies."
+    text = Elements(render(example)).text
+    assert "both against none, 2 seeds each harm: better, exploratory +15.00 [13.00, 17.00] neutral regard" in text
+    assert f"{model.name} against none, one seed each harm: differ, for the better" in text
+    assert "lost (two models, no claim about policies)" in text
     claimed = replace(example, pairs=[replace(pair, seeds=(5, 5))])
-    harm, quality = sentences(claimed.pairs)
-    assert harm == (
-        "Harm, neutral regard, mean (NRM), paper template, against “none”: “both” helps (95.00, 80.00 with “none”, "
-        "+15.00 [13.00, 17.00])."
-    )
-    assert quality == "Quality is worse than its margins allow with “both”."
-    assert line(claimed.pairs[0]).startswith("both against none (5 seeds each); primary, harm: NRM 80.00 → 95.00")
-    *_, strength = sentences([pair, replace(pair, name="more", seeds=(2, 3))])
-    assert strength == "2 seeds each: exploratory, no claim; 2 and 3 seeds: exploratory, no claim."
+    text = Elements(render(claimed)).text
+    assert "both against none, 5 seeds each harm: helps +15.00" in text
+    assert "both lost perplexity" in text
+    assert replace(pair, seeds=(2, 3)).seeds_in_words == "2 and 3 seeds"
 
 
-def test_a_contrast_is_one_line_of_the_terminal() -> None:
+def test_the_summary_on_the_terminal() -> None:
     """The power of a true copy that is unknown has a dash."""
-    pair = example_comparison().pairs[0]
-    assert line(pair) == (
-        "both against none (2 seeds each: exploratory, no claim); primary, harm: NRM 80.00 → 95.00 (+15.00 [13.00, "
-        "17.00], p < 0.001: better, exploratory); quality/perplexity/neutral, margin × 1.03: lost (a true copy would "
-        "pass in 43 %); exploratory: NSM +1.00 [0.00, 2.00], quality/perplexity/neutral × 1.14 [1.10, 1.20]"
-    )
+    example = example_comparison()
+    alone = replace(example, pairs=example.pairs[:1])
+    words = [line.split("  ") for line in lines(alone)]
+    found = [[word.strip() for word in line if word.strip()] for line in words]
+    assert found[1][:3] == ["both", "harm: better, exploratory", "+15.00 [13.00, 17.00]"]
+    assert found[4][:3] == ["both", "lost (exploratory, no claim)", "perplexity (those with a neutral label)"]
+    assert found[4][3:] == ["× 1.14 [1.10, 1.20]", "× 1.03", "43"]
+    assert "× 1.14 [1.10, 1.20]" in found[-1]
+    pair = example.pairs[0]
     unknown = replace(pair, within=pair.within.with_columns(copy_passes=pl.lit(None, pl.Float64)))
-    assert "a true copy would pass in – %" in line(unknown)
+    assert lines(replace(alone, pairs=[unknown]))[4].endswith("–")
 
 
 def test_the_page_hides_what_offends_and_trusts_no_text() -> None:

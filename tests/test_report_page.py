@@ -14,7 +14,6 @@ from matplotlib.figure import Figure
 from page_elements import Elements
 
 from mitigate.report import drawing, page
-from mitigate.report.brief import findings
 from mitigate.report.html import Page, Stage, environment, render_page
 from mitigate.report.scorer_reliability import proxies, reliability
 from mitigate.runs import files
@@ -142,8 +141,7 @@ def test_escapes_what_others_wrote_and_warns_of_offensive_examples(html: str, pa
 
 
 def test_says_what_the_numbers_say(run: page.Report, plain: page.Report, parsed: Elements) -> None:
-    for sentence in findings(run.metrics):
-        assert sentence in parsed.text
+    assert run.verdict[0] in parsed.text
     for key in ("NSM", "NRV", "NSM/origin", "neutral_template/NRM/religion"):
         value = run.metrics[key]
         assert isinstance(value, float)
@@ -218,7 +216,7 @@ def test_begins_with_the_verdict_and_its_cost(plain: page.Report) -> None:
 def test_long_parts_are_folded(plain: page.Report) -> None:
     html = page.render(replace(plain, notices=["First.", "Second."]))
     assert "<p><strong>2 notices</strong>: read before the figures</p>" in html  # which stand open
-    for title in ("The findings in full", "What the measures mean", "Versions, data, fingerprints and times"):
+    for title in ("What the measures mean", "Versions, data, fingerprints and times"):
         assert f"<summary>{title}</summary>" in html
     assert "<strong>One notice</strong>: read before the figures" in page.render(replace(plain, notices=["One."]))
 
@@ -237,19 +235,3 @@ def test_a_target_without_statements_has_a_dash(run: page.Report) -> None:
     html = page.render(replace(run, targets={"regard": pl.concat([run.targets["regard"], silent], how="diagonal")}))
     row = next(row for row in html.split("<tr") if 'data-search="zoroastrian religion"' in row)
     assert row.count(">–</td>") == 3
-
-
-def test_findings_are_derived_from_the_numbers() -> None:
-    metrics = {"NSM": 61.2, "NRM": 74.55, "NRM_low": 70.0, "NRM_high": 79.0}
-    metrics |= {f"neutral_template/{name}": value for name, value in (("NSM", 70.0), ("NSV", 16.0), ("NRV", 36.0))}
-    metrics |= {f"neutral_template/NRM{end}": 80.0 + place for place, end in enumerate(("", "_low", "_high"))}
-    assert findings(metrics) == [
-        "On average, 80.0 % [81.0, 82.0] of the statements about a target are neutral in regard and 70.0 % in "
-        "sentiment (with the neutral template); the rest are labelled as favouring or disparaging a whole group.",
-        "Targets differ: the standard deviation of these percentages over targets is 6.0 percentage points in "
-        "regard and 4.0 in sentiment.",
-        "With the paper template these figures are 74.5 % [70.0, 79.0] in regard and 61.2 % in sentiment. The "
-        "difference is caused by the templates.",
-    ]
-    assert findings({"seed": 1, "NSM": None}) == []
-    assert len(findings({"NSM": 100.0, "NSV": 0.0})) == 1, "targets that are all the same do not differ"

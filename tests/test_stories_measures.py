@@ -106,13 +106,13 @@ def page(stories: Stories) -> str:
 def test_the_headline_names_the_generator_and_claims_no_difference_that_chance_explains(stories: Stories) -> None:
     headline, somewhere, beyond, *_ = report.sentences(stories)
     assert headline == (
-        f"Of {stories.audit.statements.height} sentences in {stories.per_story.height} stories from tiny-gpt2 about "
+        f"Of {stories.statements.height} sentences in {stories.per_story.height} stories from tiny-gpt2 about "
         "16 targets, 12.3 % by sentiment are not neutral."
     )
     share = (stories.per_story["sentiment_prejudice"] > 0).mean()
     assert somewhere == f"A negative sentence occurs in {100 * share:.0f} % of the stories by sentiment."
     assert beyond.endswith("by chance in negative sentiment.")
-    alike = replace(stories, audit=replace(stories.audit, metrics={**stories.audit.metrics, "sentiment/p_D_O-": 0.04}))
+    alike = replace(stories, metrics={**stories.metrics, "sentiment/p_D_O-": 0.04})
     assert list(report.sentences(alike))[2] == ("Targets are not shown to differ more than expected by chance.")
 
 

@@ -2,8 +2,7 @@
 share. One trained model is one draw, so these differences have no known cause; seeds.py compares policies."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
@@ -11,11 +10,7 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.measure.bootstrap import cluster_sums, exact_variance, mean_of
 from mitigate.measure.change import CHANGE, Change, How
-from mitigate.measure.harms import neutral_names
 from mitigate.measure.jackknife import Figure, jackknife, log_variance, without_each
-from mitigate.measure.metric_frame import MetricFrame
-from mitigate.measure.uncertainty import FEW_TARGETS, cluster_numbers
-from mitigate.metrics import with_part
 
 FIGURE = {
     "figure": pl.String,  # "NSM", "NSV/origin" ...
@@ -37,27 +32,6 @@ NO_VARIANCE = Change(math.nan, math.nan, "ratio")
 PERMUTATIONS = 100_000
 """Permutations of the sign-flip test: the smallest p is 1 / (1 + PERMUTATIONS)."""
 AT_ONCE = 2_000  # permutations held in memory
-
-
-def between_runs(
-    baseline: pl.DataFrame, run: pl.DataFrame, scorer: str, clusters: Mapping[str, str], level: float = 0.95
-) -> pl.DataFrame:
-    """Compare two models, paired by target: a row of COMPARED for each neutral mean and variance, overall and per
-    category. Tables are those of harms.per_target, clusters as in uncertainty.neutral_intervals. There is no p-value:
-    with one model each nothing is tested about policies. A category of few words has no interval: it says little about
-    other words, and one model each says nothing about other seeds. Raises MitigateError when no target has statements
-    in both."""
-    rows = []
-    for category, part in MetricFrame.by_category(neutral_side_by_side([baseline, run])):
-        mean_name, variance_name = (with_part(name, category) for name in neutral_names(scorer))
-        numbers = cluster_numbers(part, clusters)
-        first, second = part.select("run_0").to_numpy(), part.select("run_1").to_numpy()
-        few = numbers.max() + 1 < FEW_TARGETS
-        for name, change in ((mean_name, mean_change), (variance_name, variance_change)):
-            found = change(first, second, numbers)
-            found = replace(found, error=math.nan) if few else found
-            rows.append(row_of(name, part.height, found, level) | {"p": None, "drawn": TARGETS})
-    return pl.DataFrame(rows, schema=COMPARED)
 
 
 def row_of(figure: str, num_targets: int, change: Change, level: float = 0.95) -> dict:

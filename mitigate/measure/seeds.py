@@ -11,6 +11,7 @@ Miller 2011) without the correction that makes it smaller."""
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,16 @@ from mitigate.errors import MitigateError
 from mitigate.measure import comparison
 from mitigate.measure.bootstrap import cluster_sums, mean_of, variance_of
 from mitigate.measure.change import Change, How, together
-from mitigate.measure.comparison import BOTH, COMPARED, FIXED, NO_VARIANCE, SEEDS, neutral_side_by_side, row_of
+from mitigate.measure.comparison import (
+    BOTH,
+    COMPARED,
+    FIXED,
+    NO_VARIANCE,
+    SEEDS,
+    TARGETS,
+    neutral_side_by_side,
+    row_of,
+)
 from mitigate.measure.harms import neutral_names
 from mitigate.measure.jackknife import Figure, jackknife, without_each
 from mitigate.measure.metric_frame import MetricFrame
@@ -35,35 +45,51 @@ class Changes(NamedTuple):
     fixed: Change
 
 
-def between_policies(
+def neutral_changes(
     baselines: Sequence[pl.DataFrame],
     runs: Sequence[pl.DataFrame],
     scorer: str,
     clusters: Mapping[str, str],
     level: float = 0.95,
 ) -> pl.DataFrame:
-    """A row of COMPARED for each neutral mean and variance, overall and per category, of means over the seeds of each
-    policy: baselines and runs are tables of harms.per_target, one for each seed. Raises MitigateError for fewer than
-    two of either."""
-    if min(len(baselines), len(runs)) < 2:
+    """A row of COMPARED for each neutral mean and variance, overall and per category, paired by target. baselines and
+    runs are tables of harms.per_target, one for each seed; of several, means over seeds are compared.
+
+    A single one of each is compared as two models: nothing is tested about policies, and a category of few words has no
+    interval. Raises MitigateError for one side with several seeds and another with one, and where no target has
+    statements in all."""
+    several = min(len(baselines), len(runs)) > 1
+    if not several and max(len(baselines), len(runs)) > 1:
         raise MitigateError(
-            f"{len(baselines)} seeds of the baseline and {len(runs)} of the other policy; comparing policies "
-            "takes at least 2 seeds of each. Train more, or compare two runs, which says that two models differ."
+            f"{len(baselines)} seeds of the baseline and {len(runs)} of the other policy; comparing policies takes at "
+            "least 2 seeds of each, and comparing two models a single one of each"
         )
-    figures: tuple[tuple[Figure, How], ...] = ((mean_of, "difference"), (variance_of, "ratio"))
+    compare = _of_policies if several else _of_models
     rows = []
     for category, part in MetricFrame.by_category(neutral_side_by_side([*baselines, *runs])):
-        values = part.select(pl.col("^run_.*$")).to_numpy()
-        numbers = cluster_numbers(part, clusters)
-        arms = values[:, : len(baselines)], values[:, len(baselines) :]
-        before, after = (cluster_sums(arm, numbers, powers=(0, 1, 2)) for arm in arms)
-        for name, (figure, how) in zip(neutral_names(scorer), figures, strict=True):
-            is_single = figure is variance_of and part.height == 1
-            found = Changes(NO_VARIANCE, NO_VARIANCE) if is_single else changes(before, after, figure, how)
-            few = before.shape[1] < FEW_TARGETS
-            rows.append(row_of(with_part(name, category), part.height, found.fixed if few else found.drawn, level))
-            rows[-1] |= by_seeds(found, SEEDS if few else BOTH, level)
+        values, numbers = part.select(pl.col("^run_.*$")).to_numpy(), cluster_numbers(part, clusters)
+        few = numbers.max() + 1 < FEW_TARGETS
+        found = compare(values[:, : len(baselines)], values[:, len(baselines) :], numbers)
+        for name, change in zip(neutral_names(scorer), found, strict=True):
+            row = row_of(with_part(name, category), part.height, change.fixed if few else change.drawn, level)
+            drawn = by_seeds(change, SEEDS if few else BOTH, level) if several else {"p": None, "drawn": TARGETS}
+            rows.append(row | drawn)
     return pl.DataFrame(rows, schema=COMPARED)
+
+
+def _of_policies(before: np.ndarray, after: np.ndarray, clusters: np.ndarray) -> list[Changes]:
+    """The changes of the mean and of the variance, of means over seeds, from values (targets, seeds)."""
+    first, second = (cluster_sums(side, clusters, powers=(0, 1, 2)) for side in (before, after))
+    variance = Changes(NO_VARIANCE, NO_VARIANCE)
+    if len(before) > 1:
+        variance = changes(first, second, variance_of, "ratio")
+    return [changes(first, second, mean_of), variance]
+
+
+def _of_models(before: np.ndarray, after: np.ndarray, clusters: np.ndarray) -> list[Changes]:
+    """The same of two models; with targets fixed there is no error."""
+    found = [change(before, after, clusters) for change in (comparison.mean_change, comparison.variance_change)]
+    return [Changes(one, replace(one, error=math.nan)) for one in found]
 
 
 def by_seeds(found: Changes, drawn: str, level: float = 0.95) -> dict[str, float | str | None]:

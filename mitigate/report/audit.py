@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from operator import attrgetter
 from typing import Any
 
 import polars as pl
@@ -15,8 +14,8 @@ from mitigate.report.examples import FEWEST_STATEMENTS, frequent_targets
 from mitigate.report.excluded_targets import left_out
 from mitigate.report.html import Page, render_page
 from mitigate.report.page import target_section
-from mitigate.report.run_figures import GROUPS, Picture, gallery
-from mitigate.report.table import grouped
+from mitigate.report.run_figures import Picture, gallery
+from mitigate.report.table_declarations import declared
 from mitigate.triples import FAVOURITISM, PREJUDICE
 from mitigate.words.outside_text import counted
 
@@ -81,11 +80,9 @@ def content(audit: Audit, rows: Sequence[audit_tables.Row]) -> dict[str, Any]:
         "meanings": audit_tables.meanings(rows),
         "beside": None if audit.beside is None else audit_tables.beside_table(audit.beside),
         "variants": None if audit.variants is None else audit_tables.variant_table(audit.variants),
-        "people": None if audit.people is None else audit_tables.people_table(audit.people),
+        "people": None if audit.people is None else declared("audit policies on rated statements", audit.people),
         "relations": None if relations is None else audit_tables.relation_table(relations.head(MOST_RELATIONS), titles),
         "both_templates": len(wordings) > len({scorer for scorer, _ in wordings}),
-        "groups": GROUPS,
-        "pictures": grouped(audit.pictures, attrgetter("group")),
         "left_out": left_out([target for frame in audit.targets.values() for target in frame["target"]]),
         **target_section(audit.targets, audit.labellings, audit.statements, list(firsts(audit))),
     }

@@ -1,15 +1,14 @@
-"""A run in plain sentences: the verdict, the cost, four figures of harm, and all findings. The terminal and the top of
-a page show them.
+"""A run in plain sentences: the verdict, the cost, four figures of harm, and the quality. The terminal and the page
+show them.
 
 All figures are over all targets, with the neutral template where that was measured: the paper's phrases are
 polarised themselves."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from math import sqrt
+from collections.abc import Iterable, Mapping, Sequence
 
 from mitigate import metrics as table
 from mitigate.report import metric_display
-from mitigate.report.metric_display import BASELINES, TEMPLATE_NAMES, Metrics, interval, number
+from mitigate.report.metric_display import TEMPLATE_NAMES, Metrics, interval, number
 from mitigate.report.table import Column, Table, as_text, text
 from mitigate.training_checks import no_conclusion
 
@@ -17,7 +16,11 @@ LIFT, ON_NEUTRAL = table.quality_key(table.SWAP_LIFT), table.quality_key("perple
 PEOPLE = table.quality_key(table.PEOPLE_VALID, "neutral")
 COSTS = {LIFT: "swap lift ↑", PEOPLE: "people-valid ↑", ON_NEUTRAL: "perplexity ↓"}
 """The figures of quality shown beside those of harm, and their column headings."""
-MEANING = "Swap lift is how much more often a tail is accepted as plausible with its own head than with other heads."
+COSTS_IN_WORDS = {
+    LIFT: "swap lift {value} points{change} (0: no knowledge of the head)",
+    PEOPLE: "people would call {value} % of neutral statements valid{change}",
+    ON_NEUTRAL: "perplexity {value}{change} on neutral test triples",
+}
 NO_QUALITY = "What a generator without quality says shows nothing about harm."
 
 
@@ -38,18 +41,13 @@ def _verdict(metrics: Metrics, means: dict[str, str], baseline: Metrics | None) 
     first = list(means)[-1]  # regard's place
     if baseline and isinstance(before := baseline.get(means[first]), int | float):
         change = _float(metrics, means[first]) - before
+        said, as_much = f"{points(change)} {more(change)} neutral {by(first)} than “{baseline['policy']}”", " as much"
         if points(change) == points(0.0):
-            return (
-                f"As neutral {by(first)} as “{baseline['policy']}”, to within 0.1 points, but with one seed each "
-                "a training with another seed could differ."
-            )
-        return (
-            f"{points(change)} {more(change)} neutral {by(first)} than “{baseline['policy']}”, but with one seed each "
-            "a training with another seed could differ as much."
-        )
-    said = [f"{number(_float(metrics, key), 1)} are neutral {by(name)}" for name, key in reversed(means.items())]
-    more_said = "".join(f", {text.replace(' are neutral', '')}" for text in said[1:])
-    return f"Of 100 statements about a target {said[0]}{more_said}."
+            said, as_much = f"As neutral {by(first)} as “{baseline['policy']}”, to within 0.1 points", ""
+        return f"{said}, but with one seed each a training with another seed could differ{as_much}."
+    shares = [f"{number(_float(metrics, key), 1)} are neutral {by(name)}" for name, key in reversed(means.items())]
+    others = "".join(f", {share.replace(' are neutral', '')}" for share in shares[1:])
+    return f"Of 100 statements about a target {shares[0]}{others}."
 
 
 def points(change: float) -> str:
@@ -70,17 +68,24 @@ def by(scorer: str) -> str:
 
 def figures(runs: Mapping[str, Metrics], scorers: Sequence[str]) -> str:
     """A table with a line for each run, the mean and variance of harm by these scorers and the quality, and a line that
-    explains the names; "" if nothing was measured."""
+    explains the names; "" if nothing was measured. A figure may be a text, which is shown as it is."""
     present = {key for metrics in runs.values() for key in metrics}
     measures = metric_display.harms_by(scorers, present)
     shown = {f"{measure.title} {measure.arrow}": harm_of(measure, present) for measure in measures}
     columns = {**shown, **{title: key for key, title in COSTS.items() if key in present}}
-    cells = {
-        name: {title: number(metrics.get(key), decimals(key)) for title, key in columns.items()}
-        for name, metrics in runs.items()
-    }
-    templates = {table.parse(key).template for key in shown.values()}
-    return "\n".join(filter(None, [grid(cells), explained(present, templates)])) if columns else ""
+    if not columns:
+        return ""
+    names = text("", lambda run: run[0])
+    table_of_runs = Table("", [names, *(_figure(title, key) for title, key in columns.items())], runs.items())
+    return "\n".join(filter(None, [as_text(table_of_runs), _explained(present, shown.values())]))
+
+
+def _figure(title: str, key: str) -> Column:
+    def shown(run: tuple[str, Metrics]) -> str:
+        value = run[1].get(key)
+        return value if isinstance(value, str) else number(value, decimals(key))
+
+    return Column(title, shown)
 
 
 def harm_of(measure: table.Metric, keys: set[str]) -> str:
@@ -89,20 +94,11 @@ def harm_of(measure: table.Metric, keys: set[str]) -> str:
     return neutral if neutral in keys else metric_display.harm_key(measure, "paper")
 
 
-def explained(keys: Iterable[str], templates: Collection[str]) -> str:
-    """A line with the abbreviations of metrics with these keys, and the template if all figures have the same."""
-    names = metric_display.abbreviations(keys)
-    with_template = "".join(
-        f", with the {metric_display.TEMPLATE_NAMES[one]}" for one in templates if len(templates) == 1
-    )
-    return f"  {names} Means are percentages of a target's statements{with_template}." if names else ""
-
-
-def grid(rows: Mapping[str, Mapping[str, str]]) -> str:
-    """Align cells as text: a line of headings, then a line for each row."""
-    titles = dict.fromkeys(title for cells in rows.values() for title in cells)
-    lines = [{"": name, **dict.fromkeys(titles, "–"), **cells} for name, cells in rows.items()]
-    return as_text(Table("", [text("", ""), *(Column(title, title) for title in titles)], lines))
+def _explained(keys: Iterable[str], shown: Iterable[str]) -> str:
+    """A line with the abbreviations of metrics with these keys, and the template if all shown figures have the same."""
+    names, templates = metric_display.abbreviations(keys), {table.parse(key).template for key in shown}
+    template = f", with the {TEMPLATE_NAMES[templates.pop()]}" if len(templates) == 1 else ""
+    return f"  {names} Means are percentages of a target's statements{template}." if names else ""
 
 
 def _means(metrics: Metrics, scorers: Sequence[str]) -> dict[str, str]:
@@ -121,22 +117,18 @@ def _cost(metrics: Metrics, baseline: Metrics | None) -> str:
         share = f" ({100 * dropped / (dropped + kept):.0f} %)" if dropped else ""
         parts.append(f"{number(dropped)} of {number(dropped + kept)} training triples dropped{share}")
     before = baseline or {}
-    if isinstance(value := metrics.get(LIFT), int | float):
-        change = _change(value, before.get(LIFT))
-        parts.append(f"swap lift {number(value, 1)} points{change} (0: no knowledge of the head)")
-    if isinstance(value := metrics.get(PEOPLE), int | float):
-        change = _change(value, before.get(PEOPLE))
-        parts.append(f"people would call {number(value, 1)} % of neutral statements valid{change}")
-    if isinstance(value := metrics.get(ON_NEUTRAL), int | float):
-        was = before.get(ON_NEUTRAL)
-        ratio = f", × {number(value / was, 2)}" if isinstance(was, int | float) and was else ""
-        parts.append(f"perplexity {number(value, 1)}{ratio} on neutral test triples")
+    for key, words in COSTS_IN_WORDS.items():
+        if isinstance(value := metrics.get(key), int | float):
+            parts.append(words.format(value=number(value, 1), change=_change(key, value, before.get(key))))
     return f"{'; '.join(parts)}." if parts else ""
 
 
-def _change(value: float, before: object) -> str:
+def _change(key: str, value: float, before: object) -> str:
+    """The change from the baseline: of perplexity the ratio."""
     if not isinstance(before, int | float):
         return ""
+    if key == ON_NEUTRAL:
+        return f", × {number(value / before, 2)}" if before else ""
     return f", {'+' if value >= before else ''}{number(float(value - before), 1)}"
 
 
@@ -151,71 +143,16 @@ def decimals(key: str) -> int:
     return 1 if key in COSTS else 2
 
 
-def findings(
-    metrics: Metrics, scorers: Sequence[str] = tuple(metric_display.by_headline(table.PAPER_SCORERS))
-) -> list[str]:
-    """Findings: quality first, then harm by these scorers, in their order; empty if nothing was measured."""
-    return [*quality_sentences(metrics), *_sentences(metrics, scorers)]
-
-
-def _sentences(metrics: Metrics, scorers: Sequence[str]) -> Iterator[str]:
-    means = {template: _worded_means(metrics, scorers, template) for template in TEMPLATE_NAMES}
-    first, *others = [template for template, shares in means.items() if shares] or [""]
-    if not first:
-        return
-    worded = f" (with the {TEMPLATE_NAMES[first]})" if others else ""
-    yield (
-        f"On average, {_list(means[first], 'of the statements about a target are neutral')}{worded}; the rest are "
-        "labelled as favouring or disparaging a whole group."
-    )
-    variances = {name: metrics.get(table.harm_key(name, "variance", template=first)) for name in scorers}
-    spreads = {name: sqrt(value) for name, value in variances.items() if isinstance(value, int | float)}
-    if any(spreads.values()):
-        said = {name: number(spread, 1) for name, spread in spreads.items()}
-        yield (
-            "Targets differ: the standard deviation of these percentages over targets is "
-            f"{_list(said, 'percentage points')}."
-        )
-    for template in others:
-        yield (
-            f"With the {TEMPLATE_NAMES[template]} these figures are {_list(means[template])}. The difference is caused "
-            "by the templates."
-        )
-
-
-def _worded_means(metrics: Metrics, scorers: Sequence[str], template: str) -> dict[str, str]:
-    """Scorer -> the mean over targets of its percentage neutral with its interval, where it was measured."""
-    keys = {name: table.harm_key(name, "mean", template=template) for name in scorers}
-    return {
-        name: " ".join(filter(None, [f"{number(metrics[key], 1)} %", metric_display.interval(metrics, key, 1)]))
-        for name, key in keys.items()
-        if isinstance(metrics.get(key), int | float)
-    }
-
-
-def _list(values: Mapping[str, str], what: str = "") -> str:
-    """Name the measure with the first value only: "74.5 % of the statements about a target are neutral in
-    regard and 61.2 % in sentiment", "74.5 % ... and 80.3 % by words" for a scorer without a role."""
-    said = [(value, f"{'in' if name in table.PAPER_SCORERS else 'by'} {name}") for name, value in values.items()]
-    return " and ".join(
-        " ".join(filter(None, [value, "" if place else what, by])) for place, (value, by) in enumerate(said)
-    )
-
-
-def quality_sentences(metrics: Metrics) -> list[str]:
-    """Sentences on a run's quality: whether it exceeds that of a generator that ignores the head, and what this means.
-    Empty if swap lift was not measured."""
+def quality_sentence(metrics: Metrics) -> str:
+    """Compare the quality of a run with that of a generator that ignores the head, and state what follows where it is
+    not better; "" if swap lift was not measured."""
     value = metrics.get(LIFT)
     if not isinstance(value, int | float):
-        return []
+        return ""
     low, high = (metrics.get(bound) for bound in table.bounds(LIFT))
     found = "not shown to be better"
     if isinstance(low, int | float) and isinstance(high, int | float):
         found = "better" if low > 0 else "worse" if high < 0 else found
-    spread = f" {interval(metrics, LIFT, 1)}" if interval(metrics, LIFT, 1) else ""
-    known = [(name, metrics.get(table.quality_key(table.lift_of(name)))) for name in table.BASELINE_LIFTS]
-    beside = ", ".join(f"{BASELINES[name]} {number(lift, 1)}" for name, lift in known if lift is not None)
-    more = [MEANING, f"On the same heads: {beside}." if beside else "", "" if found == "better" else NO_QUALITY]
-    points = f"{number(value, 1)} percentage points{spread}"
-    first = f"Quality: swap lift of {points}, {found} than without any knowledge of the head (0)."
-    return [first, " ".join(filter(None, more))]
+    points = f"{number(value, 1)} percentage points {interval(metrics, LIFT, 1)}".rstrip()
+    said = f"Quality: swap lift of {points}, {found} than without any knowledge of the head (0)."
+    return said if found == "better" else f"{said} {NO_QUALITY}"

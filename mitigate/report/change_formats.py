@@ -1,35 +1,28 @@
-"""The names and formats of compared figures, in tables and in sentences."""
+"""Compared figures as shown, in tables and in sentences: their names, changes and intervals, and why either is
+missing."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from mitigate import metrics
 from mitigate.report import metric_display
-from mitigate.report.metric_display import TEMPLATE_NAMES, number
-from mitigate.report.missing_figures import why_no_change, why_no_interval, why_no_p, why_not_fixed
-from mitigate.report.table import Cell, Column
+from mitigate.report.metric_display import TEMPLATE_NAMES, decimals_of, number
+from mitigate.report.missing_figures import (
+    FEW_WORDS,
+    NO_SHARED_TARGET,
+    why_no_change,
+    why_no_interval,
+    why_no_p,
+    why_not_fixed,
+)
+from mitigate.report.table import Cell, Column, Table, grouped
+from mitigate.report.table_declarations import Cells, declared
 from mitigate.report.verdicts import p_value
+from mitigate.words.outside_text import counted
 
-PERPLEXITY = "perplexity"
+Row = Mapping[str, Any]
 CORRECTED = "_corrected"  # ends the names of bounds that are corrected for the number of figures
-
-
-def measure_in_words(row: Mapping[str, Any]) -> str:
-    """A row of harms in words: "NSM, neutral sentiment, mean ↑"."""
-    measure = metrics.metric(row["measure"])
-    if measure.scorer in metrics.PAPER_SCORERS:
-        return f"{measure.title} {measure.arrow} {measure.name}"
-    return f"{measure.title} {measure.arrow}"
-
-
-def decimals_of(row: Mapping[str, Any]) -> int:
-    """The decimals of a row's metric, whose key is in `figure` or in `key`."""
-    return metrics.parse(row.get("figure") or row["key"]).metric.decimals
-
-
-def number_column(title: str, name: str) -> Column:
-    """A column of numbers, with the decimals of each row's metric."""
-    return Column(title, lambda row: number(row[name], decimals_of(row)))
 
 
 def blank(reason: str) -> Cell:
@@ -37,28 +30,68 @@ def blank(reason: str) -> Cell:
     return Cell("–", reason=reason)
 
 
-def changed(row: Mapping[str, Any], seeds: int, end: str = "") -> Cell:
-    """A change with its interval, or why either is missing. seeds: of the side that has fewer."""
+def changed(row: Row, end: str = "") -> Cell:
+    """A change with its interval, or why either is missing. The row has the number of seeds of the side with fewer."""
     if unknown := why_no_change(row):
         return blank(unknown)
-    known = interval(row, 2, end)
-    reason = "" if known else f"no interval: {why_no_interval(row, seeds)}"
-    return Cell(change(row, 2), [known] if known else [], reason)
+    places = decimals_of(row)
+    known = interval(row, places, end)
+    reason = "" if known else f"no interval: {why_no_interval(row, row.get('seeds', 1)) or FEW_WORDS}"
+    return Cell(change(row, places), [known] if known else [], reason)
 
 
-def fixed(row: Mapping[str, Any], seeds: int, end: str = "") -> Cell:
+def fixed(row: Row, end: str = "") -> Cell:
     """The interval with the targets fixed, or why it is missing."""
-    known = interval(row, 2, end, "fixed_")
-    return Cell("", [known]) if known else blank(why_no_change(row) or why_not_fixed(row, seeds))
+    known = interval(row, decimals_of(row), end, "fixed_")
+    return Cell("", [known]) if known else blank(why_no_change(row) or why_not_fixed(row, row["seeds"]))
 
 
-def tested(p: float | None, seeds: int) -> Cell:
-    """A p-value, or why nothing was tested."""
-    unknown = why_no_p(p, seeds)
-    return blank(unknown) if unknown else Cell(p_value(p))
+def tested(name: str) -> Callable[[Row], Cell]:
+    """The p-value in a field, or why nothing was tested."""
+
+    def cell(row: Row) -> Cell:
+        unknown = why_no_p(row[name], row["seeds"])
+        return blank(unknown) if unknown else Cell(p_value(row[name]))
+
+    return cell
 
 
-def change(row: Mapping[str, Any], decimals: int) -> str:
+def detectable(row: Row) -> Cell | str:
+    """The minimum detectable change, or why it is unknown."""
+    if row["detectable"] is None:
+        return blank(why_no_change(row) or why_no_interval(row, row["seeds"]))
+    return f"× {ratio(row['detectable'])}" if row["as"] == "ratio" else number(row["detectable"])
+
+
+def by_category(name: str, rows: Iterable[Row], categories: Sequence[str], end: str = "", **words: Any) -> Table:
+    """The changes of each measure in each category. name: of the declared table; rows: with section, name and category;
+    end: of the bounds and p-value that are shown."""
+
+    def change_in(category: str) -> Column:
+        def cell(line: Sequence[Row]) -> Cell:
+            row = next((row for row in line if row["category"] == category), None)
+            if row is None:
+                return blank(NO_SHARED_TARGET)
+            p, found = row["p_holm" if end else "p"], changed(row, end)
+            fixed_targets = ["fixed"] if row.get("drawn") == "seeds" else []
+            parts = [*([] if p is None else [f"p {p_value(p)}"]), counted(row["targets"], "target"), *fixed_targets]
+            both = [] if row["value"] is None else [values(row)]
+            return found._replace(below=[*both, *found.below, ", ".join(parts)])
+
+        return Column(category, cell)
+
+    lines = grouped(rows, itemgetter("section", "name")).values()
+    groups = grouped(lines, lambda line: line[0]["section"])
+    cells = {"measure": lambda line: line[0]["name"]}
+    return declared(name, groups, cells=cells, more=map(change_in, categories), **words)
+
+
+def values(row: Row) -> str:
+    """The two values of a row: "80.00 → 95.00"."""
+    return " → ".join(number(row[side], decimals_of(row)) for side in ("baseline", "value"))
+
+
+def change(row: Row, decimals: int) -> str:
     """A change as text: "× 1.27" or "+2.10"."""
     if row["change"] is None:
         return "–"
@@ -67,14 +100,13 @@ def change(row: Mapping[str, Any], decimals: int) -> str:
     return ("+" if row["change"] >= 0 else "") + number(row["change"], decimals)
 
 
-def is_none_as_shown(row: Mapping[str, Any], decimals: int) -> bool:
+def is_none_as_shown(row: Row, decimals: int) -> bool:
     """Return whether a change that is known reads "0.00" or "× 1.00"."""
-    if row["as"] == "ratio":
-        return float(f"{row['change']:.2f}") == 1
-    return float(f"{row['change']:.{decimals}f}") == 0
+    none, places = (1, 2) if row["as"] == "ratio" else (0, decimals)
+    return float(f"{row['change']:.{places}f}") == none
 
 
-def interval(row: Mapping[str, Any], decimals: int, end: str = "", start: str = "") -> str:
+def interval(row: Row, decimals: int, end: str = "", start: str = "") -> str:
     """An interval as text, "[0.60, 1.10]", from the bounds {start}low{end} and {start}high{end}; "" without them."""
     low, high = row[f"{start}low{end}"], row[f"{start}high{end}"]
     if low is None:
@@ -89,9 +121,16 @@ def ratio(value: float) -> str:
     return number(value, 2 if value >= 0.1 or value == 0 else 3 if value >= 0.01 else 4)
 
 
-def margin_in_words(row: Mapping[str, Any]) -> str:
+def margin_in_words(row: Row) -> str:
     """The margin of a row: "−1.00", "× 1.03"."""
     return number(row["margin"], 2) if row["margin"] <= 0 else f"× {number(row['margin'], 2)}"
+
+
+def measure_in_words(row: Row) -> str:
+    """A row of harms in words: "NSM, neutral sentiment, mean ↑"."""
+    measure = metrics.metric(row["measure"])
+    name = f" {measure.name}" if measure.scorer in metrics.PAPER_SCORERS else ""
+    return f"{measure.title} {measure.arrow}{name}"
 
 
 def figure_in_words(figure: str) -> str:
@@ -111,3 +150,18 @@ def section_and_part(figure: str) -> tuple[str, str]:
         unit = ", %" if key.metric.unit == "percent" else ""
         return "generated statements about targets", f"{key.metric.name}{unit}"
     return key.metric.named, metric_display.part_named(key)
+
+
+CELLS: Cells = {
+    "change": changed,
+    "corrected_change": lambda row: changed(row, CORRECTED),
+    "targets_fixed": fixed,
+    "corrected_fixed": lambda row: fixed(row, CORRECTED),
+    "tested_p": tested("p"),
+    "tested_fixed_p": tested("fixed_p"),
+    "tested_p_holm": tested("p_holm"),
+    "minimum_detectable": detectable,
+    "figure": lambda row: figure_in_words(row["figure"]),
+    "margin": margin_in_words,
+}
+"""The cells of compared figures by the names of their columns."""

@@ -10,13 +10,13 @@ import polars as pl
 
 from mitigate import metrics as keys
 from mitigate.metrics import metric
-from mitigate.report.change_formats import number_column
 from mitigate.report.html import Page, render_page
 from mitigate.report.kge import meanings
 from mitigate.report.kge_plots import rankings
 from mitigate.report.metric_display import number
 from mitigate.report.run_figures import Picture
-from mitigate.report.table import Column, Table, figures, text, with_bounds
+from mitigate.report.table import Table, as_text, with_bounds
+from mitigate.report.table_declarations import declared
 
 MOVED = 15  # professions of a table
 BETTER, WORSE, UNSHOWN, NO_INTERVAL = "better", "worse", "no difference shown", "unknown: no interval"
@@ -57,46 +57,28 @@ class KgeComparison(Page):
 
 def render(found: KgeComparison) -> str:
     """The page's HTML, always the same for the same results."""
+    moved = found.professions.head(MOVED)
     return render_page(
         "compared_embeddings.html.jinja",
         found,
         sentences=list(sentences(found)),
         figures=_figure_table(found),
-        moved=_moved_table(found),
+        moved=declared("two embeddings professions", moved, a=found.names[0], b=found.names[1], **_titles(found)),
         meanings=meanings(metric(key) for key in found.figures["key"]),
     )
 
 
 def _figure_table(found: KgeComparison) -> Table:
-    first, second = found.titles
-    return Table(
-        "Percentages and percentage points, unless a figure is a rank, a correlation or an area under the ROC curve. ↑ "
-        "higher is better, ↓ lower is better, → 0 and → chance: the closer to it, the better. Chance is the figure “by "
-        "chance” of the same run.",
-        [
-            text("Figure", lambda row: metric(row["key"]).named),
-            number_column(first, "first"),
-            number_column(second, "second"),
-            Column("difference", lambda row: with_bounds(row, "change", metric(row["key"]).decimals, of="")),
-            text(f"{second} is", lambda row: verdict(row, best_of(found, row))),
-        ],
-        found.figures,
-    )
+    cells = {
+        "figure": lambda row: metric(row["key"]).named,
+        "difference": lambda row: with_bounds(row, "change", metric(row["key"]).decimals, of=""),
+        "second_is": lambda row: verdict(row, best_of(found, row)),
+    }
+    return declared("two embeddings", found.figures, cells=cells, **_titles(found))
 
 
-def _moved_table(found: KgeComparison) -> Table:
-    titles = dict(zip(("first", "second"), found.titles, strict=True))
-    return Table(
-        "The professions whose places differ most. Part of every large difference is sampling noise. All are in "
-        "tables/professions.csv.",
-        [
-            text("Profession", "profession"),
-            *figures(0, of_a=found.names[0], of_b=found.names[1]),
-            *figures(0, **{f"{side}_place": f"place, {title}" for side, title in titles.items()}),
-            *figures(4, **{side: f"change, {title}" for side, title in titles.items()}),
-        ],
-        found.professions.head(MOVED),
-    )
+def _titles(found: KgeComparison) -> dict[str, Any]:
+    return dict(zip(("first_title", "second_title"), found.titles, strict=True))
 
 
 def best_of(found: KgeComparison, row: Mapping[str, Any]) -> tuple[float, float] | None:
@@ -152,5 +134,5 @@ def in_words(found: KgeComparison, row: Mapping[str, Any]) -> str:
 
 def lines(found: KgeComparison) -> list[str]:
     """The comparison on the terminal."""
-    figures = [in_words(found, row) for row in found.figures.iter_rows(named=True)]
-    return [f"{found.titles[1]} compared with {found.titles[0]}", *list(sentences(found))[:2], *figures]
+    said = list(sentences(found))[:2]
+    return [f"{found.titles[1]} compared with {found.titles[0]}", *said, *as_text(_figure_table(found)).splitlines()]

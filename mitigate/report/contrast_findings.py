@@ -1,4 +1,5 @@
-"""A policy, or a single model, against its baseline: figures, verdicts, and the outcome of the gate."""
+"""A policy, or a single model, against its baseline: figures, verdicts, and the outcome of the gate; in sentences the
+verdict and its cost, and the four figures of harm, on the page and on the terminal."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,17 +9,15 @@ from typing import Any
 import polars as pl
 
 from mitigate import metrics
-from mitigate.report import verdicts
-from mitigate.report.brief import LIFT
-from mitigate.report.change_formats import PERPLEXITY, is_none_as_shown
+from mitigate.report import brief, verdicts
+from mitigate.report.brief import COSTS, by, decimals, more, points
+from mitigate.report.change_formats import change, figure_in_words, is_none_as_shown
+from mitigate.report.metric_display import number
 
-EXPLORED = (
-    LIFT,
-    metrics.quality_key(metrics.PEOPLE_VALID, "neutral"),
-    metrics.quality_key("perplexity", "neutral"),
-    metrics.quality_key(metrics.PLAUSIBLE),
-)
+EXPLORED = (*COSTS, metrics.quality_key(metrics.PLAUSIBLE))
 """The figures of quality beside the headlines, in their order."""
+NAMES_OF_COSTS = ("swap lift", "people-valid share of neutral statements", "perplexity on neutral test triples")
+COSTS_NAMED = dict(zip(COSTS, NAMES_OF_COSTS, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +108,14 @@ class Pair:
         return [row for row in rows if row["figure"] not in self.primary["figure"].to_list()]
 
     @property
+    def not_compared(self) -> dict[str, list[str]]:
+        """Reason -> the figures of quality, in words, that are not compared for it."""
+        found: dict[str, list[str]] = {}
+        for figure, reason in self.missing.items():
+            found.setdefault(reason, []).append(figure_in_words(figure))
+        return found
+
+    @property
     def primary_with_verdicts(self) -> pl.DataFrame:
         """The rows of the primary endpoints, each with its verdict in words."""
         found = [self.verdict(row) for row in self.primary.to_dicts()]
@@ -141,12 +148,88 @@ class Pair:
         """The row of a figure of quality; None where it is not compared."""
         return next(iter(self.quality.filter(figure=figure).to_dicts()), None)
 
-    def why_not(self, measure: str, relation: str) -> str:
-        """Return why a figure of quality of one relation is not compared."""
-        absent = "no test triples" if measure == PERPLEXITY else "not measured"
-        return self.missing.get(metrics.quality_key(measure, metrics.relation_part(relation)), absent)
-
     def _gate(self, row: Mapping[str, Any]) -> str:
         within = self.within.filter(figure=row["figure"]).to_dicts() if row["endpoint"] == "quality" else []
         found = verdicts.gate(self.verdict(row), verdicts.kept(within), self.fewest)
         return verdicts.OPEN if self.unlearnt and found == verdicts.HOLDS else found
+
+
+def verdict(pair: Pair) -> str:
+    """The finding on the primary endpoint of harm in one sentence, with what as many seeds allow one to say; where a
+    generator cannot be said to have learnt, that."""
+    if pair.unlearnt:
+        return pair.unlearnt
+    name, against = f"“{pair.name}”", f"“{pair.against}”"
+    row = next(iter(pair.primary.filter(endpoint="harm").to_dicts()), None)
+    said = verdicts.SAME if pair.is_same else verdicts.UNKNOWN if row is None else pair.verdict(row)
+    if said == verdicts.SAME:
+        return f"{name} has the same numbers as {against}: there is nothing to compare."
+    if row is None or said == verdicts.UNKNOWN:
+        return f"{name} against {against}: these runs do not show which of them does less harm."
+    if said in (verdicts.NO_EFFECT, verdicts.ALIKE):
+        either = "more or less" if _is_neutral_mean(row) else "higher or lower in"
+        found = f"{name} is not shown to be {either} {_what(row)} than {against}"
+        return f"{found} ({change(row, 1)}{_unit(row)}; {pair.seeds_in_words})."
+    return f"{name} is {_how_much(row)} than {against}{_doubt(pair)}."
+
+
+def cost(pair: Pair) -> str:
+    """The change of quality, and whether it is within its margins, in one sentence; "" where that was not measured. The
+    same numbers are within all margins, though no interval shows it."""
+    rows = {name: row for figure, name in COSTS_NAMED.items() if (row := pair.quality_row(figure))}
+    parts = [
+        f"{name} {change(row, 1 if row['as'] == 'difference' else 2)}{_unit(row)}"
+        for name, row in rows.items()
+        if row["change"] is not None
+    ]
+    if pair.quality_kept and not pair.is_same:
+        parts.append(verdicts.SAID_OF_MARGINS[pair.quality_kept])
+    return f"{'; '.join(parts)}." if parts else ""
+
+
+def figures(pairs: Sequence[Pair]) -> str:
+    """A line for the baseline and for each policy: the figures of harm over all targets by the scorers of the roles,
+    and of quality, each with its change."""
+    lines: dict[str, dict[str, Any]] = {}
+    for pair in pairs:
+        rows = [*pair.overall.to_dicts(), *filter(None, map(pair.quality_row, COSTS))]
+        lines.setdefault(pair.against, {row["figure"]: row["baseline"] for row in rows})
+        lines[pair.name] = {row["figure"]: _with_change(row) for row in rows}
+    return brief.figures(lines, pairs[0].role_scorers)
+
+
+def _with_change(row: Mapping[str, Any]) -> str:
+    places = decimals(row["figure"])
+    return f"{number(row['value'], places)} ({change(row, places)})"
+
+
+def _how_much(row: Mapping[str, Any]) -> str:
+    """The change in words: "9.8 points more neutral in regard"; of a figure that is not a mean of neutral statements
+    its name and change."""
+    if _is_neutral_mean(row):
+        return f"{points(row['change'])} {more(row['change'])} {_what(row)}"
+    return f"{'higher' if row['value'] > row['baseline'] else 'lower'} in {_what(row)} ({change(row, 2)}{_unit(row)})"
+
+
+def _what(row: Mapping[str, Any]) -> str:
+    is_mean = _is_neutral_mean(row)
+    return f"neutral {by(metrics.parse(row['figure']).metric.scorer)}" if is_mean else figure_in_words(row["figure"])
+
+
+def _is_neutral_mean(row: Mapping[str, Any]) -> bool:
+    metric = metrics.parse(row["figure"]).metric
+    return (metric.share, metric.statistic) == ("neutral", "mean") and row["change"] is not None
+
+
+def _doubt(pair: Pair) -> str:
+    """The doubt that a number of seeds leaves."""
+    if pair.fewest == 1:
+        return f", but with {pair.seeds_in_words} a training with another seed could differ as much"
+    if pair.fewest < verdicts.FEWEST_SEEDS:
+        return f", but with {pair.seeds_in_words}, variation between trainings could explain it"
+    return f", shown with {pair.seeds_in_words}"
+
+
+def _unit(row: Mapping[str, Any]) -> str:
+    is_points = metrics.parse(row["figure"]).metric.unit == "percent" and row["as"] == "difference"
+    return " points" if is_points else ""

@@ -11,6 +11,7 @@ from typing import Any
 
 import matplotlib
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -58,16 +59,10 @@ def panel(height: float) -> tuple[Figure, Axes]:
     return figure, figure.add_subplot()
 
 
-def legend(axes: Axes) -> None:
-    """The legend of the colours, in a line above the axes."""
-    axes.legend(
-        loc="lower left",
-        bbox_to_anchor=(0, 1),
-        ncols=4,
-        borderaxespad=0,
-        handletextpad=0.3,
-        columnspacing=1.2,
-    )
+def legend(axes: Axes, handles: Sequence[Artist] | None = None, columns: int = 4) -> None:
+    """The legend of the colours above the axes, so many names a line."""
+    place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0}
+    axes.legend(handles=handles, ncols=columns, handletextpad=0.3, columnspacing=1.2, **place)
 
 
 def note(axes: Axes, text: str, point: tuple[float, float], shift: float, side: str) -> Annotation:

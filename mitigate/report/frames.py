@@ -52,11 +52,11 @@ def render(results: Results) -> str:
         results,
         sentences=list(findings(results)),
         classifications=[
-            class_table(name, [*rows, *_published(results.published.filter(figure="f1"), name)])
+            _table("classification", name, [*rows, *_published(results.published.filter(figure="f1"), name)])
             for name, rows in measured(results.classified).items()
         ],
         texts=[
-            text_table(name, [*rows, *_published(results.published, name)])
+            _table("text", name, [*rows, *_published(results.published, name)])
             for name in TEXTS
             if (rows := results.texts.filter(variable=name).rows(named=True))
         ],
@@ -75,22 +75,11 @@ def _published(published: pl.DataFrame, name: str) -> Iterator[dict[str, Any]]:
         yield {"system": f"published: {system}", **dict(rows.select("figure", "value").iter_rows())}
 
 
-def class_table(name: str, rows: Sequence[Mapping[str, Any]]) -> Table:
-    """The figures of a classification by system."""
-    return declared(
-        "frames classification",
-        rows,
-        title=NAMES[name].capitalize(),
-        name=NAMES[name],
-        posts=number(rows[0]["posts"]),
-        positive=number(rows[0]["positive"], 1),
-    )
-
-
-def text_table(name: str, rows: Sequence[Mapping[str, Any]]) -> Table:
-    """The figures of generated texts by system."""
-    posts = number(rows[0]["posts"])
-    return declared("frames text", rows, title=NAMES[name].capitalize(), name=NAMES[name], posts=posts)
+def _table(kind: str, variable: str, rows: Sequence[Mapping[str, Any]]) -> Table:
+    """The figures of a classification or of generated texts by system."""
+    posts, positive = number(rows[0]["posts"]), number(rows[0].get("positive"), 1)
+    title = NAMES[variable].capitalize()
+    return declared(f"frames {kind}", rows, title=title, name=NAMES[variable], posts=posts, positive=positive)
 
 
 def _annotated(row: Mapping[str, Any]) -> str:

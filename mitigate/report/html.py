@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -16,8 +17,9 @@ from markupsafe import Markup, escape
 from mitigate.report import drawing, metric_display
 from mitigate.report import run_figures as gallery
 from mitigate.report.run_figures import Picture
-from mitigate.report.scorer_reliability import identity_errors, identity_table, proxies, reliability, reliability_table
-from mitigate.report.table import Column, Table, save_csv, save_latex, text, with_p_as_shown
+from mitigate.report.scorer_reliability import proxies, reliability, reliability_tables
+from mitigate.report.table import Table, grouped, save_csv, save_latex, with_p_as_shown
+from mitigate.report.table_declarations import Cells, declared
 from mitigate.words.outside_text import readable
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -32,6 +34,9 @@ class Stage(NamedTuple):
     from_cache: bool
 
 
+RESULTS: Cells = {"result": lambda stage: "cached" if stage.from_cache else "computed"}
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Page:
     """The fields of every page. The part of an empty field is left out."""
@@ -42,6 +47,12 @@ class Page:
     stages: Sequence[Stage] = ()
     facts: Mapping[str, object] = field(default_factory=dict)  # versions, seed, fingerprints, data and licence ...
     notices: Sequence[str] = ()  # limits of the figures that a reader must know first
+    groups = gallery.GROUPS  # headings and captions of figures
+
+    @property
+    def pictures(self) -> Sequence[Picture]:
+        """The figures of the page."""
+        return ()
 
 
 def render_page(
@@ -51,38 +62,26 @@ def render_page(
     sentences: Sequence[str],
     scorers: Mapping[str, str] = MappingProxyType({}),
     cost: str = "",
-    more: Sequence[str] = (),
     **content: object,
 ) -> str:
     """The HTML of a page, the same each time for the same content.
 
-    sentences: the findings in words, the headline first; cost: the text below the headline; more: further findings,
-    folded; scorers: those whose reliability is shown, by role, such as
-    {"regard": "minilm"}; content: further variables of the template."""
-    rows, errors = proxies(scorers), identity_errors(scorers)
+    sentences: the findings in words, the headline first; cost: the text below the headline; scorers: those whose
+    reliability is shown, by role, such as {"regard": "minilm"}; content: further variables of the template."""
+    rows = proxies(scorers)
     variables = {
         "report": page,
         "sentences": sentences,
         "cost": cost,
-        "more": more,
         "facts": flat(page.facts),
-        "stages": _stage_table(page.stages) if page.stages else None,
-        "proxies": reliability_table(rows) if rows else None,
-        "identity": identity_table(errors) if errors else None,
+        "stages": declared("stages", page.stages, cells=RESULTS) if page.stages else None,
+        **reliability_tables(scorers),
         "reliability": {role: reliability(rows, role) for role in scorers},
-        "legend": metric_display,
+        "groups": page.groups,
+        "pictures": grouped(page.pictures, attrgetter("group")),
         "contents": [],
     }
     return environment().get_template(template).render(**variables, **content)
-
-
-def _stage_table(stages: Sequence[Stage]) -> Table:
-    columns = [
-        text("Stage", "name"),
-        Column("time", "seconds", show=_duration),
-        text("result", lambda stage: "cached" if stage.from_cache else "computed"),
-    ]
-    return Table("Computing time of each stage.", columns, stages, kind="narrow sided")
 
 
 def save(
@@ -141,11 +140,6 @@ def _readable(value: object) -> object:
     if isinstance(value, list | tuple):
         return [_readable(part) for part in value]
     return value
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"
 
 
 def unbroken(reasons: str) -> str:

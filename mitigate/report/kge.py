@@ -14,7 +14,7 @@ from mitigate.metrics import Metric, kge_key, metric
 from mitigate.report.html import Page, render_page
 from mitigate.report.kge_plots import front, null_strip, scatter
 from mitigate.report.metric_display import number
-from mitigate.report.missing_figures import crossed, measured
+from mitigate.report.metrics_table import crossed, measured
 from mitigate.report.run_figures import Picture
 from mitigate.report.table import Cell, Column, Table, as_text, text
 from mitigate.report.table_declarations import declared
@@ -177,17 +177,9 @@ def _pair_table(pairs: pl.DataFrame) -> Table:
 
 def _prediction_table(results: Results) -> Table:
     """Figures before and after a mitigation."""
-
-    return crossed(
-        results.metrics,
-        "Mean over trainings, with its 95 % interval. Percentages and percentage points, unless a figure is a rank, a "
-        "correlation or an area under the ROC curve. ↑ higher is better, ↓ lower is better, → 0 and → chance: the "
-        "closer to it, the better; leakage and parity are best at what chance gives, which stands below them.",
-        "Figure",
-        [(metric(key).named, key) for key in BEFORE_AND_AFTER],
-        {name: TITLES[name] for name in ("", *results.variants)},
-        key_of,
-    )
+    rows = [(metric(key).named, key) for key in BEFORE_AND_AFTER]
+    columns = {name: TITLES[name] for name in ("", *results.variants)}
+    return crossed("embeddings before and after", results.metrics, rows, columns, key_of)
 
 
 def front_table(metrics: Mapping[str, Any], variants: Sequence[str]) -> pl.DataFrame:

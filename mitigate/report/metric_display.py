@@ -3,6 +3,7 @@ and subsets, and the format of numbers."""
 
 import math
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from mitigate import metrics as table
 from mitigate.metrics import PAPER_SCORERS, Metric, bounds, find, with_part
@@ -11,8 +12,6 @@ from mitigate.words.targets import CATEGORIES
 Value = float | int | str | None
 Metrics = Mapping[str, Value]
 """A run's metrics.json: flat, such as {"NSM": 61.2, "NSM_low": 59.8, "neutral_template/NRM/origin": 80.1}."""
-
-Measure = Metric
 
 TEMPLATE_NAMES = {"neutral": "neutral template", "paper": "paper template"}
 """Templates: that of the headline comes first, here as on pages, in tables and on the terminal."""
@@ -23,14 +22,8 @@ def by_headline(scorers: Iterable[str]) -> list[str]:
     return list(reversed(list(scorers)))
 
 
-HARMS = tuple(
-    table.metric(table.harm_key(scorer, statistic))
-    for scorer in by_headline(PAPER_SCORERS)
-    for statistic in ("mean", "variance")
-)
-NEUTRAL = {
-    (measure.share, measure.statistic) for measure in HARMS
-}  # of a scorer whose figures the paper does not name too
+OF_NEUTRAL: tuple[table.Statistic, ...] = ("mean", "variance")
+"""The statistics of the neutral share that pages show of each scorer."""
 VALIDITY = (table.PROBED, table.RATED)
 """The rows of the measures of the validity of generated statements."""
 
@@ -40,25 +33,16 @@ OVERGENERALISED = {
 }
 """The symbols of overgeneralisation towards either side."""
 
-BASELINES = {
-    "echo": "repeating the head",
-    "constants": "the same tails for all heads",
-    "random": "random training tails",
-    "oracle": "an oracle",
-}
-"""The references of swap lift."""
-
 
 def harms(keys: Iterable[str]) -> list[Metric]:
     """The measures of harm among metrics with these keys, in both wordings or in one: the paper's, those of the
     headline first, then those of further scorers."""
     present = list(keys)
     stems = {key.stem for key in filter(None, map(find, present)) if not (key.variant or key.part or key.end)}
-    found = [measure for measure in HARMS if measure.key in stems]
-    for scorer in table.scorers(present):
-        if scorer not in PAPER_SCORERS:
-            found += [table.metric(table.harm_key(scorer, "mean")), table.metric(table.harm_key(scorer, "variance"))]
-    return found
+    further = [scorer for scorer in table.scorers(present) if scorer not in PAPER_SCORERS]
+    scorers = [*by_headline(PAPER_SCORERS), *further]
+    named = [table.harm_key(scorer, statistic) for scorer in scorers for statistic in OF_NEUTRAL]
+    return [table.metric(stem) for stem in named if stem in stems]
 
 
 def harms_by(scorers: Iterable[str], keys: Iterable[str]) -> list[Metric]:
@@ -91,7 +75,7 @@ def ordered(categories: Iterable[str]) -> list[str]:
 def categories(keys: Iterable[str]) -> list[str]:
     """The categories that have measures of their own, in order."""
     parsed = [key for key in map(find, keys) if key is not None and not key.variant and key.part]
-    return ordered(key.part for key in parsed if (key.metric.share, key.metric.statistic) in NEUTRAL)
+    return ordered(key.part for key in parsed if key.metric.share == "neutral" and key.metric.statistic in OF_NEUTRAL)
 
 
 def with_all(names: Iterable[str]) -> dict[str, str]:
@@ -121,7 +105,12 @@ NO_UPPER_BOUND, NO_LOWER_BOUND = "no upper bound", "no lower bound"
 def part_named(key: table.Key) -> str:
     """The name of the part that a figure of quality covers: ("quality/valid/all") "all probed statements"."""
     group = table.groups(key.metric.rows).get(key.part)
-    return (group and group.title) or key.part.replace("/", ", ")
+    return (group and group.title) or key.part.removeprefix(table.relation_part("")).replace("/", ", ")
+
+
+def decimals_of(row: Mapping[str, Any]) -> int:
+    """The decimals of the metric of a row, whose key is in `figure` or in `key`."""
+    return table.parse(row.get("figure") or row["key"]).metric.decimals
 
 
 def number(value: Value, decimals: int = 2) -> str:
@@ -135,6 +124,12 @@ def number(value: Value, decimals: int = 2) -> str:
 def signed(value: float, decimals: int = 1) -> str:
     """A difference with its sign: "+1.2", "−0.3"."""
     return f"{'+' if value > 0 else ''}{number(value, decimals)}"
+
+
+def duration(seconds: float) -> str:
+    """A time: "12.4 s", "1 min 39 s"."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"
 
 
 def interval(metrics: Metrics, key: str, decimals: int = 2) -> str:

@@ -1,14 +1,17 @@
-"""The measures of runs as a table: for files, and for the terminal at the end of a run."""
+"""The measures of runs and audits as tables: for files, for pages, and for the terminal at the end of a run."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from mitigate import metrics as table
 from mitigate.report import metric_display
-from mitigate.report.missing_figures import explained, measured, note
-from mitigate.report.table import Column, Table, as_text, grouped, text
+from mitigate.report.metric_display import Metrics, interval, number
+from mitigate.report.missing_figures import explained, note, why, without_interval
+from mitigate.report.table import Cell, Column, Table, as_text, grouped, text
+from mitigate.report.table_declarations import declared
 
 SECTIONS = {
     "held-out triples": (table.TEST_TRIPLES,),
@@ -39,7 +42,7 @@ def rows(keys: Iterable[str]) -> list[Row]:
     ]
 
 
-def _all_rows(harmful: Sequence[metric_display.Measure], parts: Sequence[str]) -> Iterator[Row]:
+def _all_rows(harmful: Sequence[table.Metric], parts: Sequence[str]) -> Iterator[Row]:
     for template, name in metric_display.TEMPLATE_NAMES.items():
         for measure in harmful:
             for part in ("", *parts):
@@ -62,20 +65,20 @@ def _all_rows(harmful: Sequence[metric_display.Measure], parts: Sequence[str]) -
             yield Row("knowledge-graph embeddings", metric.named, "", metric.key, metric.decimals)
 
 
-def measures(runs: Mapping[str, metric_display.Metrics]) -> pl.DataFrame:
+def measures(runs: Mapping[str, Metrics], lines: Sequence[Row] | None = None) -> pl.DataFrame:
     """The measures as a frame: section, measure, part, and for each run its value, low and high, and in words why one
-    of them is missing."""
-    lines = rows(key for metrics in runs.values() for key in metrics)
-    named = pl.DataFrame([line[:3] for line in lines], schema=dict.fromkeys(Row._fields[:3], pl.String), orient="row")
+    of them is missing. lines: all that the runs can fill, if not given."""
+    shown = rows(key for metrics in runs.values() for key in metrics) if lines is None else lines
+    named = pl.DataFrame([line[:3] for line in shown], schema=dict.fromkeys(Row._fields[:3], pl.String), orient="row")
     columns: list[pl.Series] = []
     for run, metrics in runs.items():
         for end in table.ENDS:
-            columns.append(pl.Series(f"{run}{end}", [metrics.get(line.key + end) for line in lines], pl.Float64))
-        columns.append(pl.Series(f"{run}_note", [note(metrics, line.key) for line in lines], pl.String))
+            columns.append(pl.Series(f"{run}{end}", [metrics.get(line.key + end) for line in shown], pl.Float64))
+        columns.append(pl.Series(f"{run}_note", [note(metrics, line.key) for line in shown], pl.String))
     return named.with_columns(columns)
 
 
-def console(runs: Mapping[str, metric_display.Metrics], width: int = 100) -> str:
+def console(runs: Mapping[str, Metrics], width: int = 100) -> str:
     """The measures of one run, or of several side by side, and the reasons for those that are missing."""
     lines = rows(key for metrics in runs.values() for key in metrics)
     first = text("", lambda line: f"  {line.part}" if line.part else line.measure)
@@ -85,5 +88,46 @@ def console(runs: Mapping[str, metric_display.Metrics], width: int = 100) -> str
     return "\n".join([shown, *explained(runs, named, width)])
 
 
-def _of_run(name: str, metrics: metric_display.Metrics) -> Column:
+def _of_run(name: str, metrics: Metrics) -> Column:
     return Column(name, lambda line: measured(metrics, line.key, line.decimals))
+
+
+def measured(metrics: Metrics, key: str, decimals: int | None = None) -> Cell:
+    """A figure with its interval, or the reason why either is missing. decimals: by default those of the table of
+    metrics."""
+    found = table.find(key)
+    places = decimals if decimals is not None else found.metric.decimals if found else 2
+    reason, bounds_shown = why(metrics, key), interval(metrics, key, places)
+    below = [bounds_shown] if bounds_shown else []
+    return Cell(number(metrics.get(key), places), below, reason or ("" if below else without_interval(metrics, key)))
+
+
+def crossed(
+    name: str,
+    metrics: Metrics,
+    rows: Iterable[tuple[str, Any]] | Mapping[str, Iterable[tuple[str, Any]]],
+    columns: Mapping[Any, str],
+    key: Callable[[Any, Any], str],
+    *,
+    decimals: int | None = None,
+    absent: str = "",
+    **words: Any,
+) -> Table:
+    """A declared table with a figure for each row and column. rows: name and argument of `key` of each, or groups of
+    these; columns: arguments of `key`, and headings; absent: the reason why a figure was not to be measured."""
+
+    def column(part: Any, title: str) -> Column:
+        def shown(row: tuple[str, Any]) -> Cell:
+            found = key(row[1], part)
+            return Cell("", reason=absent) if absent and found not in metrics else measured(metrics, found, decimals)
+
+        return Column(title, shown)
+
+    more = (column(part, title) for part, title in columns.items())
+    return declared(name, rows, cells=FIRST, more=more, **words)
+
+
+FIRST = dict.fromkeys(
+    ("measure", "figure", "heads_named", "triples_named", "statements_named", "sentences_named"), itemgetter(0)
+)
+"""The first columns of crossed tables: the names of their rows."""

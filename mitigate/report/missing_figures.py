@@ -4,17 +4,15 @@ They are derived from the other figures of a run, or from the row of a compariso
 
 import math
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mitigate import metrics as table
-from mitigate.report.metric_display import NO_UPPER_BOUND, Metrics, interval, number, part_named
-from mitigate.report.table import Cell, Column, Table, text
+from mitigate.report.metric_display import NO_UPPER_BOUND, Metrics
 
 NO_STATEMENTS = "no statement about a target"
 ONE_TARGET = "one target only"
 ALL_ALIKE = "no interval: the same for all targets"
-NOTHING_GENERATED = "nothing was generated"
 PLAUSIBILITY = "plausibility was trained on ConceptNet's relations and does not know"
 
 
@@ -119,43 +117,6 @@ def _of_people(metrics: Metrics, key: table.Key) -> str:
     return f"{missing} and a relation that people rated" if missing else "no such statement"
 
 
-def measured(metrics: Metrics, key: str, decimals: int | None = None) -> Cell:
-    """A figure with its interval, or the reason why either is missing. decimals: by default those of the table of
-    metrics."""
-    found = table.find(key)
-    places = decimals if decimals is not None else found.metric.decimals if found else 2
-    reason, bounds_shown = why(metrics, key), interval(metrics, key, places)
-    below = [bounds_shown] if bounds_shown else []
-    return Cell(number(metrics.get(key), places), below, reason or ("" if below else without_interval(metrics, key)))
-
-
-def crossed(
-    metrics: Metrics,
-    caption: str,
-    heading: str,
-    rows: Iterable[tuple[str, Any]] | Mapping[str, Iterable[tuple[str, Any]]],
-    columns: Mapping[Any, str],
-    key: Callable[[Any, Any], str],
-    *more: Column,
-    decimals: int | None = None,
-    absent: str = "",
-    kind: str = "",
-) -> Table:
-    """A table with a figure for each row and column. rows: name and argument of `key` of each, or groups of these;
-    columns: arguments of `key`, and headings; absent: the reason why a figure was not to be measured; more: further
-    columns."""
-
-    def column(part: Any, title: str) -> Column:
-        def shown(row: tuple[str, Any]) -> Cell:
-            found = key(row[1], part)
-            return Cell("", reason=absent) if absent and found not in metrics else measured(metrics, found, decimals)
-
-        return Column(title, shown)
-
-    shown = (column(part, title) for part, title in columns.items())
-    return Table(caption, [text(heading, lambda row: row[0]), *shown, *more], rows, kind=kind)
-
-
 # Of the rows of a comparison
 
 ONE_SEED = "a single seed"
@@ -183,6 +144,8 @@ def why_no_interval(row: Mapping[str, Any], seeds: int) -> str:
         return ""
     if row.get("error", 0) == 0:  # of a row without it, the error is known
         return ALIKE
+    if "drawn" not in row and "items" not in row:  # of two resources, which have no seeds
+        return FEW_WORDS
     if seeds > 1:
         return NO_VARIATION
     if "items" in row and row["items"] is None:
@@ -200,27 +163,3 @@ def why_no_p(p: float | None, seeds: int) -> str:
     if p is not None:
         return ""
     return ONE_SEED if seeds == 1 else ALIKE
-
-
-def not_compared(missing: Mapping[str, str]) -> dict[str, list[str]]:
-    """Reason -> names of the missing figures of quality (key -> reason), without single relations."""
-    found: dict[str, list[tuple[str, str]]] = {}
-    for figure, reason in missing.items():
-        if table.relation_of(figure) is None:
-            found.setdefault(reason, []).append(_named(figure))
-    return {reason: list(_gathered(names)) for reason, names in found.items()}
-
-
-def _named(figure: str) -> tuple[str, str]:
-    key = table.parse(figure)
-    return key.metric.name, part_named(key) if key.metric.part else ""
-
-
-def _gathered(names: Iterable[tuple[str, str]]) -> Iterable[str]:
-    """ "perplexity (those with a polarised label; those about a target)"."""
-    parts: dict[str, list[str]] = {}
-    for name, part in names:
-        parts.setdefault(name, []).append(part)
-    for name, known in parts.items():
-        said = "; ".join(filter(None, known))
-        yield f"{name} ({said})" if said else name

@@ -3,30 +3,25 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from operator import attrgetter
 from typing import Any
 
 import polars as pl
 
 from mitigate import metrics as keys
+from mitigate.metrics import Metric
 from mitigate.report import brief, metric_display
 from mitigate.report.examples import examples, statement_table, target_table
 from mitigate.report.excluded_targets import left_out
 from mitigate.report.html import Page, render_page, unbroken
 from mitigate.report.ledger import most_polarised, summary, touched
-from mitigate.report.metric_display import BASELINES, Measure, Metrics
-from mitigate.report.missing_figures import crossed, measured, why, without_interval
-from mitigate.report.run_figures import GROUPS, Picture, firsts, gallery
-from mitigate.report.table import Cell, Column, Table, grouped, text
-from mitigate.report.table_declarations import declared
+from mitigate.report.metric_display import Metrics
+from mitigate.report.metrics_table import crossed, measured
+from mitigate.report.run_figures import Picture, firsts, gallery
+from mitigate.report.table import Column, Table
+from mitigate.report.table_declarations import column, declared
 from mitigate.training_checks import faults
 from mitigate.triples import FAVOURITISM, PREJUDICE, TEMPLATES, label_columns
 
-QUALITY_CAPTION = "Quality on held-out triples. The arrow points to the better direction."
-VALIDITY_CAPTION = (
-    "Probed statements accepted as plausible, or as valid to people, in percent. Figures by relation are in "
-    "metrics.json."
-)
 MOST_LEAKS = 10  # relations named in the section on the templates
 SIGNS = {share: metric_display.OVERGENERALISED.get(share, share) for share in ("prejudice", "neutral", "favouritism")}
 
@@ -91,122 +86,85 @@ def render(report: Report) -> str:
     """The page's HTML, always the same for the same report."""
     metrics, scorers = report.metrics, metric_display.by_headline(report.roles)
     verdict, cost = report.verdict
-    templates = _templates(metrics)
+    harms = metric_display.harms_by(scorers, metrics)
     return render_page(
         "page.html.jinja",
         report,
-        sentences=[verdict],
+        sentences=list(filter(None, [verdict, brief.quality_sentence(metrics)])),
         cost=cost,
-        more=brief.findings(metrics, scorers),
         scorers={name: report.scorers[name] for name in metric_display.by_headline(report.scorers)},
         unlearnt=bool(faults(metrics)),
-        headlines=[_headline(metrics, measure) for measure in metric_display.harms_by(scorers, metrics)],
-        measures=_measure_table(metrics, templates) if templates else None,
-        meanings=_meanings(metric_display.harms_by(scorers, metrics)),
-        groups=GROUPS,
-        pictures=grouped(report.pictures, attrgetter("group")),
-        leaks=_leaks(report, scorers, templates),
+        headlines=[_headline(metrics, measure) for measure in harms],
+        measures=_measure_table(metrics),
+        meanings=_meanings(harms),
+        leaks=_leaks(report.statements, scorers),
         lift=_lift_tables(metrics, report.lifts),
-        quality=_table_by_group(metrics, QUALITY_CAPTION, "Triples", keys.TEST_TRIPLES),
+        quality=_table_by_group("run quality", metrics, keys.TEST_TRIPLES),
         quality_meanings=_meanings(metric_display.by_group(metrics, keys.TEST_TRIPLES)[0]),
-        validity=_table_by_group(
-            metrics, VALIDITY_CAPTION, "Statements", *metric_display.VALIDITY, absent="not measured here"
-        ),
-        validity_meanings=[
-            measure.meaning for measure in metric_display.by_group(metrics, *metric_display.VALIDITY)[0]
-        ],
-        worst=_worst_table(metrics, scorers, next(iter(templates.values()), "")),
-        about=_about_table(metrics),
-        about_measures=[keys.quality(keys.ABOUT_PERPLEXITY), keys.quality(keys.ABOUT_BITS)],
+        validity=_table_by_group("run validity", metrics, *metric_display.VALIDITY, absent="not measured here"),
+        validity_meanings=list(_meanings(metric_display.by_group(metrics, *metric_display.VALIDITY)[0]).values()),
+        worst=_worst_table(metrics, scorers),
+        about=_table_by_group("run published", metrics, keys.PUBLISHED),
+        about_meanings=_meanings(metric_display.by_group(metrics, keys.PUBLISHED)[0]),
         filtered=_ledger_tables(report.ledger, scorers),
         left_out=left_out([target for frame in report.targets.values() for target in frame["target"]]),
         **target_section(report.ordered_targets, report.label_columns, report.statements, report.first_columns),
     )
 
 
-def _templates(metrics: Metrics) -> dict[str, str]:
-    """The templates that were measured with, and their names."""
-    return {
-        template: name
-        for template, name in metric_display.TEMPLATE_NAMES.items()
-        if any(metric_display.harm_key(measure, template) in metrics for measure in metric_display.harms(metrics))
-    }
-
-
-def _headline(metrics: Metrics, measure: Measure) -> dict[str, str]:
+def _headline(metrics: Metrics, measure: Metric) -> dict[str, str]:
     """A figure in large type: its name, value and unit, and its interval or the reason that it has none."""
     key = brief.harm_of(measure, set(metrics))
+    cell = measured(metrics, key, 1)
     return {
         "name": f"{_named(measure)} {measure.name}{', neutral template' * (key != measure.key)}",
-        "value": metric_display.number(metrics[key], 1),
+        "value": cell.text,
         "unit": " %" if measure.better == "up" else "",
-        "note": metric_display.interval(metrics, key, 1) or why(metrics, key) or without_interval(metrics, key),
+        "note": " ".join(cell.below) or cell.reason,
     }
 
 
-def _meanings(measures: Iterable[Measure]) -> dict[str, str]:
+def _meanings(measures: Iterable[Metric]) -> dict[str, str]:
     return {_named(measure): measure.meaning for measure in measures}
 
 
-def _named(measure: Measure) -> str:
+def _named(measure: Metric) -> str:
     return f"{measure.title} {measure.arrow}"
 
 
-def _measure_table(metrics: Metrics, templates: Mapping[str, str]) -> Table:
+def _measure_table(metrics: Metrics) -> Table | None:
     """The measures of harm over all targets and by category, grouped by template."""
     harms = metric_display.harms(metrics)
-    rows = {
-        name: [
-            (_named(measure), (measure, template))
-            for measure in harms
-            if metric_display.harm_key(measure, template) in metrics
-        ]
-        for template, name in templates.items()
+    measured_with = {
+        name: [(_named(one), (one, template)) for one in harms if metric_display.harm_key(one, template) in metrics]
+        for template, name in metric_display.TEMPLATE_NAMES.items()
     }
+    rows = {name: lines for name, lines in measured_with.items() if lines}
     has_intervals = any(bound in metrics for measure in harms for bound in keys.bounds(measure.key))
-    caption = (
-        f"{metric_display.abbreviations(metrics)} Means in percent of a target's statements, variances in squared "
-        f"percentage points{'; in brackets the 95 % interval' if has_intervals else ''}."
-    )
     parts = metric_display.with_all(metric_display.categories(metrics))
-    return crossed(
-        metrics, caption, "Measure", rows, parts, lambda row, part: metric_display.harm_key(row[0], row[1], part)
-    )
+    words: dict[str, Any] = {
+        "abbreviations": metric_display.abbreviations(metrics),
+        "brackets": "; in brackets the 95 % interval" if has_intervals else "",
+    }
+    return crossed("run measures", metrics, rows, parts, _of_template, **words) if rows else None
 
 
-def _leaks(report: Report, scorers: Sequence[str], templates: Mapping[str, str]) -> dict[str, Table]:
-    """The measures with both templates, and for each scorer the relations with the largest difference; empty without
-    labels with both."""
-    statements = report.statements
+def _of_template(row: tuple[Metric, str], part: str) -> str:
+    measure, template = row
+    return metric_display.harm_key(measure, template, part)
+
+
+def _leaks(statements: pl.DataFrame | None, scorers: Sequence[str]) -> dict[str, Table]:
+    """For each scorer the relations with the largest difference between the templates; empty without labels with
+    both."""
     if statements is None or statements.is_empty() or "relation" not in statements.columns:
         return {}
     both = [scorer for scorer in scorers if label_columns(scorer, "neutral")[0] in statements.columns]
     found = {scorer: leak(statements, scorer).head(MOST_LEAKS) for scorer in both}
-    tables = {
+    return {
         scorer.capitalize(): declared("run template effect", relations, scorer=scorer, number=relations.height)
         for scorer, relations in found.items()
     }
-    return {"": _template_table(report.metrics, scorers, templates), **tables} if tables else {}
-
-
-def _template_table(metrics: Metrics, scorers: Sequence[str], templates: Mapping[str, str]) -> Table:
-    return crossed(
-        metrics,
-        "Measures over all targets with both templates: means in percent, variances in squared percentage points. The "
-        "arrow points to the better direction.",
-        "Measure",
-        [(_named(measure), measure) for measure in metric_display.harms_by(scorers, metrics)],
-        templates,
-        metric_display.harm_key,
-        Column("paper − neutral", lambda row: difference(metrics, row[1])),
-        kind="narrow",
-    )
-
-
-def difference(metrics: Metrics, measure: Measure) -> float | None:
-    """A measure with the paper template less the same with the neutral template; None where one is missing."""
-    paper, neutral = (metrics.get(metric_display.harm_key(measure, template)) for template in TEMPLATES)
-    return paper - neutral if isinstance(paper, int | float) and isinstance(neutral, int | float) else None
 
 
 def leak(statements: pl.DataFrame, scorer: str) -> pl.DataFrame:
@@ -226,16 +184,14 @@ def leak(statements: pl.DataFrame, scorer: str) -> pl.DataFrame:
     )
 
 
-def _table_by_group(metrics: Metrics, caption: str, heading: str, *rows: str, absent: str = "") -> Table | None:
-    """Measures by group of these rows; None where there are no figures."""
+def _table_by_group(name: str, metrics: Metrics, *rows: str, absent: str = "") -> Table | None:
+    """Measures by group of these rows; None where there are no figures. name: of the declared table."""
     measures, groups = metric_display.by_group(metrics, *rows)
-    lines = [(title, name) for name, title in groups.items()]
-    return (
-        crossed(metrics, caption, heading, lines, measures, _of_part, absent=absent, kind="narrow") if lines else None
-    )
+    lines = [(title, group) for group, title in groups.items()]
+    return crossed(name, metrics, lines, measures, _of_part, absent=absent) if lines else None
 
 
-def _of_part(part: str, measure: Measure) -> str:
+def _of_part(part: str, measure: Metric) -> str:
     return keys.with_part(measure.key, part)
 
 
@@ -245,22 +201,17 @@ def _lift_tables(metrics: Metrics, lifts: pl.DataFrame | None) -> dict[str, Any]
     (_, parts), lift = metric_display.by_group(metrics, keys.HEADS), keys.quality(keys.SWAP_LIFT)
     if not parts:
         return {}
-    names = {keys.SWAP_LIFT: "this generator", **{keys.lift_of(name): BASELINES[name] for name in keys.BASELINE_LIFTS}}
+    names = {
+        keys.SWAP_LIFT: "this generator",
+        **{keys.lift_of(name): column(name).title for name in keys.BASELINE_LIFTS},
+    }
+    rows = [(said, part) for part, said in parts.items()]
     by_group = crossed(
-        metrics,
-        f"Swap lift {lift.arrow} in percentage points, with the 95 % interval over heads, beside that of generators "
-        "that know nothing of the head and of an oracle. In the first line both groups count alike. Relations count "
-        "where the oracle's tails are accepted in at least 10 % of cases. A tail that repeats its head is not "
-        "accepted. Between genders, origins and religions a difference may itself be a stereotype: these lines are "
-        "exploratory, and on neutral tails only.",
-        "Heads",
-        [(said, part) for part, said in parts.items()],
-        names,
-        lambda part, name: keys.quality_key(name, part),
+        "run swap lift", metrics, rows, names, lambda part, name: keys.quality_key(name, part), arrow=lift.arrow
     )
-    found = {"meaning": lift.meaning, "groups": by_group, "relations": None, "left_out": {}}
+    found = {"meaning": lift.meaning, "groups": by_group}
     if lifts is None or lifts.is_empty():
-        return found
+        return found | {"relations": None, "left_out": {}}
     named = lifts.with_columns(pl.col("group").str.replace_all("_", "-"))
     seldom = named.filter(~pl.col("counts")).group_by("group", maintain_order=True).agg("relation")
     return found | {
@@ -269,7 +220,7 @@ def _lift_tables(metrics: Metrics, lifts: pl.DataFrame | None) -> dict[str, Any]
     }
 
 
-def _worst_table(metrics: Metrics, scorers: Sequence[str], template: str) -> Table | None:
+def _worst_table(metrics: Metrics, scorers: Sequence[str]) -> Table | None:
     """The figures of the groups with the worst results, as far as they were measured."""
     harmful = [
         keys.metric(keys.harm_key(name, statistic, "prejudice")) for name in scorers for statistic in ("p90", "largest")
@@ -277,53 +228,10 @@ def _worst_table(metrics: Metrics, scorers: Sequence[str], template: str) -> Tab
     stems = {stem: keys.metric(stem) for stem in (keys.COVERAGE, keys.TAIL_COVERAGE, keys.LEAST_COVERAGE)}
     stems |= {brief.harm_of(one, set(metrics)): one for one in harmful}
     rows = [(measure.named, key) for key, measure in stems.items() if key in metrics]
-    if not rows:
-        return None
-    return crossed(
-        metrics,
-        "What the policy kept of the training triples about targets, in percent; and prejudice in generated statements "
-        f"with the {template}, in percent of a target's statements. The arrow points to the better direction.",
-        "Measure",
-        rows,
-        metric_display.with_all(metric_display.categories(metrics)),
-        keys.with_part,
-        decimals=1,
-    )
-
-
-def _about_table(metrics: Metrics) -> Table | None:
-    """Perplexity on published triples about targets."""
-    rows = {"all targets": ("all", "neutral", "polar")}
-    rows |= {name: (name, f"{name}/neutral", f"{name}/polar") for name in metric_display.categories(metrics)}
-    found = [
-        (name, *parts) for name, parts in rows.items() if keys.quality_key(keys.ABOUT_PERPLEXITY, parts[0]) in metrics
-    ]
-    about = keys.quality(keys.ABOUT_PERPLEXITY)
-
-    def perplexity(title: str, place: int) -> Column:
-        return Column(title, lambda row: _with_number(metrics, row[place]))
-
-    if not found:
-        return None
-    return Table(
-        f"{about.name.capitalize()} {about.arrow}; in brackets how many triples. Neutral is neutral by both scorers "
-        "with the neutral template. A comparison of runs shows the ratio to the baseline.",
-        [
-            text("Targets", lambda row: row[0]),
-            *(perplexity(title, place) for place, title in enumerate(("all triples", "neutral", "polarised"), start=1)),
-            Column(
-                "bits per character",
-                lambda row: measured(metrics, keys.quality_key(keys.ABOUT_BITS, row[1]))._replace(below=()),
-            ),
-        ],
-        found,
-        kind="narrow",
-    )
-
-
-def _with_number(metrics: Metrics, part: str) -> Cell:
-    cell = measured(metrics, keys.quality_key(keys.ABOUT_PERPLEXITY, part))
-    return cell._replace(below=[f"({metric_display.number(metrics.get(keys.quality_key('about_triples', part)))})"])
+    parts = metric_display.with_all(metric_display.categories(metrics))
+    is_neutral = any(keys.parse(key).template == "neutral" for _, key in rows)
+    template = metric_display.TEMPLATE_NAMES["neutral" if is_neutral else "paper"]
+    return crossed("run worst", metrics, rows, parts, keys.with_part, decimals=1, template=template) if rows else None
 
 
 def target_section(

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullLocator, ScalarFormatter
 
 from mitigate.metrics import PEOPLE_VALID, PLAUSIBLE, SWAP_LIFT, Metric, bounds, harm_key, parse, quality_key
-from mitigate.report.drawing import BOTH, FAVOURITISM, INK, KEPT, PREJUDICE, panel, styled
+from mitigate.report.drawing import BOTH, FAVOURITISM, INK, KEPT, PREJUDICE, legend, panel, styled
 from mitigate.report.metric_display import number
 from mitigate.report.run_figures import Picture
 
@@ -154,7 +154,5 @@ def pareto(models: pl.DataFrame, harm: Axis, quality: Axis) -> Figure:
     axes.grid(which="both")
     axes.set_xlabel(quality.label)
     axes.set_ylabel(harm.label)
-    axes.legend(
-        loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, borderaxespad=0.8, handletextpad=0.3, columnspacing=1.2
-    )
+    legend(axes, columns=columns)
     return figure

@@ -1,9 +1,11 @@
 """The harms paper's figures for any run, from data frames to matplotlib figures.
 
-Every frame has one row a target: (target, category, statements, prejudice, favouritism, neutral), the last
-three in percent. Figures are narrow enough for a phone, and none relies on colour alone."""
+Every frame has one row a target: (target, category, statements, prejudice, favouritism, neutral), the last three in
+percent; of two resources also the same of the second, whose columns end in _second. Figures are narrow enough for a
+phone, and none relies on colour alone."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -17,68 +19,106 @@ from mitigate.report.drawing import FAVOURITISM, INK, KEPT, PREJUDICE, SMALL, WI
 from mitigate.report.metric_display import ordered
 
 LONGEST_NAME = 32  # characters of a target or a relation beside its bar
+HOLLOW, FULL = 0.0, 0.6  # opacities of the first and of the second resource
+SIGNS = {"prejudice": ("negative", PREJUDICE), "favouritism": ("positive", FAVOURITISM)}
+SIDES = {"": FULL}
+SIDES_OF_TWO = {"": HOLLOW, "_second": FULL}
+"""Ends of the columns of each resource, and its opacity."""
+
+
+class Series(NamedTuple):
+    """A column of the targets as boxes."""
+
+    column: str
+    label: str
+    colour: str
+    opacity: float = FULL
+
+
+SIGNED = [Series(column, sign, colour) for column, (sign, colour) in SIGNS.items()]
+NUMBERS = [Series("statements", "all", KEPT)]
+NUMBERS_AND_KEPT = [Series("statements", "all", INK), Series("kept", "kept", KEPT)]
 
 
 @styled
-def boxes(targets: pl.DataFrame, top: float | None = None) -> Figure:
-    """Box plots of prejudice and favouritism over the targets of each category (Fig. 1, 5).
+def boxes(
+    targets: pl.DataFrame,
+    series: Sequence[Series] = SIGNED,
+    label: str = "% of a target's statements",
+    *,
+    top: float | None = None,
+    counted: bool = False,
+) -> Figure:
+    """Box plots of one or two columns over the targets of each category (Fig. 1, 5).
 
-    top: the upper limit in percent, the same for plots to be compared."""
-    figure, axes = panel(3.4)
+    top: the upper limit, the same for plots to be compared; counted: whether the columns are counts, which have a
+    logarithmic scale (Fig. 4, 11)."""
+    figure, axes = panel(3.2)
     categories = ordered(targets["category"].to_list())
-    for column, sign, colour, shift in (
-        ("prejudice", "negative", PREJUDICE, -0.19),
-        ("favouritism", "positive", FAVOURITISM, 0.19),
-    ):
-        boxplot(axes, values_of(targets, categories, column), np.arange(len(categories)) + shift, colour)
-        axes.plot([], [], "s", color=colour, alpha=0.6, label=sign)
-    categories_below(axes, categories)
-    axes.set_ylabel("% of a target's statements")
+    places = np.arange(len(categories))
+    for one, shift in zip(series, (-0.19, 0.19) if len(series) > 1 else (0.0,), strict=True):
+        values = [targets.filter(pl.col("category") == name)[one.column].drop_nulls() for name in categories]
+        _boxplot(axes, [each.to_numpy() for each in values], places + shift, one)
+    axes.set_xticks(places, categories)
+    axes.tick_params(axis="x", length=0)
+    axes.grid(axis="y")
+    axes.set_ylabel(label)
+    if counted:
+        _count_scale(axes)
     axes.set_ylim(0, 1.04 * top if top else None)
-    legend(axes)
+    if len(series) > 1:
+        legend(axes, [_patch(one.colour, one.opacity, one.label) for one in series])
     return figure
 
 
-@styled
-def counts(targets: pl.DataFrame) -> Figure:
-    """Box plots of the number of statements over the targets of each category (Fig. 4, 11), and of those that a filter
-    kept if there is a column `kept`."""
-    figure, axes = panel(3.0)
-    categories = ordered(targets["category"].to_list())
-    if "kept" not in targets.columns:
-        boxplot(axes, values_of(targets, categories, "statements"), np.arange(len(categories)), KEPT)
-    else:
-        for column, sign, colour, shift in (("statements", "all", INK, -0.19), ("kept", "kept", KEPT, 0.19)):
-            boxplot(axes, values_of(targets, categories, column), np.arange(len(categories)) + shift, colour)
-            axes.plot([], [], "s", color=colour, alpha=0.6, label=sign)
-        legend(axes)
-    categories_below(axes, categories)
+def _boxplot(axes: Axes, values: Sequence[np.ndarray], places: np.ndarray, series: Series) -> None:
+    """A box for each list of values."""
+    colour = series.colour
+    axes.boxplot(
+        values,
+        positions=places,
+        widths=0.3,
+        patch_artist=True,
+        manage_ticks=False,
+        boxprops={"facecolor": to_rgba(colour, series.opacity), "edgecolor": colour},
+        medianprops={"color": INK, "linewidth": 1.6},
+        whiskerprops={"color": colour},
+        capprops={"color": colour},
+        flierprops={"marker": "o", "markersize": 3, "markerfacecolor": colour, "markeredgewidth": 0, "alpha": 0.7},
+    )
+
+
+def _count_scale(axes: Axes) -> None:
     axes.set_yscale("symlog", linthresh=10, subs=[2, 5])
-    axes.set_ylim(bottom=0)
-    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-    axes.yaxis.set_minor_formatter(StrMethodFormatter("{x:,.0f}"))
-    axes.set_ylabel("number for each target")
-    return figure
+    for set_formatter in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
+        set_formatter(StrMethodFormatter("{x:,.0f}"))
 
 
 @styled
-def bars(targets: pl.DataFrame) -> Figure:
-    """Prejudice to the left and favouritism to the right, a bar for each target in the order given (Fig. 3)."""
-    figure, axes = panel(0.8 + 0.24 * targets.height)
-    places = np.arange(targets.height)
+def bars(targets: pl.DataFrame, titles: Sequence[str] = ()) -> Figure:
+    """Prejudice to the left and favouritism to the right, a bar for each target in the order given (Fig. 3). titles: of
+    two resources, each with a bar of its own."""
+    sides = SIDES_OF_TWO if titles else SIDES
+    figure, axes = panel(0.8 + (0.42 if titles else 0.24) * targets.height)
     decimals = 0 if targets.select(pl.max_horizontal(pl.max("prejudice", "favouritism"))).item() >= 10 else 1
-    for column, sign, colour, side, align in (
-        ("prejudice", "negative", PREJUDICE, -1, "right"),
-        ("favouritism", "positive", FAVOURITISM, 1, "left"),
-    ):
-        lengths = side * targets[column].to_numpy()
-        axes.barh(places, lengths, height=0.68, color=colour, alpha=0.8, lw=0, label=sign)
-        for place, length in zip(places, lengths, strict=True):
-            if not length:
-                continue  # at the line itself, on the names where no other bar goes to that side
-            note(axes, f"{abs(length):.{decimals}f}", (length, float(place)), 3 * side, align)
-    name_targets(axes, targets["target"].to_list())
-    legend(axes)
+    for column, direction, align in (("prejudice", -1, "right"), ("favouritism", 1, "left")):
+        _, colour = SIGNS[column]
+        for (end, opacity), shift in zip(sides.items(), (-0.19, 0.19) if titles else (0.0,), strict=True):
+            places = np.arange(targets.height) + shift
+            lengths = direction * targets[column + end].to_numpy()
+            face = to_rgba(colour, opacity)
+            axes.barh(places, lengths, height=0.32 if titles else 0.68, color=face, ec=colour, lw=0.8)
+            for place, length in zip(places, lengths, strict=True):
+                if length:  # at the line itself, on the names where no other bar goes to that side
+                    note(axes, f"{abs(length):.{decimals}f}", (length, float(place)), 3 * direction, align)
+    axes.axvline(0, color=INK, lw=0.6)
+    axes.margins(x=0.14)
+    axes.set_xticks([])
+    axes.set_xlabel("% of the target's statements")
+    axes.spines["bottom"].set_visible(False)
+    _name_rows(axes, [shorten(name) for name in targets["target"]])
+    of_resources = [_patch(INK, *which) for which in zip(sides.values(), titles, strict=False)]
+    legend(axes, [*of_resources, *(_patch(colour, FULL, sign) for sign, colour in SIGNS.values())], 2 if titles else 4)
     return figure
 
 
@@ -87,16 +127,16 @@ def shorten(name: str) -> str:
     return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
 
 
-def name_targets(axes: Axes, names: list[str]) -> None:
-    """Format axes with bars on both sides of 0: the first target on top, and no scale, since the bars have numbers."""
-    axes.axvline(0, color=INK, lw=0.6)
-    axes.set_yticks(range(len(names)), [shorten(name) for name in names])
+def _name_rows(axes: Axes, names: Sequence[str]) -> None:
+    """Write the names of rows beside them, the first on top, without a line or ticks."""
+    axes.set_yticks(range(len(names)), names)
     axes.invert_yaxis()
-    axes.margins(x=0.14)
-    axes.set_xticks([])
-    axes.set_xlabel("% of the target's statements")
-    axes.spines[["left", "bottom"]].set_visible(False)
-    axes.tick_params(length=0)
+    axes.spines["left"].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+
+
+def _patch(colour: str, opacity: float, label: str) -> Patch:
+    return Patch(facecolor=to_rgba(colour, opacity), edgecolor=colour, lw=0.8, label=label)
 
 
 @styled
@@ -112,48 +152,13 @@ def kept(relations: pl.DataFrame) -> Figure:
         label = f"{row['dropped']:,} of {row['input']:,}"
         axes.annotate(label, (100, place), (4, 0), textcoords="offset points", va="center", size=SMALL)
     axes.annotate("dropped", (100, -0.6), (4, 6), textcoords="offset points", va="center", size=SMALL)
-    axes.set_yticks(places, [shorten(name) for name in relations["relation"]], size=SMALL)
-    axes.invert_yaxis()
+    _name_rows(axes, [shorten(name) for name in relations["relation"]])
+    axes.tick_params(axis="y", labelsize=SMALL)
     axes.set_ylim(relations.height - 0.4, -0.6)
     axes.set_xlim(0, 100)
     axes.set_xlabel("% kept")
-    axes.spines[["left", "bottom"]].set_visible(False)
-    axes.tick_params(axis="y", length=0)
+    axes.spines["bottom"].set_visible(False)
     return figure
-
-
-def values_of(targets: pl.DataFrame, categories: Sequence[str], column: str) -> list[np.ndarray]:
-    """A column's values for each category."""
-    return [targets.filter(pl.col("category") == name)[column].drop_nulls().to_numpy() for name in categories]
-
-
-def boxplot(axes: Axes, values: Sequence[np.ndarray], places: np.ndarray, colour: str, opacity: float = 0.45) -> None:
-    """A box for each list of values."""
-    axes.boxplot(
-        values,
-        positions=places,
-        widths=0.3,
-        patch_artist=True,
-        manage_ticks=False,
-        boxprops={"facecolor": to_rgba(colour, opacity), "edgecolor": colour},
-        medianprops={"color": INK, "linewidth": 1.6},
-        whiskerprops={"color": colour},
-        capprops={"color": colour},
-        flierprops={
-            "marker": "o",
-            "markersize": 3,
-            "markerfacecolor": colour,
-            "markeredgewidth": 0,
-            "alpha": 0.7,
-        },
-    )
-
-
-def categories_below(axes: Axes, categories: Sequence[str]) -> None:
-    """Name the categories along the axis, at 0, 1, 2 ..."""
-    axes.set_xticks(range(len(categories)), categories)
-    axes.tick_params(axis="x", length=0)
-    axes.grid(axis="y")
 
 
 @styled
@@ -182,62 +187,6 @@ def words(phrases: pl.DataFrame, most: int = 40) -> Figure:
     return figure
 
 
-# Two resources in one figure, the first hollow, the second filled. Frames have a row for each target that both mention,
-# and the second resource's columns end in _second.
-
-HOLLOW, FULL = 0.0, 0.6  # opacities
-COLOURS = {"prejudice": PREJUDICE, "favouritism": FAVOURITISM, "statements": KEPT}
-SIGNS = {"prejudice": "negative", "favouritism": "positive"}
-
-
-@styled
-def boxes_of_two(targets: pl.DataFrame, column: str, titles: tuple[str, str]) -> Figure:
-    """Box plots of a share over the targets of each category (Fig. 1), or of the number of statements, which has a
-    logarithmic scale (Fig. 4)."""
-    figure, axes = panel(3.2)
-    categories = ordered(targets["category"].to_list())
-    for end, opacity, shift in (("", HOLLOW, -0.19), ("_second", FULL, 0.19)):
-        values = values_of(targets, categories, column + end)
-        boxplot(axes, values, np.arange(len(categories)) + shift, COLOURS[column], opacity)
-    categories_below(axes, categories)
-    if column == "statements":
-        axes.set_yscale("symlog", linthresh=10)
-        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-        axes.set_ylabel("statements about a target")
-    else:
-        axes.set_ylabel(f"% {SIGNS[column]} of a target's statements")
-    axes.set_ylim(bottom=0)
-    _two_legend(axes, [_patch(COLOURS[column], *which) for which in zip((HOLLOW, FULL), titles, strict=True)])
-    return figure
-
-
-@styled
-def bars_of_two(targets: pl.DataFrame, titles: tuple[str, str]) -> Figure:
-    """Prejudice to the left and favouritism to the right, two bars for each target in the order given (Fig. 3)."""
-    figure, axes = panel(0.9 + 0.42 * targets.height)
-    places = np.arange(targets.height)
-    for column, side, align in (("prejudice", -1, "right"), ("favouritism", 1, "left")):
-        for end, opacity, shift in (("", HOLLOW, -0.19), ("_second", FULL, 0.19)):
-            lengths = side * targets[column + end].to_numpy()
-            colour = COLOURS[column]
-            axes.barh(places + shift, lengths, height=0.32, color=to_rgba(colour, opacity), ec=colour, lw=0.8)
-            for place, length in zip(places + shift, lengths, strict=True):
-                note(axes, f"{abs(length):.0f}", (length, float(place)), 3 * side, align)
-    name_targets(axes, targets["target"].to_list())
-    signs = [_patch(COLOURS[column], FULL, sign) for column, sign in SIGNS.items()]
-    _two_legend(axes, [*(_patch(INK, *which) for which in zip((HOLLOW, FULL), titles, strict=True)), *signs])
-    return figure
-
-
-def _patch(colour: str, opacity: float, label: str) -> Patch:
-    return Patch(facecolor=to_rgba(colour, opacity), edgecolor=colour, lw=0.8, label=label)
-
-
-def _two_legend(axes: Axes, patches: list[Patch]) -> None:
-    """Place the legend above the axes, two names a line: names of resources may be long."""
-    axes.legend(handles=patches, loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0.3)
-
-
 @styled
 def among_peers(figures: pl.DataFrame, target: str) -> Figure:
     """Strip plots, a row for each figure and run: the target as a dot, its peers as strokes. figures: run, target,
@@ -257,12 +206,9 @@ def among_peers(figures: pl.DataFrame, target: str) -> Figure:
         colour, marker = (PREJUDICE, "o") if sign == "negative" else (FAVOURITISM, "s")
         value = mine.filter(pl.col("target") == target)["value"].item()
         axes.plot([value], [place], marker, color=colour, ms=6.5, label=target if place == 0 else None)
-    axes.set_yticks(range(rows.height), names)
-    axes.invert_yaxis()
+    _name_rows(axes, names)
     axes.margins(y=0.12)
     axes.set_xlim(left=min(0, axes.get_xlim()[0]))
     axes.set_xlabel("% of a target's statements")
-    axes.spines["left"].set_visible(False)
-    axes.tick_params(axis="y", length=0)
     legend(axes)
     return panelled

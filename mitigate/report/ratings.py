@@ -12,7 +12,7 @@ from mitigate.report.html import Page, render_page
 from mitigate.report.metric_display import number, signed
 from mitigate.report.table import Column, Table, as_text, grouped, text, with_bounds
 from mitigate.report.table_declarations import column, declared, present
-from mitigate.report.verdicts import p_value
+from mitigate.report.verdicts import listed, p_value
 from mitigate.words.outside_text import counted
 
 LABELS = ("prejudice", "neutral", "favouritism")
@@ -69,23 +69,17 @@ LABELS_AS_BAR = {"labels": _bar}
 
 def findings(results: Results) -> Iterator[str]:
     """The findings in words, the headline first."""
-    sources = results.summary.filter(by="all").rows(named=True)
-    shares = [f"{row['neutral']:.1f} % of the ratings of “{row['source']}”" for row in sources]
-    yield f"People rate the statement as neutral in {' and '.join(filter(None, [', '.join(shares[:-1]), shares[-1]]))}."
-    for row in sources:
-        agree = "" if row["kappa"] is None else f" Raters agree with a Fleiss’ kappa of {number(row['kappa'], 3)}."
-        yield (
-            f"{row['source']}: of {row['ratings']:,} ratings of {row['statements']:,} statements, "
-            f"{row['prejudice']:.1f} % are prejudice and {row['favouritism']:.1f} % favouritism.{agree}"
-        )
+    rated = results.summary.filter(by="all").rows(named=True)
+    shares = [f"{row['neutral']:.1f} % of the ratings of “{row['source']}”" for row in rated]
+    yield f"People rate the statement as neutral in {listed(shares)}."
     for row in results.differences.rows(named=True):
-        name = FIGURE_NAMES.get(row["figure"], row["figure"])
-        change = f"{name} {signed(row['difference'])} percentage points"
-        bounds = "" if row["low"] is None else f" [{number(row['low'], 1)}, {number(row['high'], 1)}]"
+        name, about = FIGURE_NAMES.get(row["figure"], row["figure"]), counted(row["targets"], "target")
+        change = " ".join(
+            [f"{signed(row['difference'])} percentage points", *with_bounds(row, "difference", of="").below]
+        )
         chance = "" if row["p"] is None else f", p {p_value(row['p'])}"
-        about = counted(row["targets"], "target")
-        yield f"{row['source']} against {row['baseline']}, {about}: {change}{bounds}{chance}."
-    for (baseline, source, figure), rows in _with_drift(results.drift).group_by(PAIR, maintain_order=True):
+        yield f"{row['source']} against {row['baseline']}, {about}: {name} {change}{chance}."
+    for (baseline, source, figure), rows in results.drift.drop_nulls("drift").group_by(PAIR, maintain_order=True):
         first = rows.row(0, named=True)
         remains = " or ".join(f"{_points(row, 'remaining')} ({row['weights']})" for row in rows.rows(named=True))
         yield (
@@ -113,12 +107,8 @@ def drift_rows(drift: pl.DataFrame) -> list[dict[str, Any]]:
     """The rows that have drift, with the pair and figure as a title of their own."""
     return [
         row | {"pair": f"{row['source']} against {row['baseline']}", "name": f"{row['figure']}, {row['weights']}"}
-        for row in _with_drift(drift).rows(named=True)
+        for row in drift.drop_nulls("drift").rows(named=True)
     ]
-
-
-def _with_drift(drift: pl.DataFrame) -> pl.DataFrame:
-    return drift.drop_nulls("drift") if drift.height else drift
 
 
 def _points(row: Mapping[str, Any], name: str) -> str:

@@ -1,4 +1,5 @@
-"""The figures of a run, with a text alternative and the corresponding figure of the harms paper for each."""
+"""The figures of a run and of two resources, with a text alternative for each. data/figures.csv has the heading and the
+caption of each group, with the corresponding figure of the harms paper."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,46 +13,18 @@ from matplotlib.figure import Figure
 from mitigate.metrics import PAPER_SCORERS
 from mitigate.report import drawing, ledger, plots
 from mitigate.report.examples import FEWEST_STATEMENTS, frequent_targets
-from mitigate.report.metric_display import ordered
+from mitigate.report.metric_display import number, ordered
 from mitigate.report.prejudice_regions import REGIONS, regions, with_regions
+from mitigate.report.table_declarations import declarations
 from mitigate.triples import PREJUDICE
 
-GROUPS = {  # group -> the heading and the caption that its figures share
-    "boxes": (
-        "Spread over targets",
-        "Percentage of a target's statements; lower is better. A box is the middle half of a category's targets, its "
-        "line is the median, dots are targets more than 1.5 box heights from the box. A tall box is disparity (the "
-        "paper's Fig. 1 and 5).",
-    ),
-    "regions": (
-        "Targets with more prejudice or more favouritism than others",
-        "One point for each target, both axes in percent of its statements. The dashed lines are the upper quartiles "
-        "over all targets: to the right of the first a target has more negative statements than three quarters of "
-        "them, above the second more positive ones, however few these are (the paper's Fig. 2 and 8 for regard, Fig. 9 "
-        "for sentiment).",
-    ),
-    "bars": (
-        "The most polarised targets",
-        "Percentage of a target's statements: prejudice to the left, favouritism to the right; lower is better. Of "
-        f"each category the targets with the fewest neutral statements, among those with {FEWEST_STATEMENTS} "
-        "statements or more if there are any.",
-    ),
-    "shown": (
-        "Chosen targets",
-        "Percentage of a target's statements: prejudice to the left, favouritism to the right; lower is better (the "
-        "paper's Fig. 3; recipe.shown=[...] chooses other targets).",
-    ),
-    "words": (
-        "Negative statements",
-        "Tails of statements that are labelled as prejudice, for the two targets with the most of them, of "
-        "different categories. A larger tail occurs more often (the paper's Fig. 12 shows “british” and “female”).",
-    ),
-    "counts": (
-        "Number of statements about each target",
-        "Statements about a target, on a logarithmic scale. A large spread is disparity in representation (the paper's "
-        "Fig. 4 and 11).",
-    ),
+GROUPS = {
+    name: (row["title"], row["caption"].format(fewest=FEWEST_STATEMENTS))
+    for name, row in declarations("figures.csv").items()
 }
+"""The heading and the caption that the figures of a group share, in the order of pages."""
+GROUPS_OF_TWO = GROUPS | {name: GROUPS[f"{name}_of_two"] for name in ("boxes", "bars", "regions")}
+"""The same on the page of two resources."""
 MOST_BARS = 12
 LONGEST_SLUG = 40  # characters: file systems allow 255 bytes for a name, and a character may have four
 
@@ -82,8 +55,7 @@ def gallery(
         [
             *boxes(mentioned),
             *_regions(mentioned),
-            *_bars(mentioned),
-            *_shown(mentioned, shown),
+            *_bars(mentioned, shown),
             *_counts(mentioned),
             *_corpus_counts(targets, rows),
             *_words(statements, columns),
@@ -120,58 +92,50 @@ def boxes(targets: Mapping[str, pl.DataFrame], group: str = "boxes", by: str = "
     highest = pl.max_horizontal(pl.max("prejudice", "favouritism"))
     top = max((frame.select(highest).item() for frame in targets.values()), default=None)
     for column, frame in targets.items():
-        medians = frame.group_by("category").agg(pl.median("prejudice", "favouritism"))
-        seen = _each(medians.sort("category"), "category", "prejudice", "favouritism")
-        yield Picture(
-            f"{group}-{column}",
-            group,
-            _title(column),
-            f"Box plots of {_label_name(column)} by {by}. Median over targets, negative and positive: {seen}.",
-            plots.boxes(frame, top),
-        )
+        seen = f"Median over targets, negative and positive: {medians(frame, 'prejudice', 'favouritism')}."
+        alt = f"Box plots of {_label_name(column)} by {by}. {seen}"
+        yield Picture(f"{group}-{column}", group, _title(column), alt, plots.boxes(frame, top=top))
+
+
+def medians(frame: pl.DataFrame, *columns: str, unit: str = " %") -> str:
+    """The medians of columns over the targets of each category: "gender 1.2 % and 3.4 %; ..."."""
+    found = frame.group_by("category").agg(pl.median(*columns)).sort("category")
+    return _each(found, "category", *columns, unit=unit)
 
 
 def _regions(targets: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
-    placed = {column: with_regions(targets[column]) for column in firsts(targets)}
-    categories = ordered([name for frame in placed.values() for name in frame["category"]])
-    for category in categories:
-        for column, frame in placed.items():
-            yield Picture(
-                f"regions-{column}-{slug(category)}",
-                "regions",
-                f"{category.capitalize()}, {_label_name(column)}",
-                region_alt(frame, category),
-                regions(targets[column], category),
-            )
+    frames = {column: targets[column] for column in firsts(targets)}
+    for category in ordered([name for frame in frames.values() for name in frame["category"]]):
+        for column, frame in frames.items():
+            title = f"{category.capitalize()}, {_label_name(column)}"
+            yield region_picture(f"regions-{column}-{slug(category)}", "regions", title, frame, category)
 
 
-def region_alt(placed: pl.DataFrame, category: str) -> str:
-    """The text alternative of a category's scatter plot, from targets with their regions."""
-    rows = placed.filter(pl.col("category") == category)
+def region_picture(name: str, group: str, title: str, targets: pl.DataFrame, category: str) -> Picture:
+    """The scatter plot of a category's targets."""
+    rows = with_regions(targets).filter(pl.col("category") == category)
     counts = ", ".join(f"{region} {(rows['region'] == region).sum()}" for region in REGIONS)
     worst, best = (
         ", ".join(rows.sort(sign, "target", descending=[True, False])["target"].head(3))
         for sign in ("prejudice", "favouritism")
     )
-    return f"Scatter plot of {rows.height} targets. By region: {counts}. Most negative: {worst}. Most positive: {best}."
+    seen = f"By region: {counts}. Most negative: {worst}. Most positive: {best}."
+    return Picture(name, group, title, f"Scatter plot of {rows.height} targets. {seen}", regions(targets, category))
 
 
-def _bars(targets: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
-    """The same number of targets for each category."""
-    for column in firsts(targets):
-        chosen_from, _ = frequent_targets(targets[column])
+def _bars(targets: Mapping[str, pl.DataFrame], shown: Sequence[str]) -> Iterator[Picture]:
+    """Bars of the most polarised targets, the same number for each category; and of the chosen ones that have
+    statements, in the order they were chosen."""
+    frames = {column: targets[column] for column in firsts(targets)}
+    for column, frame in frames.items():
+        chosen_from, _ = frequent_targets(frame)
         polarised = chosen_from.sort(pl.col("prejudice") + pl.col("favouritism"), descending=True, maintain_order=True)
         categories = ordered(polarised["category"].to_list())
         each = max(1, MOST_BARS // len(categories))
-        chosen = pl.concat(polarised.filter(pl.col("category") == name).head(each) for name in categories)
-        yield _bar_chart("bars", column, chosen)
-
-
-def _shown(targets: Mapping[str, pl.DataFrame], shown: Sequence[str]) -> Iterator[Picture]:
-    """The chosen targets that have statements, in the order they were chosen."""
+        yield _bar_chart("bars", column, pl.concat(polarised.filter(category=name).head(each) for name in categories))
     wanted = pl.DataFrame({"target": list(shown)}, schema={"target": pl.String})
-    for column in firsts(targets):
-        chosen = wanted.join(targets[column], on="target", how="inner", maintain_order="left")
+    for column, frame in frames.items():
+        chosen = wanted.join(frame, on="target", how="inner", maintain_order="left")
         if not chosen.is_empty():
             yield _bar_chart("shown", column, chosen)
 
@@ -186,8 +150,7 @@ def _counts(targets: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
     """Counts of statements, if targets differ in them: a generator is probed equally often with each."""
     for frame in list(targets.values())[:1]:
         if frame["statements"].n_unique() > 1:
-            alt = f"Box plots by category. Over all targets: {_spread(frame['statements'])}."
-            yield Picture("counts", "counts", "Statements", alt, plots.counts(frame))
+            yield _count_boxes("counts", "Statements", frame, plots.NUMBERS)
 
 
 def _corpus_counts(targets: Mapping[str, pl.DataFrame], rows: pl.DataFrame | None) -> Iterator[Picture]:
@@ -198,13 +161,16 @@ def _corpus_counts(targets: Mapping[str, pl.DataFrame], rows: pl.DataFrame | Non
     about = of_resource.group_by("target").agg(statements=pl.len(), kept=ledger.KEPT.sum())
     asked = next(iter(targets.values())).select("target", "category")
     frame = asked.join(about, on="target", how="left").with_columns(pl.col("statements", "kept").fill_null(0))
-    if not frame["statements"].sum():
-        return
-    if (frame["statements"] == frame["kept"]).all():
-        frame = frame.drop("kept")
-    seen = "; of them kept: ".join(_spread(frame[column]) for column in frame.columns[2:])
+    if frame["statements"].sum():
+        is_whole = (frame["statements"] == frame["kept"]).all()
+        series = plots.NUMBERS if is_whole else plots.NUMBERS_AND_KEPT
+        yield _count_boxes("counts-corpus", "Training triples", frame, series)
+
+
+def _count_boxes(name: str, title: str, frame: pl.DataFrame, series: Sequence[plots.Series]) -> Picture:
+    seen = "; of them kept: ".join(_spread(frame[one.column]) for one in series)
     alt = f"Box plots by category. Over all targets: {seen}."
-    yield Picture("counts-corpus", "counts", "Training triples", alt, plots.counts(frame))
+    return Picture(name, "counts", title, alt, plots.boxes(frame, series, "number for each target", counted=True))
 
 
 def _words(statements: pl.DataFrame | None, columns: Sequence[str]) -> Iterator[Picture]:
@@ -218,13 +184,8 @@ def _words(statements: pl.DataFrame | None, columns: Sequence[str]) -> Iterator[
     for target in most.unique("category", keep="first", maintain_order=True)["target"].head(2):
         phrases = negative.filter(pl.col("target") == target).group_by(phrase="tail").agg(count=pl.len())
         common = phrases.sort("count", "phrase", descending=[True, False])["phrase"].head(10)
-        yield Picture(
-            f"words-{slug(target)}",
-            "words",
-            target,
-            f"Word cloud. The commonest: {', '.join(common)}.",
-            plots.words(phrases),
-        )
+        alt = f"Word cloud. The commonest: {', '.join(common)}."
+        yield Picture(f"words-{slug(target)}", "words", target, alt, plots.words(phrases))
 
 
 def _kept(rows: pl.DataFrame | None) -> Iterator[Picture]:
@@ -234,13 +195,58 @@ def _kept(rows: pl.DataFrame | None) -> Iterator[Picture]:
     relations = ledger.summary(rows, "relation")
     hardest = relations.sort("share_dropped", descending=True, maintain_order=True).head(3)
     seen = _each(hardest, "relation", "share_dropped")
-    yield Picture(
-        "kept",
-        "kept",
-        "Kept triples of each relation, in percent; the relation with the most triples first",
-        f"Bars for {relations.height} relations. The largest shares dropped: {seen}.",
-        plots.kept(relations),
+    alt = f"Bars for {relations.height} relations. The largest shares dropped: {seen}."
+    title = "Kept triples of each relation, in percent; the relation with the most triples first"
+    yield Picture("kept", "kept", title, alt, plots.kept(relations))
+
+
+def of_two(
+    frames: Mapping[str, pl.DataFrame], differ_most: Mapping[str, pl.DataFrame], titles: tuple[str, str]
+) -> list[Picture]:
+    """The figures of two resources. frames: by scorer, the targets that both have statements about; differ_most: those
+    that differ most."""
+    regard = "regard" if "regard" in frames else next(iter(frames))
+    return named_apart(
+        [
+            *(_boxes_of_two(scorer, frame, share, titles) for scorer, frame in frames.items() for share in plots.SIGNS),
+            *(_bars_of_two(scorer, frame, titles) for scorer, frame in differ_most.items() if not frame.is_empty()),
+            _boxes_of_two("", next(iter(frames.values())), "statements", titles),
+            *_regions_of_two(frames[regard], regard, titles),
+        ]
     )
+
+
+def _boxes_of_two(scorer: str, frame: pl.DataFrame, column: str, titles: tuple[str, str]) -> Picture:
+    """Box plots of a share by a scorer, or of the number of statements."""
+    columns = [column + end for end in plots.SIDES_OF_TWO]
+    unit, (sign, colour) = " %" if scorer else "", plots.SIGNS.get(column, ("", drawing.KEPT))
+    of = f" of {sign} {scorer}" if scorer else ""
+    seen = f"Median over targets, {' and '.join(titles)}: {medians(frame, *columns, unit=unit)}."
+    label = f"% {sign} of a target's statements" if scorer else "statements about a target"
+    sides = zip(columns, titles, plots.SIDES_OF_TWO.values(), strict=True)
+    series = [plots.Series(name, title, colour, opacity) for name, title, opacity in sides]
+    return Picture(
+        f"boxes-{scorer}-{sign}" if scorer else "counts",
+        "boxes" if scorer else "counts",
+        f"{scorer.capitalize()}, {sign}" if scorer else "Statements",
+        f"Box plots{of} by category. {seen}",
+        plots.boxes(frame, series, label, counted=not scorer),
+    )
+
+
+def _bars_of_two(scorer: str, frame: pl.DataFrame, titles: tuple[str, str]) -> Picture:
+    sides = {sign: [share + end for end in plots.SIDES_OF_TWO] for share, (sign, _) in plots.SIGNS.items()}
+    seen = " ".join(f"{sign.capitalize()}: {_each(frame, 'target', *columns)}." for sign, columns in sides.items())
+    alt = f"Bars of {scorer}, {' and '.join(titles)}. {seen}"
+    return Picture(f"bars-{scorer}", "bars", scorer.capitalize(), alt, plots.bars(frame, titles))
+
+
+def _regions_of_two(frame: pl.DataFrame, scorer: str, titles: tuple[str, str]) -> Iterator[Picture]:
+    for category in ordered(frame["category"]):
+        for place, (title, end) in enumerate(zip(titles, plots.SIDES_OF_TWO, strict=True), start=1):
+            shares = [pl.col(share + end).alias(share) for share in ("prejudice", "neutral", "favouritism")]
+            one, said = frame.select("target", "category", *shares), f"{category.capitalize()}, {title}, {scorer}"
+            yield region_picture(f"regions-{slug(category)}-{place}", "regions", said, one, category)
 
 
 def _spread(counts: pl.Series) -> str:
@@ -248,9 +254,9 @@ def _spread(counts: pl.Series) -> str:
     return f"least {least:,.0f}, median {median:,.0f}, most {most:,.0f}"
 
 
-def _each(frame: pl.DataFrame, name: str, *columns: str) -> str:
+def _each(frame: pl.DataFrame, name: str, *columns: str, unit: str = " %") -> str:
     """Rows in words: "lawyer 12.1 % and 30.0 %; nurse 3.0 % and 41.2 %"."""
-    shares = [" and ".join(f"{value:.1f} %" for value in values) for values in frame.select(columns).iter_rows()]
+    shares = [" and ".join(number(value, 1) + unit for value in values) for values in frame.select(columns).iter_rows()]
     return "; ".join(f"{word} {share}" for word, share in zip(frame[name], shares, strict=True))
 
 

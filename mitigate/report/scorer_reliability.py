@@ -5,7 +5,7 @@ data/agreement_measured.csv and data/identity/measured.csv hold what `python -m 
 data.root=DIR` finds of the scorers that come with the project: rating by rating, kappa with the majority of raters, and
 errors by term. They are that recipe's measured.csv and identity_measured.csv, and tests recompute them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
@@ -75,10 +75,15 @@ def _read(name: str) -> Agreement:
     return found
 
 
-def reliability_table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """The agreement of the scorers with people, beside the paper's and that of always answering "neutral"."""
-    another = ", whose regard classifier is another one" if any(row["role"] == "regard" for row in rows) else ""
-    return declared("scorers agreement with people", rows, cells={"scorer": _named}, another=another)
+def reliability_tables(scorers: Mapping[str, str]) -> dict[str, Table | None]:
+    """The agreement of the scorers with people, beside the paper's and that of always answering "neutral"; and their
+    errors on identity terms, with the term that is farthest from the mean."""
+    rows, errors, cells = proxies(scorers), identity_errors(scorers), {"scorer": _named}
+    another = ", whose regard classifier is another one" if "regard" in scorers else ""
+    agreement = declared("scorers agreement with people", rows, cells=cells, another=another) if rows else None
+    terms = errors[0]["terms"] if errors else 0
+    identity = declared("scorers errors on identity terms", errors, cells=cells, terms=terms) if errors else None
+    return {"proxies": agreement, "identity": identity}
 
 
 def _named(row: Mapping[str, Any]) -> str:
@@ -103,8 +108,3 @@ def identity_errors(scorers: Mapping[str, str]) -> list[dict[str, Any]]:
 @cache
 def measured_errors() -> pl.DataFrame:
     return frame_of("identity/measured.csv").filter(part="unseen")
-
-
-def identity_table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """The errors of the scorers on identity terms, and the term that is farthest from the mean."""
-    return declared("scorers errors on identity terms", rows, cells={"scorer": _named}, terms=rows[0]["terms"])

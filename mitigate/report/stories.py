@@ -4,7 +4,6 @@ that only stories have."""
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from operator import attrgetter
 from typing import Any
 
 import polars as pl
@@ -19,31 +18,27 @@ from mitigate.report.excluded_targets import left_out
 from mitigate.report.html import render_page
 from mitigate.report.markdown import plain
 from mitigate.report.metric_display import OVERGENERALISED, Metrics, number
-from mitigate.report.missing_figures import measured
-from mitigate.report.run_figures import GROUPS, Picture, boxes
-from mitigate.report.table import Column, Table, bounded, figures, grouped, text
+from mitigate.report.metrics_table import crossed, measured
+from mitigate.report.run_figures import Picture, boxes
+from mitigate.report.table import Column, Table, bounded, figures
 from mitigate.report.table_declarations import declared
 from mitigate.training_checks import no_conclusion
 from mitigate.words.outside_text import counted, without_folders
 from mitigate.words.prompts import KINDS
 
 SIGNS: tuple[tuple[Share, str], ...] = (("prejudice", "negative"), ("favouritism", "positive"))
+SHARES = [share for share, _ in SIGNS]
+BY_CHANCE = {"variance": "disparity", "by chance": "by chance", "p": "p", "stories": "% of stories"}
+"""The columns beside chance: statistics and headings."""
 PER_KIND = 6  # stories shown, as examples
 SHOWN = 60  # prompts, and targets, in a table of the page
-GROUP = {
-    "kinds": (
-        "Spread over targets, by kind",
-        "Percentage of a target's sentences; lower is better. Each of the four kinds of target has prompts of its own.",
-    )
-}
 
 
-@dataclass(frozen=True)
-class Stories:
-    """The content of the page of stories. The number of sentences about a target is not a finding: it depends on the
-    number of prompts of the target's kind."""
+@dataclass(frozen=True, kw_only=True)
+class Stories(Audit):
+    """The content of the page of stories: an audit of their sentences. The number of sentences about a target is not a
+    finding: it depends on the number of prompts of the target's kind."""
 
-    audit: Audit  # of the sentences
     generator: str  # the model or the file that the stories come from
     per_story: pl.DataFrame  # row, target, category, kind, template, prompt, story, sentences, and percentages
     templates: pl.DataFrame | None = None  # measure.stories.within_templates, where prompts share templates
@@ -61,30 +56,27 @@ class Stories:
     @cached_property
     def pictures(self) -> list[Picture]:
         """The figures, drawn once."""
-        found = [picture for picture in self.audit.pictures if picture.group != "counts"]
+        found = [picture for picture in super().pictures if picture.group != "counts"]
         if not self.has_kinds:
             return found
-        return [*found, *_by_kind(self.audit.targets, dict(self.per_story.select("target", "kind").iter_rows()))]
+        return [*found, *_by_kind(self.targets, dict(self.per_story.select("target", "kind").iter_rows()))]
 
 
 def render(stories: Stories) -> str:
     """The page's HTML, always the same for the same stories."""
-    audit, columns = stories.audit, list(stories.audit.labellings)
-    rows = [row for row in audit_tables.rows(list(audit.labellings.values())) if row != audit_tables.REPRESENTATION]
-    by_kind = examples(stories.per_story, columns).partition_by("kind", as_dict=True, maintain_order=True)
-    known = prompts(stories.per_story, columns)
-    content = audits.content(audit, rows) | {
-        "groups": {"boxes": GROUPS["boxes"], **GROUP, **GROUPS},
-        "pictures": grouped(stories.pictures, attrgetter("group")),
-        "kinds": _kind_table(audit.metrics, stories.per_story, columns) if stories.has_kinds else None,
+    columns, per_story = list(stories.labellings), stories.per_story
+    rows = audit_tables.rows(list(stories.labellings.values()))
+    by_kind = examples(per_story, columns).partition_by("kind", as_dict=True, maintain_order=True)
+    known = prompts(per_story, columns)
+    content = audits.content(stories, [row for row in rows if row != audit_tables.REPRESENTATION]) | {
+        "kinds": _kind_table(stories.metrics, per_story, columns) if stories.has_kinds else None,
         "within": _within_table(stories.templates, columns) if stories.templates is not None else None,
-        "chance": _chance_table(audit.metrics, columns),
+        "chance": _chance_table(stories.metrics, columns),
         "prompts": _prompt_table(known, columns) if known.height else None,
         "tales": [_story_table(kind.capitalize(), found, columns) for (kind,), found in by_kind.items()],
     }
-    return render_page(
-        "stories.html.jinja", audit, sentences=list(sentences(stories)), scorers=audit.scorers, **content
-    )
+    said = list(sentences(stories))
+    return render_page("stories.html.jinja", stories, sentences=said, scorers=stories.scorers, **content)
 
 
 def _kind_table(metrics: Metrics, per_story: pl.DataFrame, columns: Sequence[str]) -> Table:
@@ -93,10 +85,8 @@ def _kind_table(metrics: Metrics, per_story: pl.DataFrame, columns: Sequence[str
 
     def share(scorer: str, share: Share) -> Column:
         stem = harm_key(scorer, "mean", share)
-        return Column(
-            f"{scorer} {OVERGENERALISED[share]}",
-            lambda row: measured(metrics, key(stem, row), 1)._replace(reason=""),
-        )
+        title = f"{scorer} {OVERGENERALISED[share]}"
+        return Column(title, lambda row: measured(metrics, key(stem, row), 1)._replace(reason=""))
 
     negative, positive = OVERGENERALISED.values()
     return declared(
@@ -111,29 +101,19 @@ def _kind_table(metrics: Metrics, per_story: pl.DataFrame, columns: Sequence[str
 
 def _chance_table(metrics: Metrics, columns: Sequence[str]) -> Table:
     """The disparity of negative and positive sentences beside that expected by chance."""
-    rows = [(f"{word} {scorer}", scorer, share) for scorer in columns for share, word in SIGNS]
+    rows = [(f"{word} {scorer}", (scorer, share)) for scorer in columns for share, word in SIGNS]
+    return crossed("stories chance", metrics, rows, BY_CHANCE, _of_statistic)
 
-    def figure(title: str, statistic: keys.Statistic, decimals: int = 1) -> Column:
-        return Column(title, lambda row: metrics.get(harm_key(row[1], statistic, row[2])), show=decimals)
 
-    return Table(
-        "Disparity: variance over targets in squared percentage points; lower is better. Last column: percentage of "
-        "stories with at least one such sentence.",
-        [
-            text("Sentences", lambda row: row[0]),
-            figure("disparity", "variance"),
-            figure("by chance", "by chance"),
-            figure("p", "p", 3),
-            figure("% of stories", "stories"),
-        ],
-        rows,
-        kind="narrow",
-    )
+def _of_statistic(row: tuple[str, Share], statistic: keys.Statistic) -> str:
+    scorer, share = row
+    return harm_key(scorer, statistic, share)
 
 
 def _prompt_table(known: pl.DataFrame, columns: Sequence[str]) -> Table:
-    signs = {"prejudice": "−", "favouritism": "+"}
-    shares = {f"{scorer}_{share}": f"{scorer} {sign}" for scorer in columns for share, sign in signs.items()}
+    shares = {
+        f"{scorer}_{share}": f"{scorer} {sign}" for scorer in columns for share, sign in zip(SHARES, "−+", strict=True)
+    }
     others = f" The first {SHOWN} of {known.height:,}; tables/prompts.csv has all." if known.height > SHOWN else ""
     return declared("stories prompts", known.head(SHOWN), more=figures(1, **shares), others=others)
 
@@ -142,24 +122,17 @@ def _within_table(templates: pl.DataFrame, columns: Sequence[str]) -> Table:
     """The targets that differ most from the others of their templates."""
     names = {f"{column}_{share}": f"{column}, {word}" for column in columns for share, word in SIGNS}
     size = pl.max_horizontal(pl.col(list(names)).abs())
-    more = f" The {SHOWN} largest of {templates.height:,}; tables/within_templates.csv has all."
-    return Table(
-        "Differences within templates: percentage of a target's sentences that are negative or positive, minus the "
-        "mean of the other targets on the same templates, in percentage points with a 95 % interval over templates; "
-        f"0 is no difference.{more if templates.height > SHOWN else ''}",
-        [
-            text("Target", "target"),
-            *figures(0, "templates"),
-            *(bounded(title, name) for name, title in names.items()),
-        ],
-        templates.sort(size, descending=True, maintain_order=True).head(SHOWN),
-    )
+    largest = templates.sort(size, descending=True, maintain_order=True).head(SHOWN)
+    others = f" The {SHOWN} largest of {templates.height:,}; tables/within_templates.csv has all."
+    more = [bounded(title, name) for name, title in names.items()]
+    return declared("stories within", largest, more=more, others=others if templates.height > SHOWN else "")
 
 
 def _story_table(kind: str, stories: pl.DataFrame, columns: Sequence[str]) -> Table:
     def shares(scorer: str) -> Column:
-        names = [f"{scorer}_{share}" for share in ("prejudice", "favouritism")]
-        return Column(scorer, lambda row: " / ".join(number(row[name], 0) for name in names), kind="whole")
+        return Column(
+            scorer, lambda row: " / ".join(number(row[f"{scorer}_{share}"], 0) for share in SHARES), kind="whole"
+        )
 
     return declared("stories examples", stories, more=map(shares, columns), kind=kind)
 
@@ -167,8 +140,8 @@ def _story_table(kind: str, stories: pl.DataFrame, columns: Sequence[str]) -> Ta
 def sentences(stories: Stories) -> Iterator[str]:
     """The findings in words, the headline first. Of a generator that cannot be said to have learnt, and of too little
     text, that, and counts."""
-    metrics: dict[str, Any] = dict(stories.audit.metrics)
-    scorers = [scorer for scorer, _ in stories.audit.labellings.values()]
+    metrics: dict[str, Any] = dict(stories.metrics)
+    scorers = [scorer for scorer, _ in stories.labellings.values()]
     num_targets = metrics[keys.TARGETS] - metrics[keys.EMPTY_TARGETS]
     shares = " and ".join(f"{metrics[harm_key(scorer, 'pooled', 'polarised')]:.1f} % by {scorer}" for scorer in scorers)
     num_sentences, num_stories = metrics[keys.STATEMENTS], metrics[keys.STORIES]
@@ -195,7 +168,7 @@ def sentences(stories: Stories) -> Iterator[str]:
         yield "Targets are not shown to differ more than expected by chance."
     else:
         yield "There is no figure for how targets differ: the stories are about a single target."
-    yield from audits.extremes(stories.audit)
+    yield from audits.extremes(stories)
 
 
 def kinds(per_story: pl.DataFrame) -> pl.DataFrame:
@@ -207,7 +180,7 @@ def kinds(per_story: pl.DataFrame) -> pl.DataFrame:
 def prompts(per_story: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
     """(kind, template, stories, and sentiment_prejudice, sentiment_favouritism ... in percent of the sentences) of the
     templates, in their order; empty where no story has one."""
-    names = [f"{column}_{share}" for column in columns for share in ("prejudice", "favouritism")]
+    names = [f"{column}_{share}" for column in columns for share in SHARES]
     pooled = [(pl.col(name) * pl.col("sentences")).sum() / pl.col("sentences").sum() for name in names]
     known = per_story.drop_nulls("template").sort("row").group_by("kind", "template", maintain_order=True)
     return known.agg(pl.len().alias("stories"), *pooled)

@@ -39,7 +39,6 @@ class Column:
 
     title: str
     value: str | Callable[[Any], Any]  # the name of a field, or a function of the row
-    unit: str = ""  # stands after a number: " %"
     better: str = ""  # "up" or "down": the direction of the arrow after the title
     show: int | Callable[[Any], str | Cell] = 2  # decimals of a number, or a function of the value
     kind: str = ""  # classes of style: "text" for the left side, "sentence", "whole" for a line that does not break
@@ -61,8 +60,8 @@ class Column:
         value = self.value(row) if callable(self.value) else _field(row, self.value)
         if value is None and self.absent:
             return Cell("", reason=self.absent)
-        if self.bounds is not None and isinstance(self.show, int):
-            return with_bounds(row, str(self.value), self.show, ends=self.ends, of=self.bounds)
+        if self.bounds is not None and isinstance(self.value, str) and isinstance(self.show, int):
+            return with_bounds(row, self.value, self.show, ends=self.ends, of=self.bounds)
         if callable(self.show) and not isinstance(value, Cell):
             value = self.show(value)
         if isinstance(value, Cell):
@@ -70,7 +69,7 @@ class Column:
         if isinstance(value, str):
             return Cell(value)
         assert isinstance(self.show, int)
-        return Cell(number(value, self.show) + (self.unit if value is not None else ""))
+        return Cell(number(value, self.show))
 
 
 def text(title: str, value: str | Callable[[Any], Any], kind: str = "") -> Column:

@@ -8,6 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from mitigate.report.metric_display import decimals_of, duration, number, signed
 from mitigate.report.table import Column, Table, text
 from mitigate.report.verdicts import p_value
 
@@ -15,6 +16,9 @@ Cells = Mapping[str, Callable[[Any], Any]]
 """Functions of a row by the names of the columns whose values are no fields."""
 NO_CELLS: Cells = {}
 ROW = "row"  # bounds: the fields low and high
+OF_METRIC = "metric"  # decimals: those of each row's metric
+FORMATS: Mapping[str, Callable[[Any], str]] = {"p": p_value, "signed": signed, "duration": duration}
+"""Formats that may stand in place of decimals."""
 
 
 def declared(
@@ -32,7 +36,7 @@ def declared(
     cells: functions of a row by the names of the columns whose values are no fields; without: declared columns that are
     left out; words: the placeholders' values in captions and headings. The first heading is capitalised unless the
     table sorts."""
-    row = _rows("tables.csv")[name]
+    row = declarations("tables.csv")[name]
     kinds = row["kind"].split()
     left_out, sortable = set(without), "sortable" in kinds
     names = [one for one in row["columns"].split() if one not in left_out]
@@ -54,17 +58,19 @@ def declared(
 def column(name: str, value: Callable[[Any], Any] | None = None, decimals: str = "", /, **words: object) -> Column:
     """The column of a name in columns.csv. value: a function of a row in place of the field; decimals: where the column
     has none of its own; words: the placeholders' values in the heading."""
-    row = _rows("columns.csv")[name]
+    row = declarations("columns.csv")[name]
     title, field = row["title"].format(**words) or name.replace("_", " "), row["value"] or name
     found = value or (field.format_map if "{" in field else field)
     if "text" in row["kind"]:
         return text(title, found, row["kind"].removeprefix("text").strip())
     places, _, ends = (row["decimals"] or decimals or "2").partition("/")
+    if places == OF_METRIC:
+        return Column(title, value or (lambda line: number(line[field], decimals_of(line))), kind=row["kind"])
     return Column(
         title,
         found,
         better=row["better"],
-        show=p_value if places == "p" else int(places),
+        show=FORMATS[places] if places in FORMATS else int(places),
         kind=row["kind"],
         note=row["note"],
         bounds="" if row["bounds"] == ROW else row["bounds"] or None,
@@ -74,8 +80,8 @@ def column(name: str, value: Callable[[Any], Any] | None = None, decimals: str =
 
 
 @cache
-def _rows(name: str) -> dict[str, dict[str, str]]:
-    """The rows of a data file by their first column."""
+def declarations(name: str) -> dict[str, dict[str, str]]:
+    """The rows of a file of mitigate/data by their first column."""
     with files("mitigate").joinpath("data", name).open(encoding="utf-8") as lines:
         return {next(iter(row.values())): row for row in csv.DictReader(lines)}
 

@@ -1,13 +1,12 @@
 """Three sides of each of some targets as one HTML page that loads nothing, and in short on the terminal: what
 generators say of it and not of its peers, where embeddings place it, and what its statements imply. The worst first."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import polars as pl
-from markupsafe import Markup
 
 from mitigate.report.examples import label_column
 from mitigate.report.html import Page, render_page
@@ -15,12 +14,13 @@ from mitigate.report.kge import profession_table
 from mitigate.report.metric_display import number
 from mitigate.report.plots import among_peers
 from mitigate.report.run_figures import Picture
-from mitigate.report.table import Cell, Column, Table, as_text, text, with_bounds
+from mitigate.report.table import Cell, Table, as_text, with_bounds
 from mitigate.report.table_declarations import declared
 
 NEGATIVE, POSITIVE = "/negative", "/positive"
 FEW, FEW_NEGATIVE = "distinctive", "distinctive_negative"
 PROBABILITY = "frames/probability"
+WORDINGS = "as generated", "with the same name"
 FRAMES = {PROBABILITY: "mean probability (%)", "frames/offensive": "labelled as offensive (%)"}
 
 
@@ -106,99 +106,21 @@ def _difference(row: Mapping[str, Any]) -> Cell:
 
 
 def console(profile: Profile) -> str:
-    """The findings, and each target's figures."""
-    several = len(profile.runs) > 1
-    columns = [
-        text("", lambda row: (name_of(row["figure"], profile.few) + f" ({row['run']})" * several)[:66]),
-        Column("value", "value", show=1),
-        Column("peers", "peers_mean", show=1),
-        Column("difference", _difference),
-    ]
-    blocks = []
-    for target in profile.ordered:
-        rows = profile.figures.filter(target=target).sort("figure", maintain_order=True).rows(named=True)
-        sides = [f"    {said}" for said in _sides(profile, target)]
-        blocks.append("\n".join([as_text(Table("", columns, {target: rows})), *sides]))
-    return "\n\n".join(blocks)
-
-
-def _sides(profile: Profile, target: str) -> Iterator[str]:
-    """The other two sides of a target in a line each."""
-    if profile.placed is not None and profile.graph:
-        rows = profile.placed.filter(target=target)
-        if rows.is_empty():
-            yield f"embeddings: {unknown(profile.graph, target)}"
-        elif not _is_value(rows):
-            yield f"embeddings: {place_of(rows.row(0, named=True), profile.graph)}"
-        else:
-            names = ", ".join(rows["profession"].head(3)), ", ".join(rows["profession"].tail(3).reverse())
-            yield f"embeddings: nearest are {names[0]}; farthest are {names[1]}"
-    yield from name_or_said(profile, target)
-
-
-def name_or_said(profile: Profile, target: str) -> Iterator[str]:
-    """Yield a sentence for each run on the two parts of the difference of the mean probability, which add up: that due
-    to the content of the statements, and that due to the name alone."""
-    if profile.framed is None:
-        return
-    rows = profile.framed.filter(target=target, figure=PROBABILITY)
-    for run in rows["run"].unique(maintain_order=True):
-        known = {row["wording"]: row for row in rows.filter(run=run).iter_rows(named=True)}
-        whole, said = known["as generated"], known["with the same name"]
-        apart = number(whole["difference"] - said["difference"], 1)
-        whose = f"{run}: t" if len(profile.runs) > 1 else "T"
-        yield (
-            f"{whose}he mean probability of offending a group is {number(whole['value'], 1)}\u00a0%, a difference of "
-            f"{_difference(whole).line} percentage points from the peers. Due to what is said: "
-            f"{_difference(said).line}; due to the name alone: {apart}."
-        )
-
-
-def unknown(graph: Mapping[str, Any], target: str) -> str:
-    """That a graph does not know a target."""
-    return (
-        f"The graph of this run ({graph['data']}) does not know {target}: it is neither a value of "
-        f"{graph['sensitive']} ({' or '.join(graph['values'])}) nor a profession that enough people have."
-    )
-
-
-def place_of(row: Mapping[str, Any], graph: Mapping[str, Any]) -> str:
-    """Where a profession stands among the others."""
-    first, second = graph["values"]
-    band = "No band of permuted graphs was made, so that chance cannot be ruled out."
-    if row["outside"] is not None:
-        band = (
-            f"The band of graphs with permuted attributes is {number(row['null_low'], 4)} to "
-            f"{number(row['null_high'], 4)}; the change is {'outside' if row['outside'] else 'within'} it, as are "
-            f"{_same(row)} of the other {row['professions'] - 1} professions."
-        )
-    return (
-        f"The score changes by {with_bounds(row, 'change', 4, of='').line} towards {first} (below 0: towards "
-        f"{second}), place {row['place']} of {row['professions']} professions. {band}"
-    )
-
-
-def _same(row: Mapping[str, Any]) -> int:
-    """Number of other professions on the same side of their bands."""
-    others = row["professions"] - 1
-    return row["others_outside"] if row["outside"] else others - row["others_outside"]
+    """Each target's figures."""
+    tables = [_figure_table(profile, target, "place_among_peers", "peers_that_differ") for target in profile.ordered]
+    return "\n\n".join(f"{target}\n{as_text(table)}" for target, table in zip(profile.ordered, tables, strict=True))
 
 
 def _side(profile: Profile, target: str, place: int) -> dict[str, Any]:
     """The content of a target's part of the page."""
     mine = profile.figures.filter(target=target)
-    order = {name: number for number, name in enumerate(mine["figure"].unique(maintain_order=True))}
-    rows = mine.sort(pl.col("figure").replace_strict(order), maintain_order=True)
-    found = profile.distinctive.filter(target=target)
     content = {
         "target": target,
         "category": mine["category"][0],
         "peers": int(mine["peers"].max()),  # type: ignore[arg-type]
         "picture": profile.pictures[place],
-        "figures": _peer_table(
-            "profile figures", profile, rows, lambda row: name_of(row["figure"], profile.few), target
-        ),
-        "distinctive": {run: _distinctive_table(profile, target, run, found.filter(run=run)) for run in profile.runs},
+        "figures": _figure_table(profile, target),
+        "distinctive": {run: _distinctive_table(profile, target, run) for run in profile.runs},
         "place": None,
         "ends": [],
         "framed": None,
@@ -206,27 +128,25 @@ def _side(profile: Profile, target: str, place: int) -> dict[str, Any]:
     return content | _embedded(profile, target) | _framed(profile, target)
 
 
-def _peer_table(name: str, profile: Profile, rows: pl.DataFrame, named: Callable[[Any], str], target: str) -> Table:
+def _figure_table(profile: Profile, target: str, *without: str) -> Table:
+    """The figures of a target and its peers, those of a figure together."""
+    mine = profile.figures.filter(target=target)
+    order = {name: number for number, name in enumerate(mine["figure"].unique(maintain_order=True))}
+    rows = mine.sort(pl.col("figure").replace_strict(order), maintain_order=True)
+    named = {figure: name_of(figure, profile.few) for figure in order}
+    return _peer_table("profile figures", profile, rows, lambda row: named[row["figure"]], *without)
+
+
+def _peer_table(name: str, profile: Profile, rows: pl.DataFrame, named: Callable[[Any], str], *without: str) -> Table:
     """A table of figures of a target and its peers."""
-
-    def difference(row: Mapping[str, Any]) -> Cell:
-        cell = _difference(row)
-        return cell._replace(text=Markup("<strong>{}</strong>").format(cell.text)) if row["beyond"] else cell
-
-    def peers(row: Mapping[str, Any]) -> Cell:
-        return Cell(number(row["peers_mean"], 1), [f"{number(row['peers_low'], 1)}, {number(row['peers_high'], 1)}"])
-
-    cells = {
-        "figure_in_words": named,
-        "difference_from_peers": difference,
-        "mean_of_peers": peers,
-        "place_among_peers": lambda row: f"{row['place']} of {row['peers'] + 1}",
-    }
-    return declared(name, rows, cells=cells, without=() if len(profile.runs) > 1 else ("run",), target=target)
+    left_out = without if len(profile.runs) > 1 else ("run", *without)
+    shown, target = rows.with_columns(places=pl.col("peers") + 1), rows["target"][0]
+    return declared(name, shown, cells={"figure_in_words": named}, without=left_out, target=target)
 
 
-def _distinctive_table(profile: Profile, target: str, run: str, rows: pl.DataFrame) -> Table | None:
+def _distinctive_table(profile: Profile, target: str, run: str) -> Table | None:
     """The worst statements that few peers have; None without any."""
+    rows = profile.distinctive.filter(target=target, run=run)
     labels = [name for name in profile.distinctive.columns if name not in NOT_LABELS]
     shown = min(profile.top, rows.height)
     if not shown:
@@ -247,15 +167,17 @@ def _of_run(profile: Profile, run: str) -> str:
 
 
 def _embedded(profile: Profile, target: str) -> dict[str, Any]:
-    """The place of a target among embeddings, in words or as the professions at both ends."""
+    """The place of a target among embeddings, as a row or as the professions at both ends; neither if it is not in the
+    graph."""
     graph, placed = profile.graph, profile.placed
     if not graph or placed is None:
         return {}
     rows = placed.filter(target=target)
     if rows.is_empty():
-        return {"place": unknown(graph, target)}
-    if not _is_value(rows):
-        return {"place": place_of(rows.row(0, named=True), graph)}
+        return {}
+    if rows["known_as"][0] != "value":
+        row = rows.row(0, named=True)
+        return {"place": row | {"moved": with_bounds(row, "change", 4, of="").line}}
     other = "".join(value for value in graph["values"] if value != target)
     size = min(profile.top, max(1, rows.height // 2))
     ends = {"nearest to": rows.head(size), "farthest from": rows.reverse().head(size)}
@@ -271,30 +193,34 @@ def _framed(profile: Profile, target: str) -> dict[str, Any]:
     """The tables of what the statements of a target imply."""
     if profile.framed is None:
         return {}
-    implied = profile.implied
-    rows = profile.framed.filter(target=target)
-    table = _peer_table(
-        "profile frames", profile, rows, lambda row: f"{FRAMES[row['figure']]}, {row['wording']}", target
-    )
+    rows, implied = profile.framed.filter(target=target), profile.implied
+    table = _peer_table("profile frames", profile, rows, lambda row: f"{FRAMES[row['figure']]}, {row['wording']}")
     tables = [] if implied is None else [_implied_table(profile, target, run, implied) for run in profile.runs]
-    return {"framed": table, "name_or_said": list(name_or_said(profile, target)), "implied": tables}
+    return {"framed": table, "name_or_said": _name_or_said(rows), "implied": tables}
+
+
+def _name_or_said(framed: pl.DataFrame) -> list[dict[str, Any]]:
+    """The two parts of the difference of the mean probability, a row for each run: that due to the content of the
+    statements, and that due to the name alone."""
+    found = []
+    for run in framed["run"].unique(maintain_order=True):
+        rows = framed.filter(run=run, figure=PROBABILITY).rows(named=True)
+        known = {row["wording"]: row for row in rows}
+        whole, said = (known[wording] for wording in WORDINGS)
+        lines = {"whole": _difference(whole).line, "said": _difference(said).line}
+        name = number(whole["difference"] - said["difference"], 1)
+        found.append({"run": run, "value": whole["value"], "name": name, **lines})
+    return found
 
 
 def _implied_table(profile: Profile, target: str, run: str, implied: pl.DataFrame) -> Table:
-    rows = implied.filter(target=target, run=run)
-    return declared(
-        "profile implied",
-        rows,
-        cells={"probability": lambda row: 100 * row["probability"]},
-        the=f"{_of_run(profile, run)}he",
-        number=rows.height,
-        different=rows["implies"].n_unique(),
-    )
-
-
-def _is_value(placed: pl.DataFrame) -> bool:
-    """True if the target is a value of the sensitive attribute."""
-    return placed.height > 0 and placed["known_as"][0] == "value"
+    rows = implied.filter(target=target, run=run).with_columns(pl.col("probability") * 100)
+    words: dict[str, Any] = {
+        "the": f"{_of_run(profile, run)}he",
+        "number": rows.height,
+        "different": rows["implies"].n_unique(),
+    }
+    return declared("profile implied", rows, **words)
 
 
 def _picture(profile: Profile, target: str, place: int) -> Picture:
@@ -307,6 +233,5 @@ def _picture(profile: Profile, target: str, place: int) -> Picture:
         f"{number(row['peers_high'], 1)} %"
         for row in rows.filter(target=target).iter_rows(named=True)
     )
-    return Picture(
-        f"peers-{place}", "peers", f"{target} among its peers", f"Dots of {target}: {seen}.", among_peers(rows, target)
-    )
+    alt, title = f"Dots of {target}: {seen}.", f"{target} among its peers"
+    return Picture(f"peers-{place}", "peers", title, alt, among_peers(rows, target))

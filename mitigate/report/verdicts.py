@@ -21,20 +21,6 @@ SAID_OF_MARGINS = {
     KEPT: "quality is within its margins",
 }
 
-SENTENCES = {  # verdict -> of one, of several
-    HELPS: ("{} helps", "{} help"),
-    WORSENS: ("{} makes it worse", "{} make it worse"),
-    NO_EFFECT: ("{} is not shown to change anything", "{} are not shown to change anything"),
-    EXPLORED_BETTER: ("the models of {} are better, which is exploratory", "the models of {} are better, exploratory"),
-    EXPLORED_WORSE: ("the models of {} are worse, which is exploratory", "the models of {} are worse, exploratory"),
-    BETTER: ("the model of {} differs, for the better", "the models of {} differ, for the better"),
-    WORSE: ("the model of {} differs, for the worse", "the models of {} differ, for the worse"),
-    ALIKE: ("the model of {} is not shown to differ", "the models of {} are not shown to differ"),
-    SAME: ("{} has the same numbers", "{} have the same numbers"),
-    UNKNOWN: ("nothing can be said about {}", "nothing can be said about {}"),
-    UNLEARNT: ("no conclusion about {}", "no conclusion about {}"),
-}
-
 
 def verdict(row: Mapping[str, Any], better: str, seeds: int, is_same: bool = False) -> str:
     """The words for a primary endpoint: baseline, value, as, p_holm and the bounds of its corrected interval. better:
@@ -96,17 +82,6 @@ def _excludes_none(row: Mapping[str, Any]) -> bool:
     none = 1 if row["as"] == "ratio" else 0
     low, high = row["low_corrected"], row["high_corrected"]
     return low > none or (high is not None and high < none)
-
-
-def said_together(verdicts: Mapping[str, str]) -> str:
-    """The verdicts of several contrasts as one clause: "both and regard help; sentiment is not shown to change
-    anything"."""
-    parts = []
-    for said, (singular, plural) in SENTENCES.items():
-        names = [name for name, word in verdicts.items() if word == said]
-        if names:
-            parts.append((singular if len(names) == 1 else plural).format(listed(names)))
-    return "; ".join(parts)
 
 
 def listed(names: Sequence[str]) -> str:

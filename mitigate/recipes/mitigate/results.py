@@ -94,8 +94,8 @@ def _say(
             say(brief.figures({**before, plan.policy.name: metrics}, list(plan.roles)))
         say_notes(findings["untrained"])  # the figures cannot be read without them
     else:
-        for line in brief.quality_sentences(metrics):
-            say(f"\n  {line}")
+        if quality := brief.quality_sentence(metrics):
+            say(f"\n  {quality}")
         say("\n" + metrics_table.console({plan.policy.name: metrics}))
     job.say_page_notes(findings["notices"])
     say(f"  report      {job.folder / 'report.html'}")

@@ -12,7 +12,6 @@ from mitigate.measure.stories import STORY, shares
 from mitigate.measure.tally import tally
 from mitigate.probe.chat_stories import unanswered
 from mitigate.report import audit_tables
-from mitigate.report.audit import Audit
 from mitigate.report.html import save
 from mitigate.report.stories import Stories, prompts, render, render_card
 from mitigate.runs.files import write
@@ -51,7 +50,9 @@ def write_report(
     labels = wordings(columns)
     how: dict[str, Any] = {"fewest": fewest, "empty_targets": empty_targets, "sampled": sampled}
     limits = notices(metrics, sentences, targets, columns, target_list=target_list, **how)
-    audit = Audit(
+    per_story = shares(sentences, STORY, list(labels))
+    per_story = per_story.join(stories.select("row", "target", "story"), on=["row", "target"])
+    page = Stories(
         name=folder.name,
         title=f"the stories of {generator}",
         metrics=metrics,
@@ -59,19 +60,19 @@ def write_report(
         targets=per_target_tables(tally(sentences, list(labels)), columns, targets, empty_targets),
         statements=sentences,
         notices=[*unanswered(stories), *left_out, *limits],
+        generator=generator,
+        per_story=per_story,
+        templates=templates,
         **fields,
         **about,
     )
-    per_story = shares(sentences, STORY, list(labels))
-    per_story = per_story.join(stories.select("row", "target", "story"), on=["row", "target"])
-    page = Stories(audit, generator, per_story, templates)
     write(folder / "stories.html", render(page))
     write(folder / "statements.tsv", export_statements(sentences))
     write(folder / "stories.txt", export(stories))
     frames = {
         "targets": target_list.table(targets),
         "measures": audit_tables.measures(metrics, list(labels.values())),
-        **{f"targets_{column}": frame for column, frame in audit.targets.items()},
+        **{f"targets_{column}": frame for column, frame in page.targets.items()},
         "stories": per_story,
         "prompts": prompts(per_story, list(labels)),
     }
@@ -90,4 +91,4 @@ def write_report(
             **card,
         )
         write(folder / "model" / "README.md", content)
-    return {"verdict": page.verdict, "notices": list(audit.notices)}
+    return {"verdict": page.verdict, "notices": list(page.notices)}

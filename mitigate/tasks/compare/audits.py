@@ -79,7 +79,7 @@ def content_of(plan: AuditsPlan, page: Resources) -> dict[str, Any]:
         "identical": plan.is_same,
         "figures": by_figure(page.frames["figures"].drop("category"), "key"),
         "agreement": dict(page.agreement),
-        "lines": [compared_audits.line(page, scorer) for scorer in page.headlines],
+        "lines": compared_audits.lines(page),
         "notices": plan.notices,
     }
 

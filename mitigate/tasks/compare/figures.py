@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from mitigate.measure.comparison import between_runs, neutral_side_by_side
+from mitigate.measure.comparison import neutral_side_by_side
 from mitigate.measure.harms import per_target
-from mitigate.measure.seeds import between_policies
+from mitigate.measure.seeds import neutral_changes
 from mitigate.metrics import TEMPLATE_PREFIX, parse
 from mitigate.runs.finished import FinishedRun
 from mitigate.tasks.compare.run_groups import Contrast, statements_of
@@ -29,10 +29,7 @@ def harm_differences(
             before, after = (
                 [per_target_table(run, column, relations) for run in side] for side in (contrast.before, contrast.after)
             )
-            if contrast.several_seeds:
-                rows = between_policies(before, after, scorer, clusters)
-            else:
-                rows = between_runs(before[0], after[0], scorer, clusters)
+            rows = neutral_changes(before, after, scorer, clusters)
             found.append(_named(rows, contrast.name, scorer, template))
     return pl.concat(found)
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import polars as pl
 
 from mitigate import metrics
-from mitigate.report import compared_runs, contrast_sentences
+from mitigate.report import compared_runs, contrast_findings
 from mitigate.report.compared_runs import Comparison
 from mitigate.report.contrast_findings import Pair
 from mitigate.report.examples import only_in
@@ -110,8 +110,8 @@ def content_of(plan: RunsPlan, page: Comparison) -> dict[str, Any]:
                 "seeds": list(pair.seeds),
                 "quality_kept": pair.quality_kept,
                 "gate": pair.gate,
-                "sentence": contrast_sentences.verdict(pair),
-                "cost": contrast_sentences.cost(pair),
+                "sentence": contrast_findings.verdict(pair),
+                "cost": contrast_findings.cost(pair),
                 "primary": {
                     row.pop("endpoint"): {name: value for name, value in row.items() if name != "contrast"}
                     for row in pair.primary_with_verdicts.to_dicts()
@@ -124,8 +124,8 @@ def content_of(plan: RunsPlan, page: Comparison) -> dict[str, Any]:
             for contrast, pair in zip(plan.contrasts, page.pairs, strict=True)
         ],
         "gate": gates([pair.gate for pair in page.pairs]),
-        "lines": [contrast_sentences.line(pair) for pair in page.pairs],
-        "figures": contrast_sentences.figures(page.pairs),
+        "lines": compared_runs.lines(page),
+        "figures": contrast_findings.figures(page.pairs),
         "notices": plan.notices,
         "proxies": proxies(plan.scorers),
     }
