@@ -37,8 +37,7 @@ from mitigate.tasks.audit import read
 from mitigate.tasks.audit.resource import resource_of
 from mitigate.tasks.generators.base_model import check_length
 from mitigate.tasks.generators.probe import PartsInMemory
-from mitigate.tasks.generators.saved import open_generator
-from mitigate.tasks.generators.train import check_training
+from mitigate.tasks.generators.train import check_training, open_generator
 from mitigate.tasks.policies.filtered import check_filters
 from mitigate.train import launch
 from mitigate.words.targets import choose_targets

@@ -15,7 +15,7 @@ from mitigate.recipes import labels as labels_recipe
 from mitigate.runs.files import replacing_folder
 from mitigate.runs.store import PartFolder, Run
 from mitigate.tasks.generators.base_model import cut_notices
-from mitigate.tasks.generators.saved import open_generator
+from mitigate.tasks.generators.train import open_generator
 from mitigate.tasks.labelled_statements import LONG, long_texts
 from mitigate.tasks.policies.filtered import loss_notices, untrained
 from mitigate.tasks.run_metrics import untrained_notices

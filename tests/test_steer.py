@@ -17,8 +17,7 @@ from mitigate.filter import Policy
 from mitigate.runs.finished import open_run
 from mitigate.tasks.ask.answers import Answers
 from mitigate.tasks.generators.base_model import Start
-from mitigate.tasks.generators.saved import open_generator
-from mitigate.tasks.generators.train import TrainingSettings
+from mitigate.tasks.generators.train import TrainingSettings, open_generator
 from mitigate.tasks.policies.filtered import apply_policy
 from mitigate.tasks.policies.steer import (
     check_findings,

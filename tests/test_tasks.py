@@ -21,10 +21,10 @@ from mitigate.tasks.audit.resource import ABOUT_A_TARGET, ROWS, STATEMENTS, reso
 from mitigate.tasks.corpus import corpus_of
 from mitigate.tasks.generators.base_model import check_distinct_relations, find_start
 from mitigate.tasks.label import Labeller
-from mitigate.tasks.label_columns import Labelling, labellings, per_target_tables
+from mitigate.tasks.labelled_statements import Labelling, labellings, per_target_tables
 from mitigate.tasks.policies.filtered import Policy, apply_policy
 from mitigate.tasks.stories.measures import measure_stories
-from mitigate.tasks.stories.sentences import label_sentences
+from mitigate.tasks.stories.train import label_sentences
 from mitigate.tasks.targets import those_about
 from mitigate.triples import TRIPLES, label_columns
 from mitigate.words.prompts import PROMPTS

@@ -19,9 +19,8 @@ from mitigate.runs.files import replacing_folder
 from mitigate.tasks.generators.base_model import Start, find_start
 from mitigate.tasks.generators.likelihood import held_out_likelihood
 from mitigate.tasks.generators.probe import probe_generator
-from mitigate.tasks.generators.saved import open_generator
 from mitigate.tasks.generators.swap_lift import constant_tails, echo_tails, random_tails
-from mitigate.tasks.generators.train import TrainingSettings, as_it_is, examples, train_generator
+from mitigate.tasks.generators.train import TrainingSettings, as_it_is, examples, open_generator, train_generator
 from mitigate.tasks.harms import measure_harms
 from mitigate.tasks.label import label_probed
 from mitigate.tasks.policies.filtered import Policy, filter_figures

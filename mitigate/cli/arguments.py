@@ -5,7 +5,7 @@ import hashlib
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -177,11 +177,16 @@ def literal(text: str) -> str:
 
 def literally(value: Any) -> Any:
     """The same of all texts in lists and mappings."""
+    return with_texts(value, literal)
+
+
+def with_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """The value with change(text) in place of each text in lists and mappings."""
     if isinstance(value, list):
-        return [literally(part) for part in value]
+        return [with_texts(part, change) for part in value]
     if isinstance(value, Mapping):
-        return {key: literally(part) for key, part in value.items()}
-    return literal(value) if isinstance(value, str) else value
+        return {key: with_texts(part, change) for key, part in value.items()}
+    return change(value) if isinstance(value, str) else value
 
 
 def _check(argument: str) -> None:

@@ -3,9 +3,16 @@ weight (0 drops it) and the reason, and the triples that a policy adds.
 
 Independent of scorers and of training."""
 
-from mitigate.filter.ledger import apply, check_left, count_reasons, preferred_tails, prompts_lacking_tails
+from mitigate.filter.ledger import (
+    apply,
+    check_left,
+    count_reasons,
+    direction,
+    polarised,
+    preferred_tails,
+    prompts_lacking_tails,
+)
 from mitigate.filter.policy import Policy, check_relations, check_scorers
-from mitigate.filter.scorer_findings import polarised
 
 __all__ = [
     "Policy",
@@ -14,6 +21,7 @@ __all__ = [
     "check_relations",
     "check_scorers",
     "count_reasons",
+    "direction",
     "polarised",
     "preferred_tails",
     "prompts_lacking_tails",

@@ -1,18 +1,18 @@
-"""The ledger of a policy: the weight of each triple, and the reason."""
+"""The ledger of a policy: the findings of its scorers in each triple, the weight of the triple, and the reason."""
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.filter import scorer_findings
 from mitigate.filter.policy import Policy, check_relations, in_scope
 from mitigate.filter.replace import drop_at_random, lacking, preferred, replace_at_random, replace_tails
 from mitigate.filter.reweight import by_own_action, even_out, swap
-from mitigate.triples import IMPLIES, kind_of_reason, label_columns
+from mitigate.triples import FAVOURITISM, IMPLIES, PREJUDICE, kind_of_reason, label_columns
 from mitigate.words.relations import relations
 from mitigate.words.targets import PAPER, TargetList
 
@@ -105,10 +105,10 @@ def _ledger(
         ledger = by_own_action(policy, rows, filtered)
     else:
         if generated is not None:
-            generated = generated.with_columns(found=scorer_findings.in_words(policy))
+            generated = generated.with_columns(found=in_words(policy))
         ledger = ACTIONS[policy.action](policy, rows, target_list, generated)
     if policy.balance:
-        ledger = even_out(ledger, scorer_findings.direction(policy), filtered)
+        ledger = even_out(ledger, direction(policy), filtered)
     prepared = ("found", "in_scope", "reached")
     return _explained(policy, ledger).drop(prepared).with_columns(pl.col("weight").cast(pl.Float32))
 
@@ -120,13 +120,13 @@ def _filtered(policy: Policy) -> pl.Expr:
 def _prepared(policy: Policy, labelled: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
     """The rows with the findings of the policy's scorers (`found`, "" in splits that are not filtered), `in_scope`,
     `reached`, and the ledger's columns before any action."""
-    found = pl.when(_filtered(policy)).then(scorer_findings.in_words(policy)).otherwise(pl.lit(""))
+    found = pl.when(_filtered(policy)).then(in_words(policy)).otherwise(pl.lit(""))
     rows = labelled.with_columns(found=found, weight=pl.lit(1.0), source_row=pl.lit(None, pl.UInt32))
     rows = rows.with_columns(in_scope=in_scope(policy.scope, target_list))
     is_spared = IS_VALID if policy.unless_valid else pl.lit(False)
     rows = rows.with_columns(reached=(pl.col("found") != "") & IN_SCOPE & ~is_spared)
     if policy.strongest < 1:
-        rows = rows.with_columns(reached=scorer_findings.among_strongest(policy, REACHED))
+        rows = rows.with_columns(reached=among_strongest(policy, REACHED))
     return rows.with_columns(reason=_reason(is_spared))
 
 
@@ -171,7 +171,7 @@ def _swap(policy: Policy, rows: pl.DataFrame, target_list: TargetList, *_: objec
 ACTIONS: dict[str, Callable[[Policy, pl.DataFrame, TargetList, pl.DataFrame | None], pl.DataFrame]] = {
     "drop": lambda policy, rows, *_: rows.with_columns(weight=(~REACHED).cast(pl.Float64)),
     "downweight": lambda policy, rows, *_: rows.with_columns(  # a barely polarised triple keeps almost all its weight
-        weight=pl.when(REACHED).then(1 - scorer_findings.direction(policy).abs()).otherwise(1.0)
+        weight=pl.when(REACHED).then(1 - direction(policy).abs()).otherwise(1.0)
     ),
     "random": lambda policy, rows, *_: drop_at_random(rows, REACHED, IN_SCOPE, policy.seed),
     "swap": _swap,
@@ -179,3 +179,42 @@ ACTIONS: dict[str, Callable[[Policy, pl.DataFrame, TargetList, pl.DataFrame | No
     "random_replace": lambda policy, rows, _, generated: replace_at_random(rows, generated, policy.seed),
     "keep": lambda policy, rows, *_: rows.with_columns(reason=pl.lit("kept")),
 }
+
+
+def in_words(policy: Policy) -> pl.Expr:
+    """Each scorer's finding, such as "sentiment +1, regard -1"; "" where all are neutral."""
+    found = []
+    for scorer in policy.scorers:
+        column, _ = label_columns(scorer, policy.template)
+        sign = pl.when(pl.col(column) == PREJUDICE).then(pl.lit("-1")).otherwise(pl.lit("+1"))
+        found.append(pl.when(_polar(column)).then(pl.concat_str(pl.lit(f"{scorer} "), sign)))
+    return pl.concat_str(found, separator=", ", ignore_nulls=True) if found else pl.lit("")
+
+
+def polarised(policy: Policy) -> pl.Expr:
+    """Return whether any scorer found something."""
+    return in_words(policy) != ""
+
+
+def direction(policy: Policy) -> pl.Expr:
+    """The strength of the strongest polarised finding, below 0 for prejudice and above for favouritism; 0 where all are
+    neutral. Of two equally strong, that of the scorer named first."""
+    columns = [label_columns(scorer, policy.template) for scorer in policy.scorers]
+    found = [
+        pl.when(_polar(label)).then(pl.col(label) * pl.col(strength).abs().cast(pl.Float64)).otherwise(0.0)
+        for label, strength in columns
+    ]
+    return reduce(lambda one, two: pl.when(two.abs() > one.abs()).then(two).otherwise(one), found)
+
+
+def among_strongest(policy: Policy, found: pl.Expr) -> pl.Expr:
+    """Return whether a statement is in the strongest `policy.strongest` share of the found statements of its split, at
+    least one. Its strength is that of its strongest finding (direction); of two equally strong, the first in the table
+    comes first. So a smaller share is always part of a larger one."""
+    weakness = pl.when(found).then(-direction(policy).abs().fill_nan(0.0))  # null is not ranked
+    number = (found.sum().over("split") * policy.strongest).round(6).ceil()
+    return (weakness.rank("ordinal").over("split") <= number).fill_null(False)
+
+
+def _polar(column: str) -> pl.Expr:
+    return pl.col(column).is_in([PREJUDICE, FAVOURITISM])

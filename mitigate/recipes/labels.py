@@ -18,12 +18,10 @@ from mitigate.recipes.loading import load_data, read_target_list
 from mitigate.recipes.scorers import Scorers, label_cache, make_labeller
 from mitigate.runs.files import elsewhere, write
 from mitigate.runs.fingerprints import digest_of_values
-from mitigate.runs.table_export import FORMATS, table_bytes
 from mitigate.score.labels import Asks
 from mitigate.tasks.identity import COLUMN, identity_word_notices
 from mitigate.tasks.label import Labeller, abstentions, label_statements, mask, occlude, texts_to_ask
-from mitigate.tasks.label_columns import count_labels, label_names
-from mitigate.tasks.labelled_statements import long_texts
+from mitigate.tasks.labelled_statements import FORMATS, count_labels, label_names, long_texts, table_bytes
 from mitigate.triples import OTHER, Scorer
 from mitigate.words.outside_text import counted
 

@@ -196,8 +196,8 @@ class Run:
         if not self.dry:
             self._remove(scratch)
             for name in leaves:  # complete now, and read by others from here on
-                if (marker := self.folder / name / MARKER).is_file():
-                    marker.unlink()
+                with suppress(FileNotFoundError, NotADirectoryError):
+                    (self.folder / name / MARKER).unlink()
         self.results.append(result)
         return result
 
@@ -220,7 +220,7 @@ class Run:
         depends: Mapping[str, Any],
         leaves: Sequence[str],
     ) -> Result:
-        self.reopen()
+        (self.folder / "manifest.json").unlink(missing_ok=True)  # the run is unfinished from here on
         started = time.perf_counter()
         with writing(self.folder):
             found = compute()
@@ -251,10 +251,6 @@ class Run:
         others = [name for name in files if name not in known and not name.startswith(f"{RECORDS}/")]
         has_all = not any(result.pending for result in self.results) and is_intact(manifest)
         return has_all and all(self._digest(name) == files[name] for name in others)
-
-    def reopen(self) -> None:
-        """Remove the manifest, before a stage is computed again."""
-        (self.folder / "manifest.json").unlink(missing_ok=True)
 
     def finish(self, facts: dict[str, Any]) -> None:
         """Write the manifest: the facts and the hashes of the run folder's files."""

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from http.client import HTTPException
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlparse
 
 import polars as pl
@@ -40,22 +40,8 @@ INIT = 6  # for opening a run
 END = 5.0  # for ending its service
 
 
-class Tracking(Protocol):
-    """The record of a run. `place` describes where it is, for the first line of the output."""
-
-    place: str
-
-    def log(self, values: Mapping[str, float], step: int, stage: str) -> None: ...
-    def summarise(self, metrics: Mapping[str, Any]) -> None: ...
-    def table(self, name: str, frame: pl.DataFrame) -> None: ...
-    def chart(self, name: str, chart: Chart) -> None: ...
-    def pictures(self, pictures: Iterable[tuple[str, str, Path]]) -> None: ...
-    def artifact(self, name: str, kind: str, path: Path, metadata: Mapping[str, Any]) -> None: ...
-    def finish(self, failed: bool = False) -> None: ...
-
-
-class NoTracking:
-    """A record of nothing."""
+class Tracking:
+    """The record of a run, here of nothing. `place` describes where it is, for the first line of the output."""
 
     place = "nowhere (tracking=none)"
 
@@ -78,7 +64,7 @@ def _end_service() -> None:
     ending.join(END)
 
 
-class WandbTracking:
+class WandbTracking(Tracking):
     """One W&B run. Opened again with the same folder and id, it continues the same run.
 
     An online run is recorded offline, with the reason in `place`, when W&B does not answer within ANSWER seconds or
@@ -205,7 +191,7 @@ def open_tracking(mode: str, **options: Any) -> Tracking:
 
     Raises MitigateError for another mode, and for a WANDB_MODE that W&B does not have."""
     mode = resolve(mode)
-    return NoTracking() if mode in ("none", "disabled") else WandbTracking(mode, **options)
+    return Tracking() if mode in ("none", "disabled") else WandbTracking(mode, **options)
 
 
 def resolve(mode: str) -> str:

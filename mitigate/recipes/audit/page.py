@@ -13,8 +13,7 @@ from mitigate.report.html import save
 from mitigate.runs.files import write
 from mitigate.tasks.audit.measures import beside_the_paper, notices
 from mitigate.tasks.audit.resource import Resource, sum_counts
-from mitigate.tasks.label_columns import Labelling, per_target_tables, wordings
-from mitigate.tasks.labelled_statements import about_targets, choice, export
+from mitigate.tasks.labelled_statements import Labelling, about_targets, choice, export, per_target_tables, wordings
 from mitigate.words.targets import TargetList
 
 DRAWN = "Examples and word clouds are of {:,} statements, chosen by chance from {:,}; figures are of all of them."

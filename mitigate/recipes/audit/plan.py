@@ -20,7 +20,7 @@ from mitigate.runs.store import as_parquet, digest_of
 from mitigate.tasks.audit import read
 from mitigate.tasks.audit.resource import Resource, Texts, resource_of
 from mitigate.tasks.label import Labeller
-from mitigate.tasks.label_columns import Labelling, labellings
+from mitigate.tasks.labelled_statements import Labelling, labellings
 from mitigate.tasks.ratings.paper_statements import read_rated
 from mitigate.tasks.scorers import check_name
 from mitigate.triples import ROLES

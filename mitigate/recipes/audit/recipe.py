@@ -17,8 +17,7 @@ from mitigate.tasks.audit.paper_variants import variants
 from mitigate.tasks.audit.read import read_rows
 from mitigate.tasks.audit.resource import STATEMENTS, sum_counts
 from mitigate.tasks.identity import identity_words_of
-from mitigate.tasks.label_columns import wordings
-from mitigate.tasks.labelled_statements import choice
+from mitigate.tasks.labelled_statements import choice, wordings
 from mitigate.tasks.policies.drop_rules import measure_drop_rules
 from mitigate.triples import ROLES
 from mitigate.words.outside_text import counted

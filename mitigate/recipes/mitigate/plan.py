@@ -15,8 +15,7 @@ from mitigate.filter import Policy, check_relations
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import EmptyTargets
 from mitigate.metrics import HELD_OUT
-from mitigate.probe.comet import check_search, find_devices
-from mitigate.probe.grid import prompts
+from mitigate.probe.comet import check_search, find_devices, prompts
 from mitigate.recipes import loading, model_spec, rated_scorers, reporting
 from mitigate.recipes.dry_run import Unread
 from mitigate.recipes.job import build, plain, say

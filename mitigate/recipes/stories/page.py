@@ -16,10 +16,10 @@ from mitigate.report.audit import Audit
 from mitigate.report.html import save
 from mitigate.report.stories import Stories, prompts, render, render_card
 from mitigate.runs.files import write
-from mitigate.tasks.label_columns import Labelling, per_target_tables, wordings
+from mitigate.tasks.labelled_statements import Labelling, per_target_tables, wordings
 from mitigate.tasks.labelled_statements import export as export_statements
 from mitigate.tasks.stories.measures import notices
-from mitigate.tasks.stories.sentences import export
+from mitigate.tasks.stories.train import export
 from mitigate.words.outside_text import portable
 from mitigate.words.targets import TargetList
 

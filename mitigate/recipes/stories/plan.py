@@ -25,7 +25,7 @@ from mitigate.runs.store import as_parquet, digest_of
 from mitigate.tasks.corpus import relations_in_training, triples_of
 from mitigate.tasks.generators.base_model import Start, origin_notices
 from mitigate.tasks.label import Labeller
-from mitigate.tasks.label_columns import Labelling, labellings
+from mitigate.tasks.labelled_statements import Labelling, labellings
 from mitigate.tasks.stories.prompts import prompts_of_file
 from mitigate.tasks.stories.train import Sampling, check_tells
 from mitigate.tasks.targets import targets_of_statements, those_about

@@ -18,11 +18,10 @@ from mitigate.runs.store import Result
 from mitigate.tasks.generators.base_model import Start, origin_facts, origin_notices
 from mitigate.tasks.generators.train import as_it_is
 from mitigate.tasks.label import Labeller
-from mitigate.tasks.label_columns import wordings
+from mitigate.tasks.labelled_statements import wordings
 from mitigate.tasks.policies.filtered import apply_policy
 from mitigate.tasks.stories.measures import compare_within_templates, measure_stories
-from mitigate.tasks.stories.sentences import as_read, label_sentences
-from mitigate.tasks.stories.train import generate_stories, train_on_sentences
+from mitigate.tasks.stories.train import as_read, generate_stories, label_sentences, train_on_sentences
 from mitigate.words.outside_text import counted
 from mitigate.words.targets import notice_of_own
 

@@ -9,7 +9,7 @@ from mitigate.measure.tally import tally, tally_rows, total
 from mitigate.runs.progress import progress
 from mitigate.tasks.audit.resource import Texts
 from mitigate.tasks.label import Labeller, label_masked, mask
-from mitigate.tasks.label_columns import Labelling
+from mitigate.tasks.labelled_statements import Labelling
 from mitigate.triples import NEUTRAL, OTHER, Parts
 
 EVERYWHERE = ("sentiment",)  # labels all texts, with texts="all"; a classifier would take days

@@ -13,7 +13,7 @@ from mitigate.measure.harms import EmptyTargets
 from mitigate.metrics import prefixed
 from mitigate.tasks.audit.resource import ABOUT_A_TARGET, ROWS, sum_counts
 from mitigate.tasks.caveats import few_targets, same_sources
-from mitigate.tasks.label_columns import Labelling, per_target_tables
+from mitigate.tasks.labelled_statements import Labelling, per_target_tables
 from mitigate.words.targets import PAPER, TargetList
 
 VARIANT = {"zero": keys.EMPTY_ZERO, "exclude": keys.EMPTY_EXCLUDE}

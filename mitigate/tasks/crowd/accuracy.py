@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mitigate.filter import Policy
-from mitigate.filter.scorer_findings import polarised
+from mitigate.filter import Policy, polarised
 from mitigate.measure import confusion
 from mitigate.measure.accepted_share import valid_metrics
 from mitigate.measure.agreement import fold_other

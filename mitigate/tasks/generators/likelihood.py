@@ -11,7 +11,7 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.load import harms_release
 from mitigate.probe import likelihood as probing
-from mitigate.probe.generator import Generator
+from mitigate.probe.comet import Generator
 from mitigate.score.labels import NOTHING_CACHED
 from mitigate.score.plausibility import with_plausibility
 from mitigate.tasks.generators.base_model import Start

@@ -10,7 +10,7 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.measure.quality import accuracy, valid_share
-from mitigate.probe.generator import Generator
+from mitigate.probe.comet import Generator
 from mitigate.probe.likelihood import Information
 from mitigate.runs.progress import progress
 from mitigate.score.labels import with_labels

@@ -16,8 +16,7 @@ from mitigate.metrics import ADDED, DROPPED, KEPT, TRAINING_BY_TARGET, TRAINING_
 from mitigate.report import datasheet
 from mitigate.report.datasheet import Datasheet
 from mitigate.runs import files
-from mitigate.runs.table_export import table_bytes
-from mitigate.tasks.labelled_statements import long_texts
+from mitigate.tasks.labelled_statements import long_texts, table_bytes
 from mitigate.triples import label_columns
 from mitigate.words.outside_text import counted
 from mitigate.words.targets import PAPER, TargetList

@@ -9,9 +9,8 @@ import polars as pl
 import torch
 
 from mitigate.errors import MitigateError
-from mitigate.filter import Policy, apply
+from mitigate.filter import Policy, apply, direction
 from mitigate.filter.policy import in_scope
-from mitigate.filter.scorer_findings import direction
 from mitigate.runs.progress import progress
 from mitigate.tasks.generators.base_model import Start
 from mitigate.tasks.generators.train import TrainingSettings, code_after, train_generator

@@ -12,8 +12,7 @@ from mitigate.measure.harms import POLARISED, EmptyTargets
 from mitigate.measure.stories import STORY
 from mitigate.measure.tally import tally
 from mitigate.tasks.audit import measures as audit
-from mitigate.tasks.label_columns import Labelling, per_target_tables
-from mitigate.tasks.labelled_statements import long_texts
+from mitigate.tasks.labelled_statements import Labelling, long_texts, per_target_tables
 from mitigate.tasks.policies.filtered import training_figures
 from mitigate.words.prompts import KINDS, kind_of
 from mitigate.words.targets import PAPER, TargetList
