@@ -21,7 +21,7 @@ _PLACES = {  # public name -> the module that has it
     "TargetList": "mitigate.words.targets",
     "TrainingSettings": "mitigate.tasks.generators.train",
     "about_targets": "mitigate.tasks.targets",
-    "apply_policy": "mitigate.tasks.policies.filtered",
+    "apply_policy": "mitigate.filter.ledger",
     "choose_targets": "mitigate.words.targets",
     "compare_runs": "mitigate.tasks.compare.runs",
     "default_scorers": "mitigate.tasks.scorers",
@@ -48,6 +48,7 @@ __all__ = [*_PLACES]
 
 if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_library.py compares the two
     from mitigate.errors import MitigateError as MitigateError
+    from mitigate.filter.ledger import apply_policy as apply_policy
     from mitigate.filter.policy import Policy as Policy
     from mitigate.load.relations_file import read_relations as read_relations
     from mitigate.measure.bootstrap import Bootstrap as Bootstrap
@@ -70,7 +71,6 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_l
     from mitigate.tasks.label import label_probed as label_probed
     from mitigate.tasks.label import label_statements as label_statements
     from mitigate.tasks.plausibility.figures import pointwise_information as pointwise_information
-    from mitigate.tasks.policies.filtered import apply_policy as apply_policy
     from mitigate.tasks.quality import measure_quality as measure_quality
     from mitigate.tasks.scorers import default_scorers as default_scorers
     from mitigate.tasks.scorers import make_scorer as make_scorer

@@ -24,7 +24,7 @@ from small_models import save_gpt1, save_llama
 
 from mitigate.cli import hydra_errors
 from mitigate.errors import MitigateError
-from mitigate.filter import apply
+from mitigate.filter import apply_policy
 from mitigate.probe.comet import check_search, find_devices
 from mitigate.recipes import labels
 from mitigate.recipes.job import plain
@@ -386,7 +386,7 @@ def _ledger(config: DictConfig) -> None:
             },
         }
     )
-    apply(Scorers(config.score).policy(config.policy), rows)
+    apply_policy(Scorers(config.score).policy(config.policy), rows)
 
 
 def _load(config: DictConfig) -> None:
@@ -396,7 +396,7 @@ def _load(config: DictConfig) -> None:
 
 
 def _start(config: DictConfig) -> None:
-    start = find_start(config, Scorers(config.score).policy(config.policy))
+    start = find_start(config.model, bool(config.train))
     if config.train:
         settings, where = training_settings(config)
         check_training(start, settings, **where)
@@ -407,8 +407,8 @@ def _audit(config: DictConfig) -> None:
     resource, targets = resource_of(load_data(config), plain(config.recipe.targets))
     read.check(config.measure.texts, resource)
     resource.templates(config.measure.template)
-    how = {"match": config.measure.match, "rows": PartsInMemory(), "counted": PartsInMemory()}
-    read.read_rows(resource, targets, **how)
+    search = read.Search(targets, config.measure.match)
+    read.read_rows(resource, search, rows=PartsInMemory(), counted=PartsInMemory())
 
 
 def _search(config: DictConfig) -> None:

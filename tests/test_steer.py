@@ -13,12 +13,11 @@ from small_models import small_comet
 from test_filter import STATEMENTS, triples
 
 from mitigate.errors import MitigateError
-from mitigate.filter import Policy
+from mitigate.filter import Policy, apply_policy
 from mitigate.runs.finished import open_run
 from mitigate.tasks.ask.answers import Answers
 from mitigate.tasks.generators.base_model import Start
 from mitigate.tasks.generators.train import TrainingSettings, open_generator
-from mitigate.tasks.policies.filtered import apply_policy
 from mitigate.tasks.policies.steer import (
     check_findings,
     check_steered,

@@ -27,7 +27,7 @@ OTHERWISE: dict[str, dict[str, Any]] = {
 """Settings that make a policy drop fewer triples, and the fields that they change."""
 
 
-def apply(
+def apply_policy(
     policy: Policy,
     labelled: pl.DataFrame,
     target_list: TargetList = PAPER,
@@ -35,15 +35,24 @@ def apply(
     generated: pl.DataFrame | None = None,
     may_be_empty: bool = False,
 ) -> pl.DataFrame:
-    """The ledger: the labelled triples with `weight` (float32), `reason` and `source_row`. For triples that the policy
-    added, `source_row` is the row that they are made from, and `row` is null; for others `source_row` is null.
+    """Apply a policy. Returns the ledger: the labelled triples with `weight` (float32), the `reason` for it, and
+    `source_row`; after them the triples that the policy adds, with null as `row` and the row that they are made from as
+    `source_row`.
+
+    labelled: what label_statements returns for triples (head, relation, tail). Without `split`, all are training
+    triples; without `row`, they are numbered from 1. target_list: targets of the policy's scope and swaps. generated:
+    labelled tails that a policy which replaces tails may use where the data has none (tasks.policies.rerank).
 
     The reason is "kept", or each scorer's finding and, unless that alone removed or reduced it, the outcome: "sentiment
     +1, regard -1", "regard -1, outside the scope", "regard -1, but valid", "regard -1, not among the strongest",
     "regard -1, swapped", "regard -1, replaced"; or "drawn at random". Where a scorer explains its labels (column
     {scorer}_why), the implied statement follows. Splits that the policy does not filter are kept whole. A policy that
-    replaces tails also leaves `old_tail` and `tail_source` (filter.replace); generated: labelled tails that it may use
-    where the data has none. Raises MitigateError when no training triple is left, unless the ledger may_be_empty."""
+    replaces tails also leaves `old_tail` and `tail_source` (filter.replace). Raises MitigateError when no training
+    triple is left, unless the ledger may_be_empty, and for labels that the policy needs and the table lacks."""
+    if "row" not in labelled.columns:
+        labelled = labelled.with_row_index("row", offset=1)
+    if "split" not in labelled.columns:
+        labelled = labelled.with_columns(split=pl.lit("train"))
     ledger = _ledger(policy, labelled, target_list, generated)
     if not may_be_empty:
         check_left(policy, ledger, target_list)

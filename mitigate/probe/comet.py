@@ -33,33 +33,26 @@ class Generator(Protocol):
 
     def prompts(self, heads: Sequence[str], phrases: Sequence[str]) -> list[list[int]]:
         """The tokens of prompts."""
-        ...
 
     def tails(self, tails: Sequence[str]) -> list[list[int]]:
         """The tokens of tails, with their end."""
-        ...
 
     def nll(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> Tensor:
         """Minus the log-likelihood (tokens,) of each token of the tails, in order."""
-        ...
 
     def search(
         self, prompts: Sequence[Sequence[int]], *, beams: int = 10, max_length: int = 15, rows: int = 680
     ) -> list[list[Beam]]:
         """The best tails of each prompt, the best first."""
-        ...
 
     def decode(self, tail: Sequence[int]) -> str:
         """A tail's text."""
-        ...
 
     def bfloat16(self) -> Self:
         """Convert to bfloat16; returns itself."""
-        ...
 
     def to(self, device: str) -> Self:
         """Move to a device; returns itself."""
-        ...
 
 
 @dataclass(frozen=True)

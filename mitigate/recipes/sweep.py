@@ -15,7 +15,7 @@ from mitigate.cli.arguments import quoted
 from mitigate.recipes import sweep_outcomes
 from mitigate.recipes.job import is_brief, plain, say
 from mitigate.result_settings import role_scorers
-from mitigate.runs.files import read_json
+from mitigate.runs.files import read_json, write
 from mitigate.runs.finished import recipe_of, short_names
 
 RESULTS = "optimization_results.yaml"  # of Hydra's Optuna sweeper
@@ -46,11 +46,13 @@ class SideBySide(Callback):
         runs = {folder: read_json(folder / "metrics.json") for folder in sweep_outcomes.runs(config)}
         finished = {folder: metrics for folder, metrics in runs.items() if metrics}
         compared = comparable(finished)
-        if len(finished) > 1 and not (is_brief(config) and _has_all(compared, finished)):
+        num_policies = len({metrics["policy"] for metrics in compared.values()})
+        has_all = num_policies == len(finished) <= MOST_RUNS  # the comparison has a line for each run
+        if len(finished) > 1 and not (is_brief(config) and has_all):
             named = short_names({folder.name: metrics for folder, metrics in finished.items()})
             say("\nside by side\n\n" + _beside(config, named))
         if compared and compare(config, compared) != 0:
-            sweep_outcomes.mark_failed_comparison(config)
+            write(sweep_outcomes.failed_comparison(config), "")
 
 
 def _beside(config: DictConfig, runs: Mapping[str, Mapping[str, Any]]) -> str:
@@ -76,11 +78,6 @@ def comparable(runs: Mapping[Path, Mapping[str, Any]]) -> dict[Path, Mapping[str
         if "policy" in metrics and (folder / "manifest.json").is_file() and recipe_of(folder) == "mitigate"
     }
     return whole if len({(metrics["policy"], metrics["seed"]) for metrics in whole.values()}) > 1 else {}
-
-
-def _has_all(compared: Mapping[Path, Mapping[str, Any]], runs: Mapping[Path, Mapping[str, Any]]) -> bool:
-    """Return whether the comparison has a line for each run, so that a table of all runs adds nothing."""
-    return len({metrics["policy"] for metrics in compared.values()}) == len(runs) <= MOST_RUNS
 
 
 def compare(config: DictConfig, runs: Mapping[Path, Mapping[str, Any]]) -> int:

@@ -166,9 +166,7 @@ def short_names(runs: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str,
     names: list[str] = []
     for form in ("{policy}", "{policy}, seed {seed}", "{policy}, {short}", "{policy}, {folder}"):
         names = [
-            form.format(
-                policy=metrics.get("policy", folder), seed=metrics.get("seed"), short=folder[-8:], folder=folder
-            )
+            form.format_map({"policy": folder, "seed": None, **metrics, "short": folder[-8:], "folder": folder})
             for folder, metrics in runs.items()
         ]
         if len(set(names)) == len(runs):

@@ -2,7 +2,8 @@
 and files that other programs read."""
 
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,9 +11,11 @@ import polars as pl
 
 from mitigate.measure import tally
 from mitigate.measure.agreement import CLASSES, fold_other
+from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import EmptyTargets
 from mitigate.triples import TEMPLATES, Scorer, label_columns
 from mitigate.words.outside_text import counted
+from mitigate.words.targets import TargetList
 
 MOST = 200_000  # that examples, word clouds, the export and the record in W&B are chosen from
 LONG = 40  # words; the longest statement that people rated has 19 (harms paper), the longest of train100k about 30
@@ -35,20 +38,26 @@ def labellings(scorers: Sequence[Scorer], templates: Sequence[str] = TEMPLATES) 
     ]
 
 
-def wordings(columns: Sequence[Labelling]) -> dict[str, tuple[str, str]]:
-    """Scorer and template by column."""
-    return {labels.column: (labels.scorer, labels.template) for labels in columns}
+@dataclass(frozen=True)
+class Measurement:
+    """The targets that are measured over, the columns of labels, and how harms are measured."""
 
+    targets: pl.DataFrame  # (target, category)
+    labellings: Sequence[Labelling]
+    target_list: TargetList
+    intervals: Bootstrap
+    empty_targets: EmptyTargets = "exclude"
 
-def per_target_tables(
-    tallied: pl.DataFrame,
-    columns: Sequence[Labelling],
-    targets: pl.DataFrame,
-    empty_targets: EmptyTargets = "exclude",
-) -> Mapping[str, pl.DataFrame]:
-    """Tables with a row a target and its percentages (tally.per_target), by label column. tallied: what
-    measure.tally.tally returns; targets: (target, category)."""
-    return {labels.column: tally.per_target(tallied, labels.column, targets, empty_targets) for labels in columns}
+    @property
+    def wordings(self) -> dict[str, tuple[str, str]]:
+        """Scorer and template by column."""
+        return {labels.column: (labels.scorer, labels.template) for labels in self.labellings}
+
+    def tables(self, tallied: pl.DataFrame, empty_targets: EmptyTargets | None = None) -> dict[str, pl.DataFrame]:
+        """Tables with a row a target and its percentages (tally.per_target), by label column. tallied: what
+        measure.tally.tally returns."""
+        empty = empty_targets or self.empty_targets
+        return {column: tally.per_target(tallied, column, self.targets, empty) for column in self.wordings}
 
 
 def label_names(table: pl.DataFrame) -> list[str]:

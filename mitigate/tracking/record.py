@@ -8,7 +8,7 @@ import ssl
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from http.client import HTTPException
 from itertools import islice
@@ -65,25 +65,13 @@ def _end_service() -> None:
 
 
 class WandbTracking(Tracking):
-    """One W&B run. Opened again with the same folder and id, it continues the same run.
+    """One W&B run. Opened again with the same folder and id, it continues the same run. facts: project, entity, name,
+    group, job_type, tags and config, as wandb.init takes them.
 
     An online run is recorded offline, with the reason in `place`, when W&B does not answer within ANSWER seconds or
     opens no run within INIT."""
 
-    def __init__(
-        self,
-        mode: str,
-        folder: Path,
-        run_id: str,
-        *,
-        project: str,
-        entity: str | None,
-        name: str,
-        group: str | None,
-        job_type: str,
-        tags: Sequence[str],
-        config: Mapping[str, Any],
-    ) -> None:
+    def __init__(self, mode: str, folder: Path, run_id: str, **facts: Any) -> None:
         import wandb
 
         folder.mkdir(parents=True, exist_ok=True)
@@ -97,19 +85,7 @@ class WandbTracking(Tracking):
             x_disable_meta=True,  # the command with its paths, and the path of Python
             init_timeout=INIT,
         )
-        options: dict[str, Any] = {
-            "project": project,
-            "entity": entity,
-            "id": run_id,
-            "dir": folder,
-            "name": name,
-            "group": group,
-            "job_type": job_type,
-            "tags": list(tags),
-            "config": dict(config),
-            "settings": settings,
-            "reinit": "finish_previous",
-        }
+        options = {**facts, "id": run_id, "dir": folder, "settings": settings, "reinit": "finish_previous"}
         url = os.environ.get("WANDB_BASE_URL") or wandb.setup().settings.base_url
         fault = _unanswered(url.rstrip("/")) if mode == "online" else None
         if fault is None:

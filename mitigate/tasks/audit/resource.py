@@ -76,11 +76,7 @@ class Resource:
 
 
 def resource_of(
-    loaded: Loaded | Streamed,
-    wanted: Wanted = None,
-    *,
-    splits: str = "train",
-    options: Mapping[str, Any] | None = None,
+    loaded: Loaded | Streamed, wanted: Wanted = None, *, splits: str = "train", options: Mapping[str, Any] | None = None
 ) -> tuple[Resource, pl.DataFrame]:
     """Return a resource of what a loader returned, and the targets (target, category) to measure over.
 

@@ -18,6 +18,7 @@ from mitigate.tasks.generators.base_model import Start, find_start
 from mitigate.train import launch
 from mitigate.train.comet import Examples, Log, check_settings
 from mitigate.train.comet import Settings as TrainingSettings
+from mitigate.triples import valid_rows
 from mitigate.words.relations import Relation
 from models import gguf, minilm
 from models.adapters import NEEDED, check_targets, is_adapter
@@ -61,9 +62,7 @@ def train_generator(
         with TemporaryDirectory() as folder:
             again = partial(train_generator, ledger, start, settings, model=model, log=log, where=where)
             return again(checkpoints=Path(folder), fingerprint=fingerprint)
-    rows = ledger.filter(pl.col("weight") > 0)
-    if "valid" in rows.columns:
-        rows = rows.filter("valid")
+    rows = valid_rows(ledger.filter(pl.col("weight") > 0))
     with in_training(start, Path(model)) as generator:
         fitted = launch.fit(
             generator,

@@ -9,11 +9,13 @@ import polars as pl
 import torch
 
 from mitigate.errors import MitigateError
-from mitigate.filter import Policy, apply, direction
+from mitigate.filter import Policy, apply_policy
+from mitigate.filter.ledger import direction
 from mitigate.filter.policy import in_scope
 from mitigate.runs.progress import progress
 from mitigate.tasks.generators.base_model import Start
 from mitigate.tasks.generators.train import TrainingSettings, code_after, train_generator
+from mitigate.triples import valid_rows
 from mitigate.words.targets import PAPER, TargetList
 from models.comet import Comet, hidden_before
 from models.erasure import Erased, Eraser, Moments
@@ -55,7 +57,7 @@ def dropped(policy: Policy, ledger: pl.DataFrame, target_list: TargetList = PAPE
     """The valid training triples of a ledger that the policy would drop if that were its action. Raises MitigateError
     where it would drop none."""
     would = replace(policy, action="drop", balance=False, decoding="none")
-    found = apply(would, _training(ledger), target_list).filter(pl.col("weight") == 0)
+    found = apply_policy(would, _training(ledger), target_list).filter(pl.col("weight") == 0)
     if found.is_empty():
         raise MitigateError(
             f"policy {policy.name!r} finds no polarised training triple, so the anti-expert has no training data; set "
@@ -65,12 +67,7 @@ def dropped(policy: Policy, ledger: pl.DataFrame, target_list: TargetList = PAPE
 
 
 def train_anti_expert(
-    policy: Policy,
-    ledger: pl.DataFrame,
-    start: Start,
-    target_list: TargetList,
-    settings: TrainingSettings,
-    **more: Any,
+    policy: Policy, ledger: pl.DataFrame, start: Start, target_list: TargetList, settings: TrainingSettings, **more: Any
 ) -> dict[str, Any]:
     """Train a copy of the generator further on what the policy would drop, for as many epochs as the settings give all
     training triples, and keep its last weights. more, and the result: as train_generator. Raises MitigateError as
@@ -142,8 +139,7 @@ def load_erased(folder: Path, checkpoint: Path) -> Erased:
 
 def _training(ledger: pl.DataFrame) -> pl.DataFrame:
     """The rows that train_generator trains on where nothing is dropped."""
-    train = ledger.filter(split="train")
-    return train.filter("valid") if "valid" in train.columns else train
+    return valid_rows(ledger.filter(split="train"))
 
 
 def _fitted_on(policy: Policy, ledger: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:

@@ -16,7 +16,6 @@ from mitigate.tasks.generators.base_model import Start
 from mitigate.tasks.generators.train import begin_training
 from mitigate.tasks.label import Labeller
 from mitigate.train.comet import Settings
-from mitigate.train.harness import Log
 from mitigate.train.stories import Texts, fit
 from mitigate.triples import Parts
 from mitigate.words.outside_text import whole_sentences
@@ -28,35 +27,19 @@ __all__ = ["Sampling", "generate_stories"]
 
 
 def train_on_sentences(
-    ledger: pl.DataFrame,
-    start: Start,
-    settings: Settings,
-    *,
-    model: Path,
-    checkpoints: Path,
-    fingerprint: str,
-    accelerator: str = "auto",
-    log: Log | None = None,
+    ledger: pl.DataFrame, start: Start, settings: Settings, *, model: Path, checkpoints: Path, **how: Any
 ) -> dict[str, Any]:
     """Train the start as a language model on the statements of the ledger's valid triples, by their weights, and save
     it in the folder `model`. Returns the fields of train.comet.Fitted.
 
     ledger: what apply_policy returns. checkpoints: a folder from which a killed training resumes if it holds one of
-    this fingerprint. log gets numbers and the step they belong to. Raises MitigateError where nothing is left to train
-    on."""
+    this fingerprint. how: fingerprint, accelerator and log, as train.stories.fit takes them. Raises MitigateError where
+    nothing is left to train on."""
     rows = ledger.filter(pl.col("weight") > 0, "valid")
     generator = as_language_model(start.load())
     begin_training(generator)
-    fitted = fit(
-        generator,
-        paragraphs(rows.filter(split="train")),
-        settings,
-        checkpoints,
-        fingerprint=fingerprint,
-        dev=paragraphs(rows.filter(split="dev")),
-        accelerator=accelerator,
-        log=log,
-    )
+    train, dev = (paragraphs(rows.filter(split=split)) for split in ("train", "dev"))
+    fitted = fit(generator, train, settings, checkpoints, dev=dev, **how)
     generator.end_training()
     with replacing_folder(model) as part:
         generator.save(part, as_comet=False)
