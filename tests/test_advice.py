@@ -30,7 +30,7 @@ from mitigate.recipes import labels
 from mitigate.recipes.job import plain
 from mitigate.recipes.kge.plan import make_plan as plan_kge
 from mitigate.recipes.loading import load_data
-from mitigate.recipes.model_spec import find_start, training_settings
+from mitigate.recipes.model_spec import check_trained, find_start, training_settings
 from mitigate.recipes.scorers import Scorers
 from mitigate.recipes.stories.plan import make_plan as plan_stories
 from mitigate.tasks.audit import read
@@ -396,6 +396,8 @@ def _load(config: DictConfig) -> None:
 
 
 def _start(config: DictConfig) -> None:
+    policy = Scorers(config.score).policy(config.policy)
+    check_trained(config.model, bool(config.train), policy)
     start = find_start(config.model, bool(config.train))
     if config.train:
         settings, where = training_settings(config)

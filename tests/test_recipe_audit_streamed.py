@@ -160,7 +160,7 @@ def test_a_part_that_is_damaged_or_lost_after_a_kill_is_made_again(
     run, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small(monkeypatch)
-    for place, left in (("read.repeats", "rows"), ("count.total", "statements")):
+    for place, left in (("read.repeats", "rows"), ("read.total", "statements")):
         with monkeypatch.context() as patched:
             patched.setattr(f"mitigate.tasks.audit.{place}", dying)
             with pytest.raises(Killed):

@@ -46,13 +46,13 @@ comma."""
 def readable(arguments: Sequence[str]) -> list[str]:
     """The arguments as Hydra can read them. Raises MitigateError for a list that the shell took apart, for an unknown
     flag, and for a sweep over nothing."""
-    before = ["", *arguments]
-    for place, argument in zip(before, arguments, strict=False):
+    pairs = list(zip(["", *arguments], arguments, strict=False))
+    for place, argument in pairs:
         if place not in TAKES_NEXT:
             _check(argument)
     return [
         argument if place in TAKES_NEXT or argument.startswith("-") else _readable(argument)
-        for place, argument in zip(before, arguments, strict=False)
+        for place, argument in pairs
     ]
 
 

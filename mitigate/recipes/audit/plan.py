@@ -74,8 +74,8 @@ def make_plan(config: DictConfig) -> Plan:
     scorers = [] if given else configured.labelling
     templates = resource.templates(measure.template)
     columns = [Labelling(given, given, "paper")] if given else labellings(scorers, templates)
-    content = resource.content.encode() + as_parquet(targets) + target_list.content
-    source = digest_of(content + loading.digest_of_relations(resource.own_relations))
+    content = resource.loaded.digest.encode() + as_parquet(targets) + target_list.content
+    source = digest_of(content + loading.digest_of_relations(resource.loaded.own_relations))
     rated = None if given else rated_statements(config)
     rules = [] if rated is None else rated_scorers.drop_policies(configured)
     labelled = {scorer.name for scorer in scorers} - {"crowd"}  # which has learnt from these ratings
@@ -86,7 +86,7 @@ def make_plan(config: DictConfig) -> Plan:
         given=given,
         roles={} if given else configured.roles,
         everywhere=[name for role, name in configured.names.items() if role == "sentiment"],
-        labeller=make_labeller(config, scorers, target_list, resource.own_relations),
+        labeller=make_labeller(config, scorers, target_list, resource.loaded.own_relations),
         source=source,
         paper=_paper(config, columns),
         rated=rated,
