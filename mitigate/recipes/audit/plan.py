@@ -33,7 +33,7 @@ class Plan:
     """All that is read and checked before the first stage."""
 
     resource: Resource
-    how: Measurement
+    measurement: Measurement
     given: str | None  # the column of labels that the file gives
     roles: Mapping[str, str]  # the configured scorers of the roles, by their names in tables
     everywhere: list[str]  # the names of scorers that also label texts about no target
@@ -82,7 +82,7 @@ def make_plan(config: DictConfig) -> Plan:
     intervals = Bootstrap(resamples=measure.resamples, seed=config.seed)
     return Plan(
         resource=resource,
-        how=Measurement(targets, columns, target_list, intervals, measure.empty_targets),
+        measurement=Measurement(targets, columns, target_list, intervals, measure.empty_targets),
         given=given,
         roles={} if given else configured.roles,
         everywhere=[name for role, name in configured.names.items() if role == "sentiment"],

@@ -26,8 +26,8 @@ from mitigate.words.targets import notice_of_own
 def run(config: DictConfig) -> float | None:
     """Measure the harms of what `data` names; returns the metric that `optimized_metric` names."""
     plan = make_plan(config)
-    say_notes(notice_of_own(plan.how.targets))
-    say(f"  {plan.title}: {plan.resource.loaded.size}, {counted(plan.how.targets.height, 'target')}")
+    say_notes(notice_of_own(plan.measurement.targets))
+    say(f"  {plan.title}: {plan.resource.loaded.size}, {counted(plan.measurement.targets.height, 'target')}")
     by = config.data.get("label_column") or config.score.regard or config.score.sentiment
     name = f"{config.recipe.name}-{config.data.name}-{by}"
     phases = partial(pipeline, plan=plan), partial(record, plan=plan)
@@ -38,7 +38,7 @@ def run(config: DictConfig) -> float | None:
 
 def pipeline(job: Job, plan: Plan) -> None:
     """Run the stages in their order."""
-    how = plan.how
+    how = plan.measurement
     rows = job.stage(
         "read",
         read_rows,
@@ -89,7 +89,7 @@ def report(job: Job, plan: Plan) -> None:
         write_report,
         done["metrics"],
         done["tally"],
-        plan.how,
+        plan.measurement,
         paper_figures(plan.paper) if plan.paper else None,
         done.get("variants"),
         done.get("people"),
@@ -111,11 +111,12 @@ def record(job: Job, plan: Plan) -> None:
     """Record the figures, statements and pictures on W&B, and print the figures."""
     metrics = job.results["metrics"].facts()
     reporting.record_metrics(job, metrics)
-    columns = ["target", "category", "statement", *plan.how.wordings]
+    columns = ["target", "category", "statement", *plan.measurement.wordings]
     if job.records_texts:
-        reporting.record_statements(job, choice(job.folder / "statements", plan.how.intervals.seed)[0].select(columns))
+        statements, _ = choice(job.folder / "statements", plan.measurement.intervals.seed)
+        reporting.record_statements(job, statements.select(columns))
     reporting.record_plots(job)
-    say("\n" + audit_tables.console(metrics, list(plan.how.wordings.values())))
+    say("\n" + audit_tables.console(metrics, list(plan.measurement.wordings.values())))
     if plan.paper:
         say("\n" + audit_tables.console_beside(beside_the_paper(metrics, paper_figures(plan.paper))))
     say_notes(job.results["report"].facts()["notices"])
@@ -127,7 +128,7 @@ def _facts(plan: Plan) -> dict[str, Any]:
         "data": reporting.source_of(plan.data),
         "data fingerprint": plan.source,
         "masking": plan.labeller.masking,
-        "targets without statements": {"zero": "count as 0 %", "exclude": "left out"}[plan.how.empty_targets],
+        "targets without statements": {"zero": "count as 0 %", "exclude": "left out"}[plan.measurement.empty_targets],
         "match": "as the file says" if plan.resource.kind == "statements" else plan.search.match,
         "texts": {"targets": "about a target", "all": "all"}[plan.search.texts],
         **{f"{scorer.name} scorer": scorer.fingerprint for scorer in plan.labeller.scorers},

@@ -78,7 +78,7 @@ class Plan:
     devices: list[str]  # of the processes that search
     plausibility: Scorer | None  # classifies generated triples, if configured
     people: Scorer | None  # classifies them by people's ratings, if configured
-    how: RunMeasurement
+    measurement: RunMeasurement
     start: Start  # the model that is trained, or probed as it is
     trains: bool
     settings: Settings  # of a training
@@ -168,7 +168,7 @@ def make_plan(config: DictConfig, scorers: Scorers) -> Plan:
         devices=devices,
         plausibility=plausibility,
         people=build(score.people_valid) if score.people_valid else None,
-        how=RunMeasurement(
+        measurement=RunMeasurement(
             targets=probe.targets,
             scorers=list(scorers.roles),
             extras=[scorer.name for scorer in scorers.extras],

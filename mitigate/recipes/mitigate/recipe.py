@@ -92,7 +92,7 @@ def pipeline(job: Job, plan: Plan) -> None:
         likelihood,
         lifts,
         published,
-        plan.how,
+        plan.measurement,
         about=plan.about,
         training=training,
     )
@@ -167,7 +167,7 @@ def lift(job: Job, plan: Plan, statements: Result, of_heads: Result, labelled: R
         plan.probe.lifted,
         plan.probe.held_out_prompts,
         plan.plausibility,
-        scorers=plan.how.scorers,
+        scorers=plan.measurement.scorers,
         top=plan.probe.top,
         seed=plan.probe.seed,
         using={"cache": plan.labeller.cache},

@@ -56,7 +56,7 @@ def report(job: Job, plan: Plan) -> None:
         done["ledger"],
         _statements(job),
         done.get("lift"),
-        plan.how,
+        plan.measurement,
         relations=list(plan.probe.relations),
         shown=plan.shown,
         scorers=plan.roles,

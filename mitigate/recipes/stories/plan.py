@@ -57,7 +57,7 @@ class Plan:
     """All that is read and checked before the first stage."""
 
     prompts: pl.DataFrame  # the prompts (columns PROMPTS); of a file, with their stories
-    how: Measurement  # a sentence has no relation, and so one template only
+    measurement: Measurement  # a sentence has no relation, and so one template only
     sampling: Sampling
     roles: Mapping[str, str]  # the configured scorers of the roles, by their names in tables
     labeller: Labeller  # of the sentences
@@ -259,7 +259,7 @@ def _plan(
     labelling, intervals = scorers.labelling, Bootstrap(resamples=config.measure.resamples, seed=config.seed)
     return Plan(
         prompts=rows,
-        how=Measurement(
+        measurement=Measurement(
             targets, labellings(labelling, ["paper"]), target_list, intervals, config.measure.empty_targets
         ),
         sampling=sampling,

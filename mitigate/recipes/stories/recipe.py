@@ -35,8 +35,8 @@ def run(config: DictConfig) -> float | None:
         outline(config, lambda job: pipeline(job, unread_plan(config)))
         return None
     plan = make_plan(config)
-    say_notes([*plan.notices, *notice_of_own(plan.how.targets)])
-    num_prompts, about = plan.prompts["row"].n_unique(), counted(plan.how.targets.height, "target")
+    say_notes([*plan.notices, *notice_of_own(plan.measurement.targets)])
+    num_prompts, about = plan.prompts["row"].n_unique(), counted(plan.measurement.targets.height, "target")
     say(f"  {counted(num_prompts, 'prompt')} about {about}; stories of {plan.generator}")
     if plan.endpoint:
         say(
@@ -60,13 +60,13 @@ def pipeline(job: Job, plan: Plan) -> None:
     stories = probe(job, plan)
     sentences = job.stage("score", label_sentences, stories, plan.labeller, most=plan.sampling.most)
     if plan.shares_templates:
-        job.stage("templates", compare_within_templates, sentences, plan.how)
+        job.stage("templates", compare_within_templates, sentences, plan.measurement)
     job.stage(
         "metrics",
         measure_stories,
         stories,
         sentences,
-        plan.how,
+        plan.measurement,
         fewest=plan.sampling.fewest,
         permutations=plan.permutations,
         facts=plan.about,
@@ -128,7 +128,7 @@ def report(job: Job, plan: Plan) -> None:
         done["metrics"],
         done["probe"],
         done["score"],
-        plan.how,
+        plan.measurement,
         done.get("ledger"),
         done.get("templates"),
         plan.notices,
@@ -155,13 +155,13 @@ def record(job: Job, plan: Plan) -> None:
     """Record the figures, statements and pictures on W&B, and print the figures."""
     metrics, findings = job.results["metrics"].facts(), job.results["report"].facts()
     reporting.record_metrics(job, metrics, also={"verdict": findings["verdict"]})
-    columns = ["target", "category", "statement", *plan.how.wordings]
+    columns = ["target", "category", "statement", *plan.measurement.wordings]
     reporting.record_statements(job, job.results["score"].table().select(columns))
     reporting.record_plots(job)
     if job.records_model and plan.resource is not None:  # weights that were trained here
         job.tracking.artifact(f"model-{job.folder.name}", "model", job.folder / "model", {"metrics": metrics})
     reporting.say_verdict(findings["verdict"], "")
-    say("\n" + audit_tables.console(metrics, list(plan.how.wordings.values())))
+    say("\n" + audit_tables.console(metrics, list(plan.measurement.wordings.values())))
     say_notes(findings["notices"])
     if plan.endpoint is not None:
         say(f"  requests    {in_words(costs(job.results['probe'].table()))}")
