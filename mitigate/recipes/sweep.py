@@ -46,9 +46,7 @@ class SideBySide(Callback):
         runs = {folder: read_json(folder / "metrics.json") for folder in sweep_outcomes.runs(config)}
         finished = {folder: metrics for folder, metrics in runs.items() if metrics}
         compared = comparable(finished)
-        num_policies = len({metrics["policy"] for metrics in compared.values()})
-        has_all = num_policies == len(finished) <= MOST_RUNS  # the comparison has a line for each run
-        if len(finished) > 1 and not (is_brief(config) and has_all):
+        if len(finished) > 1 and not (is_brief(config) and _has_all(compared, finished)):
             named = short_names({folder.name: metrics for folder, metrics in finished.items()})
             say("\nside by side\n\n" + _beside(config, named))
         if compared and compare(config, compared) != 0:
@@ -78,6 +76,11 @@ def comparable(runs: Mapping[Path, Mapping[str, Any]]) -> dict[Path, Mapping[str
         if "policy" in metrics and (folder / "manifest.json").is_file() and recipe_of(folder) == "mitigate"
     }
     return whole if len({(metrics["policy"], metrics["seed"]) for metrics in whole.values()}) > 1 else {}
+
+
+def _has_all(compared: Mapping[Path, Mapping[str, Any]], runs: Mapping[Path, Mapping[str, Any]]) -> bool:
+    """Return whether the comparison has a line for each run, so that a table of all runs adds nothing."""
+    return len({metrics["policy"] for metrics in compared.values()}) == len(runs) <= MOST_RUNS
 
 
 def compare(config: DictConfig, runs: Mapping[Path, Mapping[str, Any]]) -> int:
