@@ -26,7 +26,7 @@ import polars as pl
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.results import machine, write_section
-from mitigate.filter.scorer_findings import polarised
+from mitigate.filter import polarised
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.confusion import confusion, kappa, sensitivity, specificity, with_intervals
 from mitigate.measure.misclassification import corrected_share

@@ -21,7 +21,7 @@ _PLACES = {  # public name -> the module that has it
     "TargetList": "mitigate.words.targets",
     "TrainingSettings": "mitigate.tasks.generators.train",
     "about_targets": "mitigate.tasks.targets",
-    "apply_policy": "mitigate.tasks.policies.filtered",
+    "apply_policy": "mitigate.filter.ledger",
     "choose_targets": "mitigate.words.targets",
     "compare_runs": "mitigate.tasks.compare.runs",
     "default_scorers": "mitigate.tasks.scorers",
@@ -34,13 +34,13 @@ _PLACES = {  # public name -> the module that has it
     "measure_harms": "mitigate.tasks.harms",
     "measure_identity_terms": "mitigate.tasks.identity",
     "measure_quality": "mitigate.tasks.quality",
-    "open_generator": "mitigate.tasks.generators.saved",
+    "open_generator": "mitigate.tasks.generators.train",
     "open_run": "mitigate.tasks.ask.answers",
     "pointwise_information": "mitigate.tasks.generators.likelihood",
     "probe_generator": "mitigate.tasks.generators.probe",
     "read_relations": "mitigate.load.relations_file",
-    "read_triples": "mitigate.tasks.triples",
-    "sample_triples": "mitigate.tasks.triples",
+    "read_triples": "mitigate.tasks.corpus",
+    "sample_triples": "mitigate.tasks.corpus",
     "train_generator": "mitigate.tasks.generators.train",
 }
 
@@ -48,6 +48,7 @@ __all__ = [*_PLACES]
 
 if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_library.py compares the two
     from mitigate.errors import MitigateError as MitigateError
+    from mitigate.filter.ledger import apply_policy as apply_policy
     from mitigate.filter.policy import Policy as Policy
     from mitigate.load.relations_file import read_relations as read_relations
     from mitigate.measure.bootstrap import Bootstrap as Bootstrap
@@ -56,25 +57,24 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_l
     from mitigate.tasks.ask.answers import open_run as open_run
     from mitigate.tasks.compare.runs import ComparedRuns as ComparedRuns
     from mitigate.tasks.compare.runs import compare_runs as compare_runs
+    from mitigate.tasks.corpus import read_triples as read_triples
+    from mitigate.tasks.corpus import sample_triples as sample_triples
     from mitigate.tasks.generators.base_model import Start as Start
     from mitigate.tasks.generators.likelihood import held_out_likelihood as held_out_likelihood
     from mitigate.tasks.generators.likelihood import pointwise_information as pointwise_information
     from mitigate.tasks.generators.probe import probe_generator as probe_generator
-    from mitigate.tasks.generators.saved import open_generator as open_generator
     from mitigate.tasks.generators.train import TrainingSettings as TrainingSettings
+    from mitigate.tasks.generators.train import open_generator as open_generator
     from mitigate.tasks.generators.train import train_generator as train_generator
     from mitigate.tasks.harms import measure_harms as measure_harms
     from mitigate.tasks.identity import label_identity_terms as label_identity_terms
     from mitigate.tasks.identity import measure_identity_terms as measure_identity_terms
     from mitigate.tasks.label import label_probed as label_probed
     from mitigate.tasks.label import label_statements as label_statements
-    from mitigate.tasks.policies.filtered import apply_policy as apply_policy
     from mitigate.tasks.quality import measure_quality as measure_quality
     from mitigate.tasks.scorers import default_scorers as default_scorers
     from mitigate.tasks.scorers import make_scorer as make_scorer
     from mitigate.tasks.targets import about_targets as about_targets
-    from mitigate.tasks.triples import read_triples as read_triples
-    from mitigate.tasks.triples import sample_triples as sample_triples
     from mitigate.triples import Labels as Labels
     from mitigate.triples import Scorer as Scorer
     from mitigate.words.targets import TargetList as TargetList

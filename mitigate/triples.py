@@ -69,6 +69,11 @@ def kind_of_reason(reason: pl.Expr) -> pl.Expr:
     return reason.str.replace(f"(?s){IMPLIES}.*", "")
 
 
+def valid_rows(triples: pl.DataFrame) -> pl.DataFrame:
+    """The triples that their resource does not mark as not valid; without such a column all."""
+    return triples.filter("valid") if "valid" in triples.columns else triples
+
+
 class Labels(NamedTuple):
     """A scorer's labels of n texts."""
 

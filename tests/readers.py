@@ -30,11 +30,10 @@ from mitigate.load import (
 from mitigate.load import sentences as texts_file
 from mitigate.load.conceptnet_format import read_triples
 from mitigate.load.graph import own as own_graph
-from mitigate.load.implied_statements import read_frames
 from mitigate.load.paper_ratings import read_beside
 from mitigate.load.ratings import read_answers
 from mitigate.load.relations_file import read_relations
-from mitigate.load.sbic import read_annotations
+from mitigate.load.sbic import read_annotations, read_frames
 from mitigate.load.stream import Met, Streamed
 from mitigate.score.keyword import read_dic
 from mitigate.tasks.tails import open_tails

@@ -24,21 +24,20 @@ from small_models import save_gpt1, save_llama
 
 from mitigate.cli import hydra_errors
 from mitigate.errors import MitigateError
-from mitigate.filter import apply
+from mitigate.filter import apply_policy
 from mitigate.probe.comet import check_search, find_devices
 from mitigate.recipes import labels
 from mitigate.recipes.job import plain
 from mitigate.recipes.kge.plan import make_plan as plan_kge
 from mitigate.recipes.loading import load_data
-from mitigate.recipes.model_spec import find_start, training_settings
+from mitigate.recipes.model_spec import check_trained, find_start, training_settings
 from mitigate.recipes.scorers import Scorers
 from mitigate.recipes.stories.plan import make_plan as plan_stories
 from mitigate.tasks.audit import read
 from mitigate.tasks.audit.resource import resource_of
 from mitigate.tasks.generators.base_model import check_length
 from mitigate.tasks.generators.probe import PartsInMemory
-from mitigate.tasks.generators.saved import open_generator
-from mitigate.tasks.generators.train import check_training
+from mitigate.tasks.generators.train import check_training, open_generator
 from mitigate.tasks.policies.filtered import check_filters
 from mitigate.train import launch
 from mitigate.words.targets import choose_targets
@@ -387,7 +386,7 @@ def _ledger(config: DictConfig) -> None:
             },
         }
     )
-    apply(Scorers(config.score).policy(config.policy), rows)
+    apply_policy(Scorers(config.score).policy(config.policy), rows)
 
 
 def _load(config: DictConfig) -> None:
@@ -397,7 +396,9 @@ def _load(config: DictConfig) -> None:
 
 
 def _start(config: DictConfig) -> None:
-    start = find_start(config, Scorers(config.score).policy(config.policy))
+    policy = Scorers(config.score).policy(config.policy)
+    check_trained(config.model, bool(config.train), policy)
+    start = find_start(config.model, bool(config.train))
     if config.train:
         settings, where = training_settings(config)
         check_training(start, settings, **where)
@@ -408,8 +409,8 @@ def _audit(config: DictConfig) -> None:
     resource, targets = resource_of(load_data(config), plain(config.recipe.targets))
     read.check(config.measure.texts, resource)
     resource.templates(config.measure.template)
-    how = {"match": config.measure.match, "rows": PartsInMemory(), "counted": PartsInMemory()}
-    read.read_rows(resource, targets, **how)
+    search = read.Search(targets, config.measure.match)
+    read.read_rows(resource, search, rows=PartsInMemory(), counted=PartsInMemory())
 
 
 def _search(config: DictConfig) -> None:

@@ -15,8 +15,7 @@ from command import ROOT
 from compared_runs import make_run, seal
 
 from mitigate.errors import MitigateError
-from mitigate.recipes.ask.output import completer, completions
-from mitigate.recipes.ask.recipe import read_line
+from mitigate.recipes.ask import completer, completions, read_line
 from mitigate.tasks.ask.answers import Answers, open_run
 from mitigate.tasks.ask.run_index import find_relation
 
@@ -200,7 +199,7 @@ def terminal(folder: Path, ran, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr(stdin, "isatty", lambda: True)
         monkeypatch.setattr("sys.stdin", stdin)
         monkeypatch.setattr("builtins.input", typed)
-        monkeypatch.setattr("mitigate.recipes.ask.output.complete_with", lambda heads, relations: None)
+        monkeypatch.setattr("mitigate.recipes.ask.complete_with", lambda heads, relations: None)
         return ran("recipe=ask", f"ask.run={folder}", *more)
 
     return run

@@ -6,7 +6,8 @@ import polars as pl
 import pytest
 
 from mitigate.errors import MitigateError
-from mitigate.filter import Policy, apply, count_reasons
+from mitigate.filter import Policy, apply_policy
+from mitigate.filter.ledger import count_reasons
 from mitigate.filter.policy import people
 from mitigate.filter.reweight import MOST, groups
 from mitigate.report.ledger import summary
@@ -60,7 +61,7 @@ def triples(*rows: tuple[str, str, str, float], target_list: TargetList = PAPER)
     ],
 )
 def test_reasons_and_weights(labelled: pl.DataFrame, policy: Policy, reasons: list[str]) -> None:
-    ledger = apply(policy, labelled)
+    ledger = apply_policy(policy, labelled)
     assert ledger["reason"].to_list() == reasons
     assert ledger["weight"].to_list() == [float(reason == "kept") for reason in reasons]
     assert ledger["row"].to_list() == labelled["row"].to_list()
@@ -68,9 +69,9 @@ def test_reasons_and_weights(labelled: pl.DataFrame, policy: Policy, reasons: li
 
 def test_reasons_are_counted_and_a_policy_that_drops_everything_is_an_error(labelled: pl.DataFrame) -> None:
     policy = Policy("sentiment", ["sentiment"])
-    assert count_reasons(apply(policy, labelled)) == "kept 3, sentiment +1 1, sentiment -1 1"
+    assert count_reasons(apply_policy(policy, labelled)) == "kept 3, sentiment +1 1, sentiment -1 1"
     with pytest.raises(MitigateError, match=r"policy 'sentiment' drops every training triple: sentiment \+1 1, sentim"):
-        apply(policy, labelled[[1, 3]])
+        apply_policy(policy, labelled[[1, 3]])
 
 
 STATEMENTS = [
@@ -94,7 +95,7 @@ SCOPES = {
 
 @pytest.mark.parametrize(("scope", "kept"), SCOPES.items())
 def test_scope(scope: str, kept: list[int]) -> None:
-    ledger = apply(neutral(scope), triples(*STATEMENTS))
+    ledger = apply_policy(neutral(scope), triples(*STATEMENTS))
     assert ledger["weight"].to_list() == kept
     for found, weight, reason in ledger.select("sentiment_neutral", "weight", "reason").rows():
         named = f"sentiment {found:+d}" + ", outside the scope" * int(weight)
@@ -107,17 +108,17 @@ OWN = list_of(["deaf person", "trans woman", "lawyer"])
 @pytest.mark.parametrize("head", ["deaf person", "school for Deaf people", "a trans woman", "trans women", "lawyers"])
 def test_own_targets_are_in_the_scope_of_a_policy_in_all_their_forms(head: str) -> None:
     rows = ((head, "CapableOf", "fail", -0.4), ("dog", "IsA", "animal", 0.0))
-    ledger = apply(neutral("targets"), triples(*rows, target_list=OWN), OWN)
+    ledger = apply_policy(neutral("targets"), triples(*rows, target_list=OWN), OWN)
     assert ledger["reason"].to_list() == ["sentiment -1", "kept"]
     assert ledger["weight"].to_list() == [0, 1]
-    of_people = apply(neutral("people"), triples(*rows, target_list=OWN), OWN)
+    of_people = apply_policy(neutral("people"), triples(*rows, target_list=OWN), OWN)
     assert of_people["weight"].to_list() == [0, 1]
 
 
 def test_own_targets_are_in_the_ledger_and_its_summary_and_balance_weighs_them() -> None:
     """Of the category's 4 statements 1 is prejudice: a quarter of a target's weight is its, where it has any."""
     rows = [("deaf people", "CapableOf", "fail", -0.4), ("deaf person", "IsA", "noun", 0.0)]
-    ledger = apply(neutral("targets"), triples(*rows, target_list=OWN), OWN)
+    ledger = apply_policy(neutral("targets"), triples(*rows, target_list=OWN), OWN)
     assert ledger.select("target", "category").rows() == [("deaf person", "own")] * 2
     summed = summary(ledger, "target")
     assert summed.select("target", "input", "dropped", "reasons").rows() == [("deaf person", 2, 1, "sentiment -1 (1)")]
@@ -143,11 +144,11 @@ def test_the_lists_of_people_and_of_groups() -> None:
 
 def test_downweight_by_the_strongest_label_that_is_polarised() -> None:
     rows = triples(("lawyer", "CapableOf", "lie", -0.4), ("dog", "IsA", "pet", 0.25), ("dog", "HasA", "tail", 0.0))
-    ledger = apply(neutral(action="downweight"), rows)
+    ledger = apply_policy(neutral(action="downweight"), rows)
     assert ledger["weight"].to_list() == pytest.approx([0.6, 0.75, 1.0])
     assert ledger["reason"].to_list() == ["sentiment -1", "sentiment +1", "kept"]
     rows = triples(("lawyer", "CapableOf", "lie", -0.4)).with_columns(regard_neutral=pl.lit(-1, pl.Int8))
-    ledger = apply(neutral(action="downweight"), rows)
+    ledger = apply_policy(neutral(action="downweight"), rows)
     assert ledger["weight"].to_list() == pytest.approx([0.1])  # regard's strength is 0.9
 
 
@@ -162,7 +163,7 @@ def swap(
     *rows: tuple[str, str, str, float], copies: int = 8, seed: int = 1, target_list: TargetList = PAPER
 ) -> pl.DataFrame:
     policy = neutral(action="swap", copies=copies, swapped_relations=SWAPPED, seed=seed)
-    return apply(policy, triples(*rows, target_list=target_list), target_list)
+    return apply_policy(policy, triples(*rows, target_list=target_list), target_list)
 
 
 def test_a_pair_shares_a_statement_and_a_target_at_both_ends_is_swapped_at_both() -> None:
@@ -215,9 +216,9 @@ def test_relations_of_ones_own_are_swapped_and_unknown_ones_refused() -> None:
     rows = triples(("girl", "CapableOf", "lie", -0.4), ("boy", "IsA", "child", 0.0))
     rows = rows.with_columns(relation=pl.col("relation").replace("CapableOf", "mentors"))
     policy = neutral(action="swap", copies=2, swapped_relations=["mentors"])
-    assert apply(policy, rows)["reason"].to_list() == ["sentiment -1, swapped", "kept", "sentiment -1, swapped"]
+    assert apply_policy(policy, rows)["reason"].to_list() == ["sentiment -1, swapped", "kept", "sentiment -1, swapped"]
     with pytest.raises(MitigateError, match="unknown relation in policy.swapped_relations 'mentor'; allowed: AtLoc"):
-        apply(replace(policy, swapped_relations=["mentor"]), rows)
+        apply_policy(replace(policy, swapped_relations=["mentor"]), rows)
 
 
 def test_a_large_group_shares_by_lot() -> None:
@@ -295,7 +296,7 @@ def test_own_targets_are_swapped_within_their_category_or_the_group_that_is_give
 
 
 def balanced(*rows: tuple[str, str, str, float], target_list: TargetList = PAPER) -> pl.DataFrame:
-    return apply(neutral(action="keep", balance=True), triples(*rows, target_list=target_list), target_list)
+    return apply_policy(neutral(action="keep", balance=True), triples(*rows, target_list=target_list), target_list)
 
 
 def test_balance() -> None:
@@ -384,16 +385,16 @@ def test_random_drops_as_many_of_each_relation_as_the_policy_and_by_its_seed() -
     rows += [(f"cat {number}", "Desires", "milk", 0.5 * (number < 9)) for number in range(10)]
     rows += [("mouse", "HasA", "tail", 0.0)]
     labelled = triples(*rows)
-    ledgers = {seed: apply(neutral(action="random", seed=seed), labelled) for seed in (1, 2)}
+    ledgers = {seed: apply_policy(neutral(action="random", seed=seed), labelled) for seed in (1, 2)}
     dropped_by = {seed: set(ledger.filter(weight=0)["row"]) for seed, ledger in ledgers.items()}
     for seed in (1, 2):
-        ledger = apply(neutral(action="random", seed=seed), labelled)
+        ledger = apply_policy(neutral(action="random", seed=seed), labelled)
         counts = dict(ledger.filter(weight=0)["relation"].value_counts().iter_rows())
         assert counts == {"IsA": 4, "Desires": 9}  # as many as are polarised
         assert set(ledger.filter(weight=0)["row"]) == dropped_by[seed]  # the same again
         assert set(ledger["reason"]) == {"kept", "drawn at random"}
     assert dropped_by[1] != dropped_by[2]
-    polarised = set(apply(neutral(), labelled).filter(weight=0)["row"])
+    polarised = set(apply_policy(neutral(), labelled).filter(weight=0)["row"])
     assert dropped_by[1] - polarised  # neutral ones are drawn too
 
 
@@ -401,7 +402,7 @@ def test_random_draws_among_whom_the_policy_is_about_and_leaves_other_splits() -
     labelled = triples(*STATEMENTS)
     test = labelled.with_columns(split=pl.lit("test"), row=pl.col("row") + 100)
     policy = neutral("targets", action="random")
-    ledger = apply(policy, pl.concat([labelled, test]))
+    ledger = apply_policy(policy, pl.concat([labelled, test]))
     assert ledger.filter(split="test")["weight"].min() == 1
     # of CapableOf one of two about a target is polarised, of Causes the only one is; others are outside the scope
     dropped = ledger.filter(weight=0)
@@ -415,12 +416,12 @@ def test_what_people_would_call_valid_is_spared_and_the_control_drops_as_many() 
     values = [True, False, False, True, False, True, True, True, None]
     labelled = triples(*rows, ("man", "Desires", "money", 0.4)).with_columns(people_valid=pl.Series(values))
     policy = neutral(unless_valid=True)
-    ledger = apply(policy, labelled)
+    ledger = apply_policy(policy, labelled)
     assert ledger.filter(weight=0)["row"].to_list() == [2, 3, 9]
     assert ledger["reason"].to_list()[:2] == ["sentiment -1, but valid", "sentiment -1"]
-    control = apply(neutral(unless_valid=True, action="random"), labelled)
+    control = apply_policy(neutral(unless_valid=True, action="random"), labelled)
     assert control.filter(weight=0)["relation"].value_counts(sort=True).rows() == [("CapableOf", 2), ("Desires", 1)]
-    stronger = apply(neutral(unless_valid=True, strongest=0.4), labelled)  # of three
+    stronger = apply_policy(neutral(unless_valid=True, strongest=0.4), labelled)  # of three
     assert stronger["reason"].to_list()[:3] == [
         "sentiment -1, but valid",
         "sentiment -1",
@@ -445,11 +446,11 @@ DOSED = [("dog", "IsA", f"pet {number}", strength) for number, strength in enume
 )
 def test_of_a_dose_the_strongest_triples_are_dropped(share: float, dropped: list[int]) -> None:
     labelled = triples(*DOSED, ("cat", "HasA", "tail", 0.0))
-    ledger = apply(neutral(strongest=share), labelled)
+    ledger = apply_policy(neutral(strongest=share), labelled)
     assert ledger.filter(weight=0)["row"].to_list() == dropped
     spared = ledger.filter(pl.col("sentiment_neutral") != 0, pl.col("weight") > 0)["reason"]
     assert all(reason.endswith(", not among the strongest") for reason in spared)
-    control = apply(neutral(strongest=share, action="random"), labelled)
+    control = apply_policy(neutral(strongest=share, action="random"), labelled)
     assert control.filter(weight=0)["relation"].to_list() == ["IsA"] * len(dropped)
 
 
@@ -462,24 +463,24 @@ def test_a_triple_is_as_strong_as_its_strongest_finding_and_a_dose_is_of_the_sco
         regard_neutral=third.cast(pl.Int8),
         regard_neutral_strength=pl.when(third).then(0.7).otherwise(0.9).cast(pl.Float32),
     )
-    ledger = apply(neutral("targets", strongest=0.5), labelled)
+    ledger = apply_policy(neutral("targets", strongest=0.5), labelled)
     found = ["sentiment -1, not among the strongest", "sentiment -1, outside the scope", "sentiment +1, regard +1"]
     assert ledger["reason"].to_list() == found
     assert ledger["weight"].to_list() == [1, 1, 0]
-    weighed = apply(neutral("targets", strongest=0.5, action="downweight"), labelled)
+    weighed = apply_policy(neutral("targets", strongest=0.5, action="downweight"), labelled)
     assert weighed["weight"].to_list() == pytest.approx([1, 1, 0.3])
 
 
 def test_other_splits_have_a_dose_of_their_own() -> None:
     test = triples(*DOSED).with_columns(split=pl.lit("test"), row=pl.col("row") + 10)
-    ledger = apply(neutral(strongest=0.4, splits="all"), pl.concat([test, triples(*DOSED)]))
+    ledger = apply_policy(neutral(strongest=0.4, splits="all"), pl.concat([test, triples(*DOSED)]))
     assert ledger.filter(weight=0)["row"].to_list() == [12, 14, 2, 4]
 
 
 def test_a_policy_that_only_acts_at_decoding_keeps_every_triple() -> None:
     for decoding in ("rerank", "random_rerank", "experts", "erase"):
         policy = neutral(action="keep", decoding=decoding)
-        ledger = apply(policy, triples(*STATEMENTS))
+        ledger = apply_policy(policy, triples(*STATEMENTS))
         assert ledger.select("weight", "reason").rows() == [(1, "kept")] * 7
         assert not policy.changes_training
         assert (policy.reranks, policy.steers) == ("rerank" in decoding, "rerank" not in decoding)
@@ -488,5 +489,7 @@ def test_a_policy_that_only_acts_at_decoding_keeps_every_triple() -> None:
 def test_what_a_policy_does_to_training_is_the_same_with_any_decoding() -> None:
     labelled = triples(*STATEMENTS)
     for decoding in ("rerank", "experts"):
-        assert apply(neutral("targets", decoding=decoding), labelled).equals(apply(neutral("targets"), labelled))
+        assert apply_policy(neutral("targets", decoding=decoding), labelled).equals(
+            apply_policy(neutral("targets"), labelled)
+        )
         assert neutral("targets", decoding=decoding).changes_training

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from mitigate.filter import apply
+from mitigate.filter import apply_policy
 from mitigate.report import audit
 from mitigate.runs import fingerprints, import_tracing
 from mitigate.runs.fingerprints import (
@@ -52,7 +52,7 @@ def test_functions_reach_modules_and_data_files_and_every_data_file_is_reached()
         *("mitigate/words/events.py", "mitigate/data/event_frames.csv", "mitigate/data/event_subjects.csv"),
         "mitigate/data/atomic_relations.csv",
     }
-    assert {"mitigate/filter/reweight.py", "mitigate/data/swaps.csv", "mitigate/data/people.csv"} <= names(apply)
+    assert {"mitigate/filter/reweight.py", "mitigate/data/swaps.csv", "mitigate/data/people.csv"} <= names(apply_policy)
     assert names(Vader) == {"mitigate/score/vader.py", "mitigate/triples.py", "mitigate/runs/__init__.py"}
     assert {"mitigate/report/audit.html.jinja", "mitigate/report/style.css.jinja"} <= names(audit)
     found = {file for path in fingerprints.PACKAGE.rglob("*.py") for file in import_tracing._named_files(path)}

@@ -26,7 +26,7 @@ from mitigate.report.verdicts import (
     gate,
     gates,
 )
-from mitigate.tracking.record import NoTracking
+from mitigate.tracking.record import Tracking
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Compares runs with the gate; returns the exit status, what comparison.json says, and what is recorded."""
     recorded: dict = {}
     monkeypatch.setattr("mitigate.report.compared_runs.Comparison.pictures", [])
-    monkeypatch.setattr(NoTracking, "summarise", lambda self, metrics: recorded.update(metrics))
+    monkeypatch.setattr(Tracking, "summarise", lambda self, metrics: recorded.update(metrics))
 
     def run(runs: list[Path], *more: str) -> tuple[int, str, str]:
         named = f"compare.runs=[{','.join(map(str, runs))}]"

@@ -18,7 +18,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from benchmarks import smollm
 from mitigate.errors import MitigateError
 from mitigate.tasks.generators.base_model import origin_facts, origin_notices
-from mitigate.tasks.generators.saved import open_generator
+from mitigate.tasks.generators.train import open_generator
 from models import gguf
 from models.gguf import converted, locate, origin_of
 from models.language_model import LanguageModel

@@ -12,7 +12,7 @@ from test_report_card import CARD
 
 from mitigate.filter import Policy
 from mitigate.report import card
-from mitigate.runs.table_export import FORMATS
+from mitigate.tasks.labelled_statements import FORMATS
 from mitigate.tasks.policies.filtered import write_data_set
 
 DATA = Path(card.__file__).parents[1] / "data"

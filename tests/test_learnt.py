@@ -23,7 +23,7 @@ from mitigate.serve.results import summary
 from mitigate.tasks.generators.swap_lift import GENERATOR, lift_figures
 from mitigate.tasks.policies.filtered import training_figures, untrained
 from mitigate.tasks.quality import tail_figures
-from mitigate.tracking.record import NoTracking
+from mitigate.tracking.record import Tracking
 from mitigate.train.comet import Settings
 
 TARGETS = ("nurse", "lawyer", "farmer", "teacher", "judge", "pilot")
@@ -200,7 +200,7 @@ def test_steps_that_are_trained_and_what_ends_them() -> None:
 def test_a_run_of_one_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     recorded: dict = {}
     monkeypatch.setattr("mitigate.report.page.Report.pictures", [])
-    monkeypatch.setattr(NoTracking, "summarise", lambda self, metrics: recorded.update(metrics))
+    monkeypatch.setattr(Tracking, "summarise", lambda self, metrics: recorded.update(metrics))
     less = [part for part in SMALL if not part.startswith("trainer.max_steps")]
     mine = ("policy=both", *less, "trainer.max_steps=1", "tracking=none", f"paths.outputs={tmp_path}")
     assert here(monkeypatch, *mine) == 0
@@ -234,7 +234,7 @@ def compared(
     """The folder of a comparison, what it found, and what it recorded."""
     recorded: dict = {}
     monkeypatch.setattr("mitigate.report.compared_runs.Comparison.pictures", [])
-    monkeypatch.setattr(NoTracking, "summarise", lambda self, metrics: recorded.update(metrics))
+    monkeypatch.setattr(Tracking, "summarise", lambda self, metrics: recorded.update(metrics))
     named = f"compare.runs=[{','.join(map(str, runs))}]"
     assert here(monkeypatch, "recipe=compare", named, f"paths.outputs={outputs}", "tracking=none", *more) == status
     (folder,) = outputs.glob("compare-*")
@@ -270,7 +270,7 @@ def test_stories_of_one_sentence(
     recorded: dict = {}
     monkeypatch.setattr("mitigate.report.stories.Stories.pictures", [])
     monkeypatch.setattr("mitigate.report.audit.Audit.pictures", [])
-    monkeypatch.setattr(NoTracking, "summarise", lambda self, metrics: recorded.update(metrics))
+    monkeypatch.setattr(Tracking, "summarise", lambda self, metrics: recorded.update(metrics))
     (tmp_path / "mine.txt").write_text(ONE)
     small = ["score.regard=ngram", "measure.resamples=50", "recipe.permutations=20", "tracking=none"]
     where = [f"data.path={tmp_path / 'mine.txt'}", f"paths.outputs={tmp_path / 'out'}"]

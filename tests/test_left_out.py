@@ -15,10 +15,10 @@ from mitigate.recipes import labels as labels_recipe
 from mitigate.runs.files import replacing_folder
 from mitigate.runs.store import PartFolder, Run
 from mitigate.tasks.generators.base_model import cut_notices
-from mitigate.tasks.generators.saved import open_generator
+from mitigate.tasks.generators.train import open_generator
 from mitigate.tasks.labelled_statements import LONG, long_texts
 from mitigate.tasks.policies.filtered import loss_notices, untrained
-from mitigate.tasks.run_metrics import untrained_notices
+from mitigate.tasks.run_metrics import RunMeasurement, untrained_notices
 
 LONG_TARGETS = ["a b c d e f g h i j k", "a b c d e f g h i j l"]  # eleven letters, each a token
 
@@ -106,18 +106,17 @@ def test_relations_that_are_asked_about_and_were_never_trained() -> None:
         ]
     )
     targets = statements.select("target", "category").unique(maintain_order=True)
-    (found,) = untrained_notices(table, statements, targets, scorers=["regard"])
+    how = RunMeasurement(targets, ["regard"])
+    (found,) = untrained_notices(table, statements, how)
     assert found == (
         "1 probed relation without a training triple: the policy dropped all of Desires (3). 2 of 4 generated "
         "statements have such a relation, and their labels say nothing about what the generator has learnt (neutral "
         "template: NRM is 50.0 with them and 100.0 without)."
     )
-    assert (
-        untrained_notices(ledger(("IsA", 1.0, 1), ("Desires", 1.0, 1)), statements, targets, scorers=["regard"]) == []
-    )
-    (absent,) = untrained_notices(ledger(("IsA", 1.0, 1)), statements, targets, scorers=["regard"])
+    assert untrained_notices(ledger(("IsA", 1.0, 1), ("Desires", 1.0, 1)), statements, how) == []
+    (absent,) = untrained_notices(ledger(("IsA", 1.0, 1)), statements, how)
     assert "the data has none of Desires" in absent
-    (all_gone,) = untrained_notices(ledger(("IsA", 0.0, 1), ("Desires", 0.0, 1)), statements, targets)
+    (all_gone,) = untrained_notices(ledger(("IsA", 0.0, 1), ("Desires", 0.0, 1)), statements, RunMeasurement(targets))
     assert "no other statement is left" in all_gone
 
 

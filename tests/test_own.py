@@ -18,7 +18,7 @@ from command import ROOT, SMALL, here
 from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
-from mitigate.filter import Policy, apply
+from mitigate.filter import Policy, apply_policy
 from mitigate.recipes.scorers import Scorers
 from mitigate.runs import fingerprints
 
@@ -184,13 +184,13 @@ class Given(Policy):
 )
 def test_what_a_class_of_ones_own_returns_is_checked(returns: object, message: str) -> None:
     with pytest.raises(MitigateError) as error:
-        apply(Given("mine", returns=returns), ROWS)
+        apply_policy(Given("mine", returns=returns), ROWS)
     assert message in str(error.value)
 
 
 def test_a_class_of_ones_own_acts_on_the_splits_that_the_policy_filters() -> None:
     halved = Given("mine", returns=lambda rows: rows.with_columns(weight=0.5, reason=pl.lit("half")))
-    ledger = apply(halved, ROWS)
+    ledger = apply_policy(halved, ROWS)
     assert ledger.select("weight", "reason").rows() == [(0.5, "half"), (0.5, "half"), (1.0, "kept")]
     assert halved.changes_training
 

@@ -12,10 +12,10 @@ import pytest
 from omegaconf import OmegaConf
 
 import mitigate
+from mitigate.filter import apply_policy
 from mitigate.recipes.instantiate import build, named, watch_modules
 from mitigate.runs import fingerprints
 from mitigate.runs.store import Run
-from mitigate.tasks.policies.filtered import apply_policy
 
 TEXTS = ["it is rude", "it is lazy"]
 WORD = "rude"

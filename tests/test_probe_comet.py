@@ -12,7 +12,6 @@ from shown_steps import Steps
 from small_models import small_comet
 
 from mitigate.errors import MitigateError
-from mitigate.probe import grid
 from mitigate.probe.comet import find_devices, probe
 from mitigate.runs.progress import listening
 from mitigate.runs.store import PartFolder
@@ -58,7 +57,7 @@ def comet() -> Comet:
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grid, "PART", 4)
+    monkeypatch.setattr("mitigate.probe.comet.PART", 4)
 
 
 def probed(comet: Comet, parts: Memory | PartFolder | None = None, **how: Any) -> pl.DataFrame:

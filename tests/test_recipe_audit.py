@@ -16,7 +16,7 @@ from mitigate.score.labels import label_column
 from mitigate.score.vader import Vader
 from mitigate.tasks.audit.measures import paper_figures
 from mitigate.tasks.targets import about_targets
-from mitigate.tracking.record import NoTracking
+from mitigate.tracking.record import Tracking
 from mitigate.verbalise import verbalise
 from mitigate.words.targets import choose_targets
 
@@ -99,8 +99,8 @@ def test_labels_that_depend_on_an_identity_word_are_named(audit, mine) -> None:
 
 def test_a_complete_audit_that_wandb_hands_out_is_recorded_whole(audit, mine, monkeypatch: pytest.MonkeyPatch) -> None:
     recorded: list[object] = []
-    monkeypatch.setattr(NoTracking, "summarise", lambda self, metrics: recorded.append(metrics["size/statements"]))
-    monkeypatch.setattr(NoTracking, "table", lambda self, name, frame: recorded.append((name, frame.height > 3)))
+    monkeypatch.setattr(Tracking, "summarise", lambda self, metrics: recorded.append(metrics["size/statements"]))
+    monkeypatch.setattr(Tracking, "table", lambda self, name, frame: recorded.append((name, frame.height > 3)))
     settings = (*mine(STATEMENTS), "tracking.statements=true")
     audit(*settings)
     whole = [4, ("metrics", True), ("statements", True)]

@@ -18,7 +18,7 @@ from mitigate.load.files import load as load_statements
 from mitigate.runs import store
 from mitigate.runs.files import write
 from mitigate.tasks import labelled_statements as audit_statements
-from mitigate.tasks.audit import count as counting
+from mitigate.tasks.audit import read as counting
 
 SETTINGS = ("recipe=audit", "score.regard=null", "measure.resamples=50", "tracking=none")
 SENTENCES = "nurses are kind.\nthe nurse is a thief.\na lawyer is late.\ncats are awful.\n"
@@ -99,7 +99,7 @@ def dying(*values: Any, **more: Any) -> Any:
     raise Killed
 
 
-@pytest.mark.parametrize("place", ["read.about", "count.label"])
+@pytest.mark.parametrize("place", ["read.about", "read.label"])
 def test_a_killed_audit_goes_on_from_the_finished_chunks(
     run, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
@@ -119,7 +119,7 @@ def test_a_killed_audit_goes_on_from_the_finished_chunks(
     with pytest.raises(Killed):
         run(*edges(tmp_path))
     last[0] = -1
-    left = {"read": "rows", "count": "statements"}[module]
+    left = {"about": "rows", "label": "statements"}[name]
     (stopped,) = (tmp_path / "outputs").glob("audit-*")
     there = {path.name: path.stat().st_mtime_ns for path in (stopped / left).glob("*.parquet")}
     assert 0 < len(there) < len(list((whole / left).iterdir()))
@@ -160,7 +160,7 @@ def test_a_part_that_is_damaged_or_lost_after_a_kill_is_made_again(
     run, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small(monkeypatch)
-    for place, left in (("read.repeats", "rows"), ("count.total", "statements")):
+    for place, left in (("read.repeats", "rows"), ("read.total", "statements")):
         with monkeypatch.context() as patched:
             patched.setattr(f"mitigate.tasks.audit.{place}", dying)
             with pytest.raises(Killed):

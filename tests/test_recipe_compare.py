@@ -19,7 +19,7 @@ from omegaconf import OmegaConf
 from mitigate.errors import MitigateError
 from mitigate.tasks.compare.run_plan import RunsPlan, make_plan, read_compared
 from mitigate.tasks.compare.runs import compare_runs
-from mitigate.tracking.record import NoTracking
+from mitigate.tracking.record import Tracking
 
 CLAIMS = ("helps", "help;", "for the better", "for the worse", "worse:", "better, exploratory")
 POLICIES = ("none", "both")
@@ -204,8 +204,8 @@ def test_a_complete_comparison_is_read_and_prints_the_same(two_models: Compared,
 def test_a_complete_comparison_that_wandb_hands_out_is_recorded_whole(tmp_path: Path, monkeypatch) -> None:
     recorded: list[object] = []
     monkeypatch.setattr("mitigate.report.compared_runs.Comparison.pictures", [])
-    monkeypatch.setattr(NoTracking, "summarise", lambda self, metrics: recorded.append(list(metrics)[:1]))
-    monkeypatch.setattr(NoTracking, "table", lambda self, name, frame: recorded.append((name, frame.height > 0)))
+    monkeypatch.setattr(Tracking, "summarise", lambda self, metrics: recorded.append(list(metrics)[:1]))
+    monkeypatch.setattr(Tracking, "table", lambda self, name, frame: recorded.append((name, frame.height > 0)))
     runs = [make_run(tmp_path, "none"), make_run(tmp_path, "both", neutral=0.9)]
     compared(tmp_path / "out", runs, "tracking=none")
     names = ("differences", "primary", "margins", "harms", "quality", "moves", "models")

@@ -14,7 +14,7 @@ from omegaconf import OmegaConf
 
 from mitigate.measure.kge import between_trainings
 from mitigate.report.compared_embeddings import verdict
-from mitigate.tracking.record import NoTracking
+from mitigate.tracking.record import Tracking
 
 TARGETS = ("lawyer", "nurse", "woman", "man", "italy", "muslim", "teacher", "she")
 RUDE, PLAIN = "is a terrible <b>thing</b>", "is at home"
@@ -105,8 +105,8 @@ def test_the_page_shows_both_in_pictures_and_statements_behind_a_warning(
 ) -> None:
     monkeypatch.setattr("mitigate.tasks.compare.audits.FEWEST_STATEMENTS", 2)
     recorded: list[str] = []
-    monkeypatch.setattr(NoTracking, "table", lambda self, name, frame: recorded.append(name))
-    monkeypatch.setattr(NoTracking, "pictures", lambda self, rows: recorded.extend(name for name, *_ in rows))
+    monkeypatch.setattr(Tracking, "table", lambda self, name, frame: recorded.append(name))
+    monkeypatch.setattr(Tracking, "pictures", lambda self, rows: recorded.extend(name for name, *_ in rows))
     _, _, folder = compare(audits["calm"], audits["loud"])
     page = (folder / "comparison.html").read_text()
     assert page.index("content warning") < page.index("&lt;b&gt;thing")

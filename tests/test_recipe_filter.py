@@ -10,8 +10,8 @@ from command import here
 from mitigate.load.any_triples import load
 from mitigate.recipes.relation_phrases import format_phrases
 from mitigate.report.scorer_reliability import measured
-from mitigate.runs import table_export
 from mitigate.score.vader import Vader
+from mitigate.tasks.labelled_statements import FORMATS
 from mitigate.tasks.relation_phrases import carriers, count_drops, totals
 
 
@@ -82,7 +82,7 @@ def test_it_is_computed_once_and_a_damaged_file_anew(both: Path, ran) -> None:
     assert f"kept        {_table(both / 'kept.tsv').height:,} triples: {both / 'kept.tsv'}" in said
 
 
-@pytest.mark.parametrize("format", table_export.FORMATS)
+@pytest.mark.parametrize("format", FORMATS)
 def test_what_is_kept_can_be_read_again(filtered, tmp_path: Path, format: str) -> None:
     """Also tails with quotation marks and tabs, which a TSV file cannot have."""
     rows = [("lawyer", "IsA", 'a "kind" person'), ("nurse", "IsA", "a person\twho walks"), ("tea", "IsA", "a, or b")]

@@ -12,6 +12,7 @@ from frames_corpus import write_corpus, write_published
 from refusals import refuses
 
 from mitigate.errors import MitigateError
+from mitigate.filter import Policy, apply_policy
 from mitigate.load.sbic import read_annotations
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.report.ledger import summary, touched
@@ -21,7 +22,6 @@ from mitigate.tasks.frames.form_examples import check_start, fill_posts, start_f
 from mitigate.tasks.frames.predictions import predict_texts
 from mitigate.tasks.frames.scorer import flip_rates
 from mitigate.tasks.label import label_statements
-from mitigate.tasks.policies.filtered import Policy, apply_policy
 from mitigate.tasks.scorers import make_scorer
 from mitigate.triples import NEUTRAL, OTHER, PREJUDICE, Labels
 from mitigate.words.frames import CHOICES

@@ -14,7 +14,7 @@ from mitigate.metrics import MITIGATED, find
 from mitigate.report.kge import TITLES
 from mitigate.report.metrics_table import console
 from mitigate.tasks.kge.mitigation import MITIGATIONS
-from mitigate.tracking.record import NoTracking
+from mitigate.tracking.record import Tracking
 
 ASKED = ["recipe=kge", "model=transe", "kge.sensitive=gender", "kge.values=[male,female]", *SMALL]
 
@@ -39,9 +39,9 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 def test_a_run_leaves_its_figures_tables_and_page(probe, graph, monkeypatch: pytest.MonkeyPatch) -> None:
     """Takes over 3 s: the only run with all variants, and with the pictures."""
     recorded: list[str] = []
-    monkeypatch.setattr(NoTracking, "log", lambda self, values, step, stage: recorded.append(stage))
-    monkeypatch.setattr(NoTracking, "summarise", lambda self, metrics: recorded.extend(metrics))
-    monkeypatch.setattr(NoTracking, "table", lambda self, name, frame: recorded.append(name))
+    monkeypatch.setattr(Tracking, "log", lambda self, values, step, stage: recorded.append(stage))
+    monkeypatch.setattr(Tracking, "summarise", lambda self, metrics: recorded.extend(metrics))
+    monkeypatch.setattr(Tracking, "table", lambda self, name, frame: recorded.append(name))
     mine = (*graph, "kge.seeds=2", "kge.permuted=3", f"kge.mitigations=[{','.join(MITIGATIONS)}]")
     status, said, _, folder = probe(*mine)
     assert status == 0

@@ -12,7 +12,7 @@ from mitigate.load.sentences import load_texts as texts_of
 from mitigate.runs.label_cache import LabelStore
 from mitigate.score.vader import Vader
 from mitigate.tasks.label import label_statements
-from mitigate.tasks.label_columns import count_labels
+from mitigate.tasks.labelled_statements import count_labels
 
 STATEMENTS = [
     ("lawyer", "the lawyer is a thief"),

@@ -137,7 +137,7 @@ def test_the_generator_answers_as_the_probe_did(finished: Path) -> None:
     """Also with labels: of the same sentences, by the same scorers."""
     answers = Answers(open_run(finished))
     for target, relation in (("lawyer", "CapableOf"), ("italy", "IsA")):
-        stored, generated = answers.index.stored(target, relation), answers.generated(target, relation)
+        stored, generated = answers.index.stored(target, relation), answers.generated_of([target], relation)
         assert stored is not None
         probed = pl.read_parquet(finished / "probe.parquet").filter(target=target, relation=relation)
         assert generated["tail"].to_list() == probed["tail"].to_list()
@@ -145,7 +145,7 @@ def test_the_generator_answers_as_the_probe_did(finished: Path) -> None:
         # In bfloat16, where the processor has it, a classifier rounds by what else is in its batch.
         assert_frame_equal(generated.select("plausibility"), stored.select("plausibility"), abs_tol=5e-3)
     pair = answers.generated_of(["nurse", "lawyer"], "CapableOf")
-    each = [answers.generated(target, "CapableOf") for target in ("nurse", "lawyer")]
+    each = [answers.generated_of([target], "CapableOf") for target in ("nurse", "lawyer")]
     assert_frame_equal(pair, pl.concat(each), abs_tol=5e-3)
     other = open_run(finished).tails("Gardener", "capable")
     assert (other.height, set(other["head"]), other["plausibility"].null_count()) == (10, {"gardener"}, 0)

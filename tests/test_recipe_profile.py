@@ -14,9 +14,9 @@ from omegaconf import OmegaConf
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.runs.label_cache import LabelStore
 from mitigate.tasks.target_profile.embeddings import placed
-from mitigate.tasks.target_profile.frames import SAME_NAME, frame_figures, framed_statements, implied, sampled_peers
 from mitigate.tasks.target_profile.plan import make_plan
-from mitigate.tracking.record import NoTracking
+from mitigate.tasks.target_profile.statements import SAME_NAME, frame_figures, framed_statements, implied, sampled_peers
+from mitigate.tracking.record import Tracking
 from mitigate.triples import NEUTRAL, PREJUDICE, PROBED, Labels
 from mitigate.verbalise import verbalise
 from mitigate.words.targets import TargetList
@@ -108,7 +108,7 @@ def profiled(profile):
 def tables(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The tables that are recorded in W&B."""
     recorded: list[str] = []
-    monkeypatch.setattr(NoTracking, "table", lambda self, name, frame: recorded.append(name))
+    monkeypatch.setattr(Tracking, "table", lambda self, name, frame: recorded.append(name))
     return recorded
 
 

@@ -12,8 +12,8 @@ import torch
 from huggingface_hub import ModelCard
 from small_models import save_neox
 
-from mitigate.tasks.stories.sentences import export, sentences
-from mitigate.tracking.record import NoTracking
+from mitigate.tasks.stories.train import export, sentences
+from mitigate.tracking.record import Tracking
 from mitigate.words.outside_text import whole_sentences
 from mitigate.words.prompts import templates
 from models.language_model import LanguageModel
@@ -119,9 +119,9 @@ def test_a_run_hands_on_its_stories_and_its_sentences(probe, model: str) -> None
 def test_a_generator_reads_what_the_policy_keeps_of_a_resource(probe, tmp_path: Path, model: str, monkeypatch) -> None:
     """Takes over 3 s: the only run that trains on a resource and records it."""
     recorded: list[object] = []
-    monkeypatch.setattr(NoTracking, "log", lambda self, values, step, stage: recorded.append(stage))
-    monkeypatch.setattr(NoTracking, "summarise", lambda self, metrics: recorded.append(metrics["size/targets"]))
-    monkeypatch.setattr(NoTracking, "table", lambda self, name, frame: recorded.append((name, frame.columns[0])))
+    monkeypatch.setattr(Tracking, "log", lambda self, values, step, stage: recorded.append(stage))
+    monkeypatch.setattr(Tracking, "summarise", lambda self, metrics: recorded.append(metrics["size/targets"]))
+    monkeypatch.setattr(Tracking, "table", lambda self, name, frame: recorded.append((name, frame.columns[0])))
     settings = [*READS_FIRST, model, "trainer.max_steps=3", "probe.targets=[nurse,korea,bible]", "policy=sentiment"]
     settings += small_resource(tmp_path / "data")
     status, _, _, folder = probe(*settings)

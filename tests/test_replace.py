@@ -14,7 +14,7 @@ from test_filter import neutral, triples
 from test_tasks_generator import Theft, Words
 
 from mitigate.errors import MitigateError
-from mitigate.filter import Policy, apply, prompts_lacking_tails
+from mitigate.filter import Policy, apply_policy, prompts_lacking_tails
 from mitigate.measure.coverage import per_target
 from mitigate.recipes.stories.plan import check_policy
 from mitigate.report.ledger import summary
@@ -47,7 +47,7 @@ def generated(*rows: tuple[str, str, str, float]) -> pl.DataFrame:
 
 def test_a_polarised_triple_is_given_a_neutral_tail_of_its_prompt() -> None:
     """Two neutral tails stand in for three in turns; where there is none, the triple is dropped."""
-    ledger = apply(neutral(action="replace"), triples(*ROWS))
+    ledger = apply_policy(neutral(action="replace"), triples(*ROWS))
     found = pairs(ledger)
     assert [(head, old) for head, old, _ in found] == [
         *(("lawyer", tail) for tail in ("lie", "steal", "win")),
@@ -70,12 +70,12 @@ def test_a_polarised_triple_is_given_a_neutral_tail_of_its_prompt() -> None:
 
 def test_each_prompt_is_trained_as_often_as_before_and_nothing_polarised_is() -> None:
     labelled = triples(*ROWS)
-    ledger = apply(neutral(action="replace"), labelled).filter(pl.col("weight") > 0)
+    ledger = apply_policy(neutral(action="replace"), labelled).filter(pl.col("weight") > 0)
     assert ledger.filter(pl.col("sentiment_neutral") != 0).is_empty()
     weights = dict(ledger.group_by("head", "relation").agg(pl.col("weight").sum()).select("head", "weight").rows())
     assert weights == {"lawyer": 5, "nurse": 2}
     assert ledger["statement"].to_list()[-1] == f"nurse is capable of {ledger['tail'][-1]}"
-    assert per_target(apply(neutral(action="replace"), labelled))["kept"].to_list() == [
+    assert per_target(apply_policy(neutral(action="replace"), labelled))["kept"].to_list() == [
         2,
         1,
     ]  # what is added does not count
@@ -84,7 +84,7 @@ def test_each_prompt_is_trained_as_often_as_before_and_nothing_polarised_is() ->
 def test_what_is_drawn_is_decided_by_the_seed() -> None:
     labelled = triples(*(("man", "CapableOf", f"tail {n}", -0.5 * (n < 6)) for n in range(12)))
     for action in ("replace", "random_replace"):
-        first, again, other = (apply(neutral(action=action, seed=seed), labelled) for seed in (1, 1, 2))
+        first, again, other = (apply_policy(neutral(action=action, seed=seed), labelled) for seed in (1, 1, 2))
         assert first.equals(again)
         assert pairs(first) != pairs(other)
 
@@ -92,9 +92,9 @@ def test_what_is_drawn_is_decided_by_the_seed() -> None:
 def test_other_splits_are_not_replaced_and_lend_nothing() -> None:
     test = triples(*ROWS[3:5]).with_columns(split=pl.lit("test"))
     labelled = pl.concat([triples(*ROWS[:3], ROWS[6]), test])
-    assert pairs(apply(neutral(action="replace"), labelled)) == []
+    assert pairs(apply_policy(neutral(action="replace"), labelled)) == []
     bad = triples(*ROWS).with_columns(split=pl.lit("test"))
-    ledger = apply(neutral(action="replace", splits="all"), pl.concat([triples(*ROWS), bad]))
+    ledger = apply_policy(neutral(action="replace", splits="all"), pl.concat([triples(*ROWS), bad]))
     assert ledger.filter(split="test")["weight"].to_list() == [0, 0, 0, 1, 1, 0, 1, 0]
     assert ledger.filter(split="test")["source_row"].is_null().all()
     assert len(pairs(ledger)) == 4
@@ -102,13 +102,15 @@ def test_other_splits_are_not_replaced_and_lend_nothing() -> None:
 
 def test_triples_that_are_not_valid_lend_nothing() -> None:
     labelled = triples(*ROWS).with_columns(valid=pl.col("tail") != "walk")
-    assert [head for head, _, _ in pairs(apply(neutral(action="replace"), labelled))] == ["lawyer"] * 3
+    assert [head for head, _, _ in pairs(apply_policy(neutral(action="replace"), labelled))] == ["lawyer"] * 3
 
 
 def test_a_dose_and_a_scope_decide_which_are_replaced() -> None:
-    assert [old for _, old, _ in pairs(apply(neutral(action="replace", strongest=0.2), triples(*ROWS)))] == ["steal"]
+    assert [old for _, old, _ in pairs(apply_policy(neutral(action="replace", strongest=0.2), triples(*ROWS)))] == [
+        "steal"
+    ]
     rows = [("knife", "IsA", "weapon", -0.4), ("knife", "IsA", "tool", 0.0), *ROWS]
-    assert len(pairs(apply(neutral("people", action="replace"), triples(*rows)))) == 4
+    assert len(pairs(apply_policy(neutral("people", action="replace"), triples(*rows)))) == 4
 
 
 def test_a_generator_stands_in_where_no_training_triple_does() -> None:
@@ -118,15 +120,15 @@ def test_a_generator_stands_in_where_no_training_triple_does() -> None:
     assert prompts_lacking_tails(policy, labelled).rows() == [("lawyer", "Desires")]
     found = [("a fight", -0.4), ("a book", 0.0), ("tea", 0.0), ("rest", 0.0)]
     tails = generated(*(("lawyer", "Desires", tail, strength) for tail, strength in found))
-    ledger = apply(policy, labelled, generated=tails)
+    ledger = apply_policy(policy, labelled, generated=tails)
     added = ledger.filter(tail_source="generator")
     assert sorted(added["tail"]) == ["a book", "tea"]
     assert added["statement"].to_list() == [f"lawyer desires {tail}" for tail in added["tail"]]
     assert set(added["split"]) == {"train"}
     assert ledger.filter(pl.col("weight") > 0).height == len(rows)
-    assert ledger.columns == apply(policy, labelled).columns
+    assert ledger.columns == apply_policy(policy, labelled).columns
     none = generated(("lawyer", "Desires", "a fight", -0.4))
-    assert apply(policy, labelled, generated=none).equals(apply(policy, labelled))
+    assert apply_policy(policy, labelled, generated=none).equals(apply_policy(policy, labelled))
 
 
 def many() -> pl.DataFrame:
@@ -141,7 +143,7 @@ def many() -> pl.DataFrame:
 
 def test_the_control_replaces_and_drops_as_many_of_each_relation_at_random() -> None:
     labelled = many()
-    policy, control = (apply(neutral(action=action), labelled) for action in ("replace", "random_replace"))
+    policy, control = (apply_policy(neutral(action=action), labelled) for action in ("replace", "random_replace"))
     added, of_control = (ledger.filter(pl.col("source_row").is_not_null()) for ledger in (policy, control))
     for column in ("relation", "tail_source"):
         assert sorted(added[column]) == sorted(of_control[column])
@@ -164,7 +166,7 @@ def test_the_control_asks_the_generator_for_what_it_draws_and_uses_as_many_tails
     tails = generated(
         *((head, relation, tail, 0.4 * (tail == "win")) for head, relation in asked.rows() for tail in ("win", "rest"))
     )
-    ledgers = [apply(of, labelled, generated=tails) for of in (policy, control)]
+    ledgers = [apply_policy(of, labelled, generated=tails) for of in (policy, control)]
     sources = [sorted(ledger["tail_source"].drop_nulls()) for ledger in ledgers]
     assert sources[0] == sources[1]
     assert sources[0].count("generator") > 0
@@ -175,7 +177,7 @@ def test_the_control_asks_the_generator_for_what_it_draws_and_uses_as_many_tails
 
 def test_the_control_stays_in_the_scope() -> None:
     rows = [(head, "CapableOf", f"tail {n}", -0.4 * (n < 2)) for head in ("nurse", "dog") for n in range(6)]
-    ledger = apply(neutral("targets", action="random_replace"), triples(*rows))
+    ledger = apply_policy(neutral("targets", action="random_replace"), triples(*rows))
     assert set(ledger.filter(weight=0)["head"]) == {"nurse"}
     assert len(pairs(ledger)) == 2
 
@@ -183,7 +185,7 @@ def test_the_control_stays_in_the_scope() -> None:
 @pytest.mark.parametrize("action", ["replace", "random_replace"])
 def test_a_policy_that_finds_nothing_replaces_nothing(action: str) -> None:
     labelled = triples(("nurse", "CapableOf", "walk", 0.0), ("nurse", "CapableOf", "talk", 0.0))
-    ledger = apply(neutral(action=action), labelled)
+    ledger = apply_policy(neutral(action=action), labelled)
     assert ledger["weight"].to_list() == [1, 1]
     assert prompts_lacking_tails(neutral(action=action), labelled).is_empty()
 
@@ -208,7 +210,7 @@ def test_likely_tails_that_are_no_echo_are_generated_and_labelled(tmp_path: Path
         ("nurse", "work", 2, 0, "nurse is capable of work"),
         ("work", "steal", 1, -1, "work is capable of steal"),
     ]
-    ledger = apply(REPLACE, labelled, generated=found)
+    ledger = apply_policy(REPLACE, labelled, generated=found)
     assert ledger.filter(pl.col("weight") > 0).select("head", "tail", "target").rows() == [("nurse", "work", "nurse")]
 
 

@@ -12,7 +12,7 @@ from command import composed
 from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
-from mitigate.filter import Policy, apply
+from mitigate.filter import Policy, apply_policy
 from mitigate.recipes.scorers import Scorers
 from mitigate.runs import fingerprints
 from mitigate.runs.label_cache import LabelStore
@@ -78,7 +78,7 @@ def test_a_policy_filters_by_any_configured_scorers(write_toy: Callable[[str], N
     assert [scorer.name for scorer in scorers] == ["sentiment", "toy", "keyword"]
     tails = ["table", "cruel", "kind", "thief"]
     triples = pl.DataFrame({"head": ["nurse"] * 4, "relation": ["HasProperty"] * 4, "tail": tails})
-    ledger = apply(policy, label_statements(triples.with_columns(split=pl.lit("train")), scorers))
+    ledger = apply_policy(policy, label_statements(triples.with_columns(split=pl.lit("train")), scorers))
     reasons = ["kept", "sentiment -1, toy -1, keyword -1", "sentiment +1, keyword +1", "sentiment -1"]
     assert ledger["reason"].to_list() == reasons
     assert ledger["weight"].to_list() == [1, 0, 0, 0]

@@ -13,13 +13,11 @@ from small_models import small_comet
 from test_filter import STATEMENTS, triples
 
 from mitigate.errors import MitigateError
-from mitigate.filter import Policy
+from mitigate.filter import Policy, apply_policy
 from mitigate.runs.finished import open_run
 from mitigate.tasks.ask.answers import Answers
 from mitigate.tasks.generators.base_model import Start
-from mitigate.tasks.generators.saved import open_generator
-from mitigate.tasks.generators.train import TrainingSettings
-from mitigate.tasks.policies.filtered import apply_policy
+from mitigate.tasks.generators.train import TrainingSettings, open_generator
 from mitigate.tasks.policies.steer import (
     check_findings,
     check_steered,
@@ -181,4 +179,4 @@ def test_the_main_job_filters_and_reranks_and_is_asked_so(job) -> None:
     assert (kept.height, tails.height) == (3 * 3 * 10, 3 * 3 * 20)
     assert (kept["beam_rank"] != kept["rank"]).any()
     said = pl.read_parquet(folder / "statements.parquet").filter(target="lawyer", relation="IsA")
-    assert Answers(open_run(folder), []).generated("lawyer", "IsA")["tail"].to_list() == said["tail"].to_list()
+    assert Answers(open_run(folder), []).generated_of(["lawyer"], "IsA")["tail"].to_list() == said["tail"].to_list()

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from mitigate.errors import MitigateError
+from mitigate.filter import Policy, apply_policy
 from mitigate.load.files import load as load_statements
 from mitigate.load.hold_out import HeldOut, hold_out
 from mitigate.load.stream import Loaded
@@ -14,21 +15,20 @@ from mitigate.measure.bootstrap import Bootstrap
 from mitigate.runs.fingerprints import digest_of_stage
 from mitigate.runs.store import PartFolder
 from mitigate.score.vader import Vader
-from mitigate.tasks.audit.count import count_statements
 from mitigate.tasks.audit.measures import beside_the_paper, measure_resource, value_of
-from mitigate.tasks.audit.read import read_rows
+from mitigate.tasks.audit.read import Search, count_statements, read_rows
 from mitigate.tasks.audit.resource import ABOUT_A_TARGET, ROWS, STATEMENTS, resource_of, sum_counts
 from mitigate.tasks.corpus import corpus_of
 from mitigate.tasks.generators.base_model import check_distinct_relations, find_start
 from mitigate.tasks.label import Labeller
-from mitigate.tasks.label_columns import Labelling, labellings, per_target_tables
-from mitigate.tasks.policies.filtered import Policy, apply_policy
+from mitigate.tasks.labelled_statements import Labelling, Measurement, labellings
 from mitigate.tasks.stories.measures import measure_stories
-from mitigate.tasks.stories.sentences import label_sentences
+from mitigate.tasks.stories.train import label_sentences
 from mitigate.tasks.targets import those_about
 from mitigate.triples import TRIPLES, label_columns
 from mitigate.words.prompts import PROMPTS
 from mitigate.words.relations import Relation, relations
+from mitigate.words.targets import PAPER
 from models.comet import Comet
 from models.encoding import TOKENIZER
 from models.minilm import locate
@@ -219,7 +219,7 @@ def test_triples_are_read_labelled_counted_and_measured(tmp_path: Path) -> None:
     left_out = ["1 valid triple of dev left out; filter.splits=all counts them too"]
     assert resource.loaded.describe(sum_counts([])) == left_out
     rows, counted = PartFolder(tmp_path / "rows"), PartFolder(tmp_path / "counted")
-    counts = read_rows(resource, targets, rows=rows, counted=counted)
+    counts = read_rows(resource, Search(targets), rows=rows, counted=counted)
     met = sum_counts([counts])
     assert (met[ROWS], met[ABOUT_A_TARGET], met[STATEMENTS]) == (3, 2, 3)
     columns = labellings([Vader()], ["paper"])
@@ -227,11 +227,10 @@ def test_triples_are_read_labelled_counted_and_measured(tmp_path: Path) -> None:
     tallied = count_statements(Labeller([Vader()]), columns, rows=rows, num_rows=3, statements=parts)
     both = "this person is a this person"
     assert pl.concat(parts)["masked"].to_list() == ["this person is a thief", both, both]
-    table = per_target_tables(tallied, columns, targets)["sentiment"]
+    how = Measurement(targets, columns, PAPER, Bootstrap(resamples=20))
+    table = how.tables(tallied)["sentiment"]
     assert table["prejudice"].to_list() == [50, 0, None]
-    found = measure_resource(
-        tallied, counts, targets, columns, about={"seed": 1, "data": "mine"}, intervals=Bootstrap(resamples=20)
-    )
+    found = measure_resource(tallied, counts, how, about={"seed": 1, "data": "mine"})
     assert (found["data"], found["seed"], found["rows"], found["empty_targets"]) == ("mine", 1, 3, 1)
     assert (found["sentiment/O-"], found["empty_zero/sentiment/O-"]) == (25, pytest.approx(50 / 3))
     assert value_of(found, "sentiment/O-", "zero") == pytest.approx(50 / 3)
@@ -261,7 +260,8 @@ def test_stories_are_measured_sentence_by_sentence() -> None:
     sentences = label_sentences(stories, Labeller([Vader()]), most=5)
     assert sentences["sentiment"].to_list() == [-1, 0, 0, 0]
     about = stories.select("target", "category")
-    found = measure_stories(stories, sentences, about, columns, fewest=3, permutations=5, resamples=20)
+    how = Measurement(about, columns, PAPER, Bootstrap(resamples=20))
+    found = measure_stories(stories, sentences, how, fewest=3, permutations=5)
     assert (found["stories"], found["stories/short"], found["statements"]) == (2, 2, 4)
     assert (found["sentiment/O-"], found["sentiment/D_O-"], found["sentiment/stories-"]) == (25, 625, 50)
     assert found["distinct_sentences"] == 75

@@ -12,6 +12,7 @@ from refusals import refuses
 from small_models import save_llama
 
 from mitigate.errors import MitigateError
+from mitigate.filter import Policy
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.quality import bits_per_char, perplexity
 from mitigate.probe.likelihood import likelihood
@@ -19,12 +20,11 @@ from mitigate.runs.files import replacing_folder
 from mitigate.tasks.generators.base_model import Start, find_start
 from mitigate.tasks.generators.likelihood import held_out_likelihood
 from mitigate.tasks.generators.probe import probe_generator
-from mitigate.tasks.generators.saved import open_generator
 from mitigate.tasks.generators.swap_lift import constant_tails, echo_tails, random_tails
-from mitigate.tasks.generators.train import TrainingSettings, as_it_is, examples, train_generator
+from mitigate.tasks.generators.train import TrainingSettings, as_it_is, examples, open_generator, train_generator
 from mitigate.tasks.harms import measure_harms
 from mitigate.tasks.label import label_probed
-from mitigate.tasks.policies.filtered import Policy, filter_figures
+from mitigate.tasks.policies.filtered import filter_figures
 from mitigate.tasks.policies.rerank import rerank
 from mitigate.tasks.tails import locate, open_tails
 from mitigate.triples import PROBED, Labels

@@ -20,7 +20,7 @@ from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokeni
 
 import mitigate
 from mitigate.errors import MitigateError
-from mitigate.tasks.generators.saved import open_generator
+from mitigate.tasks.generators.train import open_generator
 from mitigate.train import launch
 from mitigate.train.comet import Examples, Fitted, Settings, fit, perplexity
 from models.kinds import kind_of

@@ -21,8 +21,7 @@ from mitigate.filter import Policy, preferred_tails
 from mitigate.recipes.stories.plan import check_policy
 from mitigate.tasks.generators.base_model import Start, find_start
 from mitigate.tasks.generators.probe import PartsInMemory
-from mitigate.tasks.generators.saved import open_generator
-from mitigate.tasks.generators.train import TrainingSettings
+from mitigate.tasks.generators.train import TrainingSettings, open_generator
 from mitigate.tasks.label import Labeller, label_statements
 from mitigate.tasks.policies.second_training import (
     check_material,

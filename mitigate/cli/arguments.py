@@ -5,7 +5,7 @@ import hashlib
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -46,13 +46,13 @@ comma."""
 def readable(arguments: Sequence[str]) -> list[str]:
     """The arguments as Hydra can read them. Raises MitigateError for a list that the shell took apart, for an unknown
     flag, and for a sweep over nothing."""
-    before = ["", *arguments]
-    for place, argument in zip(before, arguments, strict=False):
+    pairs = list(zip(["", *arguments], arguments, strict=False))
+    for place, argument in pairs:
         if place not in TAKES_NEXT:
             _check(argument)
     return [
         argument if place in TAKES_NEXT or argument.startswith("-") else _readable(argument)
-        for place, argument in zip(before, arguments, strict=False)
+        for place, argument in pairs
     ]
 
 
@@ -177,11 +177,16 @@ def literal(text: str) -> str:
 
 def literally(value: Any) -> Any:
     """The same of all texts in lists and mappings."""
+    return with_texts(value, literal)
+
+
+def with_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """The value with change(text) in place of each text in lists and mappings."""
     if isinstance(value, list):
-        return [literally(part) for part in value]
+        return [with_texts(part, change) for part in value]
     if isinstance(value, Mapping):
-        return {key: literally(part) for key, part in value.items()}
-    return literal(value) if isinstance(value, str) else value
+        return {key: with_texts(part, change) for key, part in value.items()}
+    return change(value) if isinstance(value, str) else value
 
 
 def _check(argument: str) -> None:

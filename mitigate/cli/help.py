@@ -56,7 +56,8 @@ def help_of(recipe: str, conf: Sequence[Path], classifier: str | None = None) ->
     parts = ["\n".join([title, *(f"  {line}" for line in told)])]
     if base := BUILT_ON.search(path.read_text(encoding="utf-8")):
         path = path.parents[1] / f"{base[1]}.yaml"
-    if own := {f"{key}={_shown(value)}": _meaning(key) for key, value in _own_settings(path)}:
+    meanings = {key: setting.meaning for key, setting in settings().items()}
+    if own := {f"{key}={_shown(value)}": meanings.get(key, "") for key, value in _own_settings(path)}:
         parts.append(f"Settings and defaults (???: required):\n{_columns(own)}")
     if reads := [name for name in _content(path).get("recipe", {}).get("reads") or () if name != recipe]:
         parts.append(
@@ -112,11 +113,6 @@ def _flat(node: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]
             yield from _flat(value, f"{key}.")
         else:
             yield key, value
-
-
-def _meaning(key: str) -> str:
-    known = settings().get(key)
-    return known.meaning if known else ""
 
 
 def _shown(value: Any) -> str:

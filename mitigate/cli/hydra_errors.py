@@ -19,22 +19,13 @@ NOT_CHOSEN = re.compile(r"You must specify '(\w+)'")
 NOT_APPENDED = re.compile(r"To append to your config use (\+\S.*)")
 ELSEWHERE = ("classifier", "experiment", "hydra")  # what a command can name besides the settings of data/settings.csv
 OF_RECIPES = {
-    "texts": "labels",
-    "compare": "compare",
-    "humans": "humans",
-    "kge": "kge",
-    "frames": "frames",
-    "profile": "profile",
-    "serve": "serve",
-    "share": "share",
-    "tokens": "tokens",
-    "data.output": "labels",
-    "data.runs": "humans",
-    "classifier": "classifier",
+    **{name: name for name in ("compare", "kge", "frames", "profile", "serve", "share", "tokens", "classifier")},
+    **dict.fromkeys(("texts", "data.output"), "labels"),
+    **dict.fromkeys(("humans", "data.runs"), "humans"),
+    **dict.fromkeys(("ask", "head", "relation"), "ask"),
+    **dict.fromkeys(("measure.match", "measure.template", "measure.texts"), "audit"),
 }
 """Groups and settings that a recipe brings along."""
-OF_RECIPES |= dict.fromkeys(("ask", "head", "relation"), "ask")
-OF_RECIPES |= dict.fromkeys(("measure.match", "measure.template", "measure.texts"), "audit")
 EXTRAS = {"submitit": "slurm", "joblib": "joblib", "optuna": "optuna"}  # by how the names of Hydra's options begin
 MOST_MEANT = 4  # keys of other groups that are offered
 FAULTS = (HydraException, OmegaConfBaseException, yaml.YAMLError)
@@ -87,8 +78,9 @@ def _no_option(error: MissingConfigException, folders: Iterable[str]) -> str:
     group, _, name = (error.missing_cfg_file or "").rpartition("/")
     found = re.match(r"In '([^']+)': ", str(error))
     where = f"{found[1]}.yaml: " if found and found[1] not in ("config", "hydra/config") else ""
-    if needs := _needs(group, name):
-        return f"{where or f'{group}={name}: '}{needs}"
+    extra = next((extra for start, extra in EXTRAS.items() if name.startswith(start)), None)
+    if extra and group.startswith("hydra/"):  # an absent launcher or sweeper
+        return f"{where or f'{group}={name}: '}this needs more packages: pip install 'mitigate[{extra}]'"
     if found and error.options is None:
         return f"{found[1]}.yaml builds on {error.missing_cfg_file}, which does not exist"
     if error.options is None or not group:
@@ -97,14 +89,6 @@ def _no_option(error: MissingConfigException, folders: Iterable[str]) -> str:
         return f"{where}{group}= is empty; allowed: {', '.join(error.options)}"
     also = [f"{Path(folder) / group / name}.yaml does not exist" for folder in folders]
     return f"{where}{one_of(group, name, error.options)}{''.join(f'; {fault}' for fault in also)}"
-
-
-def _needs(group: str, name: str) -> str | None:
-    """The extra to install for an absent launcher or sweeper of Hydra."""
-    extra = next((extra for start, extra in EXTRAS.items() if name.startswith(start)), None)
-    if not group.startswith("hydra/"):
-        return None
-    return extra and f"this needs more packages: pip install 'mitigate[{extra}]'"
 
 
 def _no_setting(name: str, appended: str | None) -> str:

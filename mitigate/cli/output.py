@@ -88,7 +88,8 @@ class Showing:
             self.bar.update((100 if step.total == 1.0 else 1) * step.done - self.bar.n)
         elif time.monotonic() - self.said > self.every and step.pace and step.seconds_left is not None:
             pace = f"{step.pace:,.0f} {step.unit}/s" if step.pace >= 10 else f"{step.pace:.1f} {step.unit}/s"
-            say(f"  {step.name:<17}{step.share:>12.0%}    {pace}, about {_minutes(step.seconds_left)} left")
+            left = f"{step.seconds_left / 60:.0f} min" if step.seconds_left >= 90 else f"{step.seconds_left:.0f} s"
+            say(f"  {step.name:<17}{step.share:>12.0%}    {pace}, about {left} left")
             self.said = time.monotonic()
 
     def end(self, step: Step) -> None:
@@ -102,7 +103,3 @@ class Showing:
     def notice(self, message: str) -> None:
         """Show a notice that does not stop the run."""
         say(f"  note: {message}")
-
-
-def _minutes(seconds: float) -> str:
-    return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"

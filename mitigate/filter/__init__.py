@@ -3,17 +3,14 @@ weight (0 drops it) and the reason, and the triples that a policy adds.
 
 Independent of scorers and of training."""
 
-from mitigate.filter.ledger import apply, check_left, count_reasons, preferred_tails, prompts_lacking_tails
-from mitigate.filter.policy import Policy, check_relations, check_scorers
-from mitigate.filter.scorer_findings import polarised
+from mitigate.filter.ledger import apply_policy, check_left, polarised, preferred_tails, prompts_lacking_tails
+from mitigate.filter.policy import Policy, check_relations
 
 __all__ = [
     "Policy",
-    "apply",
+    "apply_policy",
     "check_left",
     "check_relations",
-    "check_scorers",
-    "count_reasons",
     "polarised",
     "preferred_tails",
     "prompts_lacking_tails",

@@ -1,18 +1,18 @@
-"""The ledger of a policy: the weight of each triple, and the reason."""
+"""The ledger of a policy: the findings of its scorers in each triple, the weight of the triple, and the reason."""
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.filter import scorer_findings
 from mitigate.filter.policy import Policy, check_relations, in_scope
 from mitigate.filter.replace import drop_at_random, lacking, preferred, replace_at_random, replace_tails
 from mitigate.filter.reweight import by_own_action, even_out, swap
-from mitigate.triples import IMPLIES, kind_of_reason, label_columns
+from mitigate.triples import FAVOURITISM, IMPLIES, PREJUDICE, kind_of_reason, label_columns
 from mitigate.words.relations import relations
 from mitigate.words.targets import PAPER, TargetList
 
@@ -27,7 +27,7 @@ OTHERWISE: dict[str, dict[str, Any]] = {
 """Settings that make a policy drop fewer triples, and the fields that they change."""
 
 
-def apply(
+def apply_policy(
     policy: Policy,
     labelled: pl.DataFrame,
     target_list: TargetList = PAPER,
@@ -35,15 +35,24 @@ def apply(
     generated: pl.DataFrame | None = None,
     may_be_empty: bool = False,
 ) -> pl.DataFrame:
-    """The ledger: the labelled triples with `weight` (float32), `reason` and `source_row`. For triples that the policy
-    added, `source_row` is the row that they are made from, and `row` is null; for others `source_row` is null.
+    """Apply a policy. Returns the ledger: the labelled triples with `weight` (float32), the `reason` for it, and
+    `source_row`; after them the triples that the policy adds, with null as `row` and the row that they are made from as
+    `source_row`.
+
+    labelled: what label_statements returns for triples (head, relation, tail). Without `split`, all are training
+    triples; without `row`, they are numbered from 1. target_list: targets of the policy's scope and swaps. generated:
+    labelled tails that a policy which replaces tails may use where the data has none (tasks.policies.rerank).
 
     The reason is "kept", or each scorer's finding and, unless that alone removed or reduced it, the outcome: "sentiment
     +1, regard -1", "regard -1, outside the scope", "regard -1, but valid", "regard -1, not among the strongest",
     "regard -1, swapped", "regard -1, replaced"; or "drawn at random". Where a scorer explains its labels (column
     {scorer}_why), the implied statement follows. Splits that the policy does not filter are kept whole. A policy that
-    replaces tails also leaves `old_tail` and `tail_source` (filter.replace); generated: labelled tails that it may use
-    where the data has none. Raises MitigateError when no training triple is left, unless the ledger may_be_empty."""
+    replaces tails also leaves `old_tail` and `tail_source` (filter.replace). Raises MitigateError when no training
+    triple is left, unless the ledger may_be_empty, and for labels that the policy needs and the table lacks."""
+    if "row" not in labelled.columns:
+        labelled = labelled.with_row_index("row", offset=1)
+    if "split" not in labelled.columns:
+        labelled = labelled.with_columns(split=pl.lit("train"))
     ledger = _ledger(policy, labelled, target_list, generated)
     if not may_be_empty:
         check_left(policy, ledger, target_list)
@@ -105,10 +114,10 @@ def _ledger(
         ledger = by_own_action(policy, rows, filtered)
     else:
         if generated is not None:
-            generated = generated.with_columns(found=scorer_findings.in_words(policy))
+            generated = generated.with_columns(found=in_words(policy))
         ledger = ACTIONS[policy.action](policy, rows, target_list, generated)
     if policy.balance:
-        ledger = even_out(ledger, scorer_findings.direction(policy), filtered)
+        ledger = even_out(ledger, direction(policy), filtered)
     prepared = ("found", "in_scope", "reached")
     return _explained(policy, ledger).drop(prepared).with_columns(pl.col("weight").cast(pl.Float32))
 
@@ -120,13 +129,13 @@ def _filtered(policy: Policy) -> pl.Expr:
 def _prepared(policy: Policy, labelled: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
     """The rows with the findings of the policy's scorers (`found`, "" in splits that are not filtered), `in_scope`,
     `reached`, and the ledger's columns before any action."""
-    found = pl.when(_filtered(policy)).then(scorer_findings.in_words(policy)).otherwise(pl.lit(""))
+    found = pl.when(_filtered(policy)).then(in_words(policy)).otherwise(pl.lit(""))
     rows = labelled.with_columns(found=found, weight=pl.lit(1.0), source_row=pl.lit(None, pl.UInt32))
     rows = rows.with_columns(in_scope=in_scope(policy.scope, target_list))
     is_spared = IS_VALID if policy.unless_valid else pl.lit(False)
     rows = rows.with_columns(reached=(pl.col("found") != "") & IN_SCOPE & ~is_spared)
     if policy.strongest < 1:
-        rows = rows.with_columns(reached=scorer_findings.among_strongest(policy, REACHED))
+        rows = rows.with_columns(reached=among_strongest(policy, REACHED))
     return rows.with_columns(reason=_reason(is_spared))
 
 
@@ -171,7 +180,7 @@ def _swap(policy: Policy, rows: pl.DataFrame, target_list: TargetList, *_: objec
 ACTIONS: dict[str, Callable[[Policy, pl.DataFrame, TargetList, pl.DataFrame | None], pl.DataFrame]] = {
     "drop": lambda policy, rows, *_: rows.with_columns(weight=(~REACHED).cast(pl.Float64)),
     "downweight": lambda policy, rows, *_: rows.with_columns(  # a barely polarised triple keeps almost all its weight
-        weight=pl.when(REACHED).then(1 - scorer_findings.direction(policy).abs()).otherwise(1.0)
+        weight=pl.when(REACHED).then(1 - direction(policy).abs()).otherwise(1.0)
     ),
     "random": lambda policy, rows, *_: drop_at_random(rows, REACHED, IN_SCOPE, policy.seed),
     "swap": _swap,
@@ -179,3 +188,42 @@ ACTIONS: dict[str, Callable[[Policy, pl.DataFrame, TargetList, pl.DataFrame | No
     "random_replace": lambda policy, rows, _, generated: replace_at_random(rows, generated, policy.seed),
     "keep": lambda policy, rows, *_: rows.with_columns(reason=pl.lit("kept")),
 }
+
+
+def in_words(policy: Policy) -> pl.Expr:
+    """Each scorer's finding, such as "sentiment +1, regard -1"; "" where all are neutral."""
+    found = []
+    for scorer in policy.scorers:
+        column, _ = label_columns(scorer, policy.template)
+        sign = pl.when(pl.col(column) == PREJUDICE).then(pl.lit("-1")).otherwise(pl.lit("+1"))
+        found.append(pl.when(_polar(column)).then(pl.concat_str(pl.lit(f"{scorer} "), sign)))
+    return pl.concat_str(found, separator=", ", ignore_nulls=True) if found else pl.lit("")
+
+
+def polarised(policy: Policy) -> pl.Expr:
+    """Return whether any scorer found something."""
+    return in_words(policy) != ""
+
+
+def direction(policy: Policy) -> pl.Expr:
+    """The strength of the strongest polarised finding, below 0 for prejudice and above for favouritism; 0 where all are
+    neutral. Of two equally strong, that of the scorer named first."""
+    columns = [label_columns(scorer, policy.template) for scorer in policy.scorers]
+    found = [
+        pl.when(_polar(label)).then(pl.col(label) * pl.col(strength).abs().cast(pl.Float64)).otherwise(0.0)
+        for label, strength in columns
+    ]
+    return reduce(lambda one, two: pl.when(two.abs() > one.abs()).then(two).otherwise(one), found)
+
+
+def among_strongest(policy: Policy, found: pl.Expr) -> pl.Expr:
+    """Return whether a statement is in the strongest `policy.strongest` share of the found statements of its split, at
+    least one. Its strength is that of its strongest finding (direction); of two equally strong, the first in the table
+    comes first. So a smaller share is always part of a larger one."""
+    weakness = pl.when(found).then(-direction(policy).abs().fill_nan(0.0))  # null is not ranked
+    number = (found.sum().over("split") * policy.strongest).round(6).ceil()
+    return (weakness.rank("ordinal").over("split") <= number).fill_null(False)
+
+
+def _polar(column: str) -> pl.Expr:
+    return pl.col(column).is_in([PREJUDICE, FAVOURITISM])

@@ -261,13 +261,6 @@ def check_relations(policy: Policy, known: Collection[str]) -> None:
             raise one_of("relation in policy.swapped_relations", relation, known)
 
 
-def check_scorers(policy: Policy, known: Collection[str]) -> None:
-    """Raise MitigateError for a policy's scorer that is not one of these names."""
-    for scorer in policy.scorers:
-        if scorer not in known:
-            raise one_of("scorer in policy.scorers", scorer, known)
-
-
 def in_scope(scope: str, target_list: TargetList = PAPER) -> pl.Expr:
     """Return whether a triple's head or tail has, as whole words, a target in any of its forms ("targets"), or also a
     word of data/people.csv ("people"); whether its head has either ("person_heads"); True for "all"."""

@@ -8,6 +8,8 @@ pairs of tails and drops neither."""
 import numpy as np
 import polars as pl
 
+from mitigate.triples import valid_rows
+
 DRAWN = "drawn at random"
 PROMPT = ("head", "relation")
 LOTS = ("split", "relation")  # the control draws the same number within each
@@ -82,7 +84,8 @@ def _random_pairs(rows: pl.DataFrame, generated: pl.DataFrame) -> tuple[pl.DataF
     reached, pool = rows.filter(REACHED), rows.filter("in_scope")
     wanted = _neutral_pairs(rows, generated).filter(tail_source=TRAINING)
     pairs = _as_many(rows, _pairs(_training(pool), _training(rows), TRAINING), wanted)
-    rest = _as_many(rows, _places(_without(pool, pairs)), _places(_without(reached, wanted)))
+    left, besides = (part.select(taker="place") for part in (_without(pool, pairs), _without(reached, wanted)))
+    rest = _as_many(rows, left, besides)
     return pairs, rest["taker"]
 
 
@@ -129,15 +132,11 @@ def _ledger(rows: pl.DataFrame, generated: pl.DataFrame, dropped: pl.Series, pai
 
 def _training(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows that are trained on."""
-    return rows.filter(pl.col("split") == "train", *(["valid"] if "valid" in rows.columns else []))
+    return valid_rows(rows.filter(split="train"))
 
 
 def _without(rows: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
     return rows.filter(~_is_in(pairs["taker"]))
-
-
-def _places(rows: pl.DataFrame) -> pl.DataFrame:
-    return rows.select(taker="place")
 
 
 def _is_in(places: pl.Series) -> pl.Expr:
@@ -151,10 +150,9 @@ def _turn() -> pl.Expr:
 def drop_at_random(rows: pl.DataFrame, reached: pl.Expr, in_scope: pl.Expr, seed: int) -> pl.DataFrame:
     """The rows with `weight` 0 and the reason DRAWN for as many of each split and relation as are reached, drawn by
     seed from those in the scope, polarised or not; the others with weight 1 and the reason "kept"."""
-    of_relation = "split", "relation"
     lots = pl.Series(np.random.default_rng(seed).permutation(rows.height))
-    drawn = rows.with_columns(_scope=in_scope, _lot=lots, _many=reached.sum().over(of_relation))
-    place = pl.when("_scope").then("_lot").rank("ordinal").over(of_relation)  # null outside the scope
+    drawn = rows.with_columns(_scope=in_scope, _lot=lots, _many=reached.sum().over(LOTS))
+    place = pl.when("_scope").then("_lot").rank("ordinal").over(LOTS)  # null outside the scope
     is_drawn = (place <= pl.col("_many")).fill_null(False)
     return drawn.with_columns(
         weight=(~is_drawn).cast(pl.Float64), reason=pl.when(is_drawn).then(pl.lit(DRAWN)).otherwise(pl.lit("kept"))

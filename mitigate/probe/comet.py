@@ -4,23 +4,78 @@ The grid of prompts is divided into parts of fixed size, so that memory stays bo
 the missing parts, with any number of processes and the same result."""
 
 import copy
+import math
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, Protocol, Self, get_args
 
 import polars as pl
 import torch
+from torch import Tensor
 
 from mitigate.errors import MitigateError, one_of
-from mitigate.probe.generator import Generator
-from mitigate.probe.grid import Grid, answer, prompts
 from mitigate.runs.child_processes import Send, share_out
 from mitigate.runs.files import disk_fault
 from mitigate.runs.progress import progress
-from mitigate.triples import Parts
+from mitigate.triples import PROBED, Parts
+from models.beam_state import Beam
 
 Precision = Literal["fp32", "bf16"]
+PART = 544  # prompts: 16 targets x 34 relations, a few seconds on two cores
+CPU_ROWS = 680  # beams at a time; of a GPU's memory those of a whole part take 7 GB with a decoder of GPT-1's size
+PROMPTS = {**{name: PROBED[name] for name in ("target", "category", "head", "relation")}, "phrase": pl.String}
+
+
+class Generator(Protocol):
+    """A generator of tails: a COMeT, or any language model with the same prompts. Both are torch modules."""
+
+    def prompts(self, heads: Sequence[str], phrases: Sequence[str]) -> list[list[int]]:
+        """The tokens of prompts."""
+
+    def tails(self, tails: Sequence[str]) -> list[list[int]]:
+        """The tokens of tails, with their end."""
+
+    def nll(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> Tensor:
+        """Minus the log-likelihood (tokens,) of each token of the tails, in order."""
+
+    def search(
+        self, prompts: Sequence[Sequence[int]], *, beams: int = 10, max_length: int = 15, rows: int = 680
+    ) -> list[list[Beam]]:
+        """The best tails of each prompt, the best first."""
+
+    def decode(self, tail: Sequence[int]) -> str:
+        """A tail's text."""
+
+    def bfloat16(self) -> Self:
+        """Convert to bfloat16; returns itself."""
+
+    def to(self, device: str) -> Self:
+        """Move to a device; returns itself."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The prompts of a probe (columns PROMPTS), the number and the length of the beams for each, and how many are
+    kept."""
+
+    prompts: pl.DataFrame
+    beams: int
+    top: int
+    max_length: int
+
+    @property
+    def size(self) -> int:
+        return self.prompts.height
+
+    @property
+    def parts(self) -> range:
+        return range(math.ceil(self.size / PART))
+
+    def asked(self, part: int) -> pl.DataFrame:
+        """The prompts of a part."""
+        return self.prompts[part * PART : (part + 1) * PART]
 
 
 def probe(
@@ -114,3 +169,51 @@ def _work(weights: Path, grid: Grid, share: Sequence[int], parts: Parts, device:
     generator = torch.load(weights, mmap=True, weights_only=False)  # written by _share
     for part in answer(generator, grid, share, parts, device):
         send(part)
+
+
+def prompts(
+    targets: pl.DataFrame, relations: Sequence[tuple[str, str]], heads: pl.DataFrame | None = None
+) -> pl.DataFrame:
+    """The prompts of a probe (columns PROMPTS), in the order of targets (target, category), then relations (name and
+    phrase), then heads. heads: (target, relation, head); where there are none the target is the head."""
+    events: dict[tuple[str, str], list[str]] = {}
+    for target, relation, head in () if heads is None else heads.select("target", "relation", "head").iter_rows():
+        events.setdefault((target, relation), []).append(head)
+    rows = [
+        (target, category, head, relation, phrase)
+        for target, category in targets.select("target", "category").iter_rows()
+        for relation, phrase in relations
+        for head in events.get((target, relation), [target])
+    ]
+    return pl.DataFrame(rows, schema=PROMPTS, orient="row")
+
+
+def answer(generator: Generator, grid: Grid, share: Sequence[int], parts: Parts, device: str) -> Iterator[int]:
+    """Search a share of the parts, and yield the number of each finished one."""
+    generator = generator.to(device)
+    rows = CPU_ROWS if device == "cpu" else PART * grid.beams
+    for part in share:
+        asked = grid.asked(part)
+        prompts = generator.prompts(asked["head"].to_list(), asked["phrase"].to_list())
+        try:
+            found = generator.search(prompts, beams=grid.beams, max_length=grid.max_length, rows=rows)
+        except ValueError as error:
+            raise MitigateError(f"the probe cannot run: {error} (probe.max_length={grid.max_length})") from error
+        parts.save(part, _rows(generator, asked, [result[: grid.top] for result in found]))
+        yield part
+
+
+def _rows(generator: Generator, asked: pl.DataFrame, found: list[list[Beam]]) -> pl.DataFrame:
+    """The prompts' beams as rows of PROBED."""
+    beams = [beam for result in found for beam in result]
+    rows = asked[[place for place, result in enumerate(found) for _ in result]]
+    return rows.select(
+        "target",
+        "category",
+        "head",
+        "relation",
+        pl.Series("tail", [generator.decode(beam.tokens) for beam in beams]),
+        pl.Series("rank", [rank for result in found for rank in range(1, len(result) + 1)]),
+        pl.Series("log_prob", [beam.log_prob for beam in beams]),
+        pl.Series("score", [beam.score for beam in beams]),
+    ).cast(pl.Schema(PROBED))

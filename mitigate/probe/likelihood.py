@@ -12,7 +12,7 @@ import polars as pl
 import torch
 from scipy.special import logsumexp
 
-from mitigate.probe.generator import Generator
+from mitigate.probe.comet import Generator
 from mitigate.runs.progress import progress
 from models.comet import TAIL_TOKENS
 

@@ -27,11 +27,9 @@ class TextGenerator(Protocol):
     @property
     def positions(self) -> int | None:
         """The largest number of tokens of a text, if there is a limit."""
-        ...
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The tokens of the beginnings of texts."""
-        ...
 
     def sample(
         self,
@@ -44,15 +42,12 @@ class TextGenerator(Protocol):
         marks: str,
     ) -> list[list[int]]:
         """Continuations of the prompts, each drawn by its row of chances."""
-        ...
 
     def decode(self, tail: Sequence[int]) -> str:
         """The text of tokens."""
-        ...
 
     def to(self, device: str) -> Self:
         """Move to a device; returns itself."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ PROMPT = ("target", "relation", "head")
 
 
 class GivenTails:
-    """A generator (the Protocol probe.generator.Generator) of a table (head, relation, tail, score): a null head stands
+    """A generator (the Protocol probe.comet.Generator) of a table (head, relation, tail, score): a null head stands
     for every head, and a null score for an unknown one. Prompts have relations by their names, in brackets (<IsA>). It
     has no probabilities."""
 

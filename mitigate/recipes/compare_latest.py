@@ -65,5 +65,5 @@ def latest(outputs: Path) -> Sequence[FinishedRun]:
 
 
 def _group(run: FinishedRun) -> str:
-    """The W&B group of a run, as job.group_of."""
+    """The W&B group of a run, as perform gives it."""
     return f"{run.text('data.name')}-{run.text('model.name')}"

@@ -9,7 +9,7 @@ from omegaconf import DictConfig
 
 from mitigate.recipes.job import Job, say, say_stage
 from mitigate.runs.store import NotComputedError, Run
-from mitigate.tracking.record import NoTracking
+from mitigate.tracking.record import Tracking
 
 
 class Unread:
@@ -47,7 +47,7 @@ def say_downloads(config: DictConfig, downloads: Sequence[str]) -> None:
 
 def outline(config: DictConfig, pipeline: Callable[[Job], None]) -> None:
     """Say the stages of a pipeline, all to be run. pipeline: takes Unread for what it has not read."""
-    job = Job(config, Run(Path(config.paths.outputs) / Unread.fingerprint, dry=True), NoTracking())
+    job = Job(config, Run(Path(config.paths.outputs) / Unread.fingerprint, dry=True), Tracking())
     with suppress(NotComputedError):
         pipeline(job)
     say("  stages after the download:")

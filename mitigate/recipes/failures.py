@@ -63,7 +63,7 @@ class Failures(Callback):
 
         others: a clause about the other jobs."""
         _sweeps.clear()
-        failed, not_compared = _failed(config), sweep_outcomes.comparison_failed(config)
+        failed, not_compared = _failed(config), sweep_outcomes.failed_comparison(config).exists()
         sweep_outcomes.remove_notes(config)
         if not_compared:
             complain("the runs are finished, but their comparison failed, for the reason above")

@@ -11,7 +11,7 @@ import polars as pl
 from omegaconf import DictConfig
 
 from mitigate import verbalise
-from mitigate.filter import Policy, check_relations
+from mitigate.filter import Policy, apply_policy, check_left, check_relations
 from mitigate.load.conceptnet_format import Loaded
 from mitigate.load.stream import Streamed
 from mitigate.probe.comet import find_devices
@@ -19,10 +19,9 @@ from mitigate.recipes import reporting
 from mitigate.recipes.dry_run import say_downloads
 from mitigate.recipes.job import Job, perform, say, say_notes
 from mitigate.recipes.loading import load_data, read_target_list
-from mitigate.recipes.policy_stages import CRITIC, generated_tails, with_critic
+from mitigate.recipes.policy_stages import generated_tails, with_critic
 from mitigate.recipes.scorers import Scorers, make_labeller, missing
 from mitigate.runs.fingerprints import digest_of_values
-from mitigate.runs.store import Result
 from mitigate.tasks.corpus import further_relations, relations_in_training, triples_of
 from mitigate.tasks.generators.base_model import Start
 from mitigate.tasks.label import Labeller
@@ -54,12 +53,7 @@ class Plan:
     def fingerprints(self) -> dict[str, str]:
         """The fingerprints of all that label or classify, by their names."""
         labelling = {scorer.name: scorer.fingerprint for scorer in self.labeller.scorers}
-        return labelling | ({CRITIC: self.critic.fingerprint} if self.critic else {})
-
-    @property
-    def files(self) -> Mapping[str, str]:
-        """The names of the files of kept and dropped triples."""
-        return filtered.files_of(self.format)
+        return labelling | ({"critic": self.critic.fingerprint} if self.critic else {})
 
 
 def run(config: DictConfig) -> None:
@@ -68,22 +62,17 @@ def run(config: DictConfig) -> None:
     policy, origin = scorers.policy(config.policy), reporting.origin(config, ["data"])["data"]
     filtered.check_filters(policy)
     verbalise.check(config.measure.masking)
-    say_downloads(config, missing(config, ["data"], scorers))
+    say_downloads(config, missing(config, ["data"]))
     say(f"policy {policy.name}, data {config.data.name}")
     plan = make_plan(config, scorers, policy, origin)
     target_list, relations = plan.labeller.target_list, list(plan.corpus.own_relations)
-    found = perform(
-        config,
-        f"{config.recipe.name}-{policy.name}-{config.data.name}",
-        digest_of_values(plan.corpus.rows, target_list, relations, plan.generator),
-        partial(pipeline, plan=plan),
-        record,
-        facts={"scorers": plan.fingerprints},
-    )
+    name = f"{config.recipe.name}-{policy.name}-{config.data.name}"
+    source = digest_of_values(plan.corpus.rows, target_list, relations, plan.generator)
+    found = perform(config, name, source, partial(pipeline, plan=plan), record, facts={"scorers": plan.fingerprints})
     if found:
         written, ledger = found["data_set"], found["ledger"].table()
         say_files(plan, written.path.parent, ledger, written.facts())
-        filtered.check_left(policy, ledger, target_list)  # at the end, so that the dropped triples can be looked at
+        check_left(policy, ledger, target_list)  # at the end, so that the dropped triples can be looked at
 
 
 def make_plan(config: DictConfig, scorers: Scorers, policy: Policy, origin: Mapping[str, Any]) -> Plan:
@@ -118,26 +107,16 @@ def pipeline(job: Job, plan: Plan) -> None:
     labelled = job.stage("score", Labeller.label, labeller, plan.corpus.rows)
     labelled = with_critic(job, policy, labelled, plan.critic, labeller)
     generated = generated_tails(job, policy, labelled, plan.generator, labeller, plan.device)
-    values = filtered.apply_policy, policy, labelled, labeller.target_list
+    values = apply_policy, policy, labelled, labeller.target_list
     ledger = job.stage("ledger", *values, generated=generated, may_be_empty=True)
     job.stage("metrics", filtered.measure_filter, ledger)
-    export(job, plan, ledger)
-
-
-def record(job: Job) -> None:
-    """Record the figures on W&B."""
-    reporting.record_metrics(job, job.results["metrics"].facts())
-
-
-def export(job: Job, plan: Plan, ledger: Result) -> None:
-    """Write the two files and the datasheet in the run folder."""
     facts = job.provenance({})
-    used = [scorer for scorer in plan.labeller.scorers if scorer.name in plan.policy.scorers]
+    used = [scorer for scorer in labeller.scorers if scorer.name in policy.scorers]
     job.stage(
         "data_set",
         filtered.write_data_set,
         ledger,
-        plan.policy,
+        policy,
         plan.format,
         origin=plan.origin,
         scorers={scorer.name: plan.roles.get(scorer.name, scorer.name) for scorer in used},
@@ -148,13 +127,18 @@ def export(job: Job, plan: Plan, ledger: Result) -> None:
             "needs": job.needs,
             "facts": {name: str(facts[name]) for name in FACTS},
         },
-        leaves=[*plan.files.values(), filtered.SHEET, filtered.CROISSANT],
+        leaves=[*filtered.files_of(plan.format).values(), filtered.SHEET, filtered.CROISSANT],
     )
+
+
+def record(job: Job) -> None:
+    """Record the figures on W&B."""
+    reporting.record_metrics(job, job.results["metrics"].facts())
 
 
 def say_files(plan: Plan, folder: Path, ledger: pl.DataFrame, counts: Mapping[str, int]) -> None:
     """Print the files with their numbers of triples, and the relations that lost most."""
-    for name, file in plan.files.items():
+    for name, file in filtered.files_of(plan.format).items():
         say(f"  {name:<10}  {counted(counts[name], 'triple')}: {folder / file}")
     say(f"  datasheet   {folder / filtered.SHEET}")
     say_notes([*filtered.replaced_notices(ledger), *filtered.loss_notices(ledger), *long_texts(ledger["masked"])])

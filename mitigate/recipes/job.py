@@ -16,6 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from mitigate import __version__
 from mitigate.cli.arguments import inputs as files_of_command
+from mitigate.cli.arguments import with_texts
 from mitigate.cli.output import EVERY, SELDOM, Showing, say
 from mitigate.errors import MitigateError
 from mitigate.recipes import sweep_outcomes
@@ -27,7 +28,7 @@ from mitigate.runs.fingerprints import plain as hashed
 from mitigate.runs.fingerprints import sealed
 from mitigate.runs.progress import listening
 from mitigate.runs.status import Status
-from mitigate.tracking.record import NoTracking, Tracking, open_tracking, started_by_wandb_agent
+from mitigate.tracking.record import Tracking, open_tracking, started_by_wandb_agent
 from mitigate.words.outside_text import counted, without_folders
 
 NO_FACTS: Mapping[str, Any] = {}
@@ -123,16 +124,12 @@ Phase = Callable[[Job], None]
 """A pipeline, or the function that records its results."""
 
 
-def record_nothing(_: Job) -> None:
-    """Record nothing, as a recipe that leaves files alone."""
-
-
 def perform(
     config: DictConfig,
     name: str,
     inputs: object,
     pipeline: Phase,
-    record: Phase = record_nothing,
+    record: Phase = lambda _: None,
     *,
     uploads: Sequence[str] = (),
     facts: Mapping[str, Any] = NO_FACTS,
@@ -155,7 +152,7 @@ def perform(
     say(f"  run folder  {folder}")
     keep_code = config.get("code") == "keep"
     rehearsal = store.Run(folder, dry=True, keep_code=keep_code)
-    job = Job(config, rehearsal, NoTracking())
+    job = Job(config, rehearsal, Tracking())
     with suppress(store.NotComputedError):  # a pipeline that reads a pending result is followed no further
         pipeline(job)
     if config.dry_run:
@@ -233,10 +230,10 @@ def _open_tracking(
         project=config.tracking.project,
         entity=config.tracking.entity,
         name=folder.name,
-        group=group_of(tracked),
+        group="-".join(dict.fromkeys([*tracked.get("data", ()), *tracked.get("model", ())])) or None,
         job_type=config.recipe.name,
         tags=tags_of(config.recipe.name, tracked),
-        config=_without_folders(result_settings(config)),
+        config=with_texts(result_settings(config), without_folders),
     )
     if not is_repeat_in_sweep(config):
         sent = "" if config.tracking.mode == "none" else f" ({', '.join(['settings', 'metrics', *uploads])})"
@@ -271,24 +268,10 @@ def tracked_names(config: DictConfig) -> dict[str, list[str]]:
     return {group: [str(config[group].name)] for group in GROUPS if group in reads}
 
 
-def group_of(tracked: Mapping[str, Sequence[str]]) -> str | None:
-    """The W&B group of a run, by its data and model: runs of one group stand side by side."""
-    return "-".join(dict.fromkeys([*tracked.get("data", ()), *tracked.get("model", ())])) or None
-
-
 def tags_of(recipe: str, tracked: Mapping[str, Sequence[str]]) -> list[str]:
     """The W&B tags of a run: "recipe:mitigate", "policy:both", "data:sample", "model:comet_minilm"."""
     named = {"recipe": [recipe], **{group: tracked.get(group, ()) for group in GROUPS}}
     return [f"{group}:{name}"[:LONGEST_TAG] for group, names in named.items() for name in dict.fromkeys(names)]
-
-
-def _without_folders(node: Any) -> Any:
-    """Settings for W&B, without the folders of this machine."""
-    if isinstance(node, Mapping):
-        return {name: _without_folders(part) for name, part in node.items()}
-    if isinstance(node, list):
-        return [_without_folders(part) for part in node]
-    return without_folders(node) if isinstance(node, str) else node
 
 
 def is_brief(config: DictConfig) -> bool:
@@ -355,7 +338,7 @@ def say_page_notes(config: DictConfig, notices: Sequence[str]) -> None:
 
 
 def say_stage(result: store.Result) -> None:
-    """Print a line for a stage: to be run, cached, or the seconds it took, and what it found."""
+    """Print a line for a stage: to be run, cached, or the seconds it took, and its rows or steps."""
     if result.pending:
         say(f"  {result.stage:<12}{'to be run':>18}")
         return

@@ -18,12 +18,10 @@ from mitigate.recipes.loading import load_data, read_target_list
 from mitigate.recipes.scorers import Scorers, label_cache, make_labeller
 from mitigate.runs.files import elsewhere, write
 from mitigate.runs.fingerprints import digest_of_values
-from mitigate.runs.table_export import FORMATS, table_bytes
 from mitigate.score.labels import Asks
 from mitigate.tasks.identity import COLUMN, identity_word_notices
 from mitigate.tasks.label import Labeller, abstentions, label_statements, mask, occlude, texts_to_ask
-from mitigate.tasks.label_columns import count_labels, label_names
-from mitigate.tasks.labelled_statements import long_texts
+from mitigate.tasks.labelled_statements import FORMATS, count_labels, label_names, long_texts, table_bytes
 from mitigate.triples import OTHER, Scorer
 from mitigate.words.outside_text import counted
 
@@ -33,7 +31,10 @@ SHOWN = 10  # texts of a file that are shown on the terminal
 def run(config: DictConfig) -> None:
     """Label the rows that `data` or `texts` names, into the run folder and data.output; texts of the command onto the
     terminal, and into data.output alone."""
-    output, given = _output(config.data.output), plain(config.texts)
+    output, given = config.data.output and Path(config.data.output), plain(config.texts)
+    if output and output.suffix[1:] not in FORMATS:
+        allowed = ", ".join(f".{name}" for name in FORMATS)
+        raise MitigateError(f"data.output={output}: unknown file ending; allowed: {allowed}")
     file = _file(given) if isinstance(given, str) else None
     scorers = Scorers(config.score).labelling
     if given and config.data.get("path") is not None:
@@ -157,10 +158,3 @@ def _file(given: str) -> str | None:
         return given[1:]
     ends = given.lower().removesuffix(".gz").endswith((*TABLES, ".txt"))
     return given if given == STANDARD_INPUT or (ends and (" " not in given or Path(given).exists())) else None
-
-
-def _output(path: str | None) -> Path | None:
-    if path is not None and Path(path).suffix[1:] not in FORMATS:
-        allowed = ", ".join(f".{name}" for name in FORMATS)
-        raise MitigateError(f"data.output={path}: unknown file ending; allowed: {allowed}")
-    return None if path is None else Path(path)

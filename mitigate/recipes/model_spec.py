@@ -20,14 +20,12 @@ from models.of_transformers import load_tokenizer, prompt_of
 from models.seq2seq import wording
 
 
-def find_start(config: DictConfig, policy: Policy, further: Sequence[Relation] = (), *, comet: bool = True) -> Start:
-    """The model that the configuration names, with prompts for further relations besides COMeT's 34, or with
-    comet=False in their place.
+def find_start(settings: DictConfig, train: bool, further: Sequence[Relation] = (), *, comet: bool = True) -> Start:
+    """The model that the group `model` names, with prompts for further relations besides COMeT's 34, or with
+    comet=False in their place. train: whether it is trained, or probed as it is.
 
     Raises MitigateError where the model is not there, cannot be trained with these settings, or was trained with
     prompts of another form."""
-    settings = config.model
-    check_trained(config, policy)
     options = plain(settings.load)
     code = named(options, "model.load", "folder")
     folder = build(settings.folder)
@@ -45,7 +43,7 @@ def find_start(config: DictConfig, policy: Policy, further: Sequence[Relation] =
     relation = settings.relation
     if options.get("system") is None:
         options.pop("system", None)
-    elif config.train:
+    elif train:
         raise MitigateError("model.system is for a model that is probed as it is; set train=false, or leave it out")
     if kind and "prompt" in options:
         try:
@@ -57,19 +55,19 @@ def find_start(config: DictConfig, policy: Policy, further: Sequence[Relation] =
                 raise MitigateError(f"model.system needs model.prompt=chat, not {options['prompt']}")
         except (ValueError, OSError) as error:
             raise MitigateError(str(error)) from error
-    how = {"layout": settings.layout, "relation": relation, "train": bool(config.train)}
+    how = {"layout": settings.layout, "relation": relation, "train": train}
     return find(code, folder, **how, options=options, further=further, comet=comet)
 
 
-def check_trained(config: DictConfig, policy: Policy) -> None:
+def check_trained(settings: DictConfig, train: bool, policy: Policy) -> None:
     """Raise MitigateError where a model is to be trained that cannot be, and where a policy filters the training of one
-    that is not trained."""
-    if config.train and not config.model.trainable:
+    that is not trained. settings: of the group `model`."""
+    if train and not settings.trainable:
         raise MitigateError(
-            f"model={config.model.name} cannot be trained here; leave train=true out, or choose model=comet_minilm, or "
+            f"model={settings.name} cannot be trained here; leave train=true out, or choose model=comet_minilm, or "
             "model=hf with model.base=FOLDER of a causal language model"
         )
-    if policy.changes_training and not config.train:
+    if policy.changes_training and not train:
         raise MitigateError(
             f"policy={policy.name} changes training triples, and the model is not trained (train=false); set "
             "policy=none"

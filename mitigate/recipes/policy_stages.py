@@ -11,16 +11,13 @@ from mitigate.tasks.policies.rerank import generate_tails
 from mitigate.tasks.predicted_ratings.estimates import with_people_valid
 from mitigate.triples import Scorer
 
-GENERATED_TAILS = "generated_tails"
-CRITIC = "critic"
-
 
 def with_critic(job: Job, policy: Policy, labelled: Result, critic: Scorer | None, labeller: Labeller) -> Result:
     """The labelled triples with their validity by people's ratings, for a policy that filters by it."""
     if not policy.unless_valid:
         return labelled
     cached = {"cache": labeller.cache}
-    return job.stage(CRITIC, with_people_valid, labelled, critic, labeller.target_list, using=cached)
+    return job.stage("critic", with_people_valid, labelled, critic, labeller.target_list, using=cached)
 
 
 def generated_tails(
@@ -30,7 +27,7 @@ def generated_tails(
     if generator is None:
         return None
     return job.stage(
-        GENERATED_TAILS,
+        "generated_tails",
         generate_tails,
         policy,
         labelled,

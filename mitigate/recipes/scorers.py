@@ -10,7 +10,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from mitigate.errors import MitigateError, one_of
-from mitigate.filter import Policy, check_scorers
+from mitigate.filter import Policy
 from mitigate.metrics import harm_key, parse, quality_key
 from mitigate.recipes.instantiate import build, watch_modules
 from mitigate.recipes.job import plain
@@ -98,12 +98,6 @@ class Scorers:
                 "such as score.sentiment=vader"
             )
 
-    def missing(self, names: Iterable[str] = ()) -> list[str]:
-        """Downloads for the roles, score.extra and the scorers of these names: what, and from where."""
-        named = dict.fromkeys([*(self.score[role] for role in ROLES), *self.score.extra, *names])
-        nodes = {name: self.score.scorers[name] for name in named if name in self.score.scorers}
-        return _downloads({f"scorer {name}": node for name, node in nodes.items()})
-
     def policy(self, node: DictConfig) -> Policy:
         """The policy, with the names that its scorers have in tables; they are checked before any is loaded. Raises
         MitigateError for a scorer that is neither a role nor configured, for a class that is not a policy, and for a
@@ -127,7 +121,9 @@ class Scorers:
 
     def in_tables(self, policy: Policy) -> Policy:
         """A policy with the names that its scorers have in tables. Raises MitigateError as `policy`."""
-        check_scorers(policy, [*self.names, *self.score.scorers])
+        known = [*self.names, *self.score.scorers]
+        if unknown := [name for name in policy.scorers if name not in known]:
+            raise one_of("scorer in policy.scorers", unknown[0], known)
         named = copy(policy)
         scorers = dict.fromkeys(self.names.get(name, name) for name in policy.scorers)
         object.__setattr__(named, "scorers", list(scorers))
@@ -146,15 +142,13 @@ def make_labeller(
     return Labeller(scorers, config.measure.masking, target_list, own_relations, label_cache(config))
 
 
-def missing(config: DictConfig, groups: Iterable[str], scorers: Scorers) -> list[str]:
-    """Downloads of what is not at hand, and from where: of these groups, such as data and model, and of the scorers,
-    those of the policy included where data is filtered."""
-    found = _downloads({f"{group} {config[group].name}": config[group] for group in groups})
-    return found + scorers.missing(config.policy.get("scorers", ()) if "data" in groups else ())
-
-
-def _downloads(nodes: Mapping[str, DictConfig]) -> list[str]:
-    """A line for each download of nodes (what -> node): what, from where and to where."""
+def missing(config: DictConfig, groups: Iterable[str]) -> list[str]:
+    """A line for each download of what is not at hand: what, from where and to where; of these groups, such as data and
+    model, and of the scorers, those of the policy included where data is filtered."""
+    nodes, score = {f"{group} {config[group].name}": config[group] for group in groups}, config.score
+    scorers = [*(score[role] for role in ROLES), *score.extra]
+    scorers += config.policy.get("scorers", ()) if "data" in groups else ()
+    nodes |= {f"scorer {name}": score.scorers[name] for name in scorers if name in score.scorers}
     return [
         f"{what} from {address}" for what, node in nodes.items() if "missing" in node for address in build(node.missing)
     ]

@@ -44,8 +44,10 @@ def run(config: DictConfig) -> None:
 def check(config: DictConfig) -> None:
     """Raise MitigateError where packages are missing, and for an address without a token."""
     check_installed("recipe=serve", "serve", "fastapi", "uvicorn")
-    token = config.serve.token
-    is_open = token is None and config.serve.user_header is None and not _people(config).are_named
+    from mitigate.serve.people import People
+
+    token, people = config.serve.token, People(Path(config.paths.outputs) / ".serve")
+    is_open = token is None and config.serve.user_header is None and not people.are_named
     if is_open and not _is_loopback(config.serve.address):
         raise MitigateError(
             f"serve.address={config.serve.address} can be reached by others, and anybody could submit jobs; give each "
@@ -66,12 +68,6 @@ def check(config: DictConfig) -> None:
         raise MitigateError(f"serve.webhooks: {' and '.join(wrong)}: not an address; give https://HOST/PATH")
     if absent := [root for root in config.serve.roots if not Path(root).is_dir()]:
         raise MitigateError(f"serve.roots: {' and '.join(absent)}: no such folder")
-
-
-def _people(config: DictConfig) -> Any:
-    from mitigate.serve.people import People
-
-    return People(Path(config.paths.outputs) / ".serve")
 
 
 def service_of(config: DictConfig, outputs: Path) -> Any:

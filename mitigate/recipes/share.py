@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from html import escape
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 from omegaconf import DictConfig
 
@@ -27,8 +27,7 @@ TOKEN = "HF_TOKEN"  # in the environment
 UNNAMED = '.from_pretrained("PATH")'  # in a generator's card
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(NamedTuple):
     """The shared files of a recipe's run folders."""
 
     repository: str  # the hub's name for this kind of repository

@@ -1,4 +1,5 @@
-"""The end of a sweep (`-m`): its runs side by side in one table, and compared on a page."""
+"""The end of a sweep (`-m`): its runs side by side in one table, and compared on a page; of a search
+(`hydra/sweeper=search`) the best settings."""
 
 import re
 import subprocess
@@ -14,9 +15,10 @@ from mitigate.cli.arguments import quoted
 from mitigate.recipes import sweep_outcomes
 from mitigate.recipes.job import is_brief, plain, say
 from mitigate.result_settings import role_scorers
-from mitigate.runs.files import read_json
+from mitigate.runs.files import read_json, write
 from mitigate.runs.finished import recipe_of, short_names
 
+RESULTS = "optimization_results.yaml"  # of Hydra's Optuna sweeper
 MOST_RUNS = 24  # of a page, which has a section for each
 LIKE_THE_SWEEP = (
     *("paths.outputs", "paths.cache"),
@@ -24,6 +26,17 @@ LIKE_THE_SWEEP = (
 )
 PLAIN = re.compile(r"(?:[A-Za-z_/]|\.\.?/)[\w./-]*")  # .5 is a number
 MEANINGFUL = ("true", "false", "null", "nan", "inf")  # words that Hydra does not read as text
+
+
+class BestFound(Callback):
+    """A Hydra callback that prints the settings that an optimiser found best."""
+
+    def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
+        if "n_trials" in config.hydra.sweeper:
+            found = plain(OmegaConf.load(Path(config.hydra.sweep.dir) / RESULTS))
+            settings = " ".join(f"{name}={value}" for name, value in found["best_params"].items())
+            best = f"{config.optimized_metric} {found['best_value']:.2f}"
+            say(f"\nbest of {config.hydra.sweeper.n_trials} jobs: {best} with {settings}")
 
 
 class SideBySide(Callback):
@@ -37,7 +50,7 @@ class SideBySide(Callback):
             named = short_names({folder.name: metrics for folder, metrics in finished.items()})
             say("\nside by side\n\n" + _beside(config, named))
         if compared and compare(config, compared) != 0:
-            sweep_outcomes.mark_failed_comparison(config)
+            write(sweep_outcomes.failed_comparison(config), "")
 
 
 def _beside(config: DictConfig, runs: Mapping[str, Mapping[str, Any]]) -> str:

@@ -16,7 +16,6 @@ from mitigate.errors import MitigateError
 from mitigate.runs.files import as_json, read_json, write
 
 SWEEP = "MITIGATE_SWEEP"  # the environment variable
-COMPARISON = "comparison"  # the file that marks a failed comparison
 
 
 def begin() -> None:
@@ -71,14 +70,9 @@ def runs(config: DictConfig) -> list[Path]:
     return [Path(folder) for folder in dict.fromkeys(note["folder"] for note in read(config) if "folder" in note)]
 
 
-def mark_failed_comparison(config: DictConfig) -> None:
-    """Note that the runs of the sweep that ends could not be compared."""
-    write(_folder(config.hydra.sweep.dir) / COMPARISON, "")
-
-
-def comparison_failed(config: DictConfig) -> bool:
-    """Return whether the runs of the sweep that ends could not be compared."""
-    return (_folder(config.hydra.sweep.dir) / COMPARISON).exists()
+def failed_comparison(config: DictConfig) -> Path:
+    """The file that marks that the runs of the sweep that ends could not be compared."""
+    return _folder(config.hydra.sweep.dir) / "comparison"
 
 
 def remove_notes(config: DictConfig) -> None:

@@ -33,12 +33,12 @@ class Profile(Page):
     scorers: Mapping[str, str]  # of the roles, whose reliability is shown
     few: float  # percent of peers
     top: int  # rows of a table
-    figures: pl.DataFrame  # tasks.target_profile.generator.figures, of all targets of the categories
-    distinctive: pl.DataFrame  # tasks.target_profile.generator.distinctive
+    figures: pl.DataFrame  # tasks.target_profile.statements.figures, of all targets of the categories
+    distinctive: pl.DataFrame  # tasks.target_profile.statements.distinctive
     graph: Mapping[str, Any] | None = None  # tasks.target_profile.embeddings.about
     placed: pl.DataFrame | None = None  # tasks.target_profile.embeddings.placed
-    framed: pl.DataFrame | None = None  # tasks.target_profile.frames.frame_figures
-    implied: pl.DataFrame | None = None  # tasks.target_profile.frames.implied
+    framed: pl.DataFrame | None = None  # tasks.target_profile.statements.frame_figures
+    implied: pl.DataFrame | None = None  # tasks.target_profile.statements.implied
     most_peers: int = 0  # whose statements the model of frames reads
 
     @cached_property

@@ -134,23 +134,18 @@ def remove_parts(folder: Path) -> None:
 
 
 def _runs(process: int) -> bool:
+    """Return whether the process runs. The entry of an ended one stays until its parent process waits for it, which the
+    first process of some containers never does."""
     try:
         os.kill(process, 0)  # sends nothing
     except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:  # it is another user's
         pass
-    return not _ended(process)
-
-
-def _ended(process: int) -> bool:
-    """Return whether the process has ended and only its entry is left. An entry stays until the parent process waits
-    for it; the first process of some containers never does. False where the system does not report it."""
-    try:
-        told = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return False
-    return told.rpartition(")")[2].split()[:1] in (["Z"], ["X"])  # its name, in brackets, may hold anything
+    with suppress(OSError):  # where the system does not report states
+        fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
+        return fields.rpartition(")")[2].split()[:1] not in (["Z"], ["X"])  # its name, in brackets, may hold anything
+    return True
 
 
 @contextmanager

@@ -3,7 +3,6 @@ resolving anything, and every file that is used must be the one whose hash the m
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -165,14 +164,12 @@ def short_names(runs: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str,
     """Metrics of runs under short names: the policy; if several runs share it, with the seed, else with the folder's
     hash, else (for a run and its copy) with the whole folder."""
     names: list[str] = []
-    for name_of in (
-        lambda folder, metrics: metrics.get("policy", folder),
-        lambda folder, metrics: f"{metrics.get('policy', folder)}, seed {metrics.get('seed')}",
-        lambda folder, metrics: f"{metrics.get('policy', folder)}, {folder[-8:]}",
-        lambda folder, metrics: f"{metrics.get('policy', folder)}, {folder}",
-    ):
-        names = [name_of(folder, metrics) for folder, metrics in runs.items()]
-        if max(Counter(names).values()) == 1:
+    for form in ("{policy}", "{policy}, seed {seed}", "{policy}, {short}", "{policy}, {folder}"):
+        names = [
+            form.format_map({"policy": folder, "seed": None, **metrics, "short": folder[-8:], "folder": folder})
+            for folder, metrics in runs.items()
+        ]
+        if len(set(names)) == len(runs):
             break
     return dict(zip(names, runs.values(), strict=True))
 

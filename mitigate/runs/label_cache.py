@@ -24,13 +24,8 @@ TABLE = """CREATE TABLE IF NOT EXISTS labels
 SELECT = "SELECT text, label, strength, checksum FROM labels WHERE text IN (SELECT value FROM json_each(?))"
 MOST_CHARACTERS = 2**24  # characters of texts looked up at once: in JSON each has up to 12 bytes, and SQLite takes 10^9
 SURROUNDINGS = {  # SQLite's codes for faults of the place, not of the file
-    sqlite3.SQLITE_PERM,
-    sqlite3.SQLITE_BUSY,
-    sqlite3.SQLITE_LOCKED,
-    sqlite3.SQLITE_IOERR,
-    sqlite3.SQLITE_FULL,
-    sqlite3.SQLITE_CANTOPEN,
-    sqlite3.SQLITE_PROTOCOL,
+    *(sqlite3.SQLITE_PERM, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL),
+    *(sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PROTOCOL),
 }
 DAMAGE = (sqlite3.Error, UnicodeDecodeError)  # the latter for bytes that SQLite quotes in a message
 
@@ -103,7 +98,7 @@ class LabelStore:
     def opened(self, fingerprint: str) -> list[str]:
         """The paths that `note_opened` stored last; none where they are damaged, so that no label is used."""
         try:
-            found = json.loads(self._opened_file(fingerprint).read_text(encoding="utf-8"))
+            found = json.loads(self._file(fingerprint, "json").read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError):
             return []
         return [path for path in found if isinstance(path, str)] if isinstance(found, list) else []
@@ -113,13 +108,10 @@ class LabelStore:
         if sorted(paths) == self.opened(fingerprint):
             return
         try:
-            write(self._opened_file(fingerprint), json.dumps(sorted(paths)))
+            write(self._file(fingerprint, "json"), json.dumps(sorted(paths)))
         except MitigateError as error:
             if isinstance(error.__cause__, OSError):
                 self._announce(error.__cause__)
-
-    def _opened_file(self, fingerprint: str) -> Path:
-        return self.folder / f"{fingerprint[:16]}.json"
 
     def _read(self, fingerprint: str, texts: Sequence[str]) -> list[Row]:
         """The stored rows of these texts."""
@@ -148,8 +140,8 @@ class LabelStore:
             values = ((*row, row.checksum) for row in rows)
             database.executemany("INSERT OR IGNORE INTO labels VALUES (?, ?, ?, ?)", values)
 
-    def _file(self, fingerprint: str) -> Path:
-        return self.folder / f"{fingerprint[:16]}.sqlite"
+    def _file(self, fingerprint: str, ending: str = "sqlite") -> Path:
+        return self.folder / f"{fingerprint[:16]}.{ending}"
 
     @contextmanager
     def _open(self, fingerprint: str) -> Iterator[sqlite3.Connection]:

@@ -19,6 +19,7 @@ from mitigate.runs.progress import Step
 
 NAME = "status.json"
 EVERY = 2.0  # seconds between two writes
+NO_STEP: dict[str, None] = dict.fromkeys(("step", "share", "seconds_left"))
 
 
 class Status:
@@ -27,7 +28,7 @@ class Status:
     def __init__(self, folder: Path, recipe: str) -> None:
         self.path = folder / NAME
         self._facts: dict[str, Any] = {
-            **{"state": "running", "recipe": recipe, "stage": None, "step": None, "share": None, "seconds_left": None},
+            **{"state": "running", "recipe": recipe, "stage": None, **NO_STEP},
             **{"done": [], "error": None, "pid": os.getpid(), "host": socket.gethostname(), "started": time.time()},
         }
         self._lock = threading.Lock()
@@ -39,18 +40,18 @@ class Status:
 
     def stage(self, name: str) -> None:
         """Begin a stage."""
-        self._change(stage=name, step=None, share=None, seconds_left=None)
+        self._change(stage=name, **NO_STEP)
         self._write()
 
     def done(self, name: str) -> None:
         """Record a finished stage."""
-        self._change(stage=None, step=None, share=None, seconds_left=None, done=[*self._facts["done"], name])
+        self._change(stage=None, **NO_STEP, done=[*self._facts["done"], name])
 
     def step(self, step: Step | None) -> None:
         """Record the progress of the step within the stage; None when it has ended. Cheap: the next write includes
         it."""
         if step is None:
-            self._change(step=None, share=None, seconds_left=None)
+            self._change(**NO_STEP)
         else:
             left = step.seconds_left
             self._change(step=step.name, share=round(step.share, 4), seconds_left=None if left is None else round(left))

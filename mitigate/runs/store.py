@@ -37,6 +37,7 @@ __all__ = ["as_parquet", "digest_of"]
 SETTINGS = "config.yaml"  # of the run
 RECORDS = "stages"  # the folder with a record of each stage
 NOT_RESULTS = {"manifest.json", "status.json", "wandb", ".lock"}  # in a run folder
+Value = pl.DataFrame | dict[str, Any]  # that a stage's function returns: a table, or numbers
 MARKER = ".of"  # in a folder of parts: the fingerprint of their unfinished stage
 
 
@@ -65,7 +66,7 @@ class Result:
         self._check()
         return json.loads(self.path.read_text(encoding="utf-8"))
 
-    def value(self) -> pl.DataFrame | dict[str, Any]:
+    def value(self) -> Value:
         """The value that the stage's function returned."""
         return self.table() if self.path.suffix == ".parquet" else self.facts()
 
@@ -125,6 +126,9 @@ class Run:
         folder = self.folder
         try:
             (folder / RECORDS).mkdir(parents=True, exist_ok=True)
+            for path in sorted(folder.iterdir()):
+                if path.name not in NOT_RESULTS and not path.is_file():
+                    refuse_link(path)
             self._lock = (folder / ".lock").open("w")
         except OSError as error:
             raise MitigateError(
@@ -137,19 +141,12 @@ class Run:
             raise BusyError(
                 f"another process is working on {folder}; wait for it to finish, or stop it and run this command again"
             ) from error
-        try:
-            for path in sorted(folder.iterdir()):
-                if path.name not in NOT_RESULTS and not path.is_file():
-                    refuse_link(path)
-        except MitigateError:
-            self.close()
-            raise
         remove_parts(folder)
 
     def stage(
         self,
         stage: str,
-        function: Callable[..., pl.DataFrame | dict[str, Any]],
+        function: Callable[..., Value],
         *values: Any,
         using: Mapping[str, Any] | Callable[[Work], Mapping[str, Any]] | None = None,
         after: Sequence[Result] = (),
@@ -181,18 +178,15 @@ class Run:
         elif result is None:
             fingerprint = digest_of(inputs + code)
             more = using(Work(self.folder, fingerprint)) if callable(using) else using or {}
-
             if say_not_reused(f"the result of stage {stage}", codes_of(function, [values, named])):
                 self._remove(scratch)  # another process's code made these parts and checkpoints
-            depends: dict[str, Any] = {"code": code, "inputs": inputs}
-
-            def compute() -> pl.DataFrame | dict[str, Any]:
+            (self.folder / "manifest.json").unlink(missing_ok=True)  # the run is unfinished from here on
+            started = time.perf_counter()
+            with writing(self.folder):
                 found = function(*map(_value, values), **{k: _value(v) for k, v in named.items()}, **more)
-                if read := read_by_own_code(function, [values, named]):
-                    depends["read"] = read
-                return found
-
-            result = self._compute(stage, compute, depends, leaves)
+            read = read_by_own_code(function, [values, named])
+            depends = {"code": code, "inputs": inputs, **({"read": read} if read else {})}
+            result = self._save(stage, found, depends, leaves, started)
         if not self.dry:
             self._remove(scratch)
             for name in leaves:  # complete now, and read by others from here on
@@ -213,21 +207,12 @@ class Run:
         path, digest = self.folder / next(iter(files)), digest_of(as_json(files))
         return Result(stage, path, digest, record["seconds"], record["peak_memory"], True, record["code"] != code)
 
-    def _compute(
-        self,
-        stage: str,
-        compute: Callable[[], pl.DataFrame | dict[str, Any]],
-        depends: Mapping[str, Any],
-        leaves: Sequence[str],
-    ) -> Result:
-        self.reopen()
-        started = time.perf_counter()
-        with writing(self.folder):
-            found = compute()
+    def _save(self, stage: str, found: Value, depends: dict[str, Any], leaves: Sequence[str], start: float) -> Result:
+        """Write what a stage's function returned, and its record."""
         is_table = isinstance(found, pl.DataFrame)
         path = self.folder / f"{stage}.{'parquet' if is_table else 'json'}"
         write(path, as_parquet(found) if isinstance(found, pl.DataFrame) else as_json(found))
-        seconds = round(time.perf_counter() - started, 3)
+        seconds = round(time.perf_counter() - start, 3)
         files = {path.name: self._digest(path.name)} | self._digests(leaves)
         self._stages_files.update(files)
         result = Result(stage, path, digest_of(as_json(files)), seconds, peak_memory(), False)
@@ -251,10 +236,6 @@ class Run:
         others = [name for name in files if name not in known and not name.startswith(f"{RECORDS}/")]
         has_all = not any(result.pending for result in self.results) and is_intact(manifest)
         return has_all and all(self._digest(name) == files[name] for name in others)
-
-    def reopen(self) -> None:
-        """Remove the manifest, before a stage is computed again."""
-        (self.folder / "manifest.json").unlink(missing_ok=True)
 
     def finish(self, facts: dict[str, Any]) -> None:
         """Write the manifest: the facts and the hashes of the run folder's files."""

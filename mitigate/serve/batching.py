@@ -20,11 +20,10 @@ from mitigate.errors import MitigateError
 from mitigate.measure.agreement import CLASSES
 from mitigate.runs.finished import FinishedRun, open_run
 from mitigate.tasks.ask import answers
-from mitigate.tasks.ask.answers import Answers
-from mitigate.tasks.ask.questions import all_targets, shared_relations
+from mitigate.tasks.ask.answers import Answers, all_targets, shared_relations
 from mitigate.tasks.identity import COLUMN
 from mitigate.tasks.label import label_statements
-from mitigate.tasks.label_columns import label_names
+from mitigate.tasks.labelled_statements import label_names
 from mitigate.triples import OTHER, Scorer
 
 WORDS = {**CLASSES, OTHER: "other"}

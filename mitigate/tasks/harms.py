@@ -13,7 +13,7 @@ from mitigate.measure.harms import EmptyTargets
 from mitigate.metrics import Share, Statistic, prefixed
 from mitigate.runs.finished import FinishedRun, open_run
 from mitigate.tasks.compare.run_groups import differing
-from mitigate.tasks.label_columns import label_names
+from mitigate.tasks.labelled_statements import label_names
 from mitigate.triples import ROLES, TEMPLATES, label_columns
 from mitigate.words.targets import PAPER, TargetList, as_targets, list_of
 

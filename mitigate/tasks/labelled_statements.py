@@ -1,13 +1,77 @@
-"""Labelled statements in a folder of parts: as a query, as a sample for a page, or as a file; and a notice about long
-statements."""
+"""Labelled statements: their columns of labels with percentages and counts, a folder of parts as a query or a sample,
+and files that other programs read."""
 
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import polars as pl
 
+from mitigate.measure import tally
+from mitigate.measure.agreement import CLASSES, fold_other
+from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.harms import EmptyTargets
+from mitigate.triples import TEMPLATES, Scorer, label_columns
 from mitigate.words.outside_text import counted
+from mitigate.words.targets import TargetList
 
 MOST = 200_000  # that examples, word clouds, the export and the record in W&B are chosen from
+LONG = 40  # words; the longest statement that people rated has 19 (harms paper), the longest of train100k about 30
+
+
+class Labelling(NamedTuple):
+    """A column of labels, with its scorer and the template of the labelled statements."""
+
+    column: str
+    scorer: str
+    template: str  # of TEMPLATES
+
+
+def labellings(scorers: Sequence[Scorer], templates: Sequence[str] = TEMPLATES) -> list[Labelling]:
+    """Return the columns that these scorers label, with each of the templates."""
+    return [
+        Labelling(label_columns(scorer.name, template)[0], scorer.name, template)
+        for scorer in scorers
+        for template in templates
+    ]
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """The targets that are measured over, the columns of labels, and how harms are measured."""
+
+    targets: pl.DataFrame  # (target, category)
+    labellings: Sequence[Labelling]
+    target_list: TargetList
+    intervals: Bootstrap
+    empty_targets: EmptyTargets = "exclude"
+
+    @property
+    def wordings(self) -> dict[str, tuple[str, str]]:
+        """Scorer and template by column."""
+        return {labels.column: (labels.scorer, labels.template) for labels in self.labellings}
+
+    def tables(self, tallied: pl.DataFrame, empty_targets: EmptyTargets | None = None) -> dict[str, pl.DataFrame]:
+        """Tables with a row a target and its percentages (tally.per_target), by label column. tallied: what
+        measure.tally.tally returns."""
+        empty = empty_targets or self.empty_targets
+        return {column: tally.per_target(tallied, column, self.targets, empty) for column in self.wordings}
+
+
+def label_names(table: pl.DataFrame) -> list[str]:
+    """The columns of labels: those beside a column of their strengths."""
+    return [column.removesuffix("_strength") for column in table.columns if column.endswith("_strength")]
+
+
+def count_labels(table: pl.DataFrame) -> dict[str, int]:
+    """Count rows, distinct masked texts and {label column}/{favouritism|neutral|prejudice}; "other" is neutral."""
+    counts = {"rows": table.height, "distinct": table["masked"].n_unique()}
+    for column in label_names(table):
+        labels = fold_other(table[column].to_numpy())
+        counts |= {f"{column}/{name}": int((labels == label).sum()) for label, name in CLASSES.items()}
+    return counts
 
 
 def about_targets(folder: Path) -> pl.LazyFrame:
@@ -34,9 +98,6 @@ def export(statements: pl.DataFrame) -> str:
     return rows.write_csv(separator="\t", quote_style="never")
 
 
-LONG = 40  # words; the longest statement that people rated has 19 (harms paper), the longest of train100k about 30
-
-
 def long_texts(texts: pl.Series) -> list[str]:
     """A notice where texts are longer than those that scorers are made for and were measured on."""
     words = texts.str.count_matches(r"\S+")
@@ -49,3 +110,23 @@ def long_texts(texts: pl.Series) -> list[str]:
         "scorers are made for single statements: sentiment adds up all words, so that a long text tends to an extreme, "
         "and classifiers read the beginning of a text. Give its sentences one by one."
     ]
+
+
+def _tsv(frame: pl.DataFrame, file: io.BytesIO) -> None:
+    """Write a table without quotes, as ConceptNet's files are. A tab or line end within a text becomes a space."""
+    plain = pl.col(pl.String).str.replace_all(r"[\t\r\n]", " ")
+    frame.with_columns(plain).write_csv(file, separator="\t", quote_style="never")
+
+
+FORMATS: dict[str, Callable[[pl.DataFrame, io.BytesIO], Any]] = {
+    **{"parquet": pl.DataFrame.write_parquet, "csv": pl.DataFrame.write_csv},
+    **{"tsv": _tsv, "jsonl": pl.DataFrame.write_ndjson},
+}
+"""The formats of tables by the ending of the file."""
+
+
+def table_bytes(frame: pl.DataFrame, format: str) -> bytes:
+    """A table as a file's content. Equal tables give equal bytes."""
+    content = io.BytesIO()
+    FORMATS[format](frame, content)
+    return content.getvalue()

@@ -1,6 +1,7 @@
 """All figures of a run of the main job, from its tables: harms, quality, effects of the filter, and counts."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
@@ -26,48 +27,59 @@ from mitigate.triples import ROLES, label_columns
 from mitigate.words.outside_text import counted
 from mitigate.words.targets import PAPER, TargetList
 
-NOTHING: Mapping[str, Any] = {}
+
+@dataclass(frozen=True)
+class RunMeasurement:
+    """The targets and scorers that the harms of a run are measured with, and how."""
+
+    targets: pl.DataFrame  # (target, category)
+    scorers: Sequence[str] = ROLES  # by which test triples and statements are also neutral or polarised
+    extras: Sequence[str] = ()  # held-out scorers
+    target_list: TargetList = PAPER
+    intervals: Bootstrap = BOOTSTRAP
+    empty_targets: EmptyTargets = "exclude"
+    accuracies: Accuracies | None = (
+        None  # sensitivity and specificity of scorers, for shares corrected for their errors
+    )
+
+    def tables(self, statements: pl.DataFrame, scorers: Sequence[str] | None = None) -> dict[str, pl.DataFrame]:
+        """The result of per_target_tables, by default for the scorers without the extras."""
+        return per_target_tables(
+            statements, self.targets, self.empty_targets, self.scorers if scorers is None else scorers
+        )
 
 
 def measure_run(
     ledger: pl.DataFrame,
     statements: pl.DataFrame,
     likelihood: pl.DataFrame,
-    targets: pl.DataFrame,
-    lifts: pl.DataFrame | None = None,
-    published: pl.DataFrame | None = None,
+    lifts: pl.DataFrame | None,
+    published: pl.DataFrame | None,
+    how: RunMeasurement,
     *,
-    about: Mapping[str, Any] = NOTHING,
-    training: Mapping[str, Any] = NOTHING,
-    scorers: Sequence[str] = ROLES,
-    deciding: Sequence[str] = ROLES,
-    empty_targets: EmptyTargets = "exclude",
-    intervals: Bootstrap = BOOTSTRAP,
-    target_list: TargetList = PAPER,
-    accuracies: Accuracies | None = None,
+    about: Mapping[str, Any],
+    training: Mapping[str, Any],
 ) -> dict[str, Any]:
     """All metrics by their keys in metrics.json: harms with intervals under both templates, the neutral means and
     variances without relations rare in training, quality on four subsets of the held-out valid triples, swap lift,
     perplexity on published triples about targets, effects of the filter, and counts. about: facts of the run, which
-    come first. training: what train_generator returns. deciding: of the scorers, those by which test triples and
-    statements are neutral or polarised. accuracies: sensitivity and specificity of scorers, for shares corrected for
-    their errors.
+    come first. training: what train_generator returns.
 
     ledger: what apply_policy returns. statements: the probed ones, labelled, with judged_valid of a plausibility
-    classifier, if there is one. likelihood: what held_out_likelihood returns. targets: (target, category). lifts: what
-    lift_table returns; published: what published_likelihood returns; None: not measured."""
-    tables = per_target_tables(statements, targets, empty_targets, scorers)
+    classifier, if there is one. likelihood: what held_out_likelihood returns. lifts: what lift_table returns;
+    published: what published_likelihood returns; None: not measured."""
+    scorers, intervals, target_list = [*how.scorers, *how.extras], how.intervals, how.target_list
+    tables = how.tables(statements, scorers)
     metrics = {**about, **harm_figures(tables, scorers, intervals, target_list)}
-    if accuracies:
-        named = list(dict.fromkeys(scorer for scorer, _ in accuracies))
-        rated = per_target_tables(of_rated_relations(statements), targets, empty_targets, named)
-        metrics |= corrected_figures(rated, accuracies, target_list.clusters)
+    if how.accuracies:
+        rated = how.tables(of_rated_relations(statements), list(dict.fromkeys(scorer for scorer, _ in how.accuracies)))
+        metrics |= corrected_figures(rated, how.accuracies, target_list.clusters)
     metrics |= probable_figures(statements, scorers, intervals, target_list.clusters)
     train_counts = ledger.filter(pl.col("split") == "train", OF_RESOURCE)["relation"].value_counts()
     frequent = harms.without_rare_relations(statements, dict(train_counts.iter_rows()))
     if frequent.height < statements.height:
-        without = per_target_tables(frequent, targets, empty_targets, scorers)
-        metrics |= prefixed(harm_figures(without, scorers), variant=FREQUENT_RELATIONS)
+        metrics |= prefixed(harm_figures(how.tables(frequent, scorers), scorers), variant=FREQUENT_RELATIONS)
+    deciding = how.scorers
     metrics |= measure_quality(likelihood, statements, scorers=deciding, intervals=intervals, target_list=target_list)
     metrics |= {} if lifts is None else lift_figures(lifts, intervals, target_list)
     metrics |= {} if published is None else figures_by_group(PUBLISHED, published, deciding)
@@ -98,13 +110,7 @@ def notices(metrics: Mapping[str, Any], table: pl.DataFrame, target_list: Target
     return found
 
 
-def untrained_notices(
-    ledger: pl.DataFrame,
-    statements: pl.DataFrame,
-    targets: pl.DataFrame,
-    empty_targets: EmptyTargets = "exclude",
-    scorers: Sequence[str] = ROLES,
-) -> list[str]:
+def untrained_notices(ledger: pl.DataFrame, statements: pl.DataFrame, how: RunMeasurement) -> list[str]:
     """A notice where relations are probed that the generator was not trained on: their names, the policy's part in it,
     their statements, and the neutral means without them. ledger: what apply_policy returns; statements: the probed
     ones, labelled."""
@@ -116,7 +122,7 @@ def untrained_notices(
     absent = [relation for relation, triples in found.items() if not triples]
     why = [f"the policy dropped all of {named(dropped)}"] if dropped else []
     why += [f"the data has none of {named(absent)}"] if absent else []
-    means = _means_without(statements, theirs, targets, empty_targets, scorers) if dropped else ""
+    means = _means_without(statements, theirs, how) if dropped else ""
     return [
         f"{counted(len(found), 'probed relation')} without a training triple: {'; '.join(why)}. {theirs.height:,} of "
         f"{statements.height:,} generated statements have such a relation, and their labels say nothing about what the "
@@ -124,25 +130,15 @@ def untrained_notices(
     ]
 
 
-def _means_without(
-    statements: pl.DataFrame,
-    theirs: pl.DataFrame,
-    targets: pl.DataFrame,
-    empty_targets: EmptyTargets,
-    scorers: Sequence[str],
-) -> str:
+def _means_without(statements: pl.DataFrame, theirs: pl.DataFrame, how: RunMeasurement) -> str:
     """The neutral means with and without some of the statements, in words."""
     others = statements.join(theirs.select("relation").unique(), on="relation", how="anti", maintain_order="left")
     if others.is_empty():
         return "; no other statement is left"
     found = []
-    for name in scorers:
-        key = harms.neutral_names(name)[0]
-        column = label_columns(name, "neutral")[0]
-        means = [
-            harms.neutral_metrics(per_target_tables(part, targets, empty_targets, [name])[column], name)[key]
-            for part in (statements, others)
-        ]
+    for name in how.scorers:
+        key, column = harms.neutral_names(name)[0], label_columns(name, "neutral")[0]
+        means = [harms.neutral_metrics(how.tables(part, [name])[column], name)[key] for part in (statements, others)]
         if None not in means:
             found.append(f"{key} is {means[0]:.1f} with them and {means[1]:.1f} without")
     return f" (neutral template: {'; '.join(found)})" if found else ""

@@ -8,12 +8,12 @@ import ssl
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from http.client import HTTPException
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlparse
 
 import polars as pl
@@ -40,22 +40,8 @@ INIT = 6  # for opening a run
 END = 5.0  # for ending its service
 
 
-class Tracking(Protocol):
-    """The record of a run. `place` describes where it is, for the first line of the output."""
-
-    place: str
-
-    def log(self, values: Mapping[str, float], step: int, stage: str) -> None: ...
-    def summarise(self, metrics: Mapping[str, Any]) -> None: ...
-    def table(self, name: str, frame: pl.DataFrame) -> None: ...
-    def chart(self, name: str, chart: Chart) -> None: ...
-    def pictures(self, pictures: Iterable[tuple[str, str, Path]]) -> None: ...
-    def artifact(self, name: str, kind: str, path: Path, metadata: Mapping[str, Any]) -> None: ...
-    def finish(self, failed: bool = False) -> None: ...
-
-
-class NoTracking:
-    """A record of nothing."""
+class Tracking:
+    """The record of a run, here of nothing. `place` describes where it is, for the first line of the output."""
 
     place = "nowhere (tracking=none)"
 
@@ -78,26 +64,14 @@ def _end_service() -> None:
     ending.join(END)
 
 
-class WandbTracking:
-    """One W&B run. Opened again with the same folder and id, it continues the same run.
+class WandbTracking(Tracking):
+    """One W&B run. Opened again with the same folder and id, it continues the same run. facts: project, entity, name,
+    group, job_type, tags and config, as wandb.init takes them.
 
     An online run is recorded offline, with the reason in `place`, when W&B does not answer within ANSWER seconds or
     opens no run within INIT."""
 
-    def __init__(
-        self,
-        mode: str,
-        folder: Path,
-        run_id: str,
-        *,
-        project: str,
-        entity: str | None,
-        name: str,
-        group: str | None,
-        job_type: str,
-        tags: Sequence[str],
-        config: Mapping[str, Any],
-    ) -> None:
+    def __init__(self, mode: str, folder: Path, run_id: str, **facts: Any) -> None:
         import wandb
 
         folder.mkdir(parents=True, exist_ok=True)
@@ -111,19 +85,7 @@ class WandbTracking:
             x_disable_meta=True,  # the command with its paths, and the path of Python
             init_timeout=INIT,
         )
-        options: dict[str, Any] = {
-            "project": project,
-            "entity": entity,
-            "id": run_id,
-            "dir": folder,
-            "name": name,
-            "group": group,
-            "job_type": job_type,
-            "tags": list(tags),
-            "config": dict(config),
-            "settings": settings,
-            "reinit": "finish_previous",
-        }
+        options = {**facts, "id": run_id, "dir": folder, "settings": settings, "reinit": "finish_previous"}
         url = os.environ.get("WANDB_BASE_URL") or wandb.setup().settings.base_url
         fault = _unanswered(url.rstrip("/")) if mode == "online" else None
         if fault is None:
@@ -205,7 +167,7 @@ def open_tracking(mode: str, **options: Any) -> Tracking:
 
     Raises MitigateError for another mode, and for a WANDB_MODE that W&B does not have."""
     mode = resolve(mode)
-    return NoTracking() if mode in ("none", "disabled") else WandbTracking(mode, **options)
+    return Tracking() if mode in ("none", "disabled") else WandbTracking(mode, **options)
 
 
 def resolve(mode: str) -> str:

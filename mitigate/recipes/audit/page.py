@@ -6,16 +6,13 @@ from typing import Any
 
 import polars as pl
 
-from mitigate.measure.harms import EmptyTargets
 from mitigate.report import audit_tables
 from mitigate.report.audit import Audit, by_relation, render
 from mitigate.report.html import save
 from mitigate.runs.files import write
 from mitigate.tasks.audit.measures import beside_the_paper, notices
 from mitigate.tasks.audit.resource import Resource, sum_counts
-from mitigate.tasks.label_columns import Labelling, per_target_tables, wordings
-from mitigate.tasks.labelled_statements import about_targets, choice, export
-from mitigate.words.targets import TargetList
+from mitigate.tasks.labelled_statements import Measurement, about_targets, choice, export
 
 DRAWN = "Examples and word clouds are of {:,} statements, chosen by chance from {:,}; figures are of all of them."
 
@@ -23,9 +20,7 @@ DRAWN = "Examples and word clouds are of {:,} statements, chosen by chance from 
 def write_report(
     metrics: Mapping[str, Any],
     tallied: pl.DataFrame,
-    targets: pl.DataFrame,
-    target_list: TargetList,
-    columns: Sequence[Labelling],
+    how: Measurement,
     stated: pl.DataFrame | None,
     explored: pl.DataFrame | None,
     people: pl.DataFrame | None,
@@ -34,23 +29,20 @@ def write_report(
     rows: pl.DataFrame,
     words: Mapping[str, Any] | None,
     *,
-    empty_targets: EmptyTargets,
-    seed: int,
     folder: Path,
     about: Mapping[str, Any],
     **fields: Any,
 ) -> dict[str, Any]:
-    """Write the page, its tables and pictures, and statements.tsv, of statements drawn by `seed`. rows: counts of the
+    """Write the page, its tables and pictures, and statements.tsv, of statements drawn by the seed. rows: counts of the
     resource's rows; words: notices of labels that depend on identity words; fields: further ones of Audit. Returns the
     page's notices."""
-    statements, height = choice(folder / "statements", seed)
-    every = about_targets(folder / "statements")
-    labels = wordings(columns)
+    statements, height = choice(folder / "statements", how.intervals.seed)
+    every, labels = about_targets(folder / "statements"), how.wordings
     audit = Audit(
         name=folder.name,
         metrics=metrics,
         labellings=labels,
-        targets=per_target_tables(tallied, columns, targets, empty_targets),
+        targets=how.tables(tallied),
         statements=statements,
         relations=by_relation(every, labels) if "relation" in statements.columns else None,
         beside=None if stated is None else beside_the_paper(metrics, stated),
@@ -59,7 +51,7 @@ def write_report(
         people=people,
         notices=[
             *resource.loaded.describe(sum_counts([rows])),
-            *notices(tallied, targets, columns, empty_targets, target_list),
+            *notices(tallied, how),
             *(words or {"notices": ()})["notices"],
             *([] if statements.height == height else [DRAWN.format(statements.height, height)]),
         ],
@@ -68,18 +60,14 @@ def write_report(
     )
     write(folder / "audit.html", render(audit))
     write(folder / "statements.tsv", export(statements))
-    save(folder, {**tables_of(audit), "targets": target_list.table(targets)}, audit.pictures)
-    return {"notices": list(audit.notices)}
-
-
-def tables_of(audit: Audit) -> dict[str, pl.DataFrame]:
-    """The tables of an audit by the names of their files."""
-    found = {"measures": audit_tables.measures(audit.metrics, list(audit.labellings.values()))}
-    found |= {f"targets_{column}": frame for column, frame in audit.targets.items()}
-    others = {
+    frames = {
+        "measures": audit_tables.measures(metrics, list(labels.values())),
+        **{f"targets_{column}": frame for column, frame in audit.targets.items()},
         "relations": audit.relations,
         "beside_the_paper": audit.beside,
-        "variants": audit.variants,
-        "policies_against_people": audit.people,
+        "variants": explored,
+        "policies_against_people": people,
+        "targets": how.target_list.table(how.targets),
     }
-    return found | {name: frame for name, frame in others.items() if frame is not None}
+    save(folder, {name: frame for name, frame in frames.items() if frame is not None}, audit.pictures)
+    return {"notices": list(audit.notices)}

@@ -12,15 +12,14 @@ from mitigate.filter import Policy
 from mitigate.load.files import find_root
 from mitigate.load.paper_ratings import crowd_files
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.harms import EmptyTargets
 from mitigate.recipes import loading, rated_scorers, reporting
 from mitigate.recipes.job import plain
 from mitigate.recipes.scorers import Scorers, make_labeller
 from mitigate.runs.store import as_parquet, digest_of
 from mitigate.tasks.audit import read
-from mitigate.tasks.audit.resource import Resource, Texts, resource_of
+from mitigate.tasks.audit.resource import Resource, resource_of
 from mitigate.tasks.label import Labeller
-from mitigate.tasks.label_columns import Labelling, labellings
+from mitigate.tasks.labelled_statements import Labelling, Measurement, labellings
 from mitigate.tasks.ratings.paper_statements import read_rated
 from mitigate.tasks.scorers import check_name
 from mitigate.triples import ROLES
@@ -34,20 +33,16 @@ class Plan:
     """All that is read and checked before the first stage."""
 
     resource: Resource
-    targets: pl.DataFrame  # (target, category)
+    measurement: Measurement
     given: str | None  # the column of labels that the file gives
     roles: Mapping[str, str]  # the configured scorers of the roles, by their names in tables
     everywhere: list[str]  # the names of scorers that also label texts about no target
     labeller: Labeller  # without scorers where the file gives labels
-    labellings: list[Labelling]
     source: str  # the hash of the resource, its own relations and the targets
     paper: str | None  # the resource whose figures the paper gives
     rated: pl.DataFrame | None  # the resource's statements that people rated
     policies: list[Policy]  # that are compared with these ratings
-    match: str
-    texts: Texts
-    empty_targets: EmptyTargets
-    intervals: Bootstrap
+    search: read.Search
     about: dict[str, Any]  # data, seed and fingerprint, as metrics.json begins
     title: str
     data: dict[str, Any]  # the description of the data for the page
@@ -79,25 +74,24 @@ def make_plan(config: DictConfig) -> Plan:
     scorers = [] if given else configured.labelling
     templates = resource.templates(measure.template)
     columns = [Labelling(given, given, "paper")] if given else labellings(scorers, templates)
-    content = resource.content.encode() + as_parquet(targets) + target_list.content
-    source = digest_of(content + loading.digest_of_relations(resource.own_relations))
+    content = resource.loaded.digest.encode() + as_parquet(targets) + target_list.content
+    source = digest_of(content + loading.digest_of_relations(resource.loaded.own_relations))
     rated = None if given else rated_statements(config)
+    rules = [] if rated is None else rated_scorers.drop_policies(configured)
+    labelled = {scorer.name for scorer in scorers} - {"crowd"}  # which has learnt from these ratings
+    intervals = Bootstrap(resamples=measure.resamples, seed=config.seed)
     return Plan(
         resource=resource,
-        targets=targets,
+        measurement=Measurement(targets, columns, target_list, intervals, measure.empty_targets),
         given=given,
         roles={} if given else configured.roles,
         everywhere=[name for role, name in configured.names.items() if role == "sentiment"],
-        labeller=make_labeller(config, scorers, target_list, resource.own_relations),
-        labellings=columns,
+        labeller=make_labeller(config, scorers, target_list, resource.loaded.own_relations),
         source=source,
         paper=_paper(config, columns),
         rated=rated,
-        policies=[] if rated is None else policies_of(configured),
-        match=measure.match,
-        texts=measure.texts,
-        empty_targets=measure.empty_targets,
-        intervals=Bootstrap(resamples=measure.resamples, seed=config.seed),
+        policies=[policy for policy in rules if labelled.issuperset(policy.scorers)],
+        search=read.Search(targets, measure.match, target_list, measure.texts),
         about={"seed": config.seed, "data": config.data.name, "fingerprint": source},
         title=reporting.title_of(config.data),
         data={"name": config.data.name, **described},
@@ -124,10 +118,3 @@ def rated_statements(config: DictConfig) -> pl.DataFrame | None:
     except MitigateError:
         return None  # an audit needs no ratings
     return read_rated(root, [source])
-
-
-def policies_of(scorers: Scorers) -> list[Policy]:
-    """The policies that drop triples by labels of the audit's scorers. Those by `crowd` are left out: it has learnt
-    from the ratings of the comparison."""
-    names = {scorer.name for scorer in scorers.labelling} - {"crowd"}
-    return [policy for policy in rated_scorers.drop_policies(scorers) if names.issuperset(policy.scorers)]

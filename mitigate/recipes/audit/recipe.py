@@ -11,13 +11,11 @@ from mitigate.recipes.audit.plan import Plan, make_plan
 from mitigate.recipes.job import Job, may_record_texts, perform, say, say_notes
 from mitigate.report import audit_tables
 from mitigate.runs.store import PartFolder
-from mitigate.tasks.audit.count import count_statements
 from mitigate.tasks.audit.measures import beside_the_paper, measure_resource, paper_figures, paper_notes
 from mitigate.tasks.audit.paper_variants import variants
-from mitigate.tasks.audit.read import read_rows
+from mitigate.tasks.audit.read import count_statements, read_rows
 from mitigate.tasks.audit.resource import STATEMENTS, sum_counts
 from mitigate.tasks.identity import identity_words_of
-from mitigate.tasks.label_columns import wordings
 from mitigate.tasks.labelled_statements import choice
 from mitigate.tasks.policies.drop_rules import measure_drop_rules
 from mitigate.triples import ROLES
@@ -28,8 +26,8 @@ from mitigate.words.targets import notice_of_own
 def run(config: DictConfig) -> float | None:
     """Measure the harms of what `data` names; returns the metric that `optimized_metric` names."""
     plan = make_plan(config)
-    say_notes(notice_of_own(plan.targets))
-    say(f"  {plan.title}: {plan.resource.loaded.size}, {counted(plan.targets.height, 'target')}")
+    say_notes(notice_of_own(plan.measurement.targets))
+    say(f"  {plan.title}: {plan.resource.loaded.size}, {counted(plan.measurement.targets.height, 'target')}")
     by = config.data.get("label_column") or config.score.regard or config.score.sentiment
     name = f"{config.recipe.name}-{config.data.name}-{by}"
     phases = partial(pipeline, plan=plan), partial(record, plan=plan)
@@ -40,15 +38,12 @@ def run(config: DictConfig) -> float | None:
 
 def pipeline(job: Job, plan: Plan) -> None:
     """Run the stages in their order."""
-    target_list = plan.labeller.target_list
+    how = plan.measurement
     rows = job.stage(
         "read",
         read_rows,
         plan.resource,
-        plan.targets,
-        match=plan.match,
-        target_list=target_list,
-        texts=plan.texts,
+        plan.search,
         using=lambda work: {"rows": work.parts("rows"), "counted": work.parts("counted"), "title": plan.title},
         leaves=["rows"],
         scratch=["counted"],
@@ -57,8 +52,8 @@ def pipeline(job: Job, plan: Plan) -> None:
         "tally",
         count_statements,
         plan.labeller,
-        plan.labellings,
-        texts=plan.texts,
+        how.labellings,
+        texts=plan.search.texts,
         everywhere=plan.everywhere,
         given=plan.given,
         after=[rows],
@@ -69,30 +64,19 @@ def pipeline(job: Job, plan: Plan) -> None:
         },
         leaves=["statements"],
     )
-    job.stage(
-        "metrics",
-        measure_resource,
-        tallied,
-        rows,
-        plan.targets,
-        plan.labellings,
-        about=plan.about,
-        intervals=plan.intervals,
-        empty_targets=plan.empty_targets,
-        target_list=target_list,
-    )
+    job.stage("metrics", measure_resource, tallied, rows, how, about=plan.about)
     scorers, cached = plan.labeller.scorers, {"cache": plan.labeller.cache}
     if scorers:
         places = {"folder": job.folder / "statements", **cached}
-        job.stage("identity", identity_words_of, scorers, plan.intervals.seed, after=[tallied], using=places)
+        job.stage("identity", identity_words_of, scorers, how.intervals.seed, after=[tallied], using=places)
     if plan.paper:
-        labelled = {labels.scorer for labels in plan.labellings if labels.template == "paper"}
+        labelled = {labels.scorer for labels in how.labellings if labels.template == "paper"}
         roles = [role for role in ROLES if role in labelled]
-        values = paper_figures(plan.paper), plan.targets, plan.labeller, roles
+        values = paper_figures(plan.paper), how.targets, plan.labeller, roles
         places = {"statements": PartFolder(job.folder / "statements")}
         job.stage("variants", variants, *values, after=[tallied], using=places)
     if plan.rated is not None:
-        rated = plan.rated, plan.policies, scorers, plan.intervals
+        rated = plan.rated, plan.policies, scorers, how.intervals
         job.stage("people", measure_drop_rules, *rated, using=cached)
     report(job, plan)
 
@@ -105,9 +89,7 @@ def report(job: Job, plan: Plan) -> None:
         write_report,
         done["metrics"],
         done["tally"],
-        plan.targets,
-        plan.labeller.target_list,
-        plan.labellings,
+        plan.measurement,
         paper_figures(plan.paper) if plan.paper else None,
         done.get("variants"),
         done.get("people"),
@@ -117,10 +99,8 @@ def report(job: Job, plan: Plan) -> None:
         done.get("identity"),
         title=plan.title,
         demonstration=plan.data["demonstration"],
-        empty_targets=plan.empty_targets,
         shown=plan.shown,
         scorers=plan.roles,
-        seed=plan.intervals.seed,
         after=[done["tally"]],
         using=lambda _: {"folder": job.folder, "about": reporting.about(job, _facts(plan))},
         leaves=["audit.html", "plots", "tables", "statements.tsv"],
@@ -131,11 +111,12 @@ def record(job: Job, plan: Plan) -> None:
     """Record the figures, statements and pictures on W&B, and print the figures."""
     metrics = job.results["metrics"].facts()
     reporting.record_metrics(job, metrics)
-    columns = ["target", "category", "statement", *(labels.column for labels in plan.labellings)]
+    columns = ["target", "category", "statement", *plan.measurement.wordings]
     if job.records_texts:
-        reporting.record_statements(job, choice(job.folder / "statements", plan.intervals.seed)[0].select(columns))
+        statements, _ = choice(job.folder / "statements", plan.measurement.intervals.seed)
+        reporting.record_statements(job, statements.select(columns))
     reporting.record_plots(job)
-    say("\n" + audit_tables.console(metrics, list(wordings(plan.labellings).values())))
+    say("\n" + audit_tables.console(metrics, list(plan.measurement.wordings.values())))
     if plan.paper:
         say("\n" + audit_tables.console_beside(beside_the_paper(metrics, paper_figures(plan.paper))))
     say_notes(job.results["report"].facts()["notices"])
@@ -147,8 +128,8 @@ def _facts(plan: Plan) -> dict[str, Any]:
         "data": reporting.source_of(plan.data),
         "data fingerprint": plan.source,
         "masking": plan.labeller.masking,
-        "targets without statements": {"zero": "count as 0 %", "exclude": "left out"}[plan.empty_targets],
-        "match": "as the file says" if plan.resource.kind == "statements" else plan.match,
-        "texts": {"targets": "about a target", "all": "all"}[plan.texts],
+        "targets without statements": {"zero": "count as 0 %", "exclude": "left out"}[plan.measurement.empty_targets],
+        "match": "as the file says" if plan.resource.kind == "statements" else plan.search.match,
+        "texts": {"targets": "about a target", "all": "all"}[plan.search.texts],
         **{f"{scorer.name} scorer": scorer.fingerprint for scorer in plan.labeller.scorers},
     }

@@ -19,11 +19,7 @@ def write_report(
     metrics: Mapping[str, Any],
     posts: pl.DataFrame,
     predicted: Mapping[str, pl.DataFrame],
-    classified: pl.DataFrame,
-    texts: pl.DataFrame,
-    flips: pl.DataFrame | None,
-    sources: pl.DataFrame,
-    categories: pl.DataFrame,
+    tables: Mapping[str, Any],
     *,
     reading: str,
     start: str,
@@ -32,16 +28,13 @@ def write_report(
     needs: Mapping[str, str],
     about: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Write the page, its tables and the card. Returns the values that cannot be measured on these posts."""
+    """Write the page, its tables and the card. tables: classified, texts, flips (None: not measured), sources and
+    categories. Returns the values that cannot be measured on these posts."""
     lacking, has_folds = unmeasured(posts), len(predicted) > 1
     results = Results(
         name=folder.name,
         metrics=metrics,
-        classified=classified,
-        texts=texts,
-        flips=flips,
-        sources=sources,
-        categories=categories,
+        **tables,
         published=published(),
         examples=examples(posts, list(predicted.values())[-1]),
         has_folds=has_folds,
@@ -53,8 +46,7 @@ def write_report(
     )
     write(folder / "frames.html", render(results))
     write(folder / "README.md", render_card(results, start, seed, needs))
-    frames = {"classified": classified, "texts": texts, "sources": sources, "categories": categories}
-    save(folder, frames if flips is None else {**frames, "flips": flips}, latex=False)
+    save(folder, {name: frame for name, frame in tables.items() if frame is not None}, latex=False)
     return {"unmeasured": lacking}
 
 

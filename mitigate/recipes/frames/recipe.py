@@ -180,17 +180,15 @@ def train(job: Job, plan: Plan) -> tuple[Result, list[Result]]:
 def report(job: Job, plan: Plan, predicted: dict[str, Result]) -> None:
     """Write the page, its tables and the card, from the stages so far."""
     done = job.results
+    tables = {name: done.get(name) for name in ("classified", "texts", "flips")}
+    corpus = {"sources": of_posts.sources(plan.posts), "categories": of_posts.categories(plan.annotations)}
     job.stage(
         "report",
         write_report,
         done["metrics"],
         plan.posts,
         predicted,
-        done["classified"],
-        done["texts"],
-        done.get("flips"),
-        of_posts.sources(plan.posts),
-        of_posts.categories(plan.annotations),
+        {**tables, **corpus},
         reading=plan.start.reads,
         start=plan.start.kind,
         seed=plan.settings.seed,

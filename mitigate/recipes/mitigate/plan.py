@@ -13,10 +13,8 @@ from mitigate import verbalise
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy, check_relations
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.harms import EmptyTargets
 from mitigate.metrics import HELD_OUT
-from mitigate.probe.comet import check_search, find_devices
-from mitigate.probe.grid import prompts
+from mitigate.probe.comet import check_search, find_devices, prompts
 from mitigate.recipes import loading, model_spec, rated_scorers, reporting
 from mitigate.recipes.dry_run import Unread
 from mitigate.recipes.job import build, plain, say
@@ -26,7 +24,7 @@ from mitigate.score.labels import cached_labels, text_for
 from mitigate.score.plausibility import TrainedOnRelations
 from mitigate.tasks.caveats import of_critic, same_sources
 from mitigate.tasks.corpus import Corpus, corpus_of
-from mitigate.tasks.crowd.accuracy import GENERATED, Accuracies
+from mitigate.tasks.crowd.accuracy import GENERATED
 from mitigate.tasks.generators import base_model, likelihood
 from mitigate.tasks.generators.base_model import Start
 from mitigate.tasks.generators.probe import event_heads, held_out_prompts
@@ -34,6 +32,7 @@ from mitigate.tasks.generators.train import check_training
 from mitigate.tasks.label import Labeller
 from mitigate.tasks.policies import rerank, second_training, steer
 from mitigate.tasks.relation_phrases import not_neutral
+from mitigate.tasks.run_metrics import RunMeasurement
 from mitigate.train import launch
 from mitigate.train.comet import Settings
 from mitigate.triples import TEMPLATES, Scorer
@@ -63,17 +62,6 @@ class Probe:
 
 
 @dataclass(frozen=True)
-class Measures:
-    """The measurement of harms and quality."""
-
-    plausibility: Scorer | None  # classifies generated triples, if configured
-    people: Scorer | None  # classifies them by people's ratings, if configured
-    intervals: Bootstrap
-    empty_targets: EmptyTargets
-    accuracies: Accuracies
-
-
-@dataclass(frozen=True)
 class Plan:
     """All that is read and checked before the first stage."""
 
@@ -88,7 +76,9 @@ class Plan:
     probe: Probe
     search: dict[str, Any]  # for tails: beams, top, max_length, precision, as probe_generator takes them
     devices: list[str]  # of the processes that search
-    measures: Measures
+    plausibility: Scorer | None  # classifies generated triples, if configured
+    people: Scorer | None  # classifies them by people's ratings, if configured
+    measurement: RunMeasurement
     start: Start  # the model that is trained, or probed as it is
     trains: bool
     settings: Settings  # of a training
@@ -117,8 +107,8 @@ class Plan:
         worded = not_neutral(own, self.scorers, self.labeller.cache) if own else []
         probed = prompts(self.probe.targets, list(self.probe.relations.items()), self.probe.events)
         read = corpus.triples.filter("valid", split="train") if self.trains else corpus.triples.clear()
-        unlifted = [] if self.measures.plausibility is None or self.probe.lifted else [NO_LIFT]
-        by_critic = of_critic(self.critic, self.measures.people)
+        unlifted = [] if self.plausibility is None or self.probe.lifted else [NO_LIFT]
+        by_critic = of_critic(self.critic, self.people)
         cut = base_model.cut_notices(self.start, probed, read)
         of_model = [*base_model.origin_notices(self.start), *self.not_measured, *cut]
         return [*corpus.notices, *worded, *of_model, *unlifted, *same_sources(self.fingerprints), *by_critic]
@@ -127,8 +117,7 @@ class Plan:
     def fingerprints(self) -> dict[str, str]:
         """The fingerprints of all that label or classify, by their names in tables."""
         named = {scorer.name: scorer.fingerprint for scorer in (*self.labeller.scorers, *self.extras)}
-        measures = self.measures
-        classifying = {"plausibility": measures.plausibility, "people_valid": measures.people, "critic": self.critic}
+        classifying = {"plausibility": self.plausibility, "people_valid": self.people, "critic": self.critic}
         return named | {name: found.fingerprint for name, found in classifying.items() if found is not None}
 
     @property
@@ -152,8 +141,9 @@ def make_plan(config: DictConfig, scorers: Scorers) -> Plan:
     chosen = choose_targets(plain(config.probe.targets), corpus.triples, config.probe.fewest)
     target_list = list_of(chosen)
     start = _start(config, policy, corpus, settings, where)
-    measures = _measures(config, scorers)
-    probe, not_measured = _probe(config, corpus, chosen, start, measures.plausibility)
+    score = config.score
+    plausibility = build(score.plausibility) if score.plausibility else None
+    probe, not_measured = _probe(config, corpus, chosen, start, plausibility)
     content = as_parquet(corpus.triples) + as_parquet(probe.targets) + target_list.content
     data_fingerprint = digest_of(content + loading.digest_of_relations(corpus.own_relations))
     labelling = [*scorers.of_roles, *scorers.of_policy(policy)]
@@ -176,7 +166,17 @@ def make_plan(config: DictConfig, scorers: Scorers) -> Plan:
         probe=probe,
         search=search,
         devices=devices,
-        measures=measures,
+        plausibility=plausibility,
+        people=build(score.people_valid) if score.people_valid else None,
+        measurement=RunMeasurement(
+            targets=probe.targets,
+            scorers=list(scorers.roles),
+            extras=[scorer.name for scorer in scorers.extras],
+            target_list=target_list,
+            intervals=Bootstrap(resamples=config.measure.resamples, seed=config.seed),
+            empty_targets=config.measure.empty_targets,
+            accuracies=rated_scorers.accuracies(scorers.nodes, [*scorers.of_roles, *scorers.extras], GENERATED),
+        ),
         start=start,
         trains=bool(config.train),
         settings=settings,
@@ -199,7 +199,8 @@ def unread_plan(config: DictConfig, scorers: Scorers) -> Plan:
         policy=policy,
         trains=bool(config.train),
         tail_generator=Unread() if policy.generator else None,
-        measures=Unread(plausibility=score.plausibility, people=score.people_valid),
+        plausibility=score.plausibility,
+        people=score.people_valid,
         probe=Unread(published=published, measures_lift=lifts),
     )
     return known  # type: ignore[no-any-return]
@@ -239,26 +240,16 @@ def _start(config: DictConfig, policy: Policy, corpus: Corpus, settings: Setting
             "trainer.keep=best needs dev triples, and the data has none; set trainer.keep=last, or give triples of "
             "split dev"
         )
-    start = model_spec.find_start(config, policy, corpus.further, comet=corpus.comet)
-    if config.train or policy.tunes:
+    train = bool(config.train)
+    model_spec.check_trained(config.model, train, policy)
+    start = model_spec.find_start(config.model, train, corpus.further, comet=corpus.comet)
+    if train or policy.tunes:
         check_training(start, settings, **where)
-    second_training.check_tuned(policy, start, bool(config.train))
+    second_training.check_tuned(policy, start, train)
     base_model.check_length(start, config.probe.max_length)
     base_model.check_distinct_relations(start)
-    steer.check_steered(policy, start, bool(config.train), config.probe.beams)
+    steer.check_steered(policy, start, train, config.probe.beams)
     return start
-
-
-def _measures(config: DictConfig, scorers: Scorers) -> Measures:
-    """The classifiers of what is probed, and how harms are measured."""
-    score = config.score
-    return Measures(
-        plausibility=build(score.plausibility) if score.plausibility else None,
-        people=build(score.people_valid) if score.people_valid else None,
-        intervals=Bootstrap(resamples=config.measure.resamples, seed=config.seed),
-        empty_targets=config.measure.empty_targets,
-        accuracies=rated_scorers.accuracies(scorers.nodes, [*scorers.of_roles, *scorers.extras], GENERATED),
-    )
 
 
 def _probe(

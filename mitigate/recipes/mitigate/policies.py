@@ -1,19 +1,11 @@
 """Stages of policies that act on a trained generator: a second training, and decoding."""
 
-from mitigate.filter import Policy
 from mitigate.recipes.job import Job
 from mitigate.recipes.mitigate.plan import Plan
 from mitigate.runs.store import Result
 from mitigate.tasks.generators.base_model import Start
 from mitigate.tasks.generators.train import trained
 from mitigate.tasks.policies import rerank, second_training, steer
-
-OWN_TAILS, TUNE = "own_tails", "tune"
-
-
-def trained_folder(policy: Policy) -> str:
-    """The folder of the first training's generator: model/, or base/ where a second training follows."""
-    return second_training.BASE if policy.tunes else "model"
 
 
 def check_findings(plan: Plan, labelled: Result, ledger: Result) -> None:
@@ -30,7 +22,7 @@ def tuned(job: Job, plan: Plan, labelled: Result, training: Result, generator: S
     if not plan.policy.tunes:
         return training, generator
     result = job.stage(
-        TUNE,
+        "tune",
         second_training.tune_generator,
         plan.policy,
         labelled,
@@ -39,7 +31,7 @@ def tuned(job: Job, plan: Plan, labelled: Result, training: Result, generator: S
         plan.settings,
         training,
         plan.target_list,
-        using=job.training(TUNE, "model", "tune_checkpoints", accelerator=plan.where["accelerator"]),
+        using=job.training("tune", "model", "tune_checkpoints", accelerator=plan.where["accelerator"]),
         leaves=["model"],
         scratch=["tune_checkpoints"],
         may_be_kept=True,
@@ -52,7 +44,7 @@ def _own_tails(job: Job, plan: Plan, labelled: Result, generator: Start) -> Resu
     if not plan.policy.distils:
         return None
     return job.stage(
-        OWN_TAILS,
+        "own_tails",
         second_training.own_tails,
         plan.policy,
         labelled,
@@ -94,11 +86,3 @@ def chosen_tails(job: Job, plan: Plan, probed: Result) -> Result:
         return probed
     candidates = job.stage("candidates", rerank.label_candidates, probed, plan.labeller, plan.critic)
     return job.stage("rerank", rerank.rerank, plan.policy, candidates, plan.probe.top)
-
-
-def chosen_tails_of_heads(job: Job, plan: Plan, heads: Result) -> Result:
-    """The tails for held-out heads that the policy chooses; all where it does not rerank."""
-    if not plan.policy.reranks:
-        return heads
-    values = plan.policy, heads, plan.labeller, plan.probe.top, plan.critic
-    return job.stage("heads_rerank", rerank.rerank_heads, *values)

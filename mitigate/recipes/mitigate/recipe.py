@@ -7,6 +7,7 @@ from functools import partial
 
 from omegaconf import DictConfig
 
+from mitigate.filter import apply_policy
 from mitigate.recipes.dry_run import outline, say_downloads
 from mitigate.recipes.job import Job, is_repeat_in_sweep, perform, say, say_notes
 from mitigate.recipes.mitigate import policies, results
@@ -20,7 +21,8 @@ from mitigate.tasks.generators.probe import probe_generator, probe_heads
 from mitigate.tasks.generators.swap_lift import lift_table
 from mitigate.tasks.generators.train import as_it_is, train_generator, trained
 from mitigate.tasks.label import Labeller
-from mitigate.tasks.policies.filtered import apply_policy
+from mitigate.tasks.policies.rerank import rerank_heads
+from mitigate.tasks.policies.second_training import BASE
 from mitigate.tasks.predicted_ratings.estimates import with_validity
 from mitigate.tasks.run_metrics import measure_run
 from mitigate.words.outside_text import counted
@@ -32,7 +34,7 @@ def run(config: DictConfig) -> float | None:
     if config.data.demonstration and not is_repeat_in_sweep(config):
         say("Demonstration on a small corpus written for it: its figures are no findings.")
     scorers = Scorers(config.score)
-    downloads = missing(config, ["data", "model"], scorers)
+    downloads = missing(config, ["data", "model"])
     say_downloads(config, downloads)
     if config.dry_run and downloads:
         outline(config, lambda job: pipeline(job, unread_plan(config, scorers)))
@@ -78,31 +80,23 @@ def pipeline(job: Job, plan: Plan) -> None:
     training, generator = policies.tuned(job, plan, triples, training, generator)
     generator = policies.steered(job, plan, ledger, generator)
     probed = probe(job, plan, generator)
-    of_heads = None
-    if plan.probe.measures_lift:
-        of_heads = policies.chosen_tails_of_heads(job, plan, probe_held_out(job, plan, generator))
+    of_heads = probe_held_out(job, plan, generator) if plan.probe.measures_lift else None
     statements = label(job, plan, policies.chosen_tails(job, plan, probed))
     lifts = None if of_heads is None else lift(job, plan, statements, of_heads, labelled)
     likelihood, published = predict(job, plan, generator, labelled)
-    metrics = job.stage(  # becomes metrics.json
+    job.stage(  # becomes metrics.json
         "metrics",
         measure_run,
         ledger,
         statements,
         likelihood,
-        plan.probe.targets,
         lifts,
         published,
+        plan.measurement,
         about=plan.about,
         training=training,
-        scorers=[scorer.name for scorer in (*plan.scorers, *plan.extras)],
-        deciding=[scorer.name for scorer in plan.scorers],
-        empty_targets=plan.measures.empty_targets,
-        intervals=plan.measures.intervals,
-        target_list=plan.target_list,
-        accuracies=plan.measures.accuracies,
     )
-    results.report(job, plan, ledger, training, statements, lifts, metrics)
+    results.report(job, plan)
 
 
 def train(job: Job, plan: Plan, ledger: Result) -> tuple[Result, Start]:
@@ -110,7 +104,7 @@ def train(job: Job, plan: Plan, ledger: Result) -> tuple[Result, Start]:
     a second time. With train=false, as it is."""
     if not plan.trains:
         return job.stage("train", as_it_is, plan.start), plan.start
-    folder = policies.trained_folder(plan.policy)
+    folder = BASE if plan.policy.tunes else "model"
     result = job.stage(
         "train",
         train_generator,
@@ -142,20 +136,22 @@ def probe(job: Job, plan: Plan, generator: Start) -> Result:
 
 
 def probe_held_out(job: Job, plan: Plan, generator: Start) -> Result:
-    """The generator's best tails for heads of held-out triples, for quality alone."""
-    using = {"device": plan.device}
-    return job.stage(
-        "heads", probe_heads, generator, plan.probe.held_out_prompts, plan.probe.relations, **plan.search, using=using
-    )
+    """The generator's best tails for heads of held-out triples, for quality alone; of a policy that reranks, those that
+    it chooses."""
+    values, using = (generator, plan.probe.held_out_prompts), {"device": plan.device}
+    heads = job.stage("heads", probe_heads, *values, **plan.search, using=using)
+    if not plan.policy.reranks:
+        return heads
+    return job.stage("heads_rerank", rerank_heads, plan.policy, heads, plan.labeller, plan.probe.top, plan.critic)
 
 
 def label(job: Job, plan: Plan, probed: Result) -> Result:
     """The probed triples as statements with their labels, and with their validity where a classifier is configured."""
-    labeller, measures = plan.labeller.by([*plan.scorers, *plan.extras]), plan.measures
+    labeller = plan.labeller.by([*plan.scorers, *plan.extras])
     statements = job.stage("statements", Labeller.label_probed, labeller, probed)
-    if measures.plausibility is None and measures.people is None:
+    if plan.plausibility is None and plan.people is None:
         return statements
-    values = statements, measures.plausibility, measures.people, plan.target_list, plan.extras
+    values = statements, plan.plausibility, plan.people, plan.target_list, plan.extras
     return job.stage("validity", with_validity, *values, using={"cache": labeller.cache})
 
 
@@ -170,8 +166,8 @@ def lift(job: Job, plan: Plan, statements: Result, of_heads: Result, labelled: R
         plan.probe.targets,
         plan.probe.lifted,
         plan.probe.held_out_prompts,
-        plan.measures.plausibility,
-        scorers=[scorer.name for scorer in plan.scorers],
+        plan.plausibility,
+        scorers=plan.measurement.scorers,
         top=plan.probe.top,
         seed=plan.probe.seed,
         using={"cache": plan.labeller.cache},
@@ -180,9 +176,9 @@ def lift(job: Job, plan: Plan, statements: Result, of_heads: Result, labelled: R
 
 def predict(job: Job, plan: Plan, generator: Start, labelled: Result) -> tuple[Result, Result | None]:
     """The likelihood of held-out triples under the generator, and of published triples about targets, if any."""
-    plausibility, using = plan.measures.plausibility, {"device": plan.device}
+    using = {"device": plan.device}
     cached = {**using, "cache": plan.labeller.cache}
-    likelihood = job.stage("likelihood", held_out_likelihood, generator, labelled, plausibility, using=cached)
+    likelihood = job.stage("likelihood", held_out_likelihood, generator, labelled, plan.plausibility, using=cached)
     if plan.probe.published is None:
         return likelihood, None
     values = generator, plan.probe.published, plan.labeller.by(plan.scorers)

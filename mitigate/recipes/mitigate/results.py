@@ -9,9 +9,7 @@ from urllib.parse import quote
 import polars as pl
 from omegaconf import DictConfig
 
-from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.coverage import per_target
-from mitigate.measure.harms import EmptyTargets
 from mitigate.recipes import reporting
 from mitigate.recipes.job import Job, may_record_texts, say, say_notes
 from mitigate.recipes.mitigate.plan import Plan
@@ -23,13 +21,12 @@ from mitigate.runs.finished import FinishedRun
 from mitigate.runs.store import Result
 from mitigate.tasks.generators.base_model import origin_facts
 from mitigate.tasks.generators.swap_lift import by_relation as swap_lifts_by_relation
-from mitigate.tasks.harms import find_baseline, per_target_tables
+from mitigate.tasks.harms import find_baseline
 from mitigate.tasks.labelled_statements import long_texts
-from mitigate.tasks.run_metrics import notices, unanswered, untrained_notices
+from mitigate.tasks.run_metrics import RunMeasurement, notices, unanswered, untrained_notices
 from mitigate.tracking.charts import beside
 from mitigate.triples import label_columns
 from mitigate.words.outside_text import portable, without_folders
-from mitigate.words.targets import TargetList
 from models.language_model import chat_prompt
 from models.of_transformers import load_tokenizer
 from models.seq2seq import Seq2Seq
@@ -43,30 +40,30 @@ DECODED = (
 )
 
 
-def report(
-    job: Job, plan: Plan, ledger: Result, training: Result, statements: Result, lifts: Result | None, metrics: Result
-) -> None:
+def report(job: Job, plan: Plan) -> None:
     """Write the page, its tables and pictures, and the card. A run of policy none that finishes later is a new input
     of this stage, so the page is written again."""
+    done = job.results
+    training = done.get("tune", done["train"])
     baseline = find_baseline(job.folder.parent, job.settings, plan.data_fingerprint)
+    limits = [] if plan.leaves_model else [AS_IT_IS]
+    if plan.policy.decoding != "none":
+        limits = [DECODED.format(plan.policy.decoding)]
     job.stage(
         "report",
         write_report,
-        metrics,
-        ledger,
-        statements,
-        lifts,
-        plan.probe.targets,
-        plan.target_list,
+        done["metrics"],
+        done["ledger"],
+        _statements(job),
+        done.get("lift"),
+        plan.measurement,
         relations=list(plan.probe.relations),
-        intervals=plan.measures.intervals,
-        empty_targets=plan.measures.empty_targets,
         shown=plan.shown,
         scorers=plan.roles,
         data=plan.origin["data"],
         model=_trained_model(plan) if plan.leaves_model else None,
         prompt=_prompt(plan),
-        also=[*_limits(plan), *plan.notices],
+        also=[*limits, *plan.notices],
         baseline=baseline,
         links={"The run of policy none": f"../{quote(baseline.folder.name)}/report.html"} if baseline else {},
         after=[training],
@@ -75,18 +72,17 @@ def report(
     )
 
 
+def _statements(job: Job) -> Result:
+    """The generated statements, with their validity where a classifier is configured."""
+    return job.results.get("validity", job.results["statements"])
+
+
 def record(job: Job, plan: Plan) -> None:
-    """Record the results in W&B, and print them."""
+    """Record the results in W&B, and print the verdict and its cost, four figures or with verbose=true all, and the
+    place of the page."""
     metrics, findings = job.results["metrics"].facts(), job.results["report"].facts()
     baseline = find_baseline(job.folder.parent, job.settings, plan.data_fingerprint)
-    _record(job, plan, metrics, findings["verdict"], baseline)
-    _say(job, plan, metrics, baseline, findings)
-
-
-def _say(
-    job: Job, plan: Plan, metrics: Mapping[str, Any], baseline: FinishedRun | None, findings: Mapping[str, Any]
-) -> None:
-    """Print the verdict and its cost, four figures or with verbose=true all, and the place of the page."""
+    _upload(job, plan, metrics, findings["verdict"], baseline)
     reporting.say_verdict(findings["verdict"], findings["cost"])
     if job.brief:
         before = {"none": baseline.metrics} if baseline else {}
@@ -106,12 +102,9 @@ def write_report(
     ledger: pl.DataFrame,
     statements: pl.DataFrame,
     lifts: pl.DataFrame | None,
-    targets: pl.DataFrame,
-    target_list: TargetList,
+    how: RunMeasurement,
     *,
     relations: Sequence[str],
-    intervals: Bootstrap,
-    empty_targets: EmptyTargets,
     scorers: Mapping[str, str],
     data: Mapping[str, Any],
     model: Mapping[str, Any] | None,
@@ -126,9 +119,9 @@ def write_report(
     notices besides those that the figures call for. scorers: the configured scorers of the roles, by their names in
     tables. prompt: an example for the card. needs: the files of the command (arguments.inputs). fields: further ones of
     Report. Returns the verdict with its cost, all notices, and those about untrained relations."""
-    rows, tables_of = ledger.filter(split="train"), per_target_tables(statements, targets, empty_targets, list(scorers))
-    untrained = untrained_notices(ledger, statements, targets, empty_targets, list(scorers)) if model else []
-    by_relation = None if lifts is None else swap_lifts_by_relation(lifts, intervals, target_list)
+    rows, tables_of, target_list = ledger.filter(split="train"), how.tables(statements), how.target_list
+    untrained = untrained_notices(ledger, statements, how) if model else []
+    by_relation = None if lifts is None else swap_lifts_by_relation(lifts, how.intervals, target_list)
     about = page.Report(
         name=folder.name,
         demonstration=data["demonstration"],
@@ -142,21 +135,21 @@ def write_report(
         notices=[
             *untrained,
             *also,
-            *unanswered(statements, targets, relations),
+            *unanswered(statements, how.targets, relations),
             *long_texts(pl.concat([rows["masked"], statements["masked"]])),
             *notices(metrics, next(iter(tables_of.values())), target_list),
         ],
         **fields,
     )
     files.write(folder / "report.html", page.render(about))
-    found = {"measures": metrics_table.measures({"value": metrics}), "targets": target_list.table(targets)}
+    found = {"measures": metrics_table.measures({"value": metrics}), "targets": target_list.table(how.targets)}
     found |= {f"targets_{column}": frame for column, frame in about.targets.items()}
     found |= {f"ledger_by_{by}": summary(rows, by) for by in ("relation", "target", "reason")}
     found |= {"coverage": per_target(rows), "ledger_most_polarised": most_polarised(rows, list(scorers))}
     found |= {} if by_relation is None else {"swap_lift": by_relation}
     save(folder, found, about.pictures)
     if model:
-        card.write(folder / "model", _card_of(about, data, model, targets["target"].to_list(), prompt, needs))
+        card.write(folder / "model", _card_of(about, data, model, how.targets["target"].to_list(), prompt, needs))
     verdict, cost = about.verdict
     return {"verdict": verdict, "cost": cost, "notices": list(about.notices), "untrained": untrained}
 
@@ -200,13 +193,6 @@ def _trained_model(plan: Plan) -> dict[str, Any]:
     return {**plan.origin["model"], **kind, "adapter": options.get("lora", {}).get("save") == "adapter"}
 
 
-def _limits(plan: Plan) -> list[str]:
-    """The limits of a generator that steers, or that was not trained."""
-    if plan.policy.decoding != "none":
-        return [DECODED.format(plan.policy.decoding)]
-    return [] if plan.leaves_model else [AS_IT_IS]
-
-
 def _prompt(plan: Plan) -> str:
     """A prompt of a head and a relation, in the form that the model was trained on."""
     probe = plan.probe
@@ -232,12 +218,12 @@ def _facts(plan: Plan, training: Result) -> dict[str, Any]:
 
 
 def uploads(config: DictConfig) -> list[str]:
-    """The uploads of _record to W&B besides metrics, in words."""
+    """The uploads to W&B besides metrics, in words."""
     texts = "statements and the ledger" if may_record_texts(config) else "no texts"
     return ["charts", "plots", texts, *["the generator"] * bool(config.tracking.model and config.train)]
 
 
-def _record(job: Job, plan: Plan, metrics: dict[str, Any], verdict: str, baseline: FinishedRun | None) -> None:
+def _upload(job: Job, plan: Plan, metrics: dict[str, Any], verdict: str, baseline: FinishedRun | None) -> None:
     """Record verdict, metrics beside the baseline's, statements, pictures, and artifacts with the licence of their
     origin."""
     tracking, data = job.tracking, plan.origin["data"]
@@ -246,8 +232,7 @@ def _record(job: Job, plan: Plan, metrics: dict[str, Any], verdict: str, baselin
     runs = {f"{run['policy']}, seed {run['seed']}": run for run in (*others, metrics)}
     reporting.record_charts(job, beside(runs, job.recipe))
     labels = [column for scorer in plan.scorers for column in label_columns(scorer.name, "paper")]
-    statements = job.results.get("validity", job.results["statements"]).table()
-    reporting.record_statements(job, statements.select(*RECORDED_COLUMNS, *labels))
+    reporting.record_statements(job, _statements(job).table().select(*RECORDED_COLUMNS, *labels))
     reporting.record_plots(job)
     origin = {"licence": data["licence"], "attribution": data["attribution"], "policy": plan.policy.name}
     if job.records_texts:

@@ -7,7 +7,6 @@ from typing import Any
 
 import polars as pl
 
-from mitigate.measure.harms import EmptyTargets
 from mitigate.measure.stories import STORY, shares
 from mitigate.measure.tally import tally
 from mitigate.probe.chat_stories import unanswered
@@ -15,27 +14,23 @@ from mitigate.report import audit_tables
 from mitigate.report.html import save
 from mitigate.report.stories import Stories, prompts, render, render_card
 from mitigate.runs.files import write
-from mitigate.tasks.label_columns import Labelling, per_target_tables, wordings
+from mitigate.tasks.labelled_statements import Measurement
 from mitigate.tasks.labelled_statements import export as export_statements
 from mitigate.tasks.stories.measures import notices
-from mitigate.tasks.stories.sentences import export
+from mitigate.tasks.stories.train import export
 from mitigate.words.outside_text import portable
-from mitigate.words.targets import TargetList
 
 
 def write_report(
     metrics: Mapping[str, Any],
     stories: pl.DataFrame,
     sentences: pl.DataFrame,
-    targets: pl.DataFrame,
-    target_list: TargetList,
-    columns: Sequence[Labelling],
+    how: Measurement,
     ledger: pl.DataFrame | None,
     templates: pl.DataFrame | None,
     left_out: Sequence[str],
     *,
     generator: str,
-    empty_targets: EmptyTargets,
     fewest: int,
     sampled: bool,
     card: Mapping[str, Any],
@@ -47,9 +42,8 @@ def write_report(
     """Write the page, its tables and pictures, statements.tsv, stories.txt, and with a ledger the model's card.
     templates: what compare_within_templates returns, if prompts share templates.
     fields: further ones of Audit. Returns the first sentence of the page, and its notices."""
-    labels = wordings(columns)
-    how: dict[str, Any] = {"fewest": fewest, "empty_targets": empty_targets, "sampled": sampled}
-    limits = notices(metrics, sentences, targets, columns, target_list=target_list, **how)
+    labels = how.wordings
+    limits = notices(metrics, sentences, how, fewest=fewest, sampled=sampled)
     per_story = shares(sentences, STORY, list(labels))
     per_story = per_story.join(stories.select("row", "target", "story"), on=["row", "target"])
     page = Stories(
@@ -57,7 +51,7 @@ def write_report(
         title=f"the stories of {generator}",
         metrics=metrics,
         labellings=labels,
-        targets=per_target_tables(tally(sentences, list(labels)), columns, targets, empty_targets),
+        targets=how.tables(tally(sentences, list(labels))),
         statements=sentences,
         notices=[*unanswered(stories), *left_out, *limits],
         generator=generator,
@@ -70,7 +64,7 @@ def write_report(
     write(folder / "statements.tsv", export_statements(sentences))
     write(folder / "stories.txt", export(stories))
     frames = {
-        "targets": target_list.table(targets),
+        "targets": how.target_list.table(how.targets),
         "measures": audit_tables.measures(metrics, list(labels.values())),
         **{f"targets_{column}": frame for column, frame in page.targets.items()},
         "stories": per_story,
@@ -86,7 +80,7 @@ def write_report(
             needs=needs,
             ledger=ledger,
             metrics=metrics,
-            targets=targets["target"].to_list(),
+            targets=how.targets["target"].to_list(),
             verdict=page.verdict,
             **card,
         )

@@ -4,28 +4,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import polars as pl
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError, one_of
 from mitigate.filter import Policy, check_relations
 from mitigate.load import prompts as prompt_files
 from mitigate.load.stream import Loaded, Streamed
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.harms import EmptyTargets
 from mitigate.probe.chat_stories import Wording
 from mitigate.probe.comet import find_devices
 from mitigate.recipes import loading, model_spec, reporting
 from mitigate.recipes.dry_run import Unread
 from mitigate.recipes.job import build, plain
-from mitigate.recipes.scorers import Scorers, make_labeller, missing
+from mitigate.recipes.scorers import Scorers, make_labeller
 from mitigate.runs.store import as_parquet, digest_of
 from mitigate.tasks.corpus import relations_in_training, triples_of
 from mitigate.tasks.generators.base_model import Start, origin_notices
 from mitigate.tasks.label import Labeller
-from mitigate.tasks.label_columns import Labelling, labellings
+from mitigate.tasks.labelled_statements import Measurement, labellings
 from mitigate.tasks.stories.prompts import prompts_of_file
 from mitigate.tasks.stories.train import Sampling, check_tells
 from mitigate.tasks.targets import targets_of_statements, those_about
@@ -58,13 +57,10 @@ class Plan:
     """All that is read and checked before the first stage."""
 
     prompts: pl.DataFrame  # the prompts (columns PROMPTS); of a file, with their stories
-    targets: pl.DataFrame  # (target, category)
+    measurement: Measurement  # a sentence has no relation, and so one template only
     sampling: Sampling
     roles: Mapping[str, str]  # the configured scorers of the roles, by their names in tables
     labeller: Labeller  # of the sentences
-    labellings: list[Labelling]  # a sentence has no relation, and so one template only
-    intervals: Bootstrap
-    empty_targets: EmptyTargets
     permutations: int
     generator: str  # the generator of the stories, in a few words
     about: dict[str, Any]  # data, model, policy and fingerprint, as metrics.json begins
@@ -117,7 +113,8 @@ def make_plan(config: DictConfig) -> Plan:
         return _with_training(config, scorers, sampling, device)
     policy = scorers.policy(config.policy)
     check_policy(policy)
-    start = model_spec.find_start(_with(config, {"train": False}), policy)
+    model_spec.check_trained(config.model, False, policy)
+    start = model_spec.find_start(config.model, False)
     check_tells(start)
     rows, chosen, notices = _prompts(config)
     more: dict[str, Any] = {"device": device, "start": start, "notices": [*origin_notices(start), *notices]}
@@ -161,12 +158,6 @@ def is_endpoint(config: DictConfig) -> bool:
     return "endpoint" in config.model
 
 
-def to_download(config: DictConfig) -> list[str]:
-    """Downloads of data, model and scorers that are not at hand."""
-    groups = [] if is_file(config) else ["data", "model"] if config.recipe.post_train else ["model"]
-    return missing(config, groups, Scorers(config.score))
-
-
 def unread_plan(config: DictConfig) -> Plan:
     """The settings that decide which stages there are, for a rehearsal before data or models are downloaded."""
     known: Any = Unread(
@@ -181,7 +172,7 @@ def unread_plan(config: DictConfig) -> Plan:
 def _with_endpoint(config: DictConfig, scorers: Scorers, sampling: Sampling) -> Plan:
     """The plan for a model behind an endpoint, which is not asked yet."""
     policy, model = scorers.policy(config.policy), config.model
-    model_spec.check_trained(_with(config, {"train": bool(config.recipe.post_train)}), policy)
+    model_spec.check_trained(model, bool(config.recipe.post_train), policy)
     check_policy(policy)
     if model.prompt not in (allowed := ("chat", "text")):
         raise one_of("model.prompt", str(model.prompt), allowed)
@@ -219,7 +210,7 @@ def _with_training(config: DictConfig, scorers: Scorers, sampling: Sampling, dev
     relations_in_training(corpus.rows)  # raises where there is none
     check_relations(policy, with_own(corpus.own_relations))
     prompted, chosen, of_prompts = _prompts(config, corpus.rows)
-    start = model_spec.find_start(_with(config, {"train": True, "model": {"trainable": True}}), policy)
+    start = model_spec.find_start(config.model, True)
     check_tells(start)
     labelling = [*scorers.of_roles, *scorers.of_policy(policy)]
     labeller = make_labeller(config, labelling, list_of(chosen), corpus.own_relations)
@@ -252,11 +243,6 @@ def check_policy(policy: Policy) -> None:
         )
 
 
-def _with(config: DictConfig, changes: dict[str, Any]) -> DictConfig:
-    """The settings with some of them changed, since recipe.post_train stands for `train` of the main job."""
-    return cast(DictConfig, OmegaConf.merge(config, changes))
-
-
 def _plan(
     config: DictConfig,
     scorers: Scorers,
@@ -270,16 +256,15 @@ def _plan(
     """The plan of prompts. generator: its name for the page; digest: the hash of its weights and training."""
     targets, target_list = chosen.select("target", "category"), list_of(chosen)
     source = digest_of(as_parquet(rows) + as_parquet(targets) + digest.encode() + target_list.content)
-    labelling = scorers.labelling
+    labelling, intervals = scorers.labelling, Bootstrap(resamples=config.measure.resamples, seed=config.seed)
     return Plan(
         prompts=rows,
-        targets=targets,
+        measurement=Measurement(
+            targets, labellings(labelling, ["paper"]), target_list, intervals, config.measure.empty_targets
+        ),
         sampling=sampling,
         roles=scorers.roles,
         labeller=make_labeller(config, labelling, target_list),
-        labellings=labellings(labelling, ["paper"]),
-        intervals=Bootstrap(resamples=config.measure.resamples, seed=config.seed),
-        empty_targets=config.measure.empty_targets,
         permutations=config.recipe.permutations,
         generator=generator,
         about={

@@ -7,36 +7,36 @@ from typing import Any
 import polars as pl
 from omegaconf import DictConfig
 
+from mitigate.filter import apply_policy
 from mitigate.probe.chat_stories import ask_stories, costs, endpoint_facts, in_words
 from mitigate.recipes import reporting
 from mitigate.recipes.dry_run import outline, say_downloads
 from mitigate.recipes.job import GROUPS, Job, may_record_texts, perform, say, say_notes
+from mitigate.recipes.scorers import missing
 from mitigate.recipes.stories.page import write_report
-from mitigate.recipes.stories.plan import SAMPLING, Plan, Resource, make_plan, to_download, unread_plan
+from mitigate.recipes.stories.plan import SAMPLING, Plan, Resource, is_file, make_plan, unread_plan
 from mitigate.report import audit_tables
 from mitigate.runs.store import Result
 from mitigate.tasks.generators.base_model import Start, origin_facts, origin_notices
 from mitigate.tasks.generators.train import as_it_is
 from mitigate.tasks.label import Labeller
-from mitigate.tasks.label_columns import wordings
-from mitigate.tasks.policies.filtered import apply_policy
 from mitigate.tasks.stories.measures import compare_within_templates, measure_stories
-from mitigate.tasks.stories.sentences import as_read, label_sentences
-from mitigate.tasks.stories.train import generate_stories, train_on_sentences
+from mitigate.tasks.stories.train import as_read, generate_stories, label_sentences, train_on_sentences
 from mitigate.words.outside_text import counted
 from mitigate.words.targets import notice_of_own
 
 
 def run(config: DictConfig) -> float | None:
     """Generate stories, or read them, and measure; returns the metric that `optimized_metric` names."""
-    downloads = to_download(config)
+    groups = [] if is_file(config) else ["data", "model"] if config.recipe.post_train else ["model"]
+    downloads = missing(config, groups)
     say_downloads(config, downloads)
     if config.dry_run and downloads:
         outline(config, lambda job: pipeline(job, unread_plan(config)))
         return None
     plan = make_plan(config)
-    say_notes([*plan.notices, *notice_of_own(plan.targets)])
-    num_prompts, about = plan.prompts["row"].n_unique(), counted(plan.targets.height, "target")
+    say_notes([*plan.notices, *notice_of_own(plan.measurement.targets)])
+    num_prompts, about = plan.prompts["row"].n_unique(), counted(plan.measurement.targets.height, "target")
     say(f"  {counted(num_prompts, 'prompt')} about {about}; stories of {plan.generator}")
     if plan.endpoint:
         say(
@@ -60,22 +60,17 @@ def pipeline(job: Job, plan: Plan) -> None:
     stories = probe(job, plan)
     sentences = job.stage("score", label_sentences, stories, plan.labeller, most=plan.sampling.most)
     if plan.shares_templates:
-        job.stage("templates", compare_within_templates, sentences, plan.labellings, plan.intervals)
+        job.stage("templates", compare_within_templates, sentences, plan.measurement)
     job.stage(
         "metrics",
         measure_stories,
         stories,
         sentences,
-        plan.targets,
-        plan.labellings,
+        plan.measurement,
         fewest=plan.sampling.fewest,
         permutations=plan.permutations,
-        empty_targets=plan.empty_targets,
-        resamples=plan.intervals.resamples,
-        seed=plan.intervals.seed,
         facts=plan.about,
         training=job.results.get("train"),
-        target_list=plan.labeller.target_list,
     )
     report(job, plan)
 
@@ -89,10 +84,7 @@ def probe(job: Job, plan: Plan) -> Result:
         )
     if plan.start is None:
         return job.stage("probe", as_read, plan.prompts)
-    if plan.resource is None:
-        trained = job.stage("train", as_it_is, plan.start)
-    else:
-        trained = train(job, plan, plan.start, plan.resource)
+    trained = train(job, plan, plan.start, plan.resource) if plan.resource else job.stage("train", as_it_is, plan.start)
     return job.stage(
         "probe",
         generate_stories,
@@ -136,15 +128,12 @@ def report(job: Job, plan: Plan) -> None:
         done["metrics"],
         done["probe"],
         done["score"],
-        plan.targets,
-        plan.labeller.target_list,
-        plan.labellings,
+        plan.measurement,
         done.get("ledger"),
         done.get("templates"),
         plan.notices,
         generator=plan.generator,
         demonstration=plan.demonstration,
-        empty_targets=plan.empty_targets,
         fewest=plan.sampling.fewest,
         sampled=plan.is_generated,
         shown=plan.shown,
@@ -166,13 +155,13 @@ def record(job: Job, plan: Plan) -> None:
     """Record the figures, statements and pictures on W&B, and print the figures."""
     metrics, findings = job.results["metrics"].facts(), job.results["report"].facts()
     reporting.record_metrics(job, metrics, also={"verdict": findings["verdict"]})
-    columns = ["target", "category", "statement", *(labels.column for labels in plan.labellings)]
+    columns = ["target", "category", "statement", *plan.measurement.wordings]
     reporting.record_statements(job, job.results["score"].table().select(columns))
     reporting.record_plots(job)
     if job.records_model and plan.resource is not None:  # weights that were trained here
         job.tracking.artifact(f"model-{job.folder.name}", "model", job.folder / "model", {"metrics": metrics})
     reporting.say_verdict(findings["verdict"], "")
-    say("\n" + audit_tables.console(metrics, list(wordings(plan.labellings).values())))
+    say("\n" + audit_tables.console(metrics, list(plan.measurement.wordings.values())))
     say_notes(findings["notices"])
     if plan.endpoint is not None:
         say(f"  requests    {in_words(costs(job.results['probe'].table()))}")

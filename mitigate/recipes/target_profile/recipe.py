@@ -21,9 +21,8 @@ from mitigate.score.frames import Frames
 from mitigate.tasks.compare.plan import names_of, shared_settings
 from mitigate.tasks.target_profile.embeddings import about as about_graph
 from mitigate.tasks.target_profile.embeddings import placed
-from mitigate.tasks.target_profile.frames import frame_figures, framed_statements, implied
-from mitigate.tasks.target_profile.generator import distinctive, figures
 from mitigate.tasks.target_profile.plan import PROFESSIONS, ProfilePlan, facts_of, make_plan
+from mitigate.tasks.target_profile.statements import distinctive, figures, frame_figures, framed_statements, implied
 from mitigate.triples import LabelCache
 
 SIDES = ("figures", "distinctive", "placed", "framed", "implied")  # the tables that the page shows

@@ -47,21 +47,14 @@ class Answers:
         self.trusted = trusted
 
     def tails(self, head: str, relation: str) -> pl.DataFrame:
-        """The best tails, the best first, a row each.
-
-        Raises MitigateError for an empty head, an unknown relation, a run that kept no generator, and a scorer that is
-        not trusted."""
+        """The best tails, the best first, a row each. Raises MitigateError as AnsweringRun.tails."""
         head, name = self.index.head(head), self.index.relation(relation)
         stored = self.index.stored(head, name) if self.given is None else None
-        return self.generated(head, name) if stored is None else stored
-
-    def generated(self, head: str, relation: str) -> pl.DataFrame:
-        """Generate the tails now, also where the probe has them."""
-        return self.generated_of([head], relation)
+        return self.generated_of([head], name) if stored is None else stored
 
     def generated_of(self, heads: Sequence[str], relation: str) -> pl.DataFrame:
-        """Generate the tails of several heads, searched and labelled together, in their order. The first time, scorers
-        are loaded during the search."""
+        """Generate the tails of several heads now, searched and labelled together, in their order. The first time,
+        scorers are loaded during the search."""
         if "_generator" not in vars(self):
             self._check()  # at once, and not after seconds of loading
         import models.comet  # noqa: F401  loads PyTorch, before there are threads
@@ -145,9 +138,7 @@ class Answers:
             critic = self._build("score.critic", self.run.setting("score.critic"))
             candidates = with_people_valid(candidates, critic, self.index.target_list)
         ranked = rerank(self._policy, candidates, self._setting("probe.top", 10))
-        places = ranked.select(
-            pl.col("target").alias("head"), pl.col("beam_rank").alias("rank"), pl.col("rank").alias("_rank")
-        )
+        places = ranked.select(head="target", rank="beam_rank", _rank="rank")
         return places.join(found, on=["head", "rank"], maintain_order="left").with_columns(rank="_rank")
 
     @cached_property
@@ -186,8 +177,7 @@ class Answers:
     def _scorers(self) -> list[Scorer]:
         """The scorers that label, and further ones that the policy chooses by."""
         roles = self.index.scorers
-        wanted = roles if self.given is None else {}
-        found = [*(self.given or ()), *(self._scorer(name, configured) for name, configured in wanted.items())]
+        found = list(self.given) if self.given is not None else [self._scorer(*role) for role in roles.items()]
         named = [scorer.name for scorer in found]
         chosen_by = [] if self._policy is None else [name for name in self._policy.scorers if name not in named]
         return [*found, *(self._scorer(name, roles.get(name, name)) for name in chosen_by)]
@@ -283,3 +273,14 @@ def _built(target: str, arguments: str) -> Any:
     if not isinstance(found, type) or found.__module__ != module:
         raise TypeError("it is not a class of that module")
     return found(**json.loads(arguments))
+
+
+def shared_relations(runs: Sequence[Answers]) -> list[str]:
+    """The relations that all the runs can be asked about, in the order of the first."""
+    first, *others = (run.index.relations for run in runs)
+    return [name for name in first if all(name in names for names in others)]
+
+
+def all_targets(runs: Sequence[Answers]) -> list[str]:
+    """The targets of all runs, each once."""
+    return list(dict.fromkeys(target for run in runs for target in run.index.targets["target"]))

@@ -1,67 +1,49 @@
 """All figures of an audit, from its tally, as the flat object of metrics.json."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, get_args
 
 import polars as pl
 
 from mitigate import metrics as keys
 from mitigate.measure import audit_figures
-from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import EmptyTargets
 from mitigate.metrics import prefixed
 from mitigate.package_data import frame_of
 from mitigate.tasks.audit.resource import ABOUT_A_TARGET, ROWS, sum_counts
 from mitigate.tasks.caveats import few_targets, same_sources
-from mitigate.tasks.label_columns import Labelling, per_target_tables
-from mitigate.words.targets import PAPER, TargetList
+from mitigate.tasks.labelled_statements import Measurement
 
 VARIANT = {"zero": keys.EMPTY_ZERO, "exclude": keys.EMPTY_EXCLUDE}
 NAMED = 5  # targets without statements, in a notice
 
 
 def measure_resource(
-    tallied: pl.DataFrame,
-    counts: pl.DataFrame,
-    targets: pl.DataFrame,
-    columns: Sequence[Labelling],
-    *,
-    about: Mapping[str, Any],
-    intervals: Bootstrap,
-    empty_targets: EmptyTargets = "exclude",
-    target_list: TargetList = PAPER,
+    tallied: pl.DataFrame, counts: pl.DataFrame, how: Measurement, *, about: Mapping[str, Any]
 ) -> dict[str, Any]:
     """All figures: facts of the audit (about), the numbers of rows, and the result of `harms`.
 
-    tallied: what count_statements returns; counts: what read_rows returns; targets: (target, category)."""
+    tallied: what count_statements returns; counts: what read_rows returns."""
     numbers = sum_counts([counts])
     found = {**about, keys.ROWS: numbers[ROWS], keys.ROWS_ABOUT_A_TARGET: numbers[ABOUT_A_TARGET]}
-    return found | harms(tallied, targets, columns, intervals, empty_targets, target_list)
+    return found | harms(tallied, how)
 
 
-def harms(
-    tallied: pl.DataFrame,
-    targets: pl.DataFrame,
-    columns: Sequence[Labelling],
-    intervals: Bootstrap,
-    empty_targets: EmptyTargets = "exclude",
-    target_list: TargetList = PAPER,
-) -> dict[str, Any]:
+def harms(tallied: pl.DataFrame, how: Measurement) -> dict[str, Any]:
     """Harms under every template, with intervals; without intervals under the other convention for targets without
     statements, as "empty_zero/..." or "empty_exclude/..."; and labels of all texts, if they were tallied."""
-    tables = per_target_tables(tallied, columns, targets, empty_targets)
-    clusters = target_list.clusters
-    found: dict[str, Any] = audit_figures.representation(next(iter(tables.values())), clusters, intervals)
-    for labels in columns:
+    tables, clusters = how.tables(tallied), how.target_list.clusters
+    found: dict[str, Any] = audit_figures.representation(next(iter(tables.values())), clusters, how.intervals)
+    for labels in how.labellings:
         table = tables[labels.column]
         of_scorer = audit_figures.figures(table, labels.scorer)
-        of_scorer |= audit_figures.intervals(table, labels.scorer, clusters, intervals)
+        of_scorer |= audit_figures.intervals(table, labels.scorer, clusters, how.intervals)
         of_scorer |= audit_figures.of_all_texts(tallied, labels.column, labels.scorer)
         found |= prefixed(of_scorer, labels.template)
     if found[keys.EMPTY_TARGETS]:
-        (other,) = set(get_args(EmptyTargets)) - {empty_targets}
-        with_other = per_target_tables(tallied, columns, targets, other)
-        for labels in columns:
+        (other,) = set(get_args(EmptyTargets)) - {how.empty_targets}
+        with_other = how.tables(tallied, other)
+        for labels in how.labellings:
             of_scorer = audit_figures.figures(with_other[labels.column], labels.scorer)
             found |= prefixed(of_scorer, labels.template, VARIANT[other])
     return found
@@ -73,19 +55,13 @@ def value_of(metrics: Mapping[str, Any], key: str, empty_targets: EmptyTargets) 
     return metrics.get(other, metrics.get(key))
 
 
-def notices(
-    tallied: pl.DataFrame,
-    targets: pl.DataFrame,
-    columns: Sequence[Labelling],
-    empty_targets: EmptyTargets,
-    target_list: TargetList = PAPER,
-) -> list[str]:
+def notices(tallied: pl.DataFrame, how: Measurement) -> list[str]:
     """Limits of the figures that a reader must know first."""
-    table = per_target_tables(tallied, columns[:1], targets)[columns[0].column]
-    found = few_targets(table, target_list)
+    table = next(iter(how.tables(tallied).values()))
+    found = few_targets(table, how.target_list)
     if empty := table.filter(pl.col("statements") == 0)["target"].to_list():
         effect = "they have no percentage and are left out of means and variances of percentages."
-        if empty_targets == "zero":
+        if how.empty_targets == "zero":
             effect = (
                 "each counts as 0 % prejudiced, favoured and neutral, as in the paper, which lowers means and makes "
                 "variances larger."
@@ -94,7 +70,7 @@ def notices(
         found.append(
             f"{len(empty)} of {table.height} targets have no statements ({', '.join(empty[:NAMED])}{more}): {effect}"
         )
-    return found + same_sources(labels.scorer for labels in columns)
+    return found + same_sources(labels.scorer for labels in how.labellings)
 
 
 def paper_figures(resource: str) -> pl.DataFrame:

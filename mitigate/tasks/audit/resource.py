@@ -13,7 +13,6 @@ from mitigate.runs.fingerprints import digest_of_values
 from mitigate.tasks.targets import Wanted, targets_of_statements, those_about
 from mitigate.triples import TEMPLATES
 from mitigate.words.outside_text import counted
-from mitigate.words.relations import Relation
 from mitigate.words.targets import choose_targets
 
 Texts = Literal["targets", "all"]
@@ -36,22 +35,12 @@ class Resource:
         return self.loaded.kind
 
     @property
-    def content(self) -> str:
-        """The hash of the rows, or of the file that they are read from."""
-        return self.loaded.digest
-
-    @property
     def fingerprint(self) -> str:
         """The hash of what decides the rows: the content, and for a file the settings of reading it."""
         if isinstance(self.loaded, Loaded):
-            return self.content
+            return self.loaded.digest
         how = (self.loaded.kind, self.loaded.on_bad_line, self.loaded.parse, dict(self.options), self.splits)
-        return digest_of_values(self.content, *how, self.own_relations)
-
-    @property
-    def own_relations(self) -> tuple[Relation, ...]:
-        """Relations that its triples may have besides the project's."""
-        return self.loaded.own_relations
+        return digest_of_values(self.loaded.digest, *how, self.loaded.own_relations)
 
     def chunks(self, finished: Callable[[int], bool] = lambda _: False) -> Iterator[tuple[int, float, Chunk | None]]:
         """Yield chunks as Streamed.chunks, of triples those that count."""

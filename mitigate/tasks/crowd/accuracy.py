@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mitigate.filter import Policy
-from mitigate.filter.scorer_findings import polarised
+from mitigate.filter import Policy, polarised
 from mitigate.measure import confusion
 from mitigate.measure.agreement import fold_other
 from mitigate.measure.bootstrap import Bootstrap

@@ -132,11 +132,10 @@ SCHEMA: dict[str, Any] = {
 
 
 def _row(form: Form, filled: Filled) -> tuple[Any, ...]:
-    frame, constrained = frame_of(form, filled, False), frame_of(form, filled, True)
+    frames = [frame_of(form, filled, constrained) for constrained in (False, True)]
     log_probs = dict(zip(form.ids, filled.log_probs[:, YES], strict=True))
     return (
-        *(getattr(frame, name) for name in CHOICES),
-        *(getattr(constrained, name) for name in CHOICES),
+        *(getattr(frame, name) for frame in frames for name in CHOICES),
         *map(form.decode, filled.texts),
         *(None if np.isnan(log_probs[name]) else float(np.exp(log_probs[name])) for name in CHOICES),
         filled.text_log_prob,
@@ -145,7 +144,7 @@ def _row(form: Form, filled: Filled) -> tuple[Any, ...]:
 
 def frame_of(form: Form, filled: Filled, constrained: bool) -> Frame:
     """The frame of a filled form. constrained: Section 4's search among consistent values."""
-    meaning = {NO: False, YES: True, UNKNOWN: None}
+    meaning = {number: value for value, number in VALUE.items()}
     values = {name: meaning[value] for name, value in zip(form.ids, filled.choices, strict=True)}
     frame = Frame(**values, **dict(zip(TEXTS, map(form.decode, filled.texts), strict=True)))  # type: ignore[arg-type]
     if constrained:

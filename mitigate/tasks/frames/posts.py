@@ -93,11 +93,8 @@ def _untargeted(posts: pl.DataFrame) -> pl.DataFrame:
     `frames_test_posts.csv`, the original test posts with an implied statement, has."""
     if not posts["files"].list.contains("frames_test_posts.csv").any():
         return posts
-    lacking = (
-        pl.col("offensive").eq_missing(True)
-        & pl.col("targeted").is_null()
-        & pl.col("files").list.contains("offensive_test.csv")
-    )
+    is_lacking = pl.col("offensive").eq_missing(True) & pl.col("targeted").is_null()
+    lacking = is_lacking & pl.col("files").list.contains("offensive_test.csv")
     return posts.with_columns(targeted=pl.when(lacking).then(False).otherwise("targeted"))
 
 

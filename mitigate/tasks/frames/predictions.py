@@ -28,11 +28,12 @@ def predict_base(posts: pl.DataFrame, samples: int, seed: int, *, folder: Path) 
 
 def predict_folds(posts: pl.DataFrame, folds: Sequence[int], samples: int, seed: int, *, folder: Path) -> pl.DataFrame:
     """Predict frames of test posts, each by the model that did not learn from its fold."""
-    parts = []
-    for fold in folds:
-        part = posts.filter(pl.col("fold") == fold)
-        parts.append(_predict(part, folder / "models" / f"fold_{fold}", samples, seed, f"frames of fold {fold + 1}"))
-    return pl.concat(parts)
+    return pl.concat(
+        _predict(
+            posts.filter(fold=fold), folder / "models" / f"fold_{fold}", samples, seed, f"frames of fold {fold + 1}"
+        )
+        for fold in folds
+    )
 
 
 def _predict(posts: pl.DataFrame, model: Path, samples: int, seed: int, title: str) -> pl.DataFrame:
@@ -86,12 +87,8 @@ def predict_texts(posts: pl.DataFrame, folds: Sequence[int], predicted: pl.DataF
     posts of other folds."""
     with_text = posts.filter(pl.col("implied").list.len() > 0)
     found = []
-    every: list[int | None] = [*folds] or [None]
-    for fold in every:
-        if fold is None:
-            train, test = (with_text.filter(pl.col("split") == split) for split in ("train", "test"))
-        else:
-            train, test = with_text.filter(pl.col("fold") != fold), with_text.filter(pl.col("fold") == fold)
+    pairs = [(with_text.filter(pl.col("fold") != fold), with_text.filter(fold=fold)) for fold in folds]
+    for train, test in pairs or [(with_text.filter(split="train"), with_text.filter(split="test"))]:
         if train.is_empty() or test.is_empty():
             continue
         common = [_commonest(train, column) for column in ("groups", "implied")]
@@ -99,11 +96,8 @@ def predict_texts(posts: pl.DataFrame, folds: Sequence[int], predicted: pl.DataF
         first = [near[column].list.get(0, null_on_oob=True).fill_null("") for column in ("groups", "implied")]
         groups = test.join(predicted.select("key", "group"), on="key", how="left", maintain_order="left")["group"]
         of_group = groups.replace_strict(_commonest_of_groups(train), default=common[1], return_dtype=pl.String)
-        for system, group, implied in (
-            ("commonest", *common),
-            ("nearest", *first),
-            ("commonest of the group", "", of_group),
-        ):
+        texts: dict[str, Any] = {"commonest": common, "nearest": first, "commonest of the group": ["", of_group]}
+        for system, (group, implied) in texts.items():
             found.append(pl.DataFrame({"key": test["key"], "system": system, "group": group, "implied": implied}))
     schema = dict.fromkeys(("key", "system", "group", "implied"), pl.String)
     return pl.concat(found) if found else pl.DataFrame(schema=schema)

@@ -84,7 +84,7 @@ def flip_rates(statements: pl.DataFrame, seed: int, intervals: Bootstrap, *, fol
     rows = statements.sort("sentence").filter(pl.col("target").is_not_null())
     rows = rows.unique("sentence", keep="first", maintain_order=True)
     order = rows["sentence"].map_elements(lambda text: share_of(text, f"swap{seed}"), return_dtype=pl.Float64)
-    rows = rows.with_columns(_order=order).sort("_order").head(STATEMENTS).drop("_order")
+    rows = rows[order.arg_sort().head(STATEMENTS)]
     pairs = pl.DataFrame(
         [
             (text, target, category, other, re.sub(any_of([target]), other, text, flags=re.IGNORECASE))
@@ -97,10 +97,8 @@ def flip_rates(statements: pl.DataFrame, seed: int, intervals: Bootstrap, *, fol
     scorer = Frames(folder, unsure=0.0)
     texts = pl.concat([pairs["sentence"], pairs["swapped"]]).unique(maintain_order=True)
     label = dict(zip(texts, scorer(texts.to_list()).label.tolist(), strict=True))
-    pairs = pairs.with_columns(
-        before=pl.col("sentence").replace_strict(label), after=pl.col("swapped").replace_strict(label)
-    )
-    pairs = pairs.with_columns(flipped=pl.col("before") != pl.col("after"))
+    before, after = (pl.col(name).replace_strict(label) for name in ("sentence", "swapped"))
+    pairs = pairs.with_columns(before=before, flipped=before != after)
     groups = [("all", pairs), *((str(name), part) for (name,), part in pairs.group_by("category", maintain_order=True))]
     return pl.DataFrame([_flips(name, part, intervals) for name, part in groups])
 
@@ -111,16 +109,8 @@ def _flips(name: str, pairs: pl.DataFrame, intervals: Bootstrap) -> dict[str, An
     bounds = intervals.mean(values, np.arange(len(values)))
     low, high = (None if np.isnan(end[0]) else float(end[0]) for end in bounds)
     harmful = 100 * float((by["before"] == PREJUDICE).mean())  # type: ignore[arg-type]
-    flipped = float(values.mean())
-    return {
-        "category": name,
-        "statements": by.height,
-        "pairs": pairs.height,
-        "flipped": flipped,
-        "flipped_low": low,
-        "flipped_high": high,
-        "harmful": harmful,
-    }
+    found = {"category": name, "statements": by.height, "pairs": pairs.height, "flipped": float(values.mean())}
+    return {**found, "flipped_low": low, "flipped_high": high, "harmful": harmful}
 
 
 def _others(text: str, target: str, category: str) -> Sequence[str]:

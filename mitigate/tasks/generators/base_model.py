@@ -155,10 +155,8 @@ def check_heads(start: Start, asked: pl.DataFrame, longest: int) -> None:
         from models.language_model import chat_prompt  # loads transformers, which other models do without
         from models.of_transformers import load_tokenizer
 
-        text, around = (
-            2 * text,
-            len(chat_prompt(load_tokenizer(start.folder), "", start.options.get("system")).encode()),
-        )
+        text = 2 * text
+        around = len(chat_prompt(load_tokenizer(start.folder), "", start.options.get("system")).encode())
     size = text + max(longest, TAIL_TOKENS + 1) + around
     rows = asked.filter(size > positions).unique(["head", "relation"], keep="first", maintain_order=True)
     if rows.is_empty():

@@ -11,7 +11,7 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.load import harms_release
 from mitigate.probe import likelihood as probing
-from mitigate.probe.generator import Generator
+from mitigate.probe.comet import Generator
 from mitigate.probe.likelihood import Information
 from mitigate.runs.progress import progress
 from mitigate.score.labels import NOTHING_CACHED

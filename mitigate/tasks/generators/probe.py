@@ -8,8 +8,7 @@ import polars as pl
 
 from mitigate.errors import MitigateError, one_of
 from mitigate.probe import comet as probing
-from mitigate.probe.comet import Precision
-from mitigate.probe.generator import Generator
+from mitigate.probe.comet import Generator, Precision
 from mitigate.tasks.generators.base_model import Start
 from mitigate.triples import PROBED, Parts
 from mitigate.words.events import heads_about, heads_of_relations
@@ -115,22 +114,16 @@ def event_heads(about: pl.DataFrame, relations: Iterable[str], target_list: Targ
 
 
 def probe_heads(
-    generator: Start,
-    prompts: pl.DataFrame,
-    asked: Mapping[str, str],
-    *,
-    device: str = "cpu",
-    parts: Parts | None = None,
-    **search: Any,
+    generator: Start, prompts: pl.DataFrame, *, device: str = "cpu", parts: Parts | None = None, **search: Any
 ) -> pl.DataFrame:
     """The generator's best tails (columns PROBED, each head as `target`, of the category HELD_OUT) for the prompts
-    (head, relation). asked: the wording of each relation; search: beams, top, max_length and precision of the probe.
-    parts: store of the tails of finished relations, which survives a kill."""
+    (head, relation). search: beams, top, max_length and precision of the probe. parts: store of the tails of finished
+    relations, which survives a kill."""
     model, parts = generator.load(), PartsInMemory() if parts is None else parts
     for number, ((relation,), rows) in enumerate(prompts.group_by("relation", maintain_order=True)):
         if number in parts:
             continue
         heads = rows.select(target="head", category=pl.lit(HELD_OUT))
-        phrase = {str(relation): asked[str(relation)]}
+        phrase = {str(relation): generator.asked[str(relation)]}
         parts.save(number, probe_generator(model, heads, phrase, devices=[device], **search))
     return pl.concat([pl.DataFrame(schema=PROBED), *parts])

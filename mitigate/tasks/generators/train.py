@@ -1,6 +1,6 @@
-"""Training of a generator on the triples that a ledger keeps: train."""
+"""Generators, opened by folder or name and trained on the triples that a ledger keeps: train."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
@@ -14,12 +14,17 @@ from safetensors import SafetensorError
 from mitigate.errors import MitigateError
 from mitigate.runs.files import replacing_folder
 from mitigate.runs.fingerprints import digest_of_values
-from mitigate.tasks.generators.base_model import Start
+from mitigate.tasks.generators.base_model import Start, find_start
 from mitigate.train import launch
 from mitigate.train.comet import Examples, Log, check_settings
 from mitigate.train.comet import Settings as TrainingSettings
+from mitigate.triples import valid_rows
+from mitigate.words.relations import Relation
+from models import gguf, minilm
 from models.adapters import NEEDED, check_targets, is_adapter
-from models.comet import Comet
+from models.comet import Comet, Layout
+from models.hub import is_seq2seq
+from models.kinds import kind_of
 from models.language_model import LanguageModel
 from models.seq2seq import Seq2Seq
 
@@ -57,9 +62,7 @@ def train_generator(
         with TemporaryDirectory() as folder:
             again = partial(train_generator, ledger, start, settings, model=model, log=log, where=where)
             return again(checkpoints=Path(folder), fingerprint=fingerprint)
-    rows = ledger.filter(pl.col("weight") > 0)
-    if "valid" in rows.columns:
-        rows = rows.filter("valid")
+    rows = valid_rows(ledger.filter(pl.col("weight") > 0))
     with in_training(start, Path(model)) as generator:
         fitted = launch.fit(
             generator,
@@ -157,3 +160,42 @@ def examples(rows: pl.DataFrame, asked: Mapping[str, str]) -> Examples:
         tails=rows["tail"].to_list(),
         weights=rows["weight"].to_numpy(),
     )
+
+
+def open_generator(
+    model: str | Path | None = None,
+    *,
+    trainable: bool = True,
+    layout: Layout | None = None,
+    relation: str | None = None,
+    own_relations: Sequence[Relation] = (),
+) -> Start:
+    """Open a generator for train_generator and probe_generator, which load it when they need it.
+
+    model: the folder that train_generator wrote, or the folder, hub name or GGUF file of a causal language model or a
+    sequence-to-sequence model; None: a small decoder that starts from all-MiniLM-L6-v2 (model=comet_minilm). A GPT-1,
+    GPT-2 or bert-generation is computed by the project's own decoder, any other by transformers. trainable=False: it is
+    probed as it is, by transformers. layout ("packed", "comet") and relation ("phrase", "words", "token", "name"): of
+    its prompts, "comet" by the project's own decoder alone; None: as it was trained. own_relations: those that it is
+    trained on or probed with besides COMeT's 34.
+
+    Raises MitigateError for a model that is not found, was trained with other prompts, or cannot be prompted so."""
+    try:
+        folder = minilm.locate() if model is None else gguf.locate(str(model))
+    except (ValueError, OSError) as error:
+        raise MitigateError(str(error)) from error
+    how: dict[str, Any] = {"layout": layout, "relation": relation, "train": trainable, "further": own_relations}
+    if model is None and trainable:
+        return find_start(Comet.from_encoder, folder, options={"layout": layout, "relation": relation}, **how)
+    try:
+        kind = kind_of(folder) if trainable or is_seq2seq(folder) else LanguageModel
+    except (ValueError, OSError) as error:
+        raise MitigateError(f"{folder} is not a model folder ({error})") from error
+    if kind is Comet:
+        return find_start(Comet.load, folder, options={"layout": layout, "relation": relation}, **how)
+    if layout == "comet":
+        raise MitigateError(
+            f"layout='comet' does not apply to the model in {folder}, whose prompt is one text without the fixed "
+            "places of the original COMeT; set layout='packed', or leave layout out"
+        )
+    return find_start(kind.load, folder, options={"relation": relation} if relation else {}, **how)

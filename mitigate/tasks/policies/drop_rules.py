@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mitigate.filter import Policy
+from mitigate.filter import Policy, polarised
 from mitigate.filter.policy import in_scope
-from mitigate.filter.scorer_findings import polarised
 from mitigate.measure import confusion
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.metrics import bounds, keyed

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.filter import Policy, apply, check_left
+from mitigate.filter import Policy
 from mitigate.measure.coverage import per_target
 from mitigate.measure.declared_measures import declared_figures
 from mitigate.measure.metric_frame import MetricFrame
@@ -16,18 +16,15 @@ from mitigate.metrics import ADDED, DROPPED, KEPT, TRAINING_BY_TARGET, TRAINING_
 from mitigate.report import datasheet
 from mitigate.report.datasheet import Datasheet
 from mitigate.runs import files
-from mitigate.runs.table_export import table_bytes
-from mitigate.tasks.labelled_statements import long_texts
-from mitigate.triples import label_columns
+from mitigate.tasks.labelled_statements import long_texts, table_bytes
+from mitigate.triples import label_columns, valid_rows
 from mitigate.words.outside_text import counted
-from mitigate.words.targets import PAPER, TargetList
 
 MUCH = 90.0
 """Percent of a relation's training triples; a policy that takes more of them is reported."""
 NAMED = 8  # relations in a notice
 OF_RESOURCE = pl.col("source_row").is_null()  # the policy made the others
 EMPTY = pl.col("lost") == 100.0
-__all__ = ["Policy", "apply_policy", "check_left"]
 TRIPLE = ("row", "split", "head", "relation", "tail")
 SHEET, CROISSANT = "README.md", "croissant.json"
 
@@ -35,7 +32,7 @@ SHEET, CROISSANT = "README.md", "croissant.json"
 def by_relation(ledger: pl.DataFrame) -> pl.DataFrame:
     """Training triples of each relation (relation, triples, lost), the commonest first: the number in the resource, and
     the percentage of their weight that the policy takes away, net of what it adds."""
-    train = ledger.filter(pl.col("split") == "train", *(["valid"] if "valid" in ledger.columns else []))
+    train = valid_rows(ledger.filter(split="train"))
     sums = train.group_by("relation").agg(
         triples=OF_RESOURCE.sum(), weight=pl.col("weight").cast(pl.Float64).sum(), kept=(pl.col("weight") > 0).sum()
     )
@@ -110,29 +107,6 @@ def filter_figures(ledger: pl.DataFrame) -> dict[str, Any]:
     }
 
 
-def apply_policy(
-    policy: Policy,
-    labelled: pl.DataFrame,
-    target_list: TargetList = PAPER,
-    *,
-    generated: pl.DataFrame | None = None,
-    may_be_empty: bool = False,
-) -> pl.DataFrame:
-    """Apply a policy. Returns the ledger: the labelled triples with `weight`, the `reason` for it, and `source_row`;
-    after them the triples that the policy adds.
-
-    labelled: what label_statements returns for triples (head, relation, tail). Without `split`, all are training
-    triples; without `row`, they are numbered from 1. target_list: targets of a policy's scope and swaps. generated:
-    labelled tails that a policy which replaces tails may use (tasks.policies.rerank). Raises MitigateError when no
-    training triple is left, unless the ledger may_be_empty, and for labels that the policy needs and the table
-    lacks."""
-    if "row" not in labelled.columns:
-        labelled = labelled.with_row_index("row", offset=1)
-    if "split" not in labelled.columns:
-        labelled = labelled.with_columns(split=pl.lit("train"))
-    return apply(policy, labelled, target_list, generated=generated, may_be_empty=may_be_empty)
-
-
 def check_filters(policy: Policy) -> None:
     """Raise MitigateError for a policy that acts after the training alone and leaves the training triples as they
     are."""
@@ -150,27 +124,15 @@ def files_of(format: str) -> dict[str, str]:
 
 
 def write_data_set(
-    ledger: pl.DataFrame,
-    policy: Policy,
-    format: str,
-    *,
-    origin: Mapping[str, Any],
-    scorers: Mapping[str, str],
-    fingerprints: Mapping[str, str],
-    folder: Path,
-    command: str,
-    facts: Mapping[str, str],
-    needs: Mapping[str, str],
+    ledger: pl.DataFrame, policy: Policy, format: str, *, origin: Mapping[str, Any], folder: Path, **fields: Any
 ) -> dict[str, int]:
-    """Write kept.FORMAT, dropped.FORMAT and the datasheet (README.md) and croissant.json to a folder; returns
-    the numbers of rows. Triples
-    that the resource marks as not valid, such as the corrupted ones of ConceptNet's test set, are in neither.
+    """Write kept.FORMAT, dropped.FORMAT and the datasheet (README.md) and croissant.json to a folder; returns the
+    numbers of rows. Triples that the resource marks as not valid, such as the corrupted ones of ConceptNet's test set,
+    are in neither.
 
-    ledger: what apply_policy returns. origin: source, licence, demonstration and notices of the data. scorers: the
-    configured names of the policy's scorers, by their names in tables; fingerprints: of the same scorers. facts:
-    versions and seed, which the datasheet lists beside the command; needs: the files that the command reads, by their
-    content."""
-    valid = ledger.filter("valid") if "valid" in ledger.columns else ledger
+    ledger: what apply_policy returns. origin: source, licence, demonstration and notices of the data. fields: further
+    ones of Datasheet."""
+    valid = valid_rows(ledger)
     named, tables = files_of(format), {"kept": kept(valid), "dropped": dropped(valid, policy)}
     contents = {name: table_bytes(table, format) for name, table in tables.items()}
     for name, content in contents.items():
@@ -182,11 +144,7 @@ def write_data_set(
         licence=origin["licence"],
         demonstration=origin["demonstration"],
         files=named,
-        scorers=scorers,
-        fingerprints=fingerprints,
-        facts=facts,
-        command=command,
-        needs=needs,
+        **fields,
         notices=[*origin["notices"], *_limits(ledger, valid)],
     )
     files.write(folder / SHEET, datasheet.render(sheet, valid, per_target(valid)))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -13,7 +14,7 @@ from mitigate.tasks.generators.base_model import Start, find_start
 from mitigate.tasks.generators.probe import probe_heads
 from mitigate.tasks.label import Labeller
 from mitigate.tasks.predicted_ratings.estimates import with_people_valid
-from mitigate.triples import Parts, Scorer
+from mitigate.triples import Scorer
 from mitigate.words.relations import Relation
 from models.kinds import kind_of
 
@@ -86,19 +87,19 @@ def find_generator(policy: Policy, further: Sequence[Relation] = (), *, comet: b
 
 
 def generate_tails(
-    policy: Policy,
-    labelled: pl.DataFrame,
-    generator: Start,
-    labeller: Labeller,
-    *,
-    parts: Parts | None = None,
-    device: str = "cpu",
+    policy: Policy, labelled: pl.DataFrame, generator: Start, labeller: Labeller, **how: Any
 ) -> pl.DataFrame:
-    """Generate and label tails, the likeliest first, for the prompts that the policy lacks tails for: of its
-    `candidates` best ones those whose log-probability per token is above `least_score`, and that are neither empty nor
-    an echo of the head. Finished prompts stay in `parts` across a kill. labelled: what label_statements returns."""
+    """Generate and label tails, the likeliest first, for the prompts that the policy lacks tails for: of those of
+    candidate_tails (with `how`) the ones whose log-probability per token is above `least_score`. labelled: what
+    label_statements returns."""
     prompts = prompts_lacking_tails(policy, labelled, labeller.target_list)
+    found = candidate_tails(policy, generator, prompts, **how)
+    return labeller.label(found.filter(pl.col("score") > policy.least_score).drop("target", "category"))
+
+
+def candidate_tails(policy: Policy, generator: Start, prompts: pl.DataFrame, **how: Any) -> pl.DataFrame:
+    """The `policy.candidates` best tails (probe_heads, with `how`) of each prompt that are neither empty nor an echo of
+    the head."""
     number = policy.candidates
-    found = probe_heads(generator, prompts, generator.asked, device=device, parts=parts, beams=number, top=number)
-    likely = found.filter(pl.col("score") > policy.least_score, pl.col("tail") != "", ~is_echo())
-    return labeller.label(likely.drop("target", "category"))
+    found = probe_heads(generator, prompts, beams=number, top=number, **how)
+    return found.filter(pl.col("tail") != "", ~is_echo())

@@ -11,16 +11,13 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy, polarised, preferred_tails
 from mitigate.filter.policy import in_scope
-from mitigate.measure.swap_lift import is_echo
 from mitigate.tasks.generators.base_model import Start
-from mitigate.tasks.generators.probe import probe_heads
 from mitigate.tasks.generators.train import Examples, TrainingSettings, examples, in_training
 from mitigate.tasks.label import Labeller
-from mitigate.tasks.policies.rerank import rerank_heads
+from mitigate.tasks.policies.rerank import candidate_tails, rerank_heads
 from mitigate.train import second_training
-from mitigate.train.comet import Log
 from mitigate.train.second_training import LOSSES, Bound
-from mitigate.triples import Parts, Scorer
+from mitigate.triples import Scorer, valid_rows
 from mitigate.words.targets import PAPER, TargetList
 from mitigate.words.word_forms import contains
 
@@ -55,7 +52,7 @@ def own_prompts(policy: Policy, labelled: pl.DataFrame, target_list: TargetList 
     """The prompts (head, relation) of valid training triples whose head names a person and no target, since generators
     are measured by targets; at most `policy.fitted`, drawn by seed."""
     heads = in_scope("person_heads", target_list) & ~contains(pl.col("head"), target_list.pattern)
-    prompts = _valid(labelled).filter(heads, split="train").select(PROMPT).unique(maintain_order=True)
+    prompts = valid_rows(labelled).filter(heads, split="train").select(PROMPT).unique(maintain_order=True)
     return prompts.sample(min(policy.fitted, prompts.height), shuffle=True, seed=policy.seed)
 
 
@@ -66,16 +63,11 @@ def own_tails(
     labeller: Labeller,
     top: int,
     critic: Scorer | None = None,
-    *,
-    parts: Parts | None = None,
-    device: str = "cpu",
+    **how: Any,
 ) -> pl.DataFrame:
-    """Generate the `top` best tails (columns PROBED) for own_prompts, of the `policy.candidates` best ones that are
-    neither empty nor an echo of the head, in the order that the policy distils. Finished prompts stay in `parts` across
-    a kill."""
-    prompts, number = own_prompts(policy, labelled, labeller.target_list), policy.candidates
-    found = probe_heads(generator, prompts, generator.asked, device=device, parts=parts, beams=number, top=number)
-    found = found.filter(pl.col("tail") != "", ~is_echo())
+    """Generate the `top` best tails (columns PROBED) for own_prompts, of those of candidate_tails (with `how`), in the
+    order that the policy distils."""
+    found = candidate_tails(policy, generator, own_prompts(policy, labelled, labeller.target_list), **how)
     if policy.distilled == "none":
         return found.filter(pl.col("rank").rank("ordinal").over(PROMPT) <= top)
     order = replace(policy, decoding=policy.distilled)
@@ -93,9 +85,7 @@ def tune_generator(
     *,
     model: Path,
     checkpoints: Path,
-    fingerprint: str,
-    log: Log | None = None,
-    accelerator: str = "cpu",
+    **how: Any,
 ) -> dict[str, Any]:
     """Train the generator a second time and save it in the folder `model`. Returns `first`, the result of
     train_generator or as_it_is, with the steps of both trainings if the first has steps; and of the second training its
@@ -103,7 +93,8 @@ def tune_generator(
     weights.
 
     labelled: all triples with their labels; own: what own_tails returns, for a policy that distils. settings: of the
-    first training, whose batches and precision this one has."""
+    first training, whose batches and precision this one has. how: fingerprint, accelerator and log, as
+    train.second_training.fit takes them."""
     rows, more = own, dict[str, Any]()
     if policy.prefers:
         rows = preferred_tails(policy, labelled, target_list).rename({"chosen": "tail"})
@@ -118,10 +109,8 @@ def tune_generator(
             checkpoints,
             dev=_examples(_neutral_dev(policy, labelled), start),
             bound=Bound(policy.most_rise, policy.tuning_every),
-            fingerprint=fingerprint,
-            log=log,
-            accelerator=accelerator,
             **more,
+            **how,
         )
     added = {"steps": fitted.steps, "planned": fitted.steps, "seconds": fitted.seconds}
     return {
@@ -174,8 +163,4 @@ def _examples(rows: pl.DataFrame, start: Start) -> Examples:
 
 
 def _neutral_dev(policy: Policy, labelled: pl.DataFrame) -> pl.DataFrame:
-    return _valid(labelled).filter(~polarised(policy), split="dev")
-
-
-def _valid(labelled: pl.DataFrame) -> pl.DataFrame:
-    return labelled.filter("valid") if "valid" in labelled.columns else labelled
+    return valid_rows(labelled).filter(~polarised(policy), split="dev")

@@ -9,12 +9,13 @@ import polars as pl
 import torch
 
 from mitigate.errors import MitigateError
-from mitigate.filter import Policy, apply
+from mitigate.filter import Policy, apply_policy
+from mitigate.filter.ledger import direction
 from mitigate.filter.policy import in_scope
-from mitigate.filter.scorer_findings import direction
 from mitigate.runs.progress import progress
 from mitigate.tasks.generators.base_model import Start
 from mitigate.tasks.generators.train import TrainingSettings, code_after, train_generator
+from mitigate.triples import valid_rows
 from mitigate.words.targets import PAPER, TargetList
 from models.comet import Comet, hidden_before
 from models.erasure import Erased, Eraser, Moments
@@ -56,7 +57,7 @@ def dropped(policy: Policy, ledger: pl.DataFrame, target_list: TargetList = PAPE
     """The valid training triples of a ledger that the policy would drop if that were its action. Raises MitigateError
     where it would drop none."""
     would = replace(policy, action="drop", balance=False, decoding="none")
-    found = apply(would, _training(ledger), target_list).filter(pl.col("weight") == 0)
+    found = apply_policy(would, _training(ledger), target_list).filter(pl.col("weight") == 0)
     if found.is_empty():
         raise MitigateError(
             f"policy {policy.name!r} finds no polarised training triple, so the anti-expert has no training data; set "
@@ -138,8 +139,7 @@ def load_erased(folder: Path, checkpoint: Path) -> Erased:
 
 def _training(ledger: pl.DataFrame) -> pl.DataFrame:
     """The rows that train_generator trains on where nothing is dropped."""
-    train = ledger.filter(split="train")
-    return train.filter("valid") if "valid" in train.columns else train
+    return valid_rows(ledger.filter(split="train"))
 
 
 def _fitted_on(policy: Policy, ledger: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:

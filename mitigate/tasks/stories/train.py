@@ -8,14 +8,17 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError
+from mitigate.load.stories import BETWEEN
+from mitigate.probe.chat_stories import ANSWER
 from mitigate.probe.stories import Sampling, sample_stories
 from mitigate.runs.files import replacing_folder
 from mitigate.tasks.generators.base_model import Start
 from mitigate.tasks.generators.train import begin_training
+from mitigate.tasks.label import Labeller
 from mitigate.train.comet import Settings
-from mitigate.train.harness import Log
 from mitigate.train.stories import Texts, fit
 from mitigate.triples import Parts
+from mitigate.words.outside_text import whole_sentences
 from models.language_model import LanguageModel
 from models.seq2seq import Seq2Seq
 
@@ -24,35 +27,19 @@ __all__ = ["Sampling", "generate_stories"]
 
 
 def train_on_sentences(
-    ledger: pl.DataFrame,
-    start: Start,
-    settings: Settings,
-    *,
-    model: Path,
-    checkpoints: Path,
-    fingerprint: str,
-    accelerator: str = "auto",
-    log: Log | None = None,
+    ledger: pl.DataFrame, start: Start, settings: Settings, *, model: Path, checkpoints: Path, **how: Any
 ) -> dict[str, Any]:
     """Train the start as a language model on the statements of the ledger's valid triples, by their weights, and save
     it in the folder `model`. Returns the fields of train.comet.Fitted.
 
     ledger: what apply_policy returns. checkpoints: a folder from which a killed training resumes if it holds one of
-    this fingerprint. log gets numbers and the step they belong to. Raises MitigateError where nothing is left to train
-    on."""
+    this fingerprint. how: fingerprint, accelerator and log, as train.stories.fit takes them. Raises MitigateError where
+    nothing is left to train on."""
     rows = ledger.filter(pl.col("weight") > 0, "valid")
     generator = as_language_model(start.load())
     begin_training(generator)
-    fitted = fit(
-        generator,
-        paragraphs(rows.filter(split="train")),
-        settings,
-        checkpoints,
-        fingerprint=fingerprint,
-        dev=paragraphs(rows.filter(split="dev")),
-        accelerator=accelerator,
-        log=log,
-    )
+    train, dev = (paragraphs(rows.filter(split=split)) for split in ("train", "dev"))
+    fitted = fit(generator, train, settings, checkpoints, dev=dev, **how)
     generator.end_training()
     with replacing_folder(model) as part:
         generator.save(part, as_comet=False)
@@ -103,3 +90,37 @@ def generate_stories(
     MitigateError for prompts that are too long for the model."""
     generator = as_language_model(start.load()) if model is None else LanguageModel.load(model)
     return sample_stories(generator, prompts, how, parts=parts, device=device)
+
+
+def label_sentences(stories: pl.DataFrame, labeller: Labeller, *, most: int) -> pl.DataFrame:
+    """Mask and label the first `most` sentences of each story.
+
+    stories: prompts with `story`, as generate_stories returns. Raises MitigateError where none has a whole sentence."""
+    found = sentences(stories, most)
+    if found.is_empty():
+        raise MitigateError(
+            f"none of the {stories.height:,} stories has a whole sentence, so nothing can be measured; allow "
+            "longer ones with recipe.max_tokens, or take another model"
+        )
+    return labeller.label(found).sort("row", maintain_order=True)
+
+
+def sentences(stories: pl.DataFrame, most: int) -> pl.DataFrame:
+    """The first `most` whole sentences of each story, a row each: its columns, with `sentence`, from 1, and
+    `statement`, the sentence. A story without one has no row."""
+    whole = pl.col("story").map_elements(lambda story: whole_sentences(story)[:most], return_dtype=pl.List(pl.String))
+    found = stories.with_columns(statement=whole).filter(pl.col("statement").list.len() > 0)
+    found = found.drop("story", *ANSWER, strict=False)
+    return found.explode("statement").with_columns(sentence=pl.int_range(1, pl.len() + 1).over("row", "target"))
+
+
+def export(stories: pl.DataFrame) -> str:
+    """Write the stories as lines `prompt|||story`, as recipe=stories reads them with data=stories."""
+    one_line = [pl.col(name).str.replace_all(r"\s+", " ") for name in ("prompt", "story")]
+    rows = stories.filter(pl.col("story") != "").unique("row", keep="first", maintain_order=True)
+    return "".join(f"{line}\n" for line in rows.select(pl.concat_str(one_line, separator=BETWEEN)).to_series())
+
+
+def as_read(stories: pl.DataFrame) -> pl.DataFrame:
+    """Return the stories of a file unchanged: prompts (words.prompts.PROMPTS) with `story`."""
+    return stories

@@ -1,1 +1,0 @@
-"""Questions to finished runs about heads and relations."""
