@@ -5,6 +5,7 @@ Made by a recipe, which knows the configuration. Nothing here runs what a client
 the queue."""
 
 import asyncio
+import os
 import sqlite3
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -47,6 +48,7 @@ from mitigate.settings import settings
 Answer = TypeVar("Answer")
 LOOK = 1.0  # seconds between two looks at a job that is watched
 MOST_STREAMS = 100  # of events at once
+MOST_THREADS = 4  # that answer questions; each batch takes 100 MiB while it is searched
 SANDBOX = (
     "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
     "frame-ancestors 'self'; base-uri 'none'; form-action 'none'"
@@ -86,10 +88,11 @@ def make_app(service: Service, *, starts_jobs: bool = True) -> Guard:
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
-        with ThreadPoolExecutor(1, "models") as thread, ThreadPoolExecutor(1, "composing") as composing:
+        threads = min(MOST_THREADS, len(os.sched_getaffinity(0)))
+        with ThreadPoolExecutor(threads, "models") as pool, ThreadPoolExecutor(1, "composing") as composing:
             models = service.models
-            app.state.generate = Batcher(models.generate, thread, most=service.batch)
-            app.state.label = Batcher(models.label, thread, most=service.batch)
+            app.state.generate = Batcher(models.generate, pool, most=service.batch, threads=threads)
+            app.state.label = Batcher(models.label, pool, most=service.batch, threads=threads)
             app.state.streams = 0
             app.state.composing = composing
             service.uploads.clear()
@@ -99,7 +102,7 @@ def make_app(service: Service, *, starts_jobs: bool = True) -> Guard:
             if starts_jobs:
                 dispatcher.start()
                 webhooks.start()
-            releasing = asyncio.create_task(_release(models, thread))
+            releasing = asyncio.create_task(_release(models, pool))
             yield
             releasing.cancel()
             dispatcher.stop()
@@ -124,10 +127,10 @@ def make_app(service: Service, *, starts_jobs: bool = True) -> Guard:
     return Guard(app, set(map(str.lower, service.hosts)), service.access, service.largest_upload)
 
 
-async def _release(models: Models, thread: ThreadPoolExecutor) -> None:
+async def _release(models: Models, pool: ThreadPoolExecutor) -> None:
     while True:
         await asyncio.sleep(min(10.0, models.idle))
-        await asyncio.get_running_loop().run_in_executor(thread, models.release)
+        await asyncio.get_running_loop().run_in_executor(pool, models.release)
 
 
 def _add_faults(app: FastAPI) -> None:
