@@ -44,6 +44,8 @@ def run(config: DictConfig) -> None:
 def check(config: DictConfig) -> None:
     """Raise MitigateError where packages are missing, and for an address without a token."""
     check_installed("recipe=serve", "serve", "fastapi", "uvicorn")
+    if config.serve.mcp:
+        check_installed("serve.mcp=true", "mcp", "mcp")
     token = config.serve.token
     is_open = token is None and config.serve.user_header is None and not _people(config).are_named
     if is_open and not _is_loopback(config.serve.address):
@@ -97,6 +99,7 @@ def service_of(config: DictConfig, outputs: Path) -> Any:
         slots=settings.slots,
         most_queued=settings.queued,
         batch=settings.batch,
+        mcp=settings.mcp,
         token=settings.token,
         webhooks=plain(settings.webhooks),
         webhook_secret=settings.webhook_secret,
