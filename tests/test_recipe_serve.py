@@ -25,7 +25,7 @@ TOKEN = "0123456789abcdef"
 
 def config(**settings: object) -> object:
     given = {"address": "127.0.0.1", "port": 8765, "token": None, "roots": [], "hosts": []}
-    given |= {"user_header": None, "proxies": [], "webhooks": [], **settings}
+    given |= {"user_header": None, "proxies": [], "webhooks": [], "mcp": False, **settings}
     return OmegaConf.create({"serve": given, "paths": {"outputs": "/absent"}})
 
 

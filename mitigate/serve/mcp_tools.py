@@ -85,7 +85,7 @@ def _calling(app: FastAPI) -> Any:
         caller = caller_of(context.request)
 
         async def by_caller(scope: Scope, receive: Receive, send: Send) -> None:
-            await app(scope | {"caller": caller}, receive, send)
+            await app({**scope, "caller": caller}, receive, send)
 
         if (request := TOOLS.get(params.name)) is None:
             return _result({"faults": [f"unknown tool; tools: {', '.join(TOOLS)}"]}, is_error=True)
