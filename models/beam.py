@@ -77,7 +77,7 @@ class _Search:
     ) -> None:
         weight = decoder.words.weight
         device = weight.device
-        self.decoder = lay_out(decoder)
+        self.decoder = decoder if hasattr(decoder, "tiles") else lay_out(decoder)  # top_tokens.ready
         self.unseen, self.slots = unseen, slots
         self.prompts = [_placed(prompt, unseen) for prompt in prompts]
         nodes = max(map(len, self.prompts)) + beams * (max_length - 1)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import uvicorn
@@ -49,8 +50,8 @@ class Length:
         return Labels(label, label.astype(np.float32))
 
 
-def make_service(place: Path, port: int) -> Service:
-    """A service without runs, whose jobs leave those of `place`/prepared."""
+def make_service(place: Path, port: int, **settings: Any) -> Service:
+    """A service without runs, whose jobs leave those of `place`/prepared. settings: fields of Service."""
     prepared, outputs = place / "prepared", place / "out"
     for policy in ("none", "both"):
         run = probed_run(prepared, policy)
@@ -73,6 +74,7 @@ def make_service(place: Path, port: int) -> Service:
         slots=2,
         hosts=[f"127.0.0.1:{port}"],
         command=[sys.executable, "-c", FAKE, str(prepared), str(outputs)],
+        **settings,
     )
     service.engine = Local(service.path)
     return service
@@ -105,10 +107,10 @@ def settle(service: Service) -> None:
 
 
 @contextmanager
-def fresh(place: Path) -> Iterator[tuple[Service, str]]:
-    """A new service, and its address."""
+def fresh(place: Path, **settings: Any) -> Iterator[tuple[Service, str]]:
+    """A new service, and its address. settings: fields of Service."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        service = make_service(place, listening.getsockname()[1])
+        service = make_service(place, listening.getsockname()[1], **settings)
         with serving(service, listening) as address:
             yield service, address
     settle(service)

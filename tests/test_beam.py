@@ -16,6 +16,7 @@ from transformers import AutoModelForCausalLM
 from models.beam import beam_search
 from models.beam_state import Beam
 from models.decoder import Decoder, DecoderConfig
+from models.top_tokens import ready
 from models.tree_attention import TreeAttention
 
 END = 0
@@ -115,6 +116,9 @@ def test_equals_the_obvious_search(changes: dict, end_logit: float, beams: int, 
         assert_same(result, expected)
         lengths |= {(len(beam.tokens), beam.ended) for beam in result}
     assert len(lengths) > 1 or max_length == 1
+    laid_out = ready(decoder)
+    for _ in range(2):
+        assert beam_search(laid_out, prompts, end=END, beams=beams, max_length=max_length, rows=rows) == found
 
 
 def in_slots(prompts: list[list[int]], pad: int) -> list[list[int]]:

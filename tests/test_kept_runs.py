@@ -66,7 +66,7 @@ def test_one_whose_action_was_rerank_is_asked_and_described_as_reranked(kept: Pa
     configured(folder, policy=old)
     plain, reranked = (mitigate.open_run(path) for path in (kept / "none", folder))
     assert (reranked.setting("policy.action"), reranked.setting("policy.decoding")) == ("keep", "rerank")
-    before, after = (Answers(run, [Odd()]).generated_of(["farmer"], "CapableOf") for run in (plain, reranked))
+    before, after = (Answers(run, [Odd()]).generated_of([("farmer", "CapableOf")]) for run in (plain, reranked))
     assert after.height == before.height == 10
     assert after["regard"].to_list() == sorted(after["regard"], reverse=True)
     assert before["regard"].to_list() != sorted(before["regard"], reverse=True)

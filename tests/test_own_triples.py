@@ -86,7 +86,7 @@ def test_held_out_heads_licence_and_own_wordings_are_announced(finished: tuple[P
 
 def test_own_relations_are_verbalised_trained_probed_measured_and_asked_about(finished: tuple[Path, str]) -> None:
     answers = Answers(open_run(finished[0]))
-    stored, generated = answers.tails("nurse", "works with"), answers.generated_of(["nurse"], "works_with")
+    stored, generated = answers.tails("nurse", "works with"), answers.generated_of([("nurse", "works_with")])
     assert generated["tail"].to_list() == stored["tail"].to_list()
     assert_frame_equal(generated, stored, abs_tol=1e-4)
     other = answers.tails("gardener", "ment")

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -137,16 +138,20 @@ def test_the_generator_answers_as_the_probe_did(finished: Path) -> None:
     """Also with labels: of the same sentences, by the same scorers."""
     answers = Answers(open_run(finished))
     for target, relation in (("lawyer", "CapableOf"), ("italy", "IsA")):
-        stored, generated = answers.index.stored(target, relation), answers.generated_of([target], relation)
+        stored, generated = answers.index.stored(target, relation), answers.generated_of([(target, relation)])
         assert stored is not None
         probed = pl.read_parquet(finished / "probe.parquet").filter(target=target, relation=relation)
         assert generated["tail"].to_list() == probed["tail"].to_list()
         assert_frame_equal(generated.drop("plausibility"), stored.drop("plausibility"), abs_tol=1e-4)
         # In bfloat16, where the processor has it, a classifier rounds by what else is in its batch.
         assert_frame_equal(generated.select("plausibility"), stored.select("plausibility"), abs_tol=5e-3)
-    pair = answers.generated_of(["nurse", "lawyer"], "CapableOf")
-    each = [answers.generated_of([target], "CapableOf") for target in ("nurse", "lawyer")]
-    assert_frame_equal(pair, pl.concat(each), abs_tol=5e-3)
+    prompts = [("nurse", "CapableOf"), ("lawyer", "CapableOf"), ("nurse", "IsA")]
+    each = pl.concat([answers.generated_of([prompt]) for prompt in prompts])
+    with ThreadPoolExecutor(2) as pool:
+        for together in pool.map(answers.generated_of, [prompts, prompts]):
+            assert together["tail"].to_list() == each["tail"].to_list()
+            assert_frame_equal(together, each, abs_tol=5e-3)
+            assert_frame_equal(together.select("log_prob"), each.select("log_prob"), abs_tol=1e-4)
     other = open_run(finished).tails("Gardener", "capable")
     assert (other.height, set(other["head"]), other["plausibility"].null_count()) == (10, {"gardener"}, 0)
     assert other["masked"][0].startswith("gardener is capable of")

@@ -25,7 +25,7 @@ TOKEN = "0123456789abcdef"
 
 def config(**settings: object) -> object:
     given = {"address": "127.0.0.1", "port": 8765, "token": None, "roots": [], "hosts": []}
-    given |= {"user_header": None, "proxies": [], "webhooks": [], **settings}
+    given |= {"user_header": None, "proxies": [], "webhooks": [], "mcp": False, **settings}
     return OmegaConf.create({"serve": given, "paths": {"outputs": "/absent"}})
 
 
@@ -58,6 +58,9 @@ def test_addresses_that_may_be_served_and_the_names_that_browsers_may_send(monke
     monkeypatch.setattr("mitigate.errors.find_spec", lambda name: None if name == "uvicorn" else name)
     with pytest.raises(MitigateError, match=r"recipe=serve needs uvicorn: pip install 'mitigate\[serve\]'"):
         check(config())
+    monkeypatch.setattr("mitigate.errors.find_spec", lambda name: None if name == "mcp" else name)
+    with pytest.raises(MitigateError, match=r"serve.mcp=true needs mcp: pip install 'mitigate\[mcp\]'"):
+        check(config(mcp=True))
 
 
 def test_places_that_cannot_be_had_are_named_before_anybody_submits(tmp_path: Path, job) -> None:

@@ -1,6 +1,8 @@
 """Questions of many at once: answered together, each with its own answer or fault; and models that are let go."""
 
 import asyncio
+import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -74,6 +76,32 @@ def test_no_more_wait_than_may_and_who_gives_up_is_not_waited_for() -> None:
     assert seen == [2]
 
 
+def test_each_thread_has_a_batch_of_its_own_and_those_who_ask_again_are_waited_for() -> None:
+    batches, both_at_work = [], threading.Barrier(2, timeout=10)
+
+    def noted(numbers: Sequence[int]) -> list[int]:
+        batches.append(list(numbers))
+        if len(batches) <= 2:
+            both_at_work.wait()
+        time.sleep(0.2)
+        return list(numbers)
+
+    async def asked_twice() -> None:
+        with ThreadPoolExecutor(2) as pool:
+            batcher: Batcher[int, int] = Batcher(noted, pool, threads=2)
+            await asyncio.gather(*(batcher.ask([number]) for number in range(8)))
+            batcher.threads = 1
+
+            async def later(number: int) -> None:
+                await asyncio.sleep(number / 1000)
+                await batcher.ask([number])
+
+            await asyncio.gather(*map(later, range(8)))
+
+    asyncio.run(asked_twice())
+    assert sorted(map(len, batches)) == [4, 4, 8]
+
+
 @pytest.fixture
 def models() -> Models:
     return Models(lambda: [Length(10)], idle=600.0)
@@ -92,33 +120,37 @@ def test_texts_are_labelled_and_both_runs_relations_and_targets_known(models: Mo
 def test_what_the_probe_found_is_read_and_the_rest_is_generated_once_for_all(models, tmp_path, monkeypatch) -> None:
     calls = []
 
-    def generated_of(self: Answers, heads: Sequence[str], relation: str) -> pl.DataFrame:
-        calls.append((self.run.folder.name, list(heads), relation))
-        rows = [(head, relation, rank, f"{head} {rank}", float("nan")) for head in heads for rank in (1, 2)]
+    def generated_of(self: Answers, prompts: Sequence[tuple[str, str]]) -> pl.DataFrame:
+        calls.append((self.run.folder.name, list(prompts)))
+        rows = [(*prompt, rank, f"{prompt[0]} {rank}", float("nan")) for prompt in prompts for rank in (1, 2)]
         return pl.DataFrame(rows, schema=["head", "relation", "rank", "tail", "plausibility"], orient="row")
 
     monkeypatch.setattr(Answers, "generated_of", generated_of)
     none, both = (probed_run(tmp_path, policy) for policy in ("none", "both"))
     answered = [(none, "Lawyer", "capab"), *((none, head, "CapableOf") for head in ("gardener", "poet", "gardener"))]
+    answered.append((none, "poet", "IsA"))
     refused = [(none, " ", "CapableOf"), (none, "poet", "Absent"), (tmp_path, "poet", "CapableOf")]
     found = models.generate([Asked(*asked) for asked in (*answered, (both, "gardener", "CapableOf"), *refused)])
-    stored, gardener, poet, again, other, *wrong = found
+    stored, gardener, poet, again, other_relation, other, *wrong = found
     assert all(isinstance(answer, dict) for answer in (stored, poet, other))
     assert (stored["head"], stored["relation"], stored["policy"]) == ("lawyer", "CapableOf", "none")
     assert [row["tail"] for row in stored["tails"]][:2] == ["capableof of lawyer 1", "capableof of lawyer 2"]
     assert poet["tails"] == [{"rank": rank, "tail": f"poet {rank}", "plausibility": None} for rank in (1, 2)]
     assert gardener == again
+    assert (other_relation["relation"], other_relation["tails"]) == ("IsA", poet["tails"])
     assert other["policy"] == "both"
-    assert sorted(calls) == [(both.name, ["gardener"], "CapableOf"), (none.name, ["gardener", "poet"], "CapableOf")]
+    gardener, poet, is_a = ("gardener", "CapableOf"), ("poet", "CapableOf"), ("poet", "IsA")
+    assert sorted(calls) == [(both.name, [gardener]), (none.name, [gardener, poet, is_a])]
     assert [str(fault)[:20] for fault in wrong] == ["the head is empty; g", "unknown relation 'Ab", str(tmp_path)[:20]]
 
 
 def test_a_run_that_is_lost_meanwhile_fails_its_own_questions_alone(models: Models, tmp_path, monkeypatch) -> None:
     none, both = (probed_run(tmp_path, policy) for policy in ("none", "both"))
 
-    def generated_of(self: Answers, heads: Sequence[str], relation: str) -> pl.DataFrame:
+    def generated_of(self: Answers, prompts: Sequence[tuple[str, str]]) -> pl.DataFrame:
         (both / "manifest.json").unlink()
-        return pl.DataFrame({"head": heads, "relation": relation, "rank": 1, "tail": "a tail"})
+        rows = [(*prompt, 1, "a tail") for prompt in prompts]
+        return pl.DataFrame(rows, schema=["head", "relation", "rank", "tail"], orient="row")
 
     monkeypatch.setattr(Answers, "generated_of", generated_of)
     answer, fault = models.generate([Asked(none, "poet", "CapableOf"), Asked(both, "poet", "CapableOf")])

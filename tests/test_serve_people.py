@@ -130,6 +130,22 @@ def test_a_persons_limits_and_priority_are_kept_and_shown(client, by, service: S
     again = service.people.create("ann", limits=Limits(disk=1e-9))
     full = client.post("/jobs", json={}, headers={"authorization": f"Bearer {again}"})
     assert "and 1e-09 GiB are allowed; remove files, or ask" in faults(full, 429)[0]
+    service.stop_over_disk()
+    with queue.opened(service.path) as table:
+        assert queue.renew(table, 2, "worker") == "cancel"
+        queue.cancel(table, 2)  # by its owner too: the reason stays
+        queue.finish(table, 2, "worker", "failed", error="killed")
+    stopped = client.get("/jobs/2", headers=by["bob"]).json()
+    assert (stopped["state"], stopped["error"][:31]) == ("cancelled", "stopped: your runs and files ta")
+    assert stopped["error"].endswith("; submitted again, it resumes")
+
+
+def test_a_stream_of_events_ends_when_its_token_is_revoked(client, by, service: Service) -> None:
+    client.post("/jobs", json={}, headers=by["ann"])
+    with client.stream("GET", "/jobs/1/events", headers=by["ann"]) as stream:
+        service.people.revoke("ann")
+        lines = list(stream.iter_lines())
+    assert len([line for line in lines if line.startswith("data:")]) <= 1
 
 
 def test_a_browser_keeps_a_cookie_of_each_person_and_a_common_token_goes_on(client, tokens, by, service) -> None:

@@ -49,6 +49,19 @@ def test_every_recipe_of_the_list_composes_and_options_need_nothing_more(rules: 
     assert {"sample", "cn100k"} <= set(options["data"])
     assert {"comet_minilm", "transe"} <= set(options["model"])
     assert not {"hf", "seq2seq", "comet", "comet_original"} & set(options["model"])  # model.base=??? names a folder
+    assert not {"api", "foreign", "tails"} & set(options["model"])  # an address, and paths
+
+
+def test_stories_take_uploaded_prompts_and_no_scorer_opens_an_address(rules: Rules) -> None:
+    arguments = rules.arguments("stories", {"recipe.prompts": "triples.csv", "recipe.most_prompts": 3})
+    assert f"recipe.prompts='{(rules.roots[0] / 'triples.csv').resolve()}'" in arguments
+    for key, value in (("score.extra", ["ngram", "judge"]), ("score.regard", "judge"), ("policy.scorers", ["judge"])):
+        assert faults(rules, "mitigate", {key: value}) == [
+            f"{key}: judge sends texts to an address, which no job of this service does"
+        ]
+    assert "score.extra=['ngram','keyword']" in rules.arguments("mitigate", {"score.extra": ["ngram", "keyword"]})
+    for key in ("score.judge.url", "score.judge.model", "recipe.instruction", "model.path", "model.url"):
+        assert "cannot be set in this service" in faults(rules, "stories", {key: "x"})[0]
 
 
 def test_all_faults_are_told_together(rules: Rules) -> None:
@@ -127,4 +140,4 @@ def test_the_list_holds_described_settings_that_can_be_no_path_and_no_code() -> 
         if takes == "value":
             assert set(settings()[key].types) <= SAFE, key
     files = [key for key, takes in allowed().items() if "file" in takes]
-    assert files == ["texts", "recipe.targets", "data.path", "data.relations", "probe.targets"]
+    assert files == ["texts", "recipe.targets", "data.path", "data.relations", "probe.targets", "recipe.prompts"]

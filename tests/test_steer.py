@@ -179,4 +179,4 @@ def test_the_main_job_filters_and_reranks_and_is_asked_so(job) -> None:
     assert (kept.height, tails.height) == (3 * 3 * 10, 3 * 3 * 20)
     assert (kept["beam_rank"] != kept["rank"]).any()
     said = pl.read_parquet(folder / "statements.parquet").filter(target="lawyer", relation="IsA")
-    assert Answers(open_run(folder), []).generated_of(["lawyer"], "IsA")["tail"].to_list() == said["tail"].to_list()
+    assert Answers(open_run(folder), []).generated_of([("lawyer", "IsA")])["tail"].to_list() == said["tail"].to_list()

@@ -44,6 +44,8 @@ def run(config: DictConfig) -> None:
 def check(config: DictConfig) -> None:
     """Raise MitigateError where packages are missing, and for an address without a token."""
     check_installed("recipe=serve", "serve", "fastapi", "uvicorn")
+    if config.serve.mcp:
+        check_installed("serve.mcp=true", "mcp", "mcp")
     from mitigate.serve.people import People
 
     token, people = config.serve.token, People(Path(config.paths.outputs) / ".serve")
@@ -93,6 +95,7 @@ def service_of(config: DictConfig, outputs: Path) -> Any:
         slots=settings.slots,
         most_queued=settings.queued,
         batch=settings.batch,
+        mcp=settings.mcp,
         token=settings.token,
         webhooks=plain(settings.webhooks),
         webhook_secret=settings.webhook_secret,

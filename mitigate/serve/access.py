@@ -65,12 +65,16 @@ class Access:
         person = self.people.by_token(token)
         return self._of(person) if person else None
 
+    def limits_of(self, owner: str | None) -> Limits:
+        """The limits of an owner of jobs."""
+        if owner is None:
+            return Limits()
+        person = self.people.by_name(owner)
+        return (person.limits if person else Limits()).over(self.limits)
+
     def most_running(self, owner: str | None) -> int | None:
         """The number of jobs of an owner that may run at once; None: any."""
-        if owner is None:
-            return None
-        person = self.people.by_name(owner)
-        return (person.limits if person else Limits()).over(self.limits).running
+        return self.limits_of(owner).running
 
     def _of(self, person: Person) -> Caller:
         return Caller(person.name, person.is_admin, person.priority, person.limits.over(self.limits))

@@ -39,6 +39,7 @@ RECIPES = (
 GROUPS = ("experiment", "policy", "data", "model", "measure")
 WORD = re.compile(r"\w[\w' -]{0,59}")  # never a path: it has neither a slash nor a dot
 KEYWORDS = ("all", "data")  # of settings of targets, where others are lists
+SCORERS = ("score.sentiment", "score.regard", "score.extra", "policy.scorers")  # settings that name scorers
 TEXTS = "texts"  # the command line takes its value as it stands, quotes too
 ALWAYS = ("probe.targets", TEXTS)  # demographic words of one's own, which all recipes mask, and texts to label
 COLUMN = re.compile(r"[a-z_]{1,30}")  # what a column is for
@@ -182,6 +183,8 @@ class Rules:
         if takes in ("words", "words or file", "columns"):
             value = _words(setting, value)
         _check(setting, value)
+        if key in SCORERS and (asking := [name for name in _listed(value) if _opens_addresses(name)]):
+            raise MitigateError(f"{key}: {asking[0]} sends texts to an address, which no job of this service does")
         return value
 
     def checked(self, base: Sequence[str], values: Mapping[str, Any]) -> list[str]:
@@ -252,8 +255,18 @@ def allowed() -> dict[str, str]:
 
 @cache
 def _options(conf: Path, group: str) -> list[str]:
+    open_value = r"\?\?\?" if f"{group}.path" in allowed() else r"\?\?\?|^path: null"
     found = sorted((conf / group).glob("*.yaml"))
-    return [path.stem for path in found if "???" not in path.read_text(encoding="utf-8")]
+    return [path.stem for path in found if not re.search(open_value, path.read_text(encoding="utf-8"), re.MULTILINE)]
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _opens_addresses(scorer: Any) -> bool:
+    """Return whether a scorer has settings that are free texts: the address and the key of an endpoint."""
+    return any("text" in setting.types for key, setting in settings().items() if key.startswith(f"score.{scorer}."))
 
 
 def _words(setting: Setting, value: Any) -> Any:

@@ -5,10 +5,12 @@ Made by a recipe, which knows the configuration. Nothing here runs what a client
 the queue."""
 
 import asyncio
+import os
 import sqlite3
+import sys
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 from urllib.parse import quote
@@ -29,7 +31,7 @@ from mitigate.serve import queue
 from mitigate.serve import schemas as shapes
 from mitigate.serve.access import COOKIE, Caller
 from mitigate.serve.allowed_jobs import GROUPS, RECIPES, RefusedError, allowed
-from mitigate.serve.batching import Asked, Batcher, BusyError, Models
+from mitigate.serve.batching import Asked, Batcher, BusyError
 from mitigate.serve.dispatcher import Dispatcher
 from mitigate.serve.engines.local import Local
 from mitigate.serve.page import page
@@ -47,6 +49,7 @@ from mitigate.settings import settings
 Answer = TypeVar("Answer")
 LOOK = 1.0  # seconds between two looks at a job that is watched
 MOST_STREAMS = 100  # of events at once
+MOST_THREADS = 4  # that answer questions; each batch takes 100 MiB while it is searched
 SANDBOX = (
     "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
     "frame-ancestors 'self'; base-uri 'none'; form-action 'none'"
@@ -86,10 +89,11 @@ def make_app(service: Service, *, starts_jobs: bool = True) -> Guard:
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
-        with ThreadPoolExecutor(1, "models") as thread, ThreadPoolExecutor(1, "composing") as composing:
+        threads = min(MOST_THREADS, len(os.sched_getaffinity(0)))
+        with ThreadPoolExecutor(threads, "models") as pool, ThreadPoolExecutor(1, "composing") as composing:
             models = service.models
-            app.state.generate = Batcher(models.generate, thread, most=service.batch)
-            app.state.label = Batcher(models.label, thread, most=service.batch)
+            app.state.generate = Batcher(models.generate, pool, most=service.batch, threads=threads)
+            app.state.label = Batcher(models.label, pool, most=service.batch, threads=threads)
             app.state.streams = 0
             app.state.composing = composing
             service.uploads.clear()
@@ -99,9 +103,10 @@ def make_app(service: Service, *, starts_jobs: bool = True) -> Guard:
             if starts_jobs:
                 dispatcher.start()
                 webhooks.start()
-            releasing = asyncio.create_task(_release(models, thread))
-            yield
-            releasing.cancel()
+            tending = asyncio.create_task(_tend(service, pool))
+            async with tools.run() if tools else nullcontext():
+                yield
+            tending.cancel()
             dispatcher.stop()
             webhooks.stop()
 
@@ -121,13 +126,23 @@ def make_app(service: Service, *, starts_jobs: bool = True) -> Guard:
     _add_results(app, service)
     _add_questions(app, service)
     _add_page(app, service)
+    tools = None
+    if service.mcp:
+        from mitigate.serve import mcp_tools  # a package that only this needs
+
+        tools = mcp_tools.mount(app)
     return Guard(app, set(map(str.lower, service.hosts)), service.access, service.largest_upload)
 
 
-async def _release(models: Models, thread: ThreadPoolExecutor) -> None:
+async def _tend(service: Service, pool: ThreadPoolExecutor) -> None:
+    """Release models that nobody uses, and stop jobs of people who are over their disk limit."""
     while True:
-        await asyncio.sleep(min(10.0, models.idle))
-        await asyncio.get_running_loop().run_in_executor(thread, models.release)
+        await asyncio.sleep(min(10.0, service.models.idle))
+        await asyncio.get_running_loop().run_in_executor(pool, service.models.release)
+        try:
+            await run_in_threadpool(service.stop_over_disk)
+        except sqlite3.OperationalError as error:
+            sys.stderr.write(f"mitigate: disk limits cannot be checked now: {error}\n")
 
 
 def _add_faults(app: FastAPI) -> None:
@@ -188,6 +203,13 @@ def _add_jobs(app: FastAPI, service: Service) -> None:
         finally:
             app.state.streams -= 1
 
+    def is_let_in(request: Request) -> bool:
+        """Return whether the sender of a request could still send it."""
+        try:
+            return service.access.caller(request.headers, request.client.host if request.client else None) is not None
+        except MitigateError:
+            return False
+
     def view(job: Job) -> shapes.JobShown:
         with queue.opened(service.path) as opened:
             return shown(job, queue.places(opened).get(job.id), service.outputs)
@@ -220,11 +242,12 @@ def _add_jobs(app: FastAPI, service: Service) -> None:
 
     @app.get("/jobs/{number}/events", response_class=EventSourceResponse, responses=FAULTS_OF_STREAM)
     async def watch_job(
-        job: Annotated[Job, Depends(known)], _: Annotated[None, Depends(stream)]
+        request: Request, job: Annotated[Job, Depends(known)], _: Annotated[None, Depends(stream)]
     ) -> AsyncIterator[ServerSentEvent]:
-        """The job as JSON each time that it changes, until it has ended: a stream of server-sent events."""
+        """The job as JSON each time that it changes, until it has ended or the token is revoked: a stream of
+        server-sent events."""
         last = None
-        while True:
+        while await run_in_threadpool(is_let_in, request):
             now = await run_in_threadpool(lambda: view(known(job.id)))
             if now != last:
                 yield ServerSentEvent(data=now, event="job")

@@ -24,6 +24,7 @@ State = Literal["queued", "running", "done", "failed", "cancelled"]
 Renewed = Literal["go on", "cancel", "lost"]
 STATES = ("queued", "running", "done", "failed", "cancelled")
 LEASE = 20.0  # seconds
+ALL = -1  # rows
 PATIENCE = 30.0  # seconds that a transaction waits for others
 SCHEMA = f"""
 CREATE TABLE IF NOT EXISTS jobs (
@@ -282,18 +283,21 @@ def finish(
     with _changing(connection):
         changed = connection.execute(
             "UPDATE jobs SET state = CASE WHEN cancel THEN 'cancelled' ELSE ? END, ended = ?, exit = ?,"
-            " error = CASE WHEN cancel THEN NULL ELSE ? END, worker = NULL, lease = NULL"
+            " error = CASE WHEN cancel THEN error ELSE ? END, worker = NULL, lease = NULL"
             " WHERE id = ? AND worker = ? AND state = 'running'",
             (state, _time(now), exit_status, error, job, worker),
         )
     return bool(changed.rowcount)
 
 
-def cancel(connection: sqlite3.Connection, job: int, now: float | None = None) -> Job | None:
+def cancel(connection: sqlite3.Connection, job: int, now: float | None = None, error: str | None = None) -> Job | None:
     """Cancel a job: a queued one at once, a running one by its worker. One that has ended stays as it is; None where
-    there is no such job."""
+    there is no such job. error: the reason, where the service cancels it."""
     with _changing(connection):
-        connection.execute("UPDATE jobs SET cancel = 1 WHERE id = ? AND state IN ('queued', 'running')", (job,))
+        connection.execute(
+            "UPDATE jobs SET cancel = 1, error = COALESCE(?, error) WHERE id = ? AND state IN ('queued', 'running')",
+            (error, job),
+        )
         connection.execute(
             "UPDATE jobs SET state = 'cancelled', ended = ? WHERE id = ? AND state = 'queued'", (_time(now), job)
         )

@@ -30,6 +30,7 @@ class Service:
     slots: int = 1
     most_queued: int = 200
     batch: int = 64
+    mcp: bool = False
     token: str | None = field(default=None, repr=False)
     limits: Limits = field(default_factory=Limits)
     user_header: str | None = None
@@ -99,12 +100,24 @@ class Service:
 
     def check_disk(self, caller: Caller) -> None:
         """Raise FullError where a person's runs and files take all that is allowed."""
-        most = caller.limits.disk
-        if most is not None and (used := self.disk_of(caller.name)) >= most:
-            raise FullError(
-                f"your runs and files take {used:.3g} GiB, and {most:g} GiB are allowed; remove files, or ask whoever "
-                "runs the service to remove runs"
-            )
+        if fault := self._over_disk(caller.name, caller.limits.disk):
+            raise FullError(fault)
+
+    def stop_over_disk(self) -> None:
+        """Stop the running jobs of people whose runs and files take all that is allowed."""
+        with queue.opened(self.path) as table:
+            for job in queue.latest(table, queue.ALL, "running"):
+                if not job.cancel and (fault := self._over_disk(job.owner, self.access.limits_of(job.owner).disk)):
+                    queue.cancel(table, job.id, error=f"stopped: {fault}; submitted again, it resumes")
+                    record(self.place, None, "stop", job=job.id, owner=job.owner)
+
+    def _over_disk(self, owner: str | None, most: float | None) -> str | None:
+        if owner is None or most is None or (used := self.disk_of(owner)) < most:
+            return None
+        return (
+            f"your runs and files take {used:.3g} GiB, and {most:g} GiB are allowed; remove files, or ask whoever runs "
+            "the service to remove runs"
+        )
 
     def disk_of(self, owner: str | None) -> float:
         """GiB of the run folders of an owner's jobs, and of uploaded files."""

@@ -14,6 +14,7 @@ from models.regard.batching import pad, token_batches
 
 WEIGHTS, WORDS = "model.safetensors", "embeddings.word_embeddings.weight"
 TOGETHER = 768  # tokens read at once; of two to ten pieces a phrase, with more there is more padding
+MOST_KEPT = 20_000  # phrases, 15 MB
 SPREAD = 0.3  # standard deviation of the numbers in words' vectors; with MiniLM's own, .05, tanh has no curve
 
 
@@ -41,18 +42,32 @@ class MeanOfWords(nn.Module):
 
 class MeanOfStates(nn.Module):
     """The mean of the token states that the encoder gives a phrase. It is not trained, so that training reads a phrase
-    once, and no epoch after the first costs an encoder."""
+    once, and no epoch after the first costs an encoder. The last MOST_KEPT phrases stay in memory: the tails of a
+    generator repeat from question to question."""
 
     def __init__(self, encoder_folder: Path) -> None:
         super().__init__()
         self.read = PieceReader(encoder_folder)
         self.encoder = Bert.load(encoder_folder)
         self.encoder.requires_grad_(False)
+        self._kept: dict[str, Tensor] = {}
 
     @torch.no_grad()
     def forward(self, phrases: Sequence[str]) -> Tensor:
-        """The mean token states of n phrases, (n, the encoder's width) in half precision; phrases of similar length are
-        read together."""
+        """The mean token states of n phrases, (n, the encoder's width) in half precision."""
+        kept = self._kept
+        new = [phrase for phrase in dict.fromkeys(phrases) if phrase not in kept]
+        if len(new) + len(kept) > MOST_KEPT:
+            kept = self._kept = {}  # another thread may still read the old one
+            new = list(dict.fromkeys(phrases))
+        if len(new) > MOST_KEPT:
+            return self._read(phrases)
+        if new:
+            kept.update(zip(new, self._read(new).unbind(), strict=True))
+        return torch.stack([kept[phrase] for phrase in phrases])
+
+    def _read(self, phrases: Sequence[str]) -> Tensor:
+        """The same by the encoder; phrases of similar length are read together."""
         pieces = self.read(phrases)
         means = torch.empty(len(pieces), self.encoder.config.hidden_size, dtype=torch.float16)
         for batch in token_batches([len(each) + 2 for each in pieces], TOGETHER):

@@ -5,9 +5,10 @@ A run folder may come from anybody: of the classes that its settings name, only 
 caller trusts are called."""
 
 import json
+import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, fields
 from functools import cache, cached_property
 from importlib import import_module
@@ -30,6 +31,8 @@ from mitigate.words.targets import as_targets
 OWN_CLASSES = "mitigate.score."
 ALLOWED = "Questions about its targets and probed relations need no generator: they are answered from its tables"
 SMALL = 200_000_000  # bytes of a model that one thread searches with as fast as several
+LOADING = threading.Lock()  # runs share scorers, which two threads would load twice
+WHOLE_MACHINE = threading.Lock()
 
 
 class Answers:
@@ -45,25 +48,32 @@ class Answers:
         self.index = Index(run)
         self.given = scorers
         self.trusted = trusted
+        self._is_loaded = False
 
     def tails(self, head: str, relation: str) -> pl.DataFrame:
         """The best tails, the best first, a row each. Raises MitigateError as AnsweringRun.tails."""
         head, name = self.index.head(head), self.index.relation(relation)
         stored = self.index.stored(head, name) if self.given is None else None
-        return self.generated_of([head], name) if stored is None else stored
+        return self.generated_of([(head, name)]) if stored is None else stored
 
-    def generated_of(self, heads: Sequence[str], relation: str) -> pl.DataFrame:
-        """Generate the tails of several heads now, searched and labelled together, in their order. The first time,
-        scorers are loaded during the search."""
-        if "_generator" not in vars(self):
-            self._check()  # at once, and not after seconds of loading
+    def generated_of(self, prompts: Sequence[tuple[str, str]]) -> pl.DataFrame:
+        """Generate the tails of several heads and relations, searched and labelled together, grouped by relation;
+        several threads may do so at once. The first time, scorers are loaded during the search."""
+        with nullcontext() if self._is_loaded else LOADING:
+            if not self._is_loaded:
+                self._check()  # at once, and not after seconds of loading
+            found = self._generated(prompts)
+            self._is_loaded = True
+        return found
+
+    def _generated(self, prompts: Sequence[tuple[str, str]]) -> pl.DataFrame:
         import models.comet  # noqa: F401  loads PyTorch, before there are threads
 
         with self._few_threads():
             with ThreadPoolExecutor(max_workers=2) as pool:
                 scorers = pool.submit(self._load_scorers, pool)
                 model, asked = self._generator
-                probed = self._search(model, heads, relation, asked[relation])
+                probed = self._search(model, prompts, asked)
                 scorers.result()
             from mitigate.score.labels import NOTHING_CACHED
             from mitigate.score.plausibility import with_plausibility
@@ -77,16 +87,17 @@ class Answers:
     @contextmanager
     def _few_threads(self) -> Iterator[None]:
         """Context with one thread for each small model: a question is a few rows, which take longer to distribute over
-        threads than to compute, and scorers are loaded at the same time."""
+        threads than to compute, and scorers are loaded at the same time. A large model has all threads for itself."""
         import torch
 
-        before = torch.get_num_threads()
         is_small = sum((self.run.folder / name).stat().st_size for name in self.run.below("model")) < SMALL
-        torch.set_num_threads(1 if is_small else before)
-        try:
-            yield
-        finally:
-            torch.set_num_threads(before)
+        with nullcontext() if is_small else WHOLE_MACHINE:
+            before = torch.get_num_threads()
+            torch.set_num_threads(1 if is_small else before)
+            try:
+                yield
+            finally:
+                torch.set_num_threads(before)
 
     def _check(self) -> None:
         """Raise MitigateError where there is no generator, or a scorer of a class that is not trusted."""
@@ -107,14 +118,16 @@ class Answers:
         _ = self._scorers
         plausibility.result()
 
-    def _search(self, model: Any, heads: Sequence[str], relation: str, phrase: str) -> pl.DataFrame:
-        from mitigate.tasks.generators.probe import probe_generator
+    def _search(self, model: Any, prompts: Sequence[tuple[str, str]], asked: Mapping[str, str]) -> pl.DataFrame:
+        from mitigate.tasks.generators.probe import EVENTS, probe_generator
 
         top, beams = self._setting("probe.top", 10), self._setting("probe.beams", 10)
         if self._policy is not None and self._policy.reranks:
             top = beams = self._policy.candidates
         how: dict[str, Any] = {"beams": beams, "top": top, "max_length": self._setting("probe.max_length", 15)}
-        return probe_generator(model, as_targets(heads), {relation: phrase}, **how)
+        named = {relation: asked[relation] for _, relation in prompts}
+        heads = pl.DataFrame([("", relation, head) for head, relation in prompts], schema=EVENTS, orient="row")
+        return probe_generator(model, as_targets([""]), named, heads=heads.unique(maintain_order=True), **how)
 
     def _labelled(self, probed: pl.DataFrame) -> pl.DataFrame:
         from mitigate.tasks.label import label_statements
@@ -138,14 +151,15 @@ class Answers:
             critic = self._build("score.critic", self.run.setting("score.critic"))
             candidates = with_people_valid(candidates, critic, self.index.target_list)
         ranked = rerank(self._policy, candidates, self._setting("probe.top", 10))
-        places = ranked.select(head="target", rank="beam_rank", _rank="rank")
-        return places.join(found, on=["head", "rank"], maintain_order="left").with_columns(rank="_rank")
+        places = ranked.select("relation", head="target", rank="beam_rank", _rank="rank")
+        return places.join(found, on=["head", "relation", "rank"], maintain_order="left").with_columns(rank="_rank")
 
     @cached_property
     def _generator(self) -> tuple[Any, dict[str, str]]:
         """The model, and the text in its prompts for each relation."""
-        from models.comet import regimen
+        from models.comet import Comet, regimen
         from models.kinds import kind_of
+        from models.top_tokens import ready
 
         folder = self.run.folder / "model"
         try:
@@ -160,6 +174,8 @@ class Answers:
             raise MitigateError(f"the generator in {folder} cannot be loaded ({error}). {ALLOWED}.") from error
         if self.run.setting("probe.precision") == "bf16":
             model = model.bfloat16()
+        if isinstance(model, Comet):
+            model.decoder = ready(model.decoder)
         return model, asked_with(wording, self.index.further, comet=self.index.has_comet_relations)
 
     @cached_property
