@@ -27,6 +27,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
@@ -39,7 +40,7 @@ from mitigate.report.pareto import mark
 ROOT = Path(__file__).parents[1]
 CSV = Path(__file__).with_name("growth.csv")
 PICTURE = ROOT / "docs" / "results" / "growth"
-GROWN = 1.2  # times the smallest size's figure, from which a size counts in the fit
+GROWN = 1.1  # times the smallest size's figure, from which a size counts in the fit
 ROWS = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 LIGHT = ["score.regard=ngram", "score.plausibility=null", "score.people_valid=null", "tracking=none"]
 PORT = 8791
@@ -67,12 +68,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("series", nargs="*", metavar="|".join(SERIES), help="default: all; none: the table anew")
     parser.add_argument("--most", type=int, default=1_000_000, help="the largest size")
+    parser.add_argument("--least", type=int, default=0, help="the smallest size; those of growth.csv stay")
     given = parser.parse_args()
     names = [] if given.series == ["none"] else given.series or list(SERIES)
     if unknown := set(names) - set(SERIES):
         parser.error(f"no such series: {', '.join(unknown)}")
     for name in names:
-        for size in (size for size in SERIES[name].sizes if size <= given.most):
+        for size in (size for size in SERIES[name].sizes if given.least <= size <= given.most):
             with tempfile.TemporaryDirectory() as place:
                 found = Measured(name, size, *SERIES[name].measure(size, Path(place)))
             print(found, flush=True)
@@ -217,6 +219,14 @@ def exponent(sizes: Sequence[float], figures: Sequence[float]) -> float | None:
     return float(np.polyfit(*np.log(counted).T, 1)[0])
 
 
+def growth(sizes: Sequence[float], figures: Sequence[float]) -> str:
+    """The exponent in words."""
+    if figures[-1] < GROWN * figures[0]:
+        return "less than 10 % more"
+    fit = exponent(sizes, figures)
+    return "too few sizes" if fit is None else f"{fit:.2f}"
+
+
 def by_series(rows: Sequence[Measured]) -> Iterator[tuple[str, list[Measured]]]:
     for name in SERIES:
         if found := [row for row in rows if row.series == name]:
@@ -234,8 +244,7 @@ def section(rows: Sequence[Measured]) -> str:
     for name, found in by_series(rows):
         cells = "; ".join(f"{row.size:,}: {row.seconds:,.1f}, {row.memory:,.0f}" for row in found)
         sizes = [row.size for row in found]
-        fits = [exponent(sizes, [getattr(row, kind) for row in found]) for kind in ("seconds", "memory")]
-        shown = ["hardly grows" if fit is None else f"{fit:.2f}" for fit in fits]
+        shown = [growth(sizes, [getattr(row, kind) for row in found]) for kind in ("seconds", "memory")]
         lines[-1] += f"\n| {name}, {SERIES[name].unit} | {cells} | {' | '.join(shown)} |"
     return "\n\n".join(lines)
 
@@ -251,6 +260,10 @@ def picture(rows: Sequence[Measured]) -> Figure:
             colour, marker = mark(place)
             points = [row.size for row in found], [getattr(row, kind) for row in found]
             axes.loglog(*points, color=colour, marker=marker, ms=4, lw=1, label=name)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_locator(LogLocator(subs=(1,)))
+            axis.set_major_formatter(lambda value, _: f"{value:,g}")
+            axis.set_minor_formatter(NullFormatter())
         axes.grid()
         axes.set_xlabel("triples, targets, runs or clients")
         axes.set_ylabel(title)
