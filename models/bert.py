@@ -22,9 +22,9 @@ class Embeddings(nn.Module):
 
     def __init__(self, config: SimpleNamespace) -> None:
         super().__init__()
-        self.word_embeddings = nn.Embedding(config.vocab_size, config.hidden_size)
-        self.position_embeddings = nn.Embedding(config.max_position_embeddings, config.hidden_size)
-        self.token_type_embeddings = nn.Embedding(config.type_vocab_size, config.hidden_size)
+        self.word_embeddings = _embedding(config.vocab_size, config.hidden_size)
+        self.position_embeddings = _embedding(config.max_position_embeddings, config.hidden_size)
+        self.token_type_embeddings = _embedding(config.type_vocab_size, config.hidden_size)
         self.LayerNorm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
 
     def forward(self, tokens: Tensor) -> Tensor:
@@ -138,8 +138,12 @@ class Bert(nn.Module):
             raise ValueError(
                 f"{folder} holds a model of type {config.model_type} with {config.hidden_act}; bert with gelu is needed"
             )
-        with torch.device("meta"):  # all weights are loaded: none need to be drawn
-            encoder = cls(config)
+        encoder = cls(config)
         stored = load_file(folder / WEIGHTS)  # has a pooler and position numbers besides, which are not used
         encoder.load_state_dict({name: stored[name] for name in encoder.state_dict()}, assign=True)
         return encoder.eval()
+
+
+def _embedding(rows: int, width: int) -> nn.Embedding:
+    """An embedding with uninitialised weights, which are loaded afterwards, so that none need to be drawn."""
+    return nn.Embedding(rows, width, _weight=torch.empty(rows, width))
