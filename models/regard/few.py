@@ -58,8 +58,11 @@ class FewTexts:
         """The gate's logits (4,): windows of three tokens, the strongest of each channel."""
         words = np.pad(self.embeddings[WORDS][tokens] / np.float32(self.scale), ((1, 1), (0, 0)))
         windows = gate["windows.weight"]  # (channels, width, 3)
-        found = sum(words[place : place + len(tokens)] @ windows[:, :, place].T for place in range(windows.shape[2]))
-        return np.maximum(found.max(0) + gate["windows.bias"], 0) @ gate["head.weight"].T + gate["head.bias"]
+        parts = [words[place : place + len(tokens)] @ windows[:, :, place].T for place in range(windows.shape[2])]
+        return (
+            np.maximum(np.sum(parts, axis=0).max(0) + gate["windows.bias"], 0) @ gate["head.weight"].T
+            + gate["head.bias"]
+        )
 
     def _states(self, tokens: np.ndarray) -> np.ndarray:
         """The states (length, width) of the last layer."""

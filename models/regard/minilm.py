@@ -168,7 +168,7 @@ class CloseExact:
         """The same of texts as encode gives them."""
         found = self.fast.read(rows)
         second, first = np.sort(found, 1)[:, -2:].T
-        close = np.flatnonzero(first < second * np.exp(CLOSE))
+        close = np.flatnonzero(first < second * np.exp(CLOSE)).tolist()
         found[close] = self.exact.read([rows[number] for number in close])
         return found
 
