@@ -216,7 +216,8 @@ def exponent(sizes: Sequence[float], figures: Sequence[float]) -> float | None:
     counted = [(x, y) for x, y in grown if x and y >= (GROWN - 1) * figures[0]]
     if len(counted) < 2:
         return None
-    return float(np.polyfit(*np.log(counted).T, 1)[0])
+    grown_by, costs = np.log(counted).T
+    return float(np.polyfit(grown_by, costs, 1)[0])
 
 
 def growth(sizes: Sequence[float], figures: Sequence[float]) -> str:
