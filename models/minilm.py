@@ -2,20 +2,23 @@
 
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from safetensors import safe_open
 
-from models import hf_layouts
-from models.decoder import Decoder, DecoderConfig
 from models.digests import sha256_of
-from models.encoding import TOKENIZER
+
+if TYPE_CHECKING:
+    from models.decoder import Decoder
+
+CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
 
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """The SHA-256 of model.safetensors, revision 1110a243 of sentence-transformers/all-MiniLM-L6-v2."""
 
 FILES = {
-    hf_layouts.WEIGHTS: SHA256,
-    hf_layouts.CONFIG: "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+    WEIGHTS: SHA256,
+    CONFIG: "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
     TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
 """The files of the folder that decide the label of a text, with their SHA-256."""
@@ -48,14 +51,17 @@ def locate(folder: Path | None = None) -> Path:
     return Path(folder)
 
 
-def causal(folder: Path, dropout: float = 0.1) -> Decoder:
+def causal(folder: Path, dropout: float = 0.1) -> "Decoder":
     """A decoder that starts from the encoder's weights; its head is the word embeddings and a bias of 0.
 
     A decoder has no token types: the row of type 0, which the encoder adds to every position, is added to the
     position embeddings once and for all."""
+    from models import hf_layouts  # loads PyTorch, which locate does without
+    from models.decoder import Decoder, DecoderConfig
+
     decoder = Decoder(DecoderConfig(**hf_layouts.read_encoder_settings(folder), dropout=dropout), draw=False)
     names = [name for name in decoder.state_dict() if name != "bias"]
     decoder.load_state_dict(hf_layouts.read_tensors(folder, "minilm", names), strict=False)
-    with safe_open(folder / hf_layouts.WEIGHTS, "pt") as file:
+    with safe_open(folder / WEIGHTS, "pt") as file:
         decoder.places.weight.data += file.get_tensor("embeddings.token_type_embeddings.weight")[0]
     return decoder

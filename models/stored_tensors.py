@@ -3,11 +3,12 @@
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from safetensors import SafetensorError
-from safetensors.torch import load_file
-from torch import Tensor
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 ANEW = "copy its folder again, or train the model again"
 
@@ -15,7 +16,7 @@ ANEW = "copy its folder again, or train the model again"
 class Trained(Protocol):
     """A network of which only what was trained is stored."""
 
-    def trained(self) -> dict[str, Tensor]: ...
+    def trained(self) -> dict[str, "Tensor"]: ...
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> Any: ...
 
@@ -34,8 +35,10 @@ def read_facts(path: Path, needed: Iterable[str] = ()) -> dict[str, Any]:
     return content
 
 
-def read(path: Path, needed: Iterable[str] = ()) -> dict[str, Tensor]:
+def read(path: Path, needed: Iterable[str] = ()) -> dict[str, "Tensor"]:
     """All tensors of a safetensors file. Raises ValueError for a file that is absent, damaged or incomplete."""
+    from safetensors.torch import load_file  # loads PyTorch, which readers of facts do without
+
     try:
         stored = load_file(path)
     except (SafetensorError, OSError) as error:
@@ -44,7 +47,7 @@ def read(path: Path, needed: Iterable[str] = ()) -> dict[str, Tensor]:
     return stored
 
 
-def check(path: Path, stored: Mapping[str, Tensor], needed: Iterable[str]) -> None:
+def check(path: Path, stored: Mapping[str, "Tensor"], needed: Iterable[str]) -> None:
     """Check that a file stores all needed tensors, and raise ValueError if one is absent."""
     if absent := [name for name in needed if name not in stored]:
         raise ValueError(f"the weights {path} lack {', '.join(absent)[:200]}; {ANEW}")

@@ -13,15 +13,16 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 from transformers import GPT2Config, GPT2ForSequenceClassification, PreTrainedTokenizerFast
 
-from mitigate.score.regard import MiniLMRegard
+from mitigate.score.regard import SHIPPED, MiniLMRegard
 from mitigate.triples import NEUTRAL
 from models.bert import Bert
 from models.minilm import locate
 from models.regard import LABELS
 from models.regard.batching import pad, token_batches
+from models.regard.few import FewTexts
 from models.regard.gate import Cascade, Gate
 from models.regard.int8 import Int8Linear, quantize, quantized
-from models.regard.minilm import LowRank, MiniLMClassifier
+from models.regard.minilm import CloseExact, LowRank, MiniLMClassifier
 from models.regard.ngram import NgramClassifier, ngrams
 from models.regard.sequence import SequenceClassifier, columns
 
@@ -292,3 +293,44 @@ def test_a_folder_without_a_gate_is_read_whole(parts: tuple[Gate, MiniLMClassifi
     scorer = MiniLMRegard(tmp_path)
     assert scorer.fingerprint == MiniLMRegard(tmp_path, gate=False).fingerprint
     assert len(scorer(GATED).label) == 3
+
+
+@pytest.mark.parametrize("gate", [True, False])
+def test_numpy_gives_what_the_network_gives_in_float32(gate: bool):
+    folder = SHIPPED / "minilm"
+    classifier = MiniLMClassifier.load(folder, locate())
+    network = Cascade.load(folder, locate(), classifier) if gate else classifier
+    texts = ["this person is a thief", "this person is kind", "a cat is on the mat", "", "word " * 200]
+    found = FewTexts(folder, locate(), gate).probabilities(texts)
+    assert found == pytest.approx(network.probabilities(texts), abs=1e-5)
+    assert len({*found.argmax(1)}) == 3
+    assert FewTexts(folder, locate(), gate).probabilities([]).shape == (0, 4)
+
+
+class OfNumbers:
+    """A fake of MiniLMClassifier, which reads [n] as n hundredths for the first label, in half precision two less."""
+
+    def __init__(self) -> None:
+        self.off, self.read_rows = 0.0, list[list[int]]()
+
+    def to(self, dtype: torch.dtype) -> "OfNumbers":
+        self.off = 0.02 if dtype == torch.bfloat16 else 0.0
+        return self
+
+    def encode(self, texts: list[str]) -> list[list[int]]:
+        return [[int(text)] for text in texts]
+
+    def read(self, rows: list[list[int]]) -> np.ndarray:
+        self.read_rows += rows
+        first = np.array([row[0] / 100 for row in rows]) - self.off
+        return np.stack([first, 1 - first, 0 * first, 0 * first], axis=1)
+
+
+def test_close_labels_are_those_of_float32():
+    """.51 and .49 are exp(.04) apart, .56 and .44 exp(.24)."""
+    exact = OfNumbers()
+    both = CloseExact(exact, torch.bfloat16)  # type: ignore[arg-type]
+    found = both.probabilities(["51", "58", "20"])
+    assert exact.read_rows == [[51]]
+    assert found[:, 0] == pytest.approx([0.51, 0.56, 0.18])
+    assert both.fast.read([[51]]).argmax() == 1  # it would have another label

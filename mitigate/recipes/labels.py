@@ -25,6 +25,7 @@ from mitigate.tasks.labelled_statements import FORMATS, count_labels, label_name
 from mitigate.triples import OTHER, Scorer
 from mitigate.words.outside_text import counted
 
+FEW = 20  # texts of the command, up to which a scorer's variant for few texts is faster
 SHOWN = 10  # texts of a file that are shown on the terminal
 
 
@@ -36,7 +37,8 @@ def run(config: DictConfig) -> None:
         allowed = ", ".join(f".{name}" for name in FORMATS)
         raise MitigateError(f"data.output={output}: unknown file ending; allowed: {allowed}")
     file = _file(given) if isinstance(given, str) else None
-    scorers = Scorers(config.score).labelling
+    texts = [given] if isinstance(given, str) else given or []
+    scorers = Scorers(config.score, few=file is None and 0 < len(texts) <= FEW).labelling
     if given and config.data.get("path") is not None:
         raise MitigateError(
             f"texts and data.path={config.data.path} are both set, but only texts would be labelled; leave one out"
@@ -47,7 +49,7 @@ def run(config: DictConfig) -> None:
             "out, or give statements with their targets (data=statements data.path=FILE)"
         )
     if given and file is None:
-        label_given(config, [given] if isinstance(given, str) else given, scorers, output)
+        label_given(config, texts, scorers, output)
     else:
         label_table(config, file, scorers, output)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import hydra
+from hydra._internal.hydra import Hydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from hydra.utils import get_method
@@ -23,6 +24,18 @@ from mitigate.settings import check, left_open, settings, with_lists
 
 PACKAGE = Path(__file__).parents[1]
 CONF = PACKAGE / "_conf" if (PACKAGE / "_conf").is_dir() else PACKAGE.parent / "conf"  # in a wheel, in a checkout
+
+_look_for_mode: Callable[..., Any] = Hydra.get_mode
+
+
+def _mode(self: Any, config_name: str | None, overrides: list[str]) -> Any:
+    """hydra.mode, which nothing in our configuration sets: without a folder or an override that could, Hydra need not
+    compose all of it once more to look."""
+    can_be_set = arguments.named_folders(sys.argv) or any("hydra" in override for override in overrides)
+    return _look_for_mode(self, config_name, overrides) if can_be_set else None
+
+
+Hydra.get_mode = _mode  # type: ignore[method-assign]
 
 
 def run() -> None:

@@ -8,17 +8,15 @@ from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from mitigate.errors import one_of
 from mitigate.runs.fingerprints import fingerprint
-from mitigate.score.precision import digest_of_folder, native_dtype
+from mitigate.score.precision import chosen_precision, digest_of_folder, native_dtype
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, Labels
-from models.minilm import locate
+from models.digests import sha256_of
+from models.minilm import WEIGHTS, locate
 from models.regard import LABELS
-from models.regard.gate import CONFIG as GATE
-from models.regard.gate import Cascade
-from models.regard.minilm import MiniLMClassifier
+from models.regard.few import GATE, FewTexts
 from models.regard.ngram import NgramClassifier
 
 SHIPPED = Path(str(files("mitigate").joinpath("data/regard")))
@@ -37,13 +35,40 @@ class MiniLMRegard:
     def __init__(
         self, folder: str | Path | None = None, encoder_folder: str | Path | None = None, gate: bool = True
     ) -> None:
-        folder = SHIPPED / "minilm" if folder is None else Path(folder)
-        encoder_folder = locate(None if encoder_folder is None else Path(encoder_folder))
+        from models.regard.gate import Cascade  # loads PyTorch, which the other classes do without
+        from models.regard.minilm import load_for
+
+        folder, encoder_folder, gated = _found(folder, encoder_folder, gate)
         dtype = native_dtype()
-        classifier = MiniLMClassifier.load(folder, encoder_folder, dtype)
-        gated = gate and (folder / GATE).is_file()
+        classifier = load_for(dtype, folder, encoder_folder)
         self._classifier = Cascade.load(folder, encoder_folder, classifier) if gated else classifier
-        self.fingerprint = fingerprint(self, digest_of_folder(folder), classifier.encoder_sha256, str(dtype), gated)
+        digests = digest_of_folder(folder), sha256_of(encoder_folder / WEIGHTS)
+        self.fingerprint = fingerprint(self, *digests, str(dtype), gated)
+
+    @classmethod
+    def of_few(
+        cls, folder: str | Path | None = None, encoder_folder: str | Path | None = None, gate: bool = True
+    ) -> "MiniLMRegard | FewRegard":
+        """The same for a few texts, for which loading PyTorch would take most of the time. The labels are equal, the
+        strengths those in float32."""
+        few_texts = FewRegard if chosen_precision() != "bf16" else cls
+        return few_texts(folder, encoder_folder, gate)
+
+    def __call__(self, texts: Sequence[str]) -> Labels:
+        return labels(self._classifier.probabilities(texts))
+
+
+class FewRegard:
+    """MiniLMRegard without PyTorch, in float32; slower from about a hundred texts."""
+
+    name = "regard"
+
+    def __init__(
+        self, folder: str | Path | None = None, encoder_folder: str | Path | None = None, gate: bool = True
+    ) -> None:
+        folder, encoder_folder, gated = _found(folder, encoder_folder, gate)
+        self._classifier = FewTexts(folder, encoder_folder, gated)
+        self.fingerprint = fingerprint(self, digest_of_folder(folder), sha256_of(encoder_folder / WEIGHTS), gated)
 
     def __call__(self, texts: Sequence[str]) -> Labels:
         return labels(self._classifier.probabilities(texts))
@@ -73,6 +98,8 @@ class BertRegard:
     def __init__(self, model: str | Path = "sasha/regardv3", precision: str = "auto") -> None:
         if precision not in PRECISIONS:
             raise one_of("score.bert.precision", precision, PRECISIONS)
+        import torch
+
         from models.regard.sequence import SequenceClassifier  # loads transformers: five seconds, for this scorer alone
 
         dtype = {"bf16": torch.bfloat16, "fp32": torch.float32}.get(precision, native_dtype())
@@ -81,6 +108,12 @@ class BertRegard:
 
     def __call__(self, texts: Sequence[str]) -> Labels:
         return labels(self._classifier.probabilities(texts))
+
+
+def _found(folder: str | Path | None, encoder_folder: str | Path | None, gate: bool) -> tuple[Path, Path, bool]:
+    """The folders of the change and of the encoder, and whether there is a gate to use."""
+    folder = SHIPPED / "minilm" if folder is None else Path(folder)
+    return folder, locate(None if encoder_folder is None else Path(encoder_folder)), gate and (folder / GATE).is_file()
 
 
 def labels(probabilities: np.ndarray) -> Labels:

@@ -2,8 +2,8 @@
 what is plainly neutral.
 
 A cascade errs only towards neutral: what the gate does not pass is labelled as without it. The word embeddings are the
-encoder's and not trained, so that a word that training has not met is near those that it has. At loading the products
-of all embeddings with the windows' weights are taken once; reading a text then only adds rows of that table."""
+encoder's and not trained, so that a word that training has not met is near those that it has. The product of a word's
+embedding with the windows' weights is taken once; reading a text then only adds rows of tables."""
 
 import json
 from collections.abc import Sequence
@@ -16,10 +16,11 @@ from torch import Tensor, nn
 
 from models.regard import LABELS
 from models.regard.batching import pad, token_batches
-from models.regard.minilm import MiniLMClassifier
+from models.regard.minilm import CloseExact, MiniLMClassifier
 from models.stored_tensors import load_trained, read_facts
 
 WIDTH = 3  # tokens in a window
+BLOCK = 256  # words whose rows of the tables are computed at once, when a text has one of them
 WEIGHTS, CONFIG = "gate.safetensors", "gate.json"
 ENCODER_WEIGHTS, WORDS = "model.safetensors", "embeddings.word_embeddings.weight"
 TOGETHER = 16_384  # tokens read at once
@@ -52,11 +53,13 @@ class Cascade:
     """A classifier behind a gate: a text that the gate finds neutral with a probability above `threshold` has the
     gate's probabilities, any other the classifier's."""
 
-    def __init__(self, gate: Gate, classifier: MiniLMClassifier, threshold: float) -> None:
+    def __init__(self, gate: Gate, classifier: MiniLMClassifier | CloseExact, threshold: float) -> None:
         self.gate = gate
         self.classifier = classifier
         self.threshold = threshold
-        self._tables = [part.contiguous() for part in _tables(gate)]  # of WIDTH tokens, each (vocabulary, channels)
+        words, channels = len(gate.words.weight), gate.windows.out_channels
+        self._tables = [torch.empty(words, channels) for _ in range(WIDTH)]
+        self._is_filled = np.zeros(-(-words // BLOCK), dtype=bool)
 
     def probabilities(self, texts: Sequence[str]) -> np.ndarray:
         """(n, 4) float32, columns as in LABELS."""
@@ -81,6 +84,7 @@ class Cascade:
 
     def _logits(self, tokens: Tensor, mask: Tensor | None) -> Tensor:
         """The logits of the gate's forward, from the tables."""
+        self._fill(tokens)
         before, here, after = (nn.functional.embedding(tokens, table) for table in self._tables)
         if mask is not None:
             after = after * mask[:, :, None]  # what follows the last token is padding
@@ -93,6 +97,15 @@ class Cascade:
         assert bias is not None
         return self.gate.head((found.amax(1) + bias).relu())
 
+    def _fill(self, tokens: Tensor) -> None:
+        """Compute the rows of the tables of these tokens' blocks, once each; all rows take longer than a few texts."""
+        wanted = np.unique(tokens.numpy() // BLOCK)
+        for number in wanted[~self._is_filled[wanted]]:
+            rows = slice(number * BLOCK, (number + 1) * BLOCK)
+            for place, table in enumerate(self._tables):
+                table[rows] = self.gate.words.weight[rows] @ self.gate.windows.weight[:, :, place].T
+            self._is_filled[number] = True
+
     def save(self, folder: Path) -> None:
         """Write the gate beside a saved classifier, in half precision."""
         save_file({name: value.half() for name, value in self.gate.trained().items()}, folder / WEIGHTS)
@@ -100,14 +113,9 @@ class Cascade:
         (folder / CONFIG).write_text(json.dumps({"channels": channels, "threshold": self.threshold}, indent=2) + "\n")
 
     @classmethod
-    def load(cls, folder: Path, encoder_folder: Path, classifier: MiniLMClassifier) -> "Cascade":
+    def load(cls, folder: Path, encoder_folder: Path, classifier: MiniLMClassifier | CloseExact) -> "Cascade":
         """The classifier of a folder behind the gate of the same folder. Raises ValueError for damaged weights."""
         facts = read_facts(folder / CONFIG, ["channels", "threshold"])
         gate = Gate(encoder_folder, facts["channels"])
         load_trained(gate, folder / WEIGHTS)
         return cls(gate.float().eval(), classifier, facts["threshold"])
-
-
-@torch.no_grad()
-def _tables(gate: Gate) -> list[Tensor]:
-    return [gate.words.weight @ gate.windows.weight[:, :, place].T for place in range(WIDTH)]

@@ -20,7 +20,7 @@ from mitigate.train.regard import part_of
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, Scorer
 from models.minilm import locate
 from models.regard.gate import Cascade
-from models.regard.minilm import MiniLMClassifier
+from models.regard.minilm import load_for
 from models.regard.ngram import NgramClassifier
 
 GATE = {
@@ -81,7 +81,7 @@ def load_both(folder: Path) -> dict[str, Classifier]:
 
 def load_cascade(folder: Path) -> Cascade:
     """Load the classifier of a folder behind its gate, in the precision that scorers use."""
-    return Cascade.load(folder, locate(), MiniLMClassifier.load(folder, locate(), native_dtype()))
+    return Cascade.load(folder, locate(), load_for(native_dtype(), folder, locate()))
 
 
 def gate_figures(checking: pl.DataFrame, *, folder: Path) -> pl.DataFrame:
