@@ -33,7 +33,7 @@ from mitigate.load.graph import own as own_graph
 from mitigate.load.paper_ratings import read_beside
 from mitigate.load.ratings import read_answers
 from mitigate.load.relations_file import read_relations
-from mitigate.load.sbic import read_annotations, read_frames
+from mitigate.load.sbic import read_annotations, read_implied
 from mitigate.load.stream import Met, Streamed
 from mitigate.score.keyword import read_dic
 from mitigate.tasks.tails import open_tails
@@ -112,7 +112,7 @@ READERS = {
     "ratings": Reader("r.txt", "1\n2\n3\n", lambda path: read_beside(_beside(path, "a\n" * 3), path)),
     "dictionary": Reader("d.dic", "%\n31\tposemo\n32\tnegemo\n%\nhapp*\t31\nsad\t32\n", read_dic),
     "sbic": Reader("SBIC.v2.trn.csv", SBIC, lambda path: read_annotations(path.parent)),
-    "frames": Reader("frames_test_posts.csv", FRAMES, lambda path: read_frames(path.parent)),
+    "frames": Reader("frames_test_posts.csv", FRAMES, lambda path: read_implied(path.parent)),
 }
 
 

@@ -170,7 +170,7 @@ def test_the_main_job_with_such_a_policy(policy: str, job) -> None:
 
 def test_the_main_job_filters_and_reranks_and_is_asked_so(job) -> None:
     """Takes over 3 s: a whole job that is asked as its policy decodes."""
-    status, _, _, folder = job("policy=both_person_heads", "policy.decoding=random_rerank", *SMALL)
+    status, _, _, folder = job("policy=both_person_heads", "policy.decoding=validity", *SMALL)
     assert status == 0
     stages = [stage["stage"] for stage in json.loads((folder / "manifest.json").read_text())["stages"]]
     assert stages[2:7] == ["train", "probe", "heads", "heads_rerank", "candidates"]
