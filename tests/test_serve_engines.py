@@ -316,7 +316,9 @@ class Client:
     def submit_job(self, *, entrypoint: str, submission_id: str, **asks: Any) -> str:
         if submission_id in self.jobs:
             raise RuntimeError(f"Request failed with status code 500: {submission_id} already exists")
-        self.jobs[submission_id] = SimpleNamespace(entrypoint=entrypoint, asks=asks, name="RUNNING", exit=None)
+        self.jobs[submission_id] = SimpleNamespace(
+            entrypoint=entrypoint, asks=asks, name="RUNNING", exit=None, message=None, error=None
+        )
         return submission_id
 
     def get_job_status(self, name: str) -> str:
@@ -327,7 +329,7 @@ class Client:
             raise RuntimeError(f"Request failed with status code 404: Job {name} does not exist.")
         job = self.jobs[name]
         status = SimpleNamespace(name=job.name, is_terminal=lambda: job.name in ("SUCCEEDED", "FAILED", "STOPPED"))
-        return SimpleNamespace(status=status, driver_exit_code=job.exit)
+        return SimpleNamespace(status=status, driver_exit_code=job.exit, message=job.message, error_type=job.error)
 
     def stop_job(self, name: str) -> None:
         self.jobs[name].name = "STOPPED"
@@ -360,6 +362,24 @@ def test_ray_is_given_a_shell_line_and_says_how_it_ended(tmp_path: Path, monkeyp
     assert engine.state("one") == DIED
     with pytest.raises(LookupError):
         engine.state("two")
+
+
+@pytest.mark.parametrize(
+    "ended",
+    [
+        {"message": "Job supervisor actor died: The actor died because its node has died. Node Id: 1"},
+        {"error": "JOB_SUPERVISOR_ACTOR_START_TIMEOUT"},
+        {"exit": -15, "error": "JOB_ENTRYPOINT_COMMAND_ERROR"},
+    ],
+)
+def test_a_job_that_ray_did_not_let_end_is_submitted_again_and_has_not_died(ended, tmp_path, monkeypatch) -> None:
+    use_fake_ray(monkeypatch)
+    jobs = Queue(tmp_path, engine := RayJobs("http://127.0.0.1:8265"))
+    job = jobs.submitted()
+    vars(engine.client.jobs[job.handle]).update(name="FAILED", **ended)
+    jobs.step()
+    again = jobs.first()
+    assert (again.state, again.starts, again.deaths, again.handle != job.handle) == ("running", 2, 0, True)
 
 
 def test_ray_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:

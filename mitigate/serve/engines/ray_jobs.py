@@ -1,6 +1,7 @@
-"""Jobs of a Ray cluster, by Ray Jobs."""
+"""Jobs of a Ray cluster, by Ray Jobs. Ray gives up a job whose node it loses; the queue submits it again."""
 
 import shlex
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ from mitigate.serve.engines import environment
 from mitigate.serve.engines.cluster import DIED
 
 ABSENT = "status code 404"  # in what Ray's client raises for a job that there is not
+NODE_LOST = "its node has died"  # in Ray's message about a job
+WAITED = "JOB_SUPERVISOR_ACTOR_START_TIMEOUT"  # Ray's error for a job that had no place for 15 minutes
 
 
 class RayJobs:
@@ -61,12 +64,16 @@ class RayJobs:
         return name
 
     def state(self, handle: str) -> int | None:
-        """The exit status, or None while it waits or runs. Raises LookupError for one that Ray has forgotten."""
+        """The exit status, or None while it waits or runs. Raises LookupError for a job that Ray has forgotten, or gave
+        up: it lost the node, shut it down (SIGTERM), or had no place for the job in time."""
         found = self._info(handle)
         if not found.status.is_terminal():
             return None
         if found.status.name == "SUCCEEDED":
             return 0
+        is_lost = found.error_type == WAITED or NODE_LOST in (found.message or "")
+        if is_lost or found.driver_exit_code == -signal.SIGTERM:
+            raise LookupError(handle)
         return found.driver_exit_code or DIED
 
     def stop(self, handle: str) -> None:
