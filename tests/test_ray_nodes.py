@@ -107,14 +107,17 @@ def test_a_job_whose_node_is_lost_goes_on_on_another_also_when_the_service_is_ki
     assert {path.name for path in runs[lost].iterdir()} == {path.name for path in runs[kept].iterdir()}
 
 
-def test_a_running_job_is_cancelled_and_a_waiting_one(cluster, tmp_path: Path) -> None:
-    """On the node that is left: the second job waits for its place."""
+def test_a_waiting_job_is_cancelled_and_a_running_one(cluster: Cluster, tmp_path: Path) -> None:
+    """On the node that is left."""
     service = Service(tmp_path, cluster.connect)
     running, waiting = (service.submit(tmp_path / name, 10_000) for name in ("one", "two"))
     until(lambda: service.job(running).folder is not None)
-    with queue.opened(service.path) as table:
-        queue.cancel(table, waiting)
-        queue.cancel(table, running)
-    until(lambda: all(service.job(number).ended for number in (running, waiting)), cluster.place / "head.log")
-    assert [service.job(number).state for number in (running, waiting)] == ["cancelled", "cancelled"]
+    for number in (waiting, running):
+        assert service.job(running).state == "running"
+        with queue.opened(service.path) as table:
+            queue.cancel(table, number)
+        until(lambda number=number: service.job(number).ended is not None, cluster.place / "head.log")
+        assert service.job(number).state == "cancelled"
+    handle, client = service.job(waiting).handle, cluster.connect().client
+    until(lambda: client.get_job_info(handle).status.name == "STOPPED")
     assert steps(tmp_path / "two") == 0

@@ -362,6 +362,12 @@ def test_ray_is_given_a_shell_line_and_says_how_it_ended(tmp_path: Path, monkeyp
     assert engine.state("one") == DIED
     with pytest.raises(LookupError):
         engine.state("two")
+    engine.start("waits", ["python"], log)
+    engine.client.jobs["waits"].name = "PENDING"
+    assert engine.state("waits") is None
+    engine.stop("waits")
+    engine.client.jobs["waits"].name = "PENDING"  # until it has a place
+    assert engine.state("waits") == DIED
 
 
 @pytest.mark.parametrize(

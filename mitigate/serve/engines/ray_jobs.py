@@ -38,6 +38,7 @@ class RayJobs:
                 f"serve.ray={address}: no Ray cluster answers there; start one by `ray start --head`, with the "
                 "packages of ray[default], or give the address of its dashboard"
             ) from error
+        self.stopped: set[str] = set()
         self.threads = threads
         self.asks = {
             "entrypoint_num_cpus": threads or 1,
@@ -68,7 +69,7 @@ class RayJobs:
         up: it lost the node, shut it down (SIGTERM), or had no place for the job in time."""
         found = self._info(handle)
         if not found.status.is_terminal():
-            return None
+            return DIED if found.status.name == "PENDING" and handle in self.stopped else None
         if found.status.name == "SUCCEEDED":
             return 0
         is_lost = found.error_type == WAITED or NODE_LOST in (found.message or "")
@@ -77,8 +78,10 @@ class RayJobs:
         return found.driver_exit_code or DIED
 
     def stop(self, handle: str) -> None:
-        """End a job, by SIGTERM, and by SIGKILL some seconds later."""
+        """End a job, by SIGTERM, and by SIGKILL some seconds later. A waiting job counts as ended: Ray stops it when it
+        has a place."""
         self.client.stop_job(handle)
+        self.stopped.add(handle)
 
     def _info(self, handle: str) -> Any:
         """The state of the job in Ray. Raises LookupError where there is none."""
