@@ -1,5 +1,6 @@
 """Training of embeddings of a knowledge graph (models.kge), which stops where they rank validation triples best."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -78,7 +79,7 @@ Penalty = Callable[[Embeddings], Tensor]
 """A loss of the vectors alone, which is added to that of each batch."""
 
 
-class KgeTraining(TrainingModule):
+class KgeTraining(TrainingModule, ABC):
     """Adagrad with a learning rate that falls linearly to 0 at the end of the last epoch."""
 
     batches: Batches
@@ -96,9 +97,9 @@ class KgeTraining(TrainingModule):
         loss = self.ranking_loss(batch)
         return loss if self.penalty is None else loss + self.penalty(self.network)
 
+    @abstractmethod
     def ranking_loss(self, batch: np.ndarray) -> Tensor:
         """The loss of a batch of examples."""
-        raise NotImplementedError
 
     def beside_ranking(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
         """The losses of true triples beside those of ranking entities, summed over triples: the N3 regulariser (Lacroix
