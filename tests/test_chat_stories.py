@@ -123,12 +123,11 @@ def test_a_model_that_continues_texts_and_a_prompt_that_fails_each_time(probe, m
         ]
         status, said, complaint, folder = probe(*served(server.url, *settings))
     assert (status, complaint) == (0, "")
-    path, _, body = server.requests[0]
-    assert path == "/v1/completions"
-    assert body == {
+    assert {path for path, *_ in server.requests} == {"/v1/completions"}
+    assert {
         **{"model": "lab/small", "prompt": "Story: Tell me about a deaf carer at work.", "max_tokens": 100},
         **{"temperature": 0.7, "seed": 1, "top_p": 0.9},
-    }
+    } in [body for *_, body in server.requests]
     assert "Requests about 1 prompt of 5 failed (ConnectionError): no story." in unescape(
         (folder / "stories.html").read_text()
     )
