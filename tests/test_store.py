@@ -54,6 +54,52 @@ def test_a_stage_is_computed_once_and_leaves_no_record_when_it_fails(run: Run) -
     assert not (run.folder / "stages" / "train.json").exists()
 
 
+def leaves_a_folder(folder: Path, x: int = 1) -> dict[str, int]:
+    """A stage's function that leaves a folder with a file."""
+    TIMES.append(x)
+    write(folder / "model" / "weights", str(x))
+    return {"steps": x}
+
+
+def trained(folder: Path, x: int = 1, dry: bool = False) -> tuple[Result, bool]:
+    """The result of a stage `train` in a run folder, and whether the run counts as finished."""
+    run = Run(folder, dry=dry)
+    result = run.stage("train", leaves_a_folder, x=x, using={"folder": folder}, leaves=["model"])
+    finished = run.finished()
+    run.close()
+    return result, finished
+
+
+def test_a_run_takes_a_result_from_a_run_beside_it(tmp_path: Path) -> None:
+    TIMES.clear()
+    first, _ = trained(tmp_path / "first")
+    write(tmp_path / "second" / "model" / "of a killed training", "0")
+    rehearsed, finished = trained(tmp_path / "second", dry=True)
+    assert (rehearsed.origin, rehearsed.pending, finished) == ("first", False, False)
+    second, _ = trained(tmp_path / "second")
+    third, _ = trained(tmp_path / "third")
+    assert TIMES == [1]
+    assert (first.origin, second.origin) == (None, "first")
+    assert third.origin == "first"  # the run that computed it, not the one that it was copied from
+    assert first.digest == second.digest == rehearsed.digest
+    assert [path.name for path in (tmp_path / "second" / "model").iterdir()] == ["weights"]
+    assert trained(tmp_path / "second")[0].origin == "first"
+    assert trained(tmp_path / "elsewhere" / "run")[0].origin is None
+
+
+def test_a_run_takes_no_other_or_damaged_result_from_a_run_beside_it(tmp_path: Path) -> None:
+    TIMES.clear()
+    trained(tmp_path / "first")
+    assert trained(tmp_path / "second", x=2)[0].origin is None
+    write(tmp_path / "first" / "model" / "weights", "damaged")
+    assert trained(tmp_path / "third")[0].origin is None
+    assert TIMES == [1, 2, 1]
+    write(tmp_path / "third" / "model" / "weights", "damaged")
+    run = Run(tmp_path / "third", dry=True)
+    run.stage("train", leaves_a_folder, x=1, using={"folder": run.folder}, leaves=["model"])
+    assert run.results[0].pending
+
+
 def test_brackets_in_a_folders_name_stand_for_themselves(tmp_path: Path) -> None:
     """To polars `run[1]` is a pattern that `run1` matches."""
     results = []

@@ -342,7 +342,8 @@ def say_stage(result: store.Result) -> None:
     if result.pending:
         say(f"  {result.stage:<12}{'to be run':>18}")
         return
-    took = "kept, old code" if result.kept else "cached" if result.from_cache else f"{result.seconds:.1f} s"
+    new = "from another run" if result.origin else f"{result.seconds:.1f} s"
+    took = "kept, old code" if result.kept else "cached" if result.from_cache else new
     if result.path.suffix == ".parquet":
         rows = pl.scan_parquet(result.path, glob=False).select(pl.len()).collect().item()
         found = f"   {counted(rows, 'row')}"
@@ -362,4 +363,5 @@ def _training_steps(facts: Mapping[str, Any]) -> str:
 
 def _facts(result: store.Result) -> dict[str, Any]:
     facts = {"stage": result.stage, "seconds": result.seconds, "peak_memory": result.peak_memory}
-    return facts | ({"code": "kept: it has changed since this result was computed"} if result.kept else {})
+    more = {"code": "kept: it has changed since this result was computed"} if result.kept else {}
+    return facts | more | ({"run": result.origin} if result.origin else {})

@@ -23,7 +23,9 @@ def about(job: Job, more: Mapping[str, Any]) -> dict[str, Any]:
     """The origin of a page: the command, the stages so far, and the provenance with what is given besides."""
     from mitigate.report.html import Stage  # loads matplotlib, which recipes without pictures do without
 
-    stages = [Stage(result.stage, result.seconds, result.from_cache) for result in job.run.results]
+    stages = [
+        Stage(result.stage, result.seconds, result.from_cache or bool(result.origin)) for result in job.run.results
+    ]
     return {"command": job.command, "stages": stages, "facts": job.provenance(more)}
 
 

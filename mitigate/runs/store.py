@@ -3,7 +3,6 @@ and nothing is computed twice. Nothing is moved: the parts of a result are writt
 folders are removed after the result is recorded. Every step may be repeated, wherever a kill stopped it."""
 
 import fcntl
-import hashlib
 import json
 import resource
 import shutil
@@ -18,7 +17,7 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.runs.file_tracking import is_changed
+from mitigate.runs import stage_records as records
 from mitigate.runs.files import PART, as_json, read_json, refuse_link, remove_parts, write, writing
 from mitigate.runs.fingerprints import (
     as_parquet,
@@ -35,7 +34,6 @@ from mitigate.runs.user_code import say_not_reused
 __all__ = ["as_parquet", "digest_of"]
 
 SETTINGS = "config.yaml"  # of the run
-RECORDS = "stages"  # the folder with a record of each stage
 NOT_RESULTS = {"manifest.json", "status.json", "wandb", ".lock"}  # in a run folder
 Value = pl.DataFrame | dict[str, Any]  # that a stage's function returns: a table, or numbers
 MARKER = ".of"  # in a folder of parts: the fingerprint of their unfinished stage
@@ -55,6 +53,7 @@ class Result:
     from_cache: bool
     kept: bool = False  # whether its code has changed since, and the user chose to keep the result
     pending: bool = False
+    origin: str | None = None  # the run that computed it, where it was copied from another one
 
     def table(self) -> pl.DataFrame:
         """The stage's table. Raises NotComputedError for a pending stage."""
@@ -125,7 +124,7 @@ class Run:
     def _lock_folder(self) -> None:
         folder = self.folder
         try:
-            (folder / RECORDS).mkdir(parents=True, exist_ok=True)
+            (folder / records.FOLDER).mkdir(parents=True, exist_ok=True)
             for path in sorted(folder.iterdir()):
                 if path.name not in NOT_RESULTS and not path.is_file():
                     refuse_link(path)
@@ -160,9 +159,10 @@ class Run:
 
         A recorded result is used if it has the same code that the function reaches, the same values and the same
         results `after` which it comes, if the files that a user's own code opened are unchanged, and if its own files
-        are intact. The function receives the table or the numbers of a Result among the values. `using` (a dict, or a
-        function of Work that returns one) has arguments that do not affect the result, such as places. The function
-        returns a table ({stage}.parquet) or a dict of numbers ({stage}.json).
+        are intact. Where this folder has no such result and a run beside it does, that one is copied. The function
+        receives the table or the numbers of a Result among the values. `using` (a dict, or a function of Work that
+        returns one) has arguments that do not affect the result, such as places. The function returns a table
+        ({stage}.parquet) or a dict of numbers ({stage}.json).
 
         leaves: files and folders that it writes in the run folder itself. scratch: folders that are removed once the
         result is recorded. may_be_kept: whether `code=keep` applies, as to a long training. In a dry run a stage
@@ -173,6 +173,7 @@ class Run:
         inputs = digest_of_values(stage, values, named, [result.digest for result in after])
         code = digest_of_stage(function, [values, named])
         result = self._known(stage, inputs, code, self.keep_code and may_be_kept)
+        result = result or self._copied(stage, inputs, code, leaves)
         if result is None and self.dry:
             result = Result(stage, self.folder / stage, f"{stage} is pending", 0.0, 0, False, pending=True)
         elif result is None:
@@ -197,15 +198,35 @@ class Run:
 
     def _known(self, stage: str, inputs: str, code: str, keep_code: bool) -> Result | None:
         """The recorded result, if it has these inputs and this code and is intact."""
-        record = _record(self.folder / RECORDS / f"{stage}.json")
+        record = records.read(self.folder, stage)
         if record is None or record["inputs"] != inputs or not (record["code"] == code or keep_code):
             return None
-        files = record["files"]
-        if any(self._digest(name) != digest for name, digest in files.items()) or is_changed(record.get("read", {})):
+        if not records.holds(self.folder, record):
             return None
+        return self._recorded(stage, record, self.folder, kept=record["code"] != code)
+
+    def _recorded(
+        self, stage: str, record: dict[str, Any], place: Path, new: bool = False, kept: bool = False
+    ) -> Result:
+        """The result of a record whose files are in `place`. new: it was not in this folder."""
+        files = record["files"]
         self._stages_files.update(files)
-        path, digest = self.folder / next(iter(files)), digest_of(as_json(files))
-        return Result(stage, path, digest, record["seconds"], record["peak_memory"], True, record["code"] != code)
+        path, digest = place / next(iter(files)), digest_of(as_json(files))
+        used = record["seconds"], record["peak_memory"]
+        return Result(stage, path, digest, *used, not new, kept, origin=record.get("origin"))
+
+    def _copied(self, stage: str, inputs: str, code: str, leaves: Sequence[str]) -> Result | None:
+        """The result of a run beside this one with these inputs and this code, copied here; in a dry run as it lies
+        there."""
+        for source, record in records.beside(self.folder, stage, inputs, code):
+            if self.dry:
+                return self._recorded(stage, record, source, new=True)
+            self._remove(leaves)  # of an unfinished stage
+            (self.folder / "manifest.json").unlink(missing_ok=True)  # the run is unfinished from here on
+            if records.copy(source, self.folder, record):
+                write(self.folder / records.FOLDER / f"{stage}.json", as_json(sealed(record)))
+                return self._recorded(stage, record, self.folder, new=True)
+        return None
 
     def _save(self, stage: str, found: Value, depends: dict[str, Any], leaves: Sequence[str], start: float) -> Result:
         """Write what a stage's function returned, and its record."""
@@ -213,11 +234,11 @@ class Run:
         path = self.folder / f"{stage}.{'parquet' if is_table else 'json'}"
         write(path, as_parquet(found) if isinstance(found, pl.DataFrame) else as_json(found))
         seconds = round(time.perf_counter() - start, 3)
-        files = {path.name: self._digest(path.name)} | self._digests(leaves)
+        files = {path.name: records.digest(self.folder / path.name)} | self._digests(leaves)
         self._stages_files.update(files)
         result = Result(stage, path, digest_of(as_json(files)), seconds, peak_memory(), False)
         record = {**depends, "files": files, "seconds": seconds, "peak_memory": result.peak_memory}
-        write(self.folder / RECORDS / f"{stage}.json", as_json(sealed(record)))
+        write(self.folder / records.FOLDER / f"{stage}.json", as_json(sealed(record)))
         return result
 
     def _remove(self, names: Sequence[str]) -> None:
@@ -225,17 +246,19 @@ class Run:
             shutil.rmtree(self.folder / name, ignore_errors=True)
 
     def finished(self) -> bool:
-        """Return whether no stage is pending, and the manifest (written last) and the files that a recipe writes
-        besides those of its stages, such as tables and cards, are intact. The settings, which every job can write
-        again, and the records of stages, which were checked with the stages, are not checked."""
+        """Return whether all results are in this folder, and the manifest (written last) and the files that a recipe
+        writes besides those of its stages, such as tables and cards, are intact. The settings, which every job can
+        write again, and the records of stages, which were checked with the stages, are not checked."""
         manifest = read_json(self.folder / "manifest.json") or {}
         files = manifest.get("files")
         if not isinstance(files, dict) or not all(isinstance(digest, str) for digest in files.values()):
             return False
         known = {*self._stages_files, SETTINGS}
-        others = [name for name in files if name not in known and not name.startswith(f"{RECORDS}/")]
-        has_all = not any(result.pending for result in self.results) and is_intact(manifest)
-        return has_all and all(self._digest(name) == files[name] for name in others)
+        others = [name for name in files if name not in known and not name.startswith(f"{records.FOLDER}/")]
+        has_all = is_intact(manifest) and not any(
+            result.pending or result.path.parent != self.folder for result in self.results
+        )
+        return has_all and all(records.digest(self.folder / name) == files[name] for name in others)
 
     def finish(self, facts: dict[str, Any]) -> None:
         """Write the manifest: the facts and the hashes of the run folder's files."""
@@ -249,14 +272,7 @@ class Run:
         files = [f for place in places for f in (sorted(place.rglob("*")) if place.is_dir() else [place])]
         whole = [file for file in files if file.name != MARKER and not PART.fullmatch(file.name) and file.is_file()]
         relative = [str(file.relative_to(self.folder)) for file in whole]
-        return {name: self._digest(name) for name in relative}
-
-    def _digest(self, name: str) -> str | None:
-        path = self.folder / name
-        if not path.is_file():
-            return None
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return {name: records.digest(self.folder / name) for name in relative}
 
     def close(self) -> None:
         """Release the folder."""
@@ -318,15 +334,6 @@ def _value(value: Any) -> Any:
     if isinstance(value, dict) and any(isinstance(part, Result) for part in value.values()):
         return {name: _value(part) for name, part in value.items()}
     return value
-
-
-def _record(path: Path) -> dict[str, Any] | None:
-    """The record of a stage; None where it is missing or damaged."""
-    record = read_json(path)
-    kinds = {"code": str, "inputs": str, "files": dict, "seconds": float | int, "peak_memory": int}
-    if record is None or any(not isinstance(record.get(name), kind) for name, kind in kinds.items()):
-        return None
-    return record if record["files"] and is_intact(record) else None
 
 
 def peak_memory() -> int:
