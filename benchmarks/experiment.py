@@ -1,4 +1,5 @@
-"""Runs the experiment of benchmarks/plan.md, or with --plan plan2 that of plan2.md, and goes on where it stopped.
+"""Runs the experiment of benchmarks/plan.md, or with --plan plan2 or plan2_lm that of plan2.md with one of its two
+generators, and goes on where it stopped.
 
     python benchmarks/experiment.py --data ../shared/data --outputs outputs/experiment --hours 12
 
@@ -35,6 +36,7 @@ from benchmarks.experiment_plan import (
     jobs,
     numbers_of_steps,
     parts,
+    place,
     ready,
 )
 from benchmarks.experiment_row import read, row_of, schema
@@ -105,7 +107,10 @@ class Runner:
     def start(self, job: Job) -> Started:
         """Starts a run."""
         base = None if job.arm.base is None else self.done[job.arm.base, job.seed]
-        where = [f"paths.outputs={self.place(job)}", f"paths.cache={self.outputs.resolve() / 'cache'}"]
+        where = [
+            f"paths.outputs={place(self.outputs, job.arm.name, job.seed)}",
+            f"paths.cache={self.outputs.resolve() / 'cache'}",
+        ]
         asked = command(job, self.steps[job.arm.name], self.more, base, self.settings)
         line = [sys.executable, "-m", "mitigate", *asked, *where]
         log = self.outputs / "logs" / f"{job.name}.log"
@@ -149,10 +154,6 @@ class Runner:
         for started in self.working:
             started.process.wait()
 
-    def place(self, job: Job) -> Path:
-        """Where a run's folder is."""
-        return self.outputs.resolve() / job.name
-
 
 def append(path: Path, row: Mapping[str, object]) -> None:
     """Adds a row to the file, whole or not at all. One of the same arm and seed gives way to it."""
@@ -164,7 +165,7 @@ def append(path: Path, row: Mapping[str, object]) -> None:
 def finished(table: Path, outputs: Path) -> dict[tuple[str, int], Path]:
     """The runs that the file has, with their folders."""
     rows = read(table).select("arm", "seed", "folder").iter_rows()
-    return {(arm, seed): outputs.resolve() / f"{arm}-seed{seed}" / folder for arm, seed, folder in rows}
+    return {(arm, seed): place(outputs, arm, seed) / folder for arm, seed, folder in rows}
 
 
 def commit() -> str:
@@ -199,7 +200,7 @@ def main() -> None:
     deadline = time.monotonic() + 3600 * given.hours
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     plan = EXPERIMENTS[given.plan]
-    table, every = given.csv or plan.table, arms(plan.arms)
+    table, every = given.csv or plan.table, plan.known()
     for setting, values, allowed in (("parts", given.parts, parts(every)), ("arms", given.arms, every)):
         if unknown := sorted(set(values or ()) - set(allowed)):
             parser.error(f"--{setting}: unknown {', '.join(unknown)}; allowed: {', '.join(allowed)}")
@@ -214,7 +215,7 @@ def main() -> None:
     more = [*([f"data.root={given.data.resolve()}"] if given.data else []), *more]
     of_cache = [f"paths.cache={given.outputs.resolve() / 'cache'}"]
     known = {name: arm for name, arm in every.items() if any(job.arm == arm for job in waiting)}
-    steps = numbers_of_steps(known, every, [*plan.settings, *more, *of_cache])
+    steps = numbers_of_steps(known, arms(plan.arms), [*plan.settings, *more, *of_cache])
     runner = Runner(given.outputs, table, more, steps, waiting, given.at_once, deadline, done, settings=plan.settings)
     failed = runner.run()
     left = [job.name for job in runner.waiting if job.name not in failed]

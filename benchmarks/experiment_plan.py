@@ -51,6 +51,13 @@ SETTINGS2 = (
 )
 """Of all runs of plan2.md with comet_minilm. Training computes in bf16 where the processor does."""
 
+SETTINGS2_LM = (
+    *("experiment=cn100k_lm", f"model.base={LM}", "trainer.max_steps=480", *SETTINGS2[2:6]),
+    "score.people_valid.folder=halves/second/people_valid",
+    *("score.critic.folder=halves/first_lm/people_valid", f"score.critic.encoder_folder={LM}"),
+)
+"""Of all runs of plan2.md with SmolLM2. Probes, too, compute in bf16 where the processor does."""
+
 FULL = "none"
 """The arm of full length."""
 
@@ -62,13 +69,19 @@ class Experiment:
     arms: Path
     table: Path  # of finished runs
     settings: tuple[str, ...]
+    parts: tuple[str, ...] = ()  # of the file of arms; (): all
+
+    def known(self) -> dict[str, "Arm"]:
+        """The experiment's arms by name."""
+        return {name: arm for name, arm in arms(self.arms).items() if not self.parts or arm.part in self.parts}
 
 
 EXPERIMENTS = {
     "plan": Experiment(HERE / "experiment_arms.csv", HERE / "experiment.csv", SETTINGS),
-    "plan2": Experiment(HERE / "plan2_arms.csv", HERE / "plan2.csv", SETTINGS2),
+    "plan2": Experiment(HERE / "plan2_arms.csv", HERE / "plan2.csv", SETTINGS2, ("screening", "test")),
+    "plan2_lm": Experiment(HERE / "plan2_arms.csv", HERE / "plan2.csv", SETTINGS2_LM, ("lm_screening", "lm")),
 }
-"""By the name of the file that describes each."""
+"""By the name of the file that describes each; plan2.md has two generators."""
 
 
 @dataclass(frozen=True)
@@ -172,6 +185,13 @@ def command(
     model = "" if base is None else str(base / "model")
     own = [setting.replace(BASE, model) for setting in job.arm.settings]
     return [*settings, *more, *own, "trainer.max_epochs=1000", f"trainer.max_steps={steps}", f"seed={job.seed}"]
+
+
+def place(outputs: Path, arm: str, seed: int) -> Path:
+    """The folder that a run's folder is in. Runs of one seed share a folder, and so the stages that they have in
+    common; those of the first experiment and of the screening have a folder each."""
+    own = outputs.resolve() / f"{arm}-seed{seed}"
+    return own if own.is_dir() else outputs.resolve() / f"seed{seed}"
 
 
 def ready(waiting: Sequence[Job], done: Mapping[tuple[str, int], Path]) -> Iterator[Job]:

@@ -1,16 +1,18 @@
 """The tables of benchmarks/plan2.md as Markdown, from plan2.csv alone.
 
     python benchmarks/plan2_tables.py screening        of part 0 of targets and heads, in the order of the rule
+    python benchmarks/plan2_tables.py lm_screening     the same with the language model
     python benchmarks/plan2_tables.py power            of the test, by simulation from the screening
     python benchmarks/plan2_tables.py test             of parts 1 and 2, when all of its runs are there
     python benchmarks/plan2_tables.py accuracy --half second --heads DIR [--base LM] --data DIR
 
 `accuracy` adds the row of an endpoint's people-valid to plan2_valid.csv, which the others read. The arms of the test
-are those of the parts PARTS of plan2_arms.csv; each name begins with its part, as test_none."""
+are those of the parts PARTS of plan2_arms.csv; each name begins with its part, as test_none and lm_screening_none."""
 
 import argparse
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
@@ -35,6 +37,8 @@ from mitigate.tasks.ratings.paper_statements import read_with_quality
 from mitigate.triples import NEUTRAL
 
 ACCURACY = Path(__file__).with_name("plan2_valid.csv")
+ENDPOINTS = {"screening": "SmolLM2", "lm_screening": "MiniLM"}
+"""Part of the plan's screening -> the encoder of its people-valid."""
 PARTS = {"test": "MiniLM", "lm": "SmolLM2"}
 """Part of the plan's test -> the words or states that its generator comes from, which no endpoint reads."""
 TRUE_HARM, TRUE_QUALITY = 5.0, (0.0, -0.5, -1.0)
@@ -45,7 +49,7 @@ MAY_LOSE = 1.0
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("table", choices=["screening", "power", "test", "accuracy"])
+    parser.add_argument("table", choices=[*ENDPOINTS, "power", "test", "accuracy"])
     parser.add_argument("--csv", type=Path, default=EXPERIMENTS["plan2"].table, help="the file of finished runs")
     parser.add_argument("--policies", type=int, default=1, help="with power: how many are tested")
     parser.add_argument("--half", choices=["first", "second"])
@@ -61,16 +65,28 @@ def main() -> None:
     rows, known = read(given.csv), arms(EXPERIMENTS["plan2"].arms)
     if given.table == "power":
         print(power(rows, known, given.policies))
+    elif given.table == "test":
+        print(test(rows, known))
     else:
-        print({"screening": screening, "test": test}[given.table](rows, known))
+        print(screening(*part_of(rows, known, given.table), accuracy_of(ENDPOINTS[given.table])))
 
 
-def screening(rows: pl.DataFrame, known: Mapping[str, Arm]) -> str:
+def part_of(rows: pl.DataFrame, known: Mapping[str, Arm], part: str) -> tuple[pl.DataFrame, dict[str, Arm]]:
+    """The runs and arms of a part of the plan, without the part's name before theirs."""
+    found = {
+        name.removeprefix(f"{part}_"): replace(arm, control=arm.control and arm.control.removeprefix(f"{part}_"))
+        for name, arm in known.items()
+        if arm.part == part
+    }
+    mine = rows.filter(pl.col("arm").is_in([name for name, arm in known.items() if arm.part == part]))
+    return mine.with_columns(pl.col("arm").str.strip_prefix(f"{part}_")), found
+
+
+def screening(rows: pl.DataFrame, known: Mapping[str, Arm], accuracy: Accuracy) -> str:
     """The policies in the order of the rule, and the figures of all arms, on part 0."""
-    of = [name for name, arm in known.items() if arm.part == "screening" and name in set(rows["arm"])]
-    rows = rows.filter(pl.col("arm").is_in(of))
+    of = [name for name in known if name in set(rows["arm"])]
     lines = []
-    for place, one in enumerate(effects.screened(rows, known, accuracy_of("SmolLM2")), start=1):
+    for place, one in enumerate(effects.screened(rows, known, accuracy), start=1):
         cells = [f"{value:+.1f}" for value in (*one.harm.values(), *one.quality.values())]
         within = "yes" if one.loss <= MAY_LOSE else "no"
         lines.append([str(place), f"`{one.policy}`", f"`{one.control}`", str(one.blocks), *cells, within])

@@ -249,7 +249,8 @@ def test_swap_lift_of_professions_is_kept_by_cluster() -> None:
 def test_the_arms_of_the_second_plan_have_a_base_a_control_and_as_many_steps() -> None:
     known = arms(EXPERIMENTS["plan2"].arms)
     assert {arm.steps_of for arm in known.values()} == {"none"}
-    assert [job.seed for job in jobs(known)][:: len(known)] == [11, 12, 13]
+    assert known == EXPERIMENTS["plan2"].known() | EXPERIMENTS["plan2_lm"].known()
+    assert [job.seed for job in jobs(known, ["screening"])][::14] == [11, 12, 13]
     for arm in known.values():
         assert {arm.control, arm.base} <= {None, *known}
         assert (arm.base is None) == (BASE not in " ".join(arm.settings))
@@ -322,8 +323,10 @@ def test_runs_are_done_once_and_one_waits_for_its_base(tmp_path: Path, pretend) 
     assert runner.started == ["both-seed1", "none_short-seed1", "rerank-seed1"]
     found = read(tmp_path / "runs.csv")
     assert found.select("arm", "steps", "folder").rows()[0] == ("both", 7, "both-seed1")
+    (tmp_path / "both-seed1").mkdir()
     done = experiment.finished(tmp_path / "runs.csv", tmp_path)
-    assert done["rerank", 1] == tmp_path / "rerank-seed1" / "rerank-seed1"
+    assert done["rerank", 1] == tmp_path / "seed1" / "rerank-seed1"
+    assert done["both", 1] == tmp_path / "both-seed1" / "both-seed1"
     again = pretend(["both"], done=done)
     again.waiting = [job for job in again.waiting if (job.arm.name, job.seed) not in done]
     too_late = pretend(["none"], deadline=0.0)

@@ -175,7 +175,13 @@ def known_accuracy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("known_accuracy")
 def test_tables_of_the_screening_and_of_the_power() -> None:
-    said = tables.screening(rows(SHOWN), SCREENING)
+    said = tables.screening(*tables.part_of(rows(SHOWN), SCREENING, "screening"), EXACT)
+    others = {
+        f"lm_screening_{name}": replace(arm, part="lm_screening", control=arm.control and f"lm_screening_{arm.control}")
+        for name, arm in SCREENING.items()
+    }
+    made = rows({f"lm_screening_{name}": of for name, of in SHOWN.items()})
+    assert tables.screening(*tables.part_of(made, SCREENING | others, "lm_screening"), EXACT) == said
     assert "| 1 | `rerank` | `random_rerank` | 3 | +5.0 | +6.0 | +5.0 | +6.0 | -0.5 | +0.0 | +0.0 | yes |" in said
     assert "| 3 | `replace` | `random_replace` | 3 | +14.0 | +16.0 | +14.0 | +16.0 | -2.0 | +0.0 | +0.0 | no |" in said
     assert "| `distil` | 3 | 29.20 (0.10) | 29.20 (0.10) | 61.20 (0.10) | 24.20 (0.10) | 71.20 (0.10) |" in said
