@@ -17,7 +17,7 @@ import numpy as np
 from safetensors.numpy import save_file
 
 PYKEEN = {"DistMultInteraction": "distmult", "ComplExInteraction": "complex", "RotatEInteraction": "rotate"}
-BIGGRAPH = {"translation": "translated_tail", "diagonal": "distmult", "complex_diagonal": "complex"}
+BIGGRAPH = {"translation": "transe", "diagonal": "distmult", "complex_diagonal": "complex"}
 LIBKGE = {"transe": "transe_l1", "distmult": "distmult", "complex": "complex", "rotate": "rotate"}
 
 
@@ -52,21 +52,24 @@ def biggraph(folder: Path, entity_folder: Path, out: Path) -> None:
     with h5py.File(folder / f"model.v{version}.h5") as file:
         if config.get("dynamic_relations"):
             relation_ids = json.loads((entity_folder / "dynamic_rel_names.json").read_text())
-            sides = [parameters(file[f"model/relations/0/operator/{side}"], operator) for side in ("rhs", "lhs")]
-            relations = np.concatenate(sides)
+            sides = [file[f"model/relations/0/operator/{side}"] for side in ("lhs", "rhs")]
+            relations = np.concatenate([parameters(group, operator) for group in sides])
         else:
             relation_ids = [relation["name"] for relation in config["relations"]]
             groups = [file[f"model/relations/{number}/operator/rhs"] for number in range(len(relation_ids))]
-            relations = np.stack([parameters(group, operator) for group in groups])
+            relations = np.stack([parameters(group, operator, of_tail=True) for group in groups])
     ids = json.loads((entity_folder / f"entity_names_{entity_type}_0.json").read_text()), relation_ids
     kind = BIGGRAPH.get(operator) if comparator == "dot" else None
+    if kind == "transe" and not config.get("dynamic_relations"):
+        kind = "translated_tail"
     write(out, f"PyTorch-BigGraph ({operator}, {comparator})", kind, (entities, relations), ids)
 
 
-def parameters(group: Any, operator: str) -> np.ndarray:
-    """The parameters of an operator. BigGraph applies it to the tail, ComplEx to the head, there conjugated."""
+def parameters(group: Any, operator: str, of_tail: bool = False) -> np.ndarray:
+    """The parameters of an operator. of_tail: BigGraph applies it to the tail; ComplEx has it at the head, conjugated.
+    With dynamic relations BigGraph ranks tails by the head under the operator `lhs`, heads by the tail under `rhs`."""
     if operator == "complex_diagonal":
-        return np.concatenate([group["real"][:], -group["imag"][:]], axis=-1)
+        return np.concatenate([group["real"][:], group["imag"][:] * (-1 if of_tail else 1)], axis=-1)
     name = operator if operator in group else f"{operator}s"  # plural with dynamic relations
     return group[name][:] if name in group else np.empty(0)
 
