@@ -74,7 +74,7 @@ def test_cards_have_no_markup_of_a_name(which: str) -> None:
     elif which == "stories":
         text = stories.render_card(
             HOSTILE,
-            HOSTILE,
+            command=HOSTILE,
             needs={HOSTILE: ""},
             data={"licence": HOSTILE, "source": HOSTILE, "demonstration": True},
             base=HOSTILE,
@@ -138,7 +138,7 @@ def test_the_licence_of_a_model_is_that_of_data_and_base(data: str | None, base:
     metrics = {"statements": 1, "stories": 1, "targets": 1}
     told = stories.render_card(
         "run",
-        "python -m mitigate",
+        command="python -m mitigate",
         needs={},
         data={"licence": data, "source": "mine", "demonstration": False},
         base="/home/me/base",

@@ -13,8 +13,9 @@ import pytest
 from compared_runs import edit, make_run, plan_of, seal
 from comparison_example import example_comparison
 
+from mitigate.report import change_formats
+from mitigate.report.change_formats import why_no_change, why_no_interval, why_not_fixed
 from mitigate.report.compared_runs import Comparison, render
-from mitigate.report.missing_figures import why_no_change, why_no_interval, why_no_p, why_not_fixed
 from mitigate.runs.finished import open_run
 from mitigate.tasks.compare.endpoints import HARMS, Endpoints, with_own_scorers
 from mitigate.tasks.compare.figures import harm_differences, moves
@@ -148,7 +149,10 @@ def test_why_there_is_no_change_and_no_p() -> None:
     assert why_no_change(row()) == ""
     assert why_no_change(row(value=None, change=None)) == "one target only"
     assert why_no_change(row(change=None)) == "the baseline does not vary"
-    assert (why_no_p(0.2, 1), why_no_p(None, 1), why_no_p(None, 3)) == ("", "a single seed", "nothing varied")
+    untested = [
+        change_formats.tested({"p": p, "seeds": seeds}, "p").reason for p, seeds in ((0.2, 1), (None, 1), (None, 3))
+    ]
+    assert untested == ["", "a single seed", "nothing varied"]
     assert (why_not_fixed(row(), 1), why_not_fixed(row(fixed_error=0.0), 2)) == ("a single seed", "nothing varied")
     reason = "no polarised test triples"
     missing = dict.fromkeys(("quality/perplexity/polar", "quality/bleu2/polar", "quality/bleu2/target"), reason)

@@ -19,7 +19,7 @@ from mitigate.report.table_declarations import column, declared
 from mitigate.tasks.quality import figures_by_group
 from mitigate.tracking import headlines
 
-WORDS = dict.fromkeys(("a", "b", "name", "against", "first_title", "second_title", "negative", "positive"), "said")
+WORDS = dict.fromkeys(("names", "name", "against", "titles"), "said")
 """Placeholders of headings."""
 LENGTH = replace(
     metrics.quality("perplexity"),

@@ -291,7 +291,7 @@ def test_the_card_of_a_story_generator_begins_with_the_sentence() -> None:
     data = {"licence": None, "source": "mine", "demonstration": False}
     metrics = {"statements": 2, "stories": 2, "targets": 2}
     about = {"data": data, "base": "base", "policy": "none", "ledger": ledger, "metrics": metrics}
-    text = stories.render_card("run", "command", verdict="No conclusion.", needs={}, base_licence=None, **about)
+    text = stories.render_card("run", command="command", verdict="No conclusion.", needs={}, base_licence=None, **about)
     assert bold(text) == "No conclusion."
 
 

@@ -13,7 +13,7 @@ from huggingface_hub import ModelCard
 from refusals import refuses
 
 from mitigate.errors import MitigateError
-from mitigate.recipes.classifier import read_probe, read_probes
+from mitigate.recipes.classifier import read_probes
 from mitigate.runs.fingerprints import digest_of
 from mitigate.score.labels import NOTHING_CACHED
 from mitigate.tasks.plausibility import check_dev, corrupted, figures
@@ -127,10 +127,10 @@ def test_probed_triples_are_read_from_finished_and_whole_runs_of_different_names
     assert list(read_probes([str(runs[0])])) == ["run"]
     refuses(MitigateError, "recipe.probes names two folders called run", read_probes, map(str, runs))
     events = write_run(tmp_path / "events", head="the nurse goes to work", relation="xWant", tail="to rest")
-    assert read_probe(str(events)).rows() == [("the nurse goes to work", "xWant", "to rest")]
+    assert read_probes([str(events)])["events"].rows() == [("the nurse goes to work", "xWant", "to rest")]
     run = runs[0]
-    assert read_probe(str(run)).rows() == [("nurse", "IsA", "pet")]
+    assert read_probes([str(run)])["run"].rows() == [("nurse", "IsA", "pet")]
     (run / "probe.parquet").write_bytes(b"changed")
-    refuses(MitigateError, r"probe\.parquet is damaged", read_probe, str(run))
+    refuses(MitigateError, r"probe\.parquet is damaged", read_probes, [str(run)])
     (run / "manifest.json").unlink()
-    refuses(MitigateError, "is not finished", read_probe, str(run))
+    refuses(MitigateError, "is not finished", read_probes, [str(run)])

@@ -15,6 +15,7 @@ from test_hub_metadata import written
 from test_report_card import CARD
 
 from mitigate.report import card
+from mitigate.runs.files import write
 
 SECRETS = (
     "config.yaml",
@@ -51,7 +52,7 @@ def trained(tmp_path: Path) -> Path:
     }.items():
         (run / name).parent.mkdir(exist_ok=True)
         (run / name).write_text(content)
-    card.write(run / "model", CARD)
+    write(run / "model" / "README.md", card.render(CARD))
     return seal(run)
 
 

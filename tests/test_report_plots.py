@@ -40,10 +40,10 @@ def picture(name: str, *arguments: object, **more: object) -> gallery.Picture:
 def test_a_run_has_the_papers_figures_and_nothing_is_drawn_of_nothing(pictures: list[gallery.Picture]) -> None:
     names = [picture.name for picture in pictures]
     assert len(set(names)) == len(names)
-    paper = {"boxes-sentiment", "boxes-regard_neutral", "regions-regard-religion", "bars-sentiment", "kept"}
+    paper = {"boxes-sentiment", "boxes-regard_neutral", "regions-regard-religion", "bars-sentiment"}
     assert paper <= set(names)
     assert "counts" not in names, "every target has as many statements"
-    assert {picture.group for picture in pictures} == {"boxes", "regions", "bars", "counts", "kept"}
+    assert {picture.group for picture in pictures} == {"boxes", "regions", "bars", "counts"}
     empty = SQUARE.with_columns(statements=pl.lit(0), prejudice=None, favouritism=None, neutral=None)
     assert gallery.gallery({}, None) == []
     assert gallery.gallery({"sentiment": empty}, report_example.ledger(50).with_columns(weight=pl.lit(1.0))) == []

@@ -17,7 +17,8 @@ from mitigate.load.files import root_with
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes.job import Job, perform, plain, say, say_notes
 from mitigate.recipes.scorers import Scorers, label_cache
-from mitigate.report import classifier_cards
+from mitigate.report import classifier_cards, table
+from mitigate.report.table import Table, as_text, text
 from mitigate.runs.files import write
 from mitigate.runs.fingerprints import digest_of_values
 from mitigate.runs.finished import open_run
@@ -26,7 +27,7 @@ from mitigate.tasks.caveats import WHOLE
 from mitigate.tasks.crowd.accuracy import FILE, SCORER, accuracy_table, as_metrics, passed_table
 from mitigate.tasks.crowd.training import label_unseen, read_texts, train_crowd
 from mitigate.tasks.identity import identity_summary
-from mitigate.tasks.plausibility import average_networks, check_dev, measure_plausibility, table, train_plausibility
+from mitigate.tasks.plausibility import average_networks, check_dev, measure_plausibility, train_plausibility
 from mitigate.tasks.predicted_ratings.figures import measure_polarity, measure_validity
 from mitigate.tasks.predicted_ratings.training import train_harm, train_validity
 from mitigate.tasks.ratings.agreement import label_described
@@ -230,27 +231,25 @@ class Plausibility(Classifier):
 
     def record(self, job: Job) -> None:
         super().record(job)
-        say(table(self.metrics(job.results), (*self.networks, "average")))
+        metrics, names = self.metrics(job.results), (*self.networks, "average")
+        keys = dict.fromkeys(key.partition("/")[2] for key in metrics)
+        rows = [{"figure": key, **{name: metrics.get(f"{name}/{key}") for name in names}} for key in keys]
+        say(as_text(Table("", [text("", "figure"), *table.figures(2, *names)], rows)))
 
 
 def read_probes(folders: Iterable[str]) -> dict[str, pl.DataFrame]:
     """The generated triples of finished runs, by the names of their folders, which stand in names of figures. Raises
-    MitigateError for two folders of one name."""
+    MitigateError for a run without them, and for two folders of one name."""
     found: dict[str, pl.DataFrame] = {}
     for folder in folders:
         name = Path(folder).resolve().name
         if name in found:
             raise MitigateError(f"recipe.probes names two folders called {name}; name one, or rename a copy")
-        found[name] = read_probe(folder)
+        probed = open_run(folder, needs=["probe.parquet"]).table("probe.parquet", ["target", "relation", "tail"])
+        # Earlier versions had no events: the target itself was the head, and there was no column `head`.
+        head = pl.col("head" if "head" in probed.columns else "target").alias("head")
+        found[name] = probed.select(head, "relation", "tail")
     return found
-
-
-def read_probe(folder: str) -> pl.DataFrame:
-    """The generated triples of a finished run's folder. Raises MitigateError when it has none."""
-    probed = open_run(folder, needs=["probe.parquet"]).table("probe.parquet", ["target", "relation", "tail"])
-    # Earlier versions had no events: the target itself was the head, and there was no column `head`.
-    head = pl.col("head" if "head" in probed.columns else "target").alias("head")
-    return probed.select(head, "relation", "tail")
 
 
 class Regard(Classifier):

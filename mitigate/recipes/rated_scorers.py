@@ -40,8 +40,11 @@ def classifier_table(frame: pl.DataFrame, learnt_from: Mapping[str, str]) -> Tab
     """Scorers beside the majority of raters with 95 % intervals over targets and texts, their speed, and the sources of
     their labels; shares from 0 to 1. frame: what interval_table returns; learnt_from: the sources by scorer."""
 
-    def figure(title: str, name: str, decimals: int = 3) -> Column:
-        return Column(title, lambda rows: with_bounds(rows.get(name, {}), "value", decimals, of=""))
+    def figure(title: str, *names: str, decimals: int = 3) -> Column:
+        def cell(rows: Mapping[str, Any]) -> Cell:
+            return with_bounds(next((rows[name] for name in names if name in rows), {}), "value", decimals, of="")
+
+        return Column(title, cell)
 
     of_scorer = _by_figure(frame.filter(pl.col("resource").is_null()), "scorer")
     rows = [
@@ -49,19 +52,18 @@ def classifier_table(frame: pl.DataFrame, learnt_from: Mapping[str, str]) -> Tab
         for (resource, scorer), found in _by_figure(frame.drop_nulls("resource"), "resource", "scorer").items()
     ]
     columns = [
+        text("against the majority of raters", "resource"),
         text("", "scorer"),
-        Column("kappa", lambda rows: with_bounds(rows.get("kappa", rows.get("fleiss")), "value", 3, of="")),
-        *(
-            figure(title, name)
-            for title, name in {"macro-F1": "macro_f1", "AUC": AUC, "polarised": "polarised"}.items()
-        ),
+        figure("kappa", "kappa", "fleiss"),
+        figure("macro-F1", "macro_f1"),
+        figure("AUC", AUC),
+        figure("polarised", "polarised"),
         figure("abstained", ABSTAINED),
         figure("identity false positives", IDENTITY),
-        figure("texts/s", SPEED, 0),
+        figure("texts/s", SPEED, decimals=0),
         text("learnt from", lambda row: learnt_from.get(row["scorer"], "")),
     ]
-    first = text("against the majority of raters", "resource")
-    return Table("", [first, *columns], rows)
+    return Table("", columns, rows)
 
 
 def _by_figure(frame: pl.DataFrame, *names: str) -> dict[tuple[Any, ...], dict[str, Any]]:

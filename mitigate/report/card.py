@@ -15,7 +15,6 @@ from mitigate.report.excluded_targets import left_out
 from mitigate.report.ledger import summary
 from mitigate.report.markdown import environment, plain
 from mitigate.report.missing_figures import why
-from mitigate.runs import files
 
 NOT_KNOWN = {"", "other", "unknown", "none", "not given"}
 PERMISSIVE = {"mit", "apache-2.0", "bsd-2-clause", "bsd-3-clause", "cc0-1.0", "cc-by-2.5", "cc-by-3.0", "cc-by-4.0"}
@@ -25,7 +24,7 @@ PERMISSIVE = {"mit", "apache-2.0", "bsd-2-clause", "bsd-3-clause", "cc0-1.0", "c
 class Figure(NamedTuple):
     """A figure of a model as the hub lists it."""
 
-    dataset: str  # what was measured on
+    dataset: str
     metric: str  # its key, such as "NRM"
     name: str
     value: Any  # left out where it is None
@@ -35,20 +34,19 @@ def model_card(
     template: str, name: str, task: str, figures: Iterable[Figure], content: Mapping[str, Any], **metadata: Any
 ) -> str:
     """A card as Markdown with the hub's metadata, in which the figures are the model-index. template: extends
-    model_card.md.jinja; task: the hub's name of what the model does; content: of the template; metadata: license, tags
-    and further fields of ModelCardData, without those that are None."""
+    model_card.md.jinja; task: the hub's name of the model's task; content: the template's variables; metadata: license,
+    tags and further fields of ModelCardData, without those that are None."""
     from huggingface_hub import EvalResult, ModelCard, ModelCardData  # a fifth of a second to load
 
-    results = [
-        EvalResult(
-            task, _slug(dataset), dataset, metric_type=metric, metric_name=title, metric_value=round(float(value), 3)
-        )
-        for dataset, metric, title, value in figures
-        if value is not None
-    ]
-    known = {key: value for key, value in metadata.items() if value is not None}
-    known |= {"model_name": name, "eval_results": results} if results else {}
-    data = ModelCardData(language=["en"], pipeline_tag=task, **known)
+    results = []
+    for dataset, key, in_words, value in figures:
+        if value is not None:
+            slug = re.sub(r"\W+", "-", dataset.lower()).strip("-")[:60] or "unknown"
+            value = round(float(value), 3)
+            results.append(EvalResult(task, slug, dataset, metric_type=key, metric_value=value, metric_name=in_words))
+    given = {key: value for key, value in metadata.items() if value is not None}
+    given |= {"model_name": name, "eval_results": results} if results else {}
+    data = ModelCardData(language=["en"], pipeline_tag=task, **given)
     return str(ModelCard(rendered(template, data, content)))
 
 
@@ -57,21 +55,16 @@ def rendered(template: str, data: Any, content: Mapping[str, Any]) -> str:
     return environment(Path(__file__).parent).get_template(template).render(metadata=data.to_yaml(), **content)
 
 
-def _slug(dataset: str) -> str:
-    """The name of a data set as an identifier."""
-    return re.sub(r"\W+", "-", dataset.lower()).strip("-")[:60] or "unknown"
-
-
 @dataclass(frozen=True)
 class Card:
     """The content of a model card; an empty part is left out."""
 
     name: str
     license: str | None  # of the data: "CC-BY-SA-4.0"; None: not given
-    base_model: str  # the hub's name of what training started from, or that of its folder
+    base_model: str  # the hub's name of the model that training started from, or the name of its folder
     base_license: str | None
-    data: str  # what it was trained on, as its licence wants it named: "ConceptNet train100k (Li et al. 2016)"
-    prompt: str  # what it can be asked with: "lawyer is capable of"
+    data: str  # the resource, as its licence wants it named: "ConceptNet train100k (Li et al. 2016)"
+    prompt: str  # an example: "lawyer is capable of"
     policy: str
     command: str
     demonstration: bool
@@ -88,22 +81,17 @@ class Card:
     needs: Mapping[str, str] = field(default_factory=dict)  # of the command: arguments.inputs
 
 
-def write(folder: Path, card: Card) -> Path:
-    """Write the card as the folder's README.md, whole or not at all."""
-    return files.write(folder / "README.md", render(card))
-
-
 def render(card: Card) -> str:
     """The card as Markdown with the hub's metadata."""
-    ledger = None if card.ledger is None or card.ledger.is_empty() else card.ledger
-    licence, harms = licence_of(card.license, card.base_license), metric_display.harms_by(card.scorers, card.metrics)
+    metrics, licence = card.metrics, licence_of(card.license, card.base_license)
+    harms = metric_display.harms_by(card.scorers, metrics)
     quality = [
         (measure, subset)
         for measure in metric_display.grouped_measures([TEST_TRIPLES])
         for subset in groups(TEST_TRIPLES)
-        if with_part(measure.key, subset) in card.metrics
+        if with_part(measure.key, subset) in metrics
     ]
-    validity, groups_of_validity = metric_display.by_group(card.metrics, *metric_display.VALIDITY)
+    validity, groups_of_validity = metric_display.by_group(metrics, *metric_display.VALIDITY)
     content = {
         "title": plain(card.name),
         "card": card,
@@ -112,22 +100,20 @@ def render(card: Card) -> str:
         "legend": metric_display,
         "harms": harms,
         "left_out": left_out(card.targets),
-        "shown": lambda key, decimals: shown(card.metrics, key, decimals),
-        "reasons": [] if ledger is None else summary(ledger, "reason").rows(named=True),
+        "shown": lambda key, decimals: shown(metrics, key, decimals),
+        "reasons": [] if card.ledger is None else summary(card.ledger, "reason").rows(named=True),
         "quality": quality,
         "probed_parts": groups_of_validity,
         "validity": list(validity),
         "with_part": with_part,
     }
-    keys = [
-        metric_display.harm_key(measure, template) for measure in harms for template in metric_display.TEMPLATE_NAMES
-    ]
+    keys = [metric_display.harm_key(one, template) for one in harms for template in metric_display.TEMPLATE_NAMES]
     keys += [with_part(measure.key, subset) for measure, subset in quality]
     return model_card(
         "card.md.jinja",
         card.name,
         "text2text-generation" if card.seq2seq else "text-generation",
-        [Figure(card.data, key, title(key), card.metrics.get(key)) for key in keys],
+        [Figure(card.data, key, title(key), metrics.get(key)) for key in keys],
         content,
         license=licence,
         license_name=f"{card.license} and {card.base_license}" if licence == "other" else None,
@@ -138,8 +124,8 @@ def render(card: Card) -> str:
 
 
 def licence_of(data: str | None, base: str | None) -> str:
-    """The licence of a model for the hub, by those of its data and of the model that training started from: "unknown"
-    where one of them is not known, and "other" where neither lets the other stand for both."""
+    """The licence of a model for the hub, from those of its data and of the model that training started from: "unknown"
+    where one of them is unknown, "other" where neither can stand for both."""
     given, started = ((licence or "").strip().casefold() for licence in (data, base))
     if {given, started} & NOT_KNOWN:
         return "unknown"

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import polars as pl
+import polars.selectors as cs
 
 from mitigate.metrics import keyed
 from mitigate.report.card import Figure, model_card
@@ -12,44 +13,26 @@ from mitigate.report.scorer_reliability import ERRORS, RESOURCES
 from mitigate.report.table import Column, Table, bounded, text
 
 ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
-ROUNDING = "On another kind of processor sums round otherwise, so that single labels may differ."
-BY_SEED = "The same seed gives the same classifier on the same kind of processor."
 
 
 def _card(
-    template: str,
-    name: str,
-    figures: Iterable[Figure],
-    content: Mapping[str, Any],
-    again: str,
-    metadata: Mapping[str, Any],
+    template: str, name: str, figures: Iterable[Figure], train: str, content: Mapping[str, Any], **metadata: Any
 ) -> str:
-    """The card of a classifier. content: title, note (on training it again), and what the template needs; again: the
-    arguments that train it; metadata: license, tags and base_model."""
-    content = {"again": f"python -m mitigate recipe=classifier classifier={again}", **content}
+    """The card of a classifier. train: the arguments that train it again; metadata: license, tags and base_model."""
+    content = {"again": f"python -m mitigate recipe=classifier classifier={train}", **content}
     return model_card(f"{template}_card.md.jinja", name, "text-classification", figures, content, **metadata)
 
 
-TITLES = {"minilm": "all-MiniLM-L6-v2", "ngram": "n-grams"}
-WHAT = {
-    "minilm": "Layers of the encoder all-MiniLM-L6-v2 (config.json says which) with a low-rank change and a linear "
-    "head, and before them a gate that passes what is plainly neutral; the encoder (Apache-2.0) is apart.",
-    "ngram": "A linear model of hashed word and character n-grams, for tens of millions of texts.",
-}
-LEARNT = {
-    "minilm": "eight of ten for training (one of these held out while settings were chosen), two for testing.",
-    "ngram": "seven of ten for training, one to set the offsets of the logits, two for testing.",
-}
 PARTS = {
     "test": "BERT's labels, unseen targets",
     "people": "Sheng et al., test",
     **{
-        f"{source}/{part}": f"crowd on {source}, {said}"
+        f"{source}/{part}": f"crowd on {source}, {truth}"
         for source in RESOURCES
-        for part, said in (("majority", "majority"), ("vote", "each vote"), ("unseen", "majority, unseen targets"))
+        for part, truth in (("majority", "majority"), ("vote", "each vote"), ("unseen", "majority, unseen targets"))
     },
 }
-CELLS = {  # part and number of measure.identity: what it is
+CELLS = {  # part and number of measure.identity, in words
     ("unseen", "both"): "unseen terms, unseen frames",
     ("unseen", "singular"): "the same, singular",
     ("unseen", "plural"): "the same, plural",
@@ -58,7 +41,6 @@ CELLS = {  # part and number of measure.identity: what it is
     ("seen", "both"): "terms and frames to train with",
     ("all", "both"): "all",
 }
-TEST_FRAMES = ("unseen", "unseen_frames")  # parts; of unseen terms, and of those to train with
 
 
 def regard(
@@ -67,34 +49,38 @@ def regard(
     """The card of "minilm" or "ngram". terms, summed: its errors on identity terms (measure.identity.by_term, summary).
     checked: the labels that the gate loses (tasks.regard.figures.GATE)."""
     parts = {part: title for part, title in PARTS.items() if f"{name}/{part}/kappa" in metrics}
-    on_test_frames = terms.filter(pl.col("part").is_in(TEST_FRAMES), pl.col("number") == "both")
-    named = on_test_frames.filter(pl.col("axis").is_not_null() | (pl.col("part") == TEST_FRAMES[0]))
+    is_shown = (pl.col("part") == "unseen") | ((pl.col("part") == "unseen_frames") & pl.col("axis").is_not_null())
     content = {
-        "title": f"Regard by {TITLES[name]}",
-        "note": f"DIR holds regard/, humans/ and conceptnet100k/. {BY_SEED}",
         "name": name,
-        "what": WHAT[name],
-        "learnt": LEARNT[name],
         "parts": parts,
         "of": lambda part, key: metrics[f"{name}/{part}/{key}"],
         "teacher": lambda key: metrics[f"teacher/test/{key}"],
         "checked": checked.rows(named=True),
         "cells": [
-            (title, said, row)
-            for cell, title in CELLS.items()
-            for error, said in ERRORS.items()
-            for row in summed.filter(part=cell[0], number=cell[1], error=error).rows(named=True)
+            (title, words, row)
+            for (part, number), title in CELLS.items()
+            for error, words in ERRORS.items()
+            for row in summed.filter(part=part, number=number, error=error).rows(named=True)
         ],
-        "terms": named.sort("axis", "part", nulls_last=True, maintain_order=True).rows(named=True),
+        "terms": terms.filter(is_shown, number="both")
+        .sort("axis", "part", nulls_last=True, maintain_order=True)
+        .to_dicts(),
     }
     figures = [
-        Figure(title, key, said, metrics[f"{name}/{part}/{key}"])
+        Figure(title, key, words, metrics[f"{name}/{part}/{key}"])
         for part, title in parts.items()
-        for key, said in (("accuracy", "accuracy"), ("macro_f1", "macro-F1"), ("kappa", "Cohen's kappa"))
+        for key, words in (("accuracy", "accuracy"), ("macro_f1", "macro-F1"), ("kappa", "Cohen's kappa"))
     ]
-    metadata = {"license": "cc-by-sa-4.0", "tags": ["regard", "representational-harms"]}
-    metadata |= {"base_model": ENCODER} if name == "minilm" else {}
-    return _card("regard", f"regard-{name}", figures, content, f"regard data.root=DIR seed={seed}", metadata)
+    return _card(
+        "regard",
+        f"regard-{name}",
+        figures,
+        f"regard data.root=DIR seed={seed}",
+        content,
+        license="cc-by-sa-4.0",
+        tags=["regard", "representational-harms"],
+        base_model=ENCODER if name == "minilm" else None,
+    )
 
 
 def crowd(
@@ -102,64 +88,51 @@ def crowd(
 ) -> str:
     """The card of the crowd classifier. accuracy: a row for each template, source and category; passed: a row for each
     scorer; both with statements, polarised and figures from 0 to 1 with _low and _high."""
-    rows = accuracy.rows(named=True)
-    religion = [row["statements"] for row in rows if (row["source"], row["category"]) == ("all", "religion")]
-    neutral = [
-        row for row in rows if row["template"] == "neutral" and (row["category"] == "all" or row["source"] == "COMeT")
-    ]
-    note = "Nothing is drawn at random: the same data gives the same classifier on the same kind of processor."
+    is_shown = (pl.col("category") == "all") | (pl.col("source") == "COMeT")
     content = {
-        "title": "Crowd: polarity of a statement about a group, learnt from people alone",
-        "note": f"DIR holds humans/ and sbic/. {note}",
-        "paper_accuracy": _accuracy_table(_with_template(rows, "paper"), people=True),
-        "neutral_accuracy": _accuracy_table(neutral, people=False),
+        "paper_accuracy": _accuracy_table(accuracy.filter(template="paper"), people=True),
+        "neutral_accuracy": _accuracy_table(accuracy.filter(is_shown, template="neutral")),
         "passed": _passed_table(passed),
         "settings": settings,
         "num_rated": num_rated,
         "num_implied": num_implied,
-        "num_religion": religion[0] if religion else 0,
+        "num_religion": accuracy.filter(source="all", category="religion", template="paper")["statements"].sum(),
     }
     metadata = {"license": "cc-by-4.0", "base_model": ENCODER, "tags": ["representational-harms"]}
-    return _card("crowd", "crowd", _accuracy_figures(rows), content, "crowd data.root=DIR", metadata)
+    return _card("crowd", "crowd", _accuracy_figures(accuracy), "crowd data.root=DIR", content, **metadata)
 
 
-def _with_template(rows: Iterable[Mapping[str, Any]], template: str) -> list[Mapping[str, Any]]:
-    return [row for row in rows if row["template"] == template]
-
-
-def _accuracy_figures(rows: Iterable[Mapping[str, Any]]) -> Iterator[Figure]:
+def _accuracy_figures(accuracy: pl.DataFrame) -> Iterator[Figure]:
     """The figures over all categories, by the source of the statements."""
-    for row in _with_template(rows, "paper"):
-        if row["category"] == "all":
-            for name in ("sensitivity", "specificity", "kappa"):
-                yield Figure(f"rated statements, {row['source']}", name, name, row[name])
+    for row in accuracy.filter(template="paper", category="all").iter_rows(named=True):
+        for name in ("sensitivity", "specificity", "kappa"):
+            yield Figure(f"rated statements, {row['source']}", name, name, row[name])
 
 
-def _in_percent(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The row with its shares from 0 to 1 in percent; kappa is no share."""
-    shares = {key: 100 * value for key, value in row.items() if isinstance(value, float) and "kappa" not in key}
-    return {**row, **shares}
+def _in_percent(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows with their shares from 0 to 1 in percent; kappa is no share."""
+    return rows.with_columns((cs.float() - cs.contains("kappa")) * 100)
 
 
-def _accuracy_table(rows: Iterable[Mapping[str, Any]], *, people: bool) -> Table:
+def _accuracy_table(rows: pl.DataFrame, *, people: bool = False) -> Table:
     """Sensitivity and specificity by source and category. people: with the share that people find polarised."""
     columns = [text("source", "source"), text("group", "category"), Column("statements", "statements", show=str)]
     columns += [bounded("polarised by people", "people")] if people else []
     columns += [bounded("labelled polarised", "labelled"), bounded("sensitivity", "sensitivity")]
     columns += [bounded("specificity", "specificity"), bounded("kappa", "kappa", 3)]
-    return Table("", columns, map(_in_percent, rows))
+    return Table("", columns, _in_percent(rows))
 
 
 def _passed_table(passed: pl.DataFrame) -> Table:
     polarised = "statements or ratings, polarised by people"
     columns = [
         text("scorer", lambda row: row["scorer"] if " " in row["scorer"] else f"`{row['scorer']}`"),
-        Column(polarised, lambda row: f"{row['polarised']} of {row['statements']}"),
+        Column(polarised, "{polarised} of {statements}".format_map),
         bounded("found of these", "recall"),
         bounded("false alarms, of the others", "false_alarms"),
         bounded("precision", "precision"),
     ]
-    return Table("", columns, map(_in_percent, passed.rows(named=True)))
+    return Table("", columns, _in_percent(passed))
 
 
 KEYS = {
@@ -175,27 +148,19 @@ KEYS = {
 def people(name: str, tables: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
     """The card of people_valid, or of a scorer of polarity. tables: lists of rows, as tasks.predicted_ratings.figures
     .measure_validity and measure_polarity return them."""
-    is_validity = name == "people_valid"
-    accuracy = tables.get("accuracy", ())
-    valid = [row for row in tables.get("validity", ()) if row["relation"] == "all"]
-    title = f"{name.capitalize()}: polarity of a statement about a group, learnt from people's ratings"
-    if is_validity:
-        title = "People-valid: whether people would call a statement about a group valid"
-    content = {
-        "title": title,
-        "note": f"The search for each head has at most {settings['steps']} steps. {ROUNDING}",
-        "name": name,
-        "settings": settings,
-        "paper_accuracy": _accuracy_table(_with_template(accuracy, "paper"), people=True),
-        **tables,
-    }
-    auc = "area under the ROC curve"
-    figures = [Figure(f"rated statements of COMeT, {row['label']}", "auc", auc, row["auc"]) for row in valid]
+    content: dict[str, Any] = {"name": name, "settings": settings, **tables}
+    base = None if settings.get("layers") is None else ENCODER
+    metadata: dict[str, Any] = {"license": "cc-by-4.0", "base_model": base}
     again = f"people data.root=DIR{' recipe.base=FOLDER' if name == 'crowd_lm' else ''}"
-    template = name if is_validity else "polarity"
-    metadata = {"license": "cc-by-4.0", "tags": ["commonsense" if is_validity else "representational-harms"]}
-    metadata |= {} if settings.get("layers") is None else {"base_model": ENCODER}
-    return _card(template, name, [*figures, *_accuracy_figures(accuracy)], content, again, metadata)
+    if name == "people_valid":
+        auc = "area under the ROC curve"
+        rows = [row for row in tables["validity"] if row["relation"] == "all"]
+        figures = [Figure(f"rated statements of COMeT, {row['label']}", "auc", auc, row["auc"]) for row in rows]
+        return _card(name, name, figures, again, content, tags=["commonsense"], **metadata)
+    accuracy = pl.DataFrame(tables["accuracy"], infer_schema_length=None)
+    content["paper_accuracy"] = _accuracy_table(accuracy.filter(template="paper"), people=True)
+    tags = ["representational-harms"]
+    return _card("polarity", name, _accuracy_figures(accuracy), again, content, tags=tags, **metadata)
 
 
 def figures(name: str, tables: Mapping[str, Any]) -> dict[str, Any]:
@@ -218,11 +183,7 @@ SHARES = {
 def plausibility(name: str, metrics: Mapping[str, Any], seed: int) -> str:
     """The card of a plausibility classifier, "words", "minilm" or "average"."""
     labelled = [key.split("/")[2] for key in metrics if key.startswith(f"{name}/valid/") and key.endswith("/neutral")]
-    titles = {"minilm": "Plausibility by all-MiniLM-L6-v2", "words": "Plausibility by words"}
-    note = "DIR holds conceptnet100k/; without it the files are downloaded."
     content = {
-        "title": titles.get(name, "Plausibility"),
-        "note": f"{note} {BY_SEED.replace('classifier', 'network')}",
         "name": name,
         "classifiers": list(dict.fromkeys(key.partition("/")[0] for key in metrics)),
         "metrics": metrics,
@@ -236,6 +197,6 @@ def plausibility(name: str, metrics: Mapping[str, Any], seed: int) -> str:
         for part in TRIPLES
     ]
     tags = ["commonsense", "conceptnet", "knowledge-base-completion"]
-    metadata = {"license": "cc-by-sa-4.0", "base_model": ENCODER, "tags": tags}
     again = f"plausibility data.root=DIR seed={seed}"
-    return _card("plausibility", f"plausibility-{name}", figures, content, again, metadata)
+    metadata = {"license": "cc-by-sa-4.0", "base_model": ENCODER, "tags": tags}
+    return _card("plausibility", f"plausibility-{name}", figures, again, content, **metadata)

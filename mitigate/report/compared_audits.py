@@ -30,8 +30,6 @@ POLARISED: tuple[Share, ...] = ("prejudice", "favouritism")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Resources(Page):
-    """The content of the page of two resources."""
-
     titles: tuple[str, str]
     is_same: bool
     wordings: Sequence[Wording]
@@ -82,12 +80,10 @@ class Resources(Page):
 
     @cached_property
     def pictures(self) -> list[Picture]:
-        """The figures, drawn once."""
         return of_two({scorer: self.of(scorer) for scorer in self.headlines}, self.differ_most, self.titles)
 
     @property
     def frames(self) -> dict[str, pl.DataFrame]:
-        """The tables by the names of their files."""
         words = pl.Series("verdict", [self.verdict(row) for row in self.figures.to_dicts()], dtype=pl.String)
         return {"figures": self.figures.with_columns(words), "targets": self.targets}
 
@@ -99,10 +95,9 @@ class Resources(Page):
 
 
 def render(resources: Resources) -> str:
-    """The page's HTML, always the same for the same resources."""
-    shown = audit_tables.rows(resources.wordings)
+    shown, titles = audit_tables.rows(resources.wordings), resources.titles
     categories = metric_display.ordered(resources.targets["category"])
-    titles = _titles(resources)
+    in_categories = resources.rows(categories)
     return render_page(
         "compared_audits.html.jinja",
         resources,
@@ -110,9 +105,17 @@ def render(resources: Resources) -> str:
         scorers=resources.scorers,
         abbreviations=metric_display.abbreviations(line.key for line in shown),
         measures=_measure_table(resources),
-        categories=by_category("resources categories", resources.rows(categories), categories, CORRECTED, **titles),
+        categories=by_category("resources categories", in_categories, categories, CORRECTED, titles=titles),
         meanings=audit_tables.meanings(shown),
-        differ_most={scorer: _differing_tables(resources, scorer, titles) for scorer in resources.differ_most},
+        differ_most={
+            scorer: (
+                declared("resources differ", targets, scorer=scorer, titles=titles),
+                statement_tables(
+                    resources.statements[scorer], titles, "{title} about “{target}”", scorer, "no polarised statement"
+                ),
+            )
+            for scorer, targets in resources.differ_most.items()
+        },
         left_out=left_out(resources.targets["target"].to_list()),
         targets=_target_table(resources),
         alpha=ALPHA,
@@ -121,33 +124,13 @@ def render(resources: Resources) -> str:
 
 
 def lines(resources: Resources) -> list[str]:
-    """The measures for the terminal."""
     return as_text(_measure_table(resources)).splitlines()
 
 
 def _measure_table(resources: Resources) -> Table:
     """The measures over all targets of both, the change between them, and the figures of each alone."""
     groups = grouped(resources.rows(), itemgetter("section"))
-    return declared("resources measures", groups, cells=CELLS, **_titles(resources))
-
-
-def _titles(resources: Resources) -> dict[str, Any]:
-    return dict(zip(("first_title", "second_title"), resources.titles, strict=True))
-
-
-def _differing_tables(
-    resources: Resources, scorer: str, titles: Mapping[str, Any]
-) -> tuple[Table, dict[str, list[Table]]]:
-    """The targets that differ most by a scorer, and statements about each."""
-    words = {**titles, **dict(zip(("negative", "positive"), metric_display.OVERGENERALISED.values(), strict=True))}
-    said = statement_tables(
-        resources.statements[scorer],
-        resources.titles,
-        lambda target, title: f"{title} about “{target}”",
-        scorer,
-        empty="no polarised statement",
-    )
-    return declared("resources differ", resources.differ_most[scorer], scorer=scorer, **words), said
+    return declared("resources measures", groups, cells=CELLS, titles=resources.titles)
 
 
 def _target_table(resources: Resources) -> Table:
@@ -175,42 +158,38 @@ def sentences(resources: Resources) -> Iterator[str]:
     """Yield the share of overgeneralisations in each, regard first as in the paper; the targets compared; and their
     agreement."""
     first, second = resources.titles
-    shared = resources.targets["target"].n_unique()
     order = sorted(resources.headlines, key=lambda scorer: scorer != "regard")
-    for place, scorer in enumerate(order):
+    of = f" about the {resources.targets['target'].n_unique():,} targets found in both"
+    for scorer in order:
         row = resources.row(scorer, "pooled", "polarised")
-        of = f" about the {shared:,} targets found in both" if place == 0 else ""
         yield (
             f"By {scorer}, {row['baseline']:.1f}\u00a0% of the statements in {first}{of} favour or disparage a whole "
             f"group, and {row['value']:.1f}\u00a0% of those in {second}: {_in_words(resources, row)}."
         )
+        of = ""
     yield (
         f"{first} mentions {counted(resources.spoken[0], 'target')}, {second} {resources.spoken[1]:,}. "
         "Those found in both are compared."
     )
-    if not resources.is_same:
-        yield from _agreement(resources, order)
-
-
-def _agreement(resources: Resources, order: Sequence[str]) -> Iterator[str]:
-    found = []
-    for scorer in order:
-        against, towards = (
+    agreement = []
+    for scorer in [] if resources.is_same else order:
+        found = [
             resources.agreement[harm_key(scorer, "rank correlation", share, resources.headlines[scorer])]
             for share in POLARISED
-        )
-        if against is not None and towards is not None:
-            found.append(f"by {scorer} {number(against)} for prejudice and {number(towards)} for favouritism")
-    if found:
+        ]
+        if None not in found:
+            against, towards = map(number, found)
+            agreement.append(f"by {scorer} {against} for prejudice and {towards} for favouritism")
+    if agreement:
         yield (
-            f"Rank correlations between the two over targets are {'; '.join(found)}. 1 means that both rank the "
+            f"Rank correlations between the two over targets are {'; '.join(agreement)}. 1 means that both rank the "
             "targets alike, 0 that their rankings are unrelated."
         )
 
 
 def _in_words(resources: Resources, row: Mapping[str, Any]) -> str:
-    said = resources.verdict(row)
-    if said in IN_WORDS:
-        return IN_WORDS[said]
-    known = interval(row, 1, CORRECTED).strip("[]").replace(", ", " to ")
-    return f"{abs(row['change']):.1f} percentage points {said} (corrected interval {known})"
+    finding = resources.verdict(row)
+    if finding in IN_WORDS:
+        return IN_WORDS[finding]
+    bounds = interval(row, 1, CORRECTED).strip("[]").replace(", ", " to ")
+    return f"{abs(row['change']):.1f} percentage points {finding} (corrected interval {bounds})"

@@ -24,46 +24,37 @@ BETTER, WORSE, UNSHOWN, NO_INTERVAL = "better", "worse", "no difference shown", 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class KgeComparison(Page):
-    """The content of the page."""
-
     titles: tuple[str, str]
     names: tuple[str, str]  # value a, value b
     sensitive: str
     figures: pl.DataFrame  # key, first, second, change, low, high, trainings
-    professions: pl.DataFrame  # as tasks.compare.embeddings.both_rankings has them
+    professions: pl.DataFrame  # tasks.compare.embeddings.both_rankings
     agreement: Mapping[str, float | None]
     differences: Sequence[Any] = ()  # no figures of statements, whose headlines W&B shows
 
     @property
     def frames(self) -> dict[str, pl.DataFrame]:
-        """The tables by the names of their files."""
         return {"figures": self.figures, "professions": self.professions}
 
     @cached_property
     def pictures(self) -> list[Picture]:
-        """The figures, drawn once."""
-        moved = ", ".join(self.professions["profession"].head(3))
-        return [
-            Picture(
-                "rankings",
-                "rankings",
-                "The change of each profession's score in both runs",
-                f"Scatter plot of {self.professions.height} professions, {self.titles[0]} across and {self.titles[1]} "
-                f"upwards. The places of {moved} differ most.",
-                rankings(self.professions, self.titles),
-            )
-        ]
+        first, second = self.titles
+        alt = (
+            f"Scatter plot of {self.professions.height} professions, {first} across and {second} upwards. The places "
+            f"of {', '.join(self.professions['profession'].head(3))} differ most."
+        )
+        title = "The change of each profession's score in both runs"
+        return [Picture("rankings", "rankings", title, alt, rankings(self.professions, self.titles))]
 
 
 def render(found: KgeComparison) -> str:
-    """The page's HTML, always the same for the same results."""
     moved = found.professions.head(MOVED)
     return render_page(
         "compared_embeddings.html.jinja",
         found,
         sentences=list(sentences(found)),
         figures=_figure_table(found),
-        moved=declared("two embeddings professions", moved, a=found.names[0], b=found.names[1], **_titles(found)),
+        moved=declared("two embeddings professions", moved, names=found.names, titles=found.titles),
         meanings=meanings(metric(key) for key in found.figures["key"]),
     )
 
@@ -74,11 +65,7 @@ def _figure_table(found: KgeComparison) -> Table:
         "difference": lambda row: with_bounds(row, "change", metric(row["key"]).decimals, of=""),
         "second_is": lambda row: verdict(row, best_of(found, row)),
     }
-    return declared("two embeddings", found.figures, cells=cells, **_titles(found))
-
-
-def _titles(found: KgeComparison) -> dict[str, Any]:
-    return dict(zip(("first_title", "second_title"), found.titles, strict=True))
+    return declared("two embeddings", found.figures, cells=cells, titles=found.titles)
 
 
 def best_of(found: KgeComparison, row: Mapping[str, Any]) -> tuple[float, float] | None:
@@ -107,7 +94,6 @@ def verdict(row: Mapping[str, Any], best: tuple[float, float] | None = None) -> 
 
 
 def sentences(found: KgeComparison) -> Iterator[str]:
-    """Yield the findings in words, the headline first."""
     first, second = found.titles
     together, shared = found.agreement["ranked_alike"], found.agreement["shared_ends"]
     yield (
@@ -133,6 +119,5 @@ def in_words(found: KgeComparison, row: Mapping[str, Any]) -> str:
 
 
 def lines(found: KgeComparison) -> list[str]:
-    """The comparison on the terminal."""
     said = list(sentences(found))[:2]
     return [f"{found.titles[1]} compared with {found.titles[0]}", *said, *as_text(_figure_table(found)).splitlines()]

@@ -1,7 +1,7 @@
 """A comparison of runs as one HTML page that loads nothing: the effect on harms, the cost in quality, and how certain
 both are. Findings are about policies where there are several seeds of each, else about two trained models."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import itemgetter
@@ -19,7 +19,6 @@ from mitigate.report.examples import statement_tables, target_table
 from mitigate.report.excluded_targets import left_out
 from mitigate.report.html import Page, render_page
 from mitigate.report.metric_display import TEMPLATE_NAMES, number
-from mitigate.report.missing_figures import NOT_ASKED
 from mitigate.report.run_figures import Picture
 from mitigate.report.table import Cell, Column, Table, as_text, grouped
 from mitigate.report.table_declarations import Cells, declared
@@ -28,8 +27,6 @@ from mitigate.report.verdicts import FEWEST_SEEDS, kept
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Comparison(Page):
-    """The content of a comparison's page."""
-
     pairs: Sequence[Pair]
     models: pl.DataFrame  # one row for each run: policy, seed, run, and figures by their keys in metrics.json
     moves: pl.DataFrame  # contrast, scorer, target, category, before, after, difference
@@ -39,12 +36,10 @@ class Comparison(Page):
 
     @cached_property
     def pictures(self) -> list[Picture]:
-        """The figures, drawn once."""
         return list(pareto.pictures(self.models, self.axes))
 
     @property
     def frames(self) -> dict[str, pl.DataFrame]:
-        """The tables by the names of their files."""
         return {
             "primary": pl.concat(pair.primary_with_verdicts for pair in self.pairs),
             "margins": pl.concat(pair.within for pair in self.pairs),
@@ -66,11 +61,9 @@ class Comparison(Page):
 
 
 def render(comparison: Comparison) -> str:
-    """The page's HTML, always the same for the same comparison."""
-    pairs = comparison.pairs
+    pairs, scorers = comparison.pairs, metric_display.by_headline(comparison.scorers)
     verdicts = [(contrast_findings.verdict(pair), contrast_findings.cost(pair)) for pair in pairs]
-    several = f"{len(verdicts)} comparisons, each with its cost.", ""
-    headline, cost = verdicts[0] if len(verdicts) == 1 else several
+    headline, cost = verdicts[0] if len(pairs) == 1 else (f"{len(pairs)} comparisons, each with its cost.", "")
     categories = metric_display.ordered(comparison.moves["category"])
     return render_page(
         "compared_runs.html.jinja",
@@ -78,7 +71,7 @@ def render(comparison: Comparison) -> str:
         sentences=[headline],
         verdicts=verdicts,
         cost=cost,
-        scorers={name: comparison.scorers[name] for name in metric_display.by_headline(comparison.scorers)},
+        scorers={name: comparison.scorers[name] for name in scorers},
         neutralised=any(row["template"] == "neutral" for row in pairs[0].headlines.values()),
         several=any(pair.several_seeds for pair in pairs),
         levels=sorted({f"{level:.4g}" for pair in pairs for level in pair.primary["level"]}),
@@ -96,23 +89,18 @@ def render(comparison: Comparison) -> str:
 
 
 def lines(comparison: Comparison) -> list[str]:
-    """The summary of the page for the terminal."""
     tables = [as_text(table) for table in _summary_tables(comparison.pairs).values() if table]
     return "\n\n".join(tables).splitlines()
 
 
 def _summary_tables(pairs: Sequence[Pair]) -> dict[str, Table | None]:
     """The primary endpoints, the margins, and the exploratory figures of all pairs, by their names in the template."""
-
-    def table(name: str, rows_of: Callable[[Pair], Iterable[Row]]) -> Table | None:
-        rows = [row for pair in pairs for row in _rows(pair, rows_of(pair))]
-        return _table(name, rows) if rows else None
-
-    return {
-        "primary": table("primary", lambda pair: pair.primary.to_dicts()),
-        "within": table("margins", lambda pair: pair.within.to_dicts()),
-        "exploratory": table("exploratory", lambda pair: pair.exploratory),
+    rows = {
+        "primary": [row for pair in pairs for row in _rows(pair, pair.primary.to_dicts())],
+        "margins": [row for pair in pairs for row in _rows(pair, pair.within.to_dicts())],
+        "exploratory": [row for pair in pairs for row in _rows(pair, pair.exploratory)],
     }
+    return {name: _table(name, found) if found else None for name, found in rows.items()}
 
 
 PAIR_CELLS: Cells = {
@@ -128,28 +116,28 @@ def _table(name: str, rows: Any, cells: Cells = PAIR_CELLS, /, *, without: Itera
 
 
 def _rows(pair: Pair, rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """The rows of a pair, with the pair's own fields."""
+    """The rows of a pair, with the pair's own fields and their finding: the verdict of a primary endpoint, or whether a
+    figure is within its margin."""
+
+    def finding(row: Row) -> str:
+        if "endpoint" in row:
+            return f"{row['endpoint']}: {pair.verdict(row)}"
+        return str(kept([row])) if "margin" in row else ""
+
     own = {
         "policy": pair.name,
         "against": f"against {pair.against}, {pair.seeds_in_words}",
         "seeds": pair.fewest,
         "strength": f"({pair.strength})" if pair.strength else "",
     }
-    return [{**own, **row, "finding": _finding(pair, row)} for row in rows]
-
-
-def _finding(pair: Pair, row: Row) -> str:
-    """The verdict of a primary endpoint, or of a figure with a margin; "" of other rows."""
-    if "endpoint" in row:
-        return f"{row['endpoint']}: {pair.verdict(row)}"
-    return str(kept([row])) if "margin" in row else ""
+    return [{**own, **row, "finding": finding(row)} for row in rows]
 
 
 def _pair_tables(pair: Pair, categories: Sequence[str]) -> dict[str, Any]:
-    """The tables of a pair by their names in the template."""
+    by_template = pair.harms.sort(pl.col("template") == "paper", maintain_order=True)
     harms = [
         {**row, "section": TEMPLATE_NAMES[row["template"]], "name": measure_in_words(row)}
-        for row in _rows(pair, pair.harms.sort(pl.col("template") == "paper", maintain_order=True).to_dicts())
+        for row in _rows(pair, by_template.to_dicts())
     ]
     quality = [
         {**row, **dict(zip(("section", "name"), section_and_part(row["figure"]), strict=True))}
@@ -157,37 +145,33 @@ def _pair_tables(pair: Pair, categories: Sequence[str]) -> dict[str, Any]:
     ]
     of_relations = [row for row in quality if metrics.relation_of(row["figure"])]
     of_relations.sort(key=lambda row: -(row["items"] or 0))
-    overall, in_categories = ([row for row in harms if bool(row["category"]) == has] for has in (False, True))
     of_seeds = () if pair.several_seeds else ("tested_p", "targets_fixed", "tested_fixed_p")
     of_power = () if pair.has_detectable else ("minimum_detectable",)
+
+    def table(name: str, rows: Sequence[Row], *without: str) -> Table:
+        words = {"name": pair.name, "against": pair.against, "title": pair.title}
+        return _table(name, grouped(rows, itemgetter("section")), without=without, **words)
+
+    in_categories = [row for row in harms if row["category"]]
     return {
         "pair": pair,
-        "harms": _figure_table("harms", pair, overall, *of_seeds, *of_power),
+        "harms": table("harms", [row for row in harms if not row["category"]], *of_seeds, *of_power),
         "categories": by_category("comparison categories", in_categories, categories, against=pair.against),
-        "quality": _figure_table("quality", pair, [row for row in quality if row not in of_relations]),
-        "relations": _figure_table("quality by relation", pair, of_relations) if of_relations else None,
+        "quality": table("quality", [row for row in quality if row not in of_relations]),
+        "relations": table("quality by relation", of_relations) if of_relations else None,
         "moved": {scorer: _moved_tables(pair, scorer) for scorer in pair.headlines},
     }
 
 
-def _figure_table(name: str, pair: Pair, rows: Sequence[Row], *without: str) -> Table:
-    """Figures of a pair side by side, by section."""
-    words = {"name": pair.name, "against": pair.against, "title": pair.title}
-    return _table(name, grouped(rows, itemgetter("section")), without=without, **words)
-
-
 def _moved_tables(pair: Pair, scorer: str) -> dict[str, Any]:
     """The targets with the largest changes by a scorer, and the statements about each before and after."""
-    said = statement_tables(
-        pair.statements[scorer],
-        (pair.against, pair.name),
-        lambda target, whose: f"Generated about “{target}” only by “{whose}”",
-        scorer,
-        empty="no statement that the other does not generate",
-    )
     moved = pair.moved[scorer].with_columns(difference=pl.col("after") - pl.col("before"))
-    table = _table("moved", moved, scorer=scorer, name=pair.name)
-    return {"chance": pair.chance[scorer], "table": table, "said": said}
+    caption, empty = "Generated about “{target}” only by “{title}”", "no statement that the other does not generate"
+    return {
+        "chance": pair.chance[scorer],
+        "table": _table("moved", moved, scorer=scorer, name=pair.name),
+        "said": statement_tables(pair.statements[scorer], (pair.against, pair.name), caption, scorer, empty),
+    }
 
 
 def _lift_table(comparison: Comparison) -> Table | None:
@@ -205,14 +189,15 @@ def _lift_table(comparison: Comparison) -> Table | None:
 
 
 def _linked(comparison: Comparison, run: str, name: str) -> str:
-    """A name as a link to the page of its run, where there is one."""
     place = comparison.links.get(run)
     return Markup('<a href="{}">{}</a>').format(place, name) if place else name
 
 
 def _target_table(moves: pl.DataFrame) -> Table:
+    """For each target the changes by each contrast and scorer."""
+
     def difference(name: str) -> Column:
-        return Column(name, lambda row: blank(NOT_ASKED) if row[name] is None else Cell(number(row[name], 1)))
+        return Column(name, lambda row: blank("not in all runs") if row[name] is None else Cell(number(row[name], 1)))
 
     named = moves.sort("target").with_columns(column=pl.format("{}, {}", "contrast", "scorer"))
     columns = named.pivot("column", index=["target", "category"], values="difference", aggregate_function="last")

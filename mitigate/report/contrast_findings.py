@@ -4,6 +4,7 @@ verdict and its cost, and the four figures of harm, on the page and on the termi
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import itemgetter
 from typing import Any
 
 import polars as pl
@@ -13,11 +14,10 @@ from mitigate.report import brief, verdicts
 from mitigate.report.brief import COSTS, by, decimals, more, points
 from mitigate.report.change_formats import change, figure_in_words, is_none_as_shown
 from mitigate.report.metric_display import number
+from mitigate.report.table import grouped
 
 EXPLORED = (*COSTS, metrics.quality_key(metrics.PLAUSIBLE))
 """The figures of quality beside the headlines, in their order."""
-NAMES_OF_COSTS = ("swap lift", "people-valid share of neutral statements", "perplexity on neutral test triples")
-COSTS_NAMED = dict(zip(COSTS, NAMES_OF_COSTS, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,15 +91,11 @@ class Pair:
 
     @cached_property
     def headlines(self) -> dict[str, dict[str, Any]]:
-        """The row of each scorer's neutral mean over all targets, that in regard's place first, with the phrase
-        neutralised where that was measured."""
-        found: dict[str, dict[str, Any]] = {}
-        first = self.role_scorers[-1] if self.role_scorers else ""
-        for row in sorted(
-            self.overall.to_dicts(), key=lambda row: (row["scorer"] != first, row["template"] == "paper")
-        ):
-            found.setdefault(row["scorer"], row)
-        return found
+        """The row of each scorer's neutral mean over all targets, that in regard's place first, under the neutral
+        template where that was measured."""
+        is_later = pl.col("scorer") != next(reversed(self.role_scorers), ""), pl.col("template") == "paper"
+        rows = self.overall.sort(*is_later, maintain_order=True).unique("scorer", keep="first", maintain_order=True)
+        return {row["scorer"]: row for row in rows.to_dicts()}
 
     @property
     def exploratory(self) -> list[dict[str, Any]]:
@@ -110,10 +106,8 @@ class Pair:
     @property
     def not_compared(self) -> dict[str, list[str]]:
         """Reason -> the figures of quality, in words, that are not compared for it."""
-        found: dict[str, list[str]] = {}
-        for figure, reason in self.missing.items():
-            found.setdefault(reason, []).append(figure_in_words(figure))
-        return found
+        found = grouped(self.missing.items(), itemgetter(1))
+        return {reason: [figure_in_words(figure) for figure, _ in figures] for reason, figures in found.items()}
 
     @property
     def primary_with_verdicts(self) -> pl.DataFrame:
@@ -155,31 +149,41 @@ class Pair:
 
 
 def verdict(pair: Pair) -> str:
-    """The finding on the primary endpoint of harm in one sentence, with what as many seeds allow one to say; where a
-    generator cannot be said to have learnt, that."""
+    """The finding on the primary endpoint of harm in one sentence, as far as the number of seeds allows; where a
+    generator cannot be said to have learnt, only this."""
     if pair.unlearnt:
         return pair.unlearnt
-    name, against = f"“{pair.name}”", f"“{pair.against}”"
+    name, against, seeds = f"“{pair.name}”", f"“{pair.against}”", pair.seeds_in_words
     row = next(iter(pair.primary.filter(endpoint="harm").to_dicts()), None)
-    said = verdicts.SAME if pair.is_same else verdicts.UNKNOWN if row is None else pair.verdict(row)
-    if said == verdicts.SAME:
+    finding = verdicts.SAME if pair.is_same else verdicts.UNKNOWN if row is None else pair.verdict(row)
+    if finding == verdicts.SAME:
         return f"{name} has the same numbers as {against}: there is nothing to compare."
-    if row is None or said == verdicts.UNKNOWN:
+    if row is None or finding == verdicts.UNKNOWN:
         return f"{name} against {against}: these runs do not show which of them does less harm."
-    if said in (verdicts.NO_EFFECT, verdicts.ALIKE):
-        either = "more or less" if _is_neutral_mean(row) else "higher or lower in"
-        found = f"{name} is not shown to be {either} {_what(row)} than {against}"
-        return f"{found} ({change(row, 1)}{_unit(row)}; {pair.seeds_in_words})."
-    return f"{name} is {_how_much(row)} than {against}{_doubt(pair)}."
+    is_mean, figure = _is_neutral_mean(row), _figure(row)
+    if finding in (verdicts.NO_EFFECT, verdicts.ALIKE):
+        either = "more or less" if is_mean else "higher or lower in"
+        return f"{name} is not shown to be {either} {figure} than {against} ({change(row, 1)}{_unit(row)}; {seeds})."
+    difference = (
+        f"{points(row['change'])} {more(row['change'])} {figure}"
+        if is_mean
+        else (f"{'higher' if row['value'] > row['baseline'] else 'lower'} in {figure} ({change(row, 2)}{_unit(row)})")
+    )
+    evidence = f"shown with {seeds}"
+    if pair.fewest == 1:
+        evidence = f"but with {seeds} a training with another seed could differ as much"
+    elif pair.fewest < verdicts.FEWEST_SEEDS:
+        evidence = f"but with {seeds}, variation between trainings could explain it"
+    return f"{name} is {difference} than {against}, {evidence}."
 
 
 def cost(pair: Pair) -> str:
     """The change of quality, and whether it is within its margins, in one sentence; "" where that was not measured. The
     same numbers are within all margins, though no interval shows it."""
-    rows = {name: row for figure, name in COSTS_NAMED.items() if (row := pair.quality_row(figure))}
+    rows = [(names.change, row) for figure, names in COSTS.items() if (row := pair.quality_row(figure))]
     parts = [
         f"{name} {change(row, 1 if row['as'] == 'difference' else 2)}{_unit(row)}"
-        for name, row in rows.items()
+        for name, row in rows
         if row["change"] is not None
     ]
     if pair.quality_kept and not pair.is_same:
@@ -190,44 +194,30 @@ def cost(pair: Pair) -> str:
 def figures(pairs: Sequence[Pair]) -> str:
     """A line for the baseline and for each policy: the figures of harm over all targets by the scorers of the roles,
     and of quality, each with its change."""
+
+    def with_change(row: Mapping[str, Any]) -> str:
+        places = decimals(row["figure"])
+        return f"{number(row['value'], places)} ({change(row, places)})"
+
     lines: dict[str, dict[str, Any]] = {}
     for pair in pairs:
         rows = [*pair.overall.to_dicts(), *filter(None, map(pair.quality_row, COSTS))]
         lines.setdefault(pair.against, {row["figure"]: row["baseline"] for row in rows})
-        lines[pair.name] = {row["figure"]: _with_change(row) for row in rows}
+        lines[pair.name] = {row["figure"]: with_change(row) for row in rows}
     return brief.figures(lines, pairs[0].role_scorers)
 
 
-def _with_change(row: Mapping[str, Any]) -> str:
-    places = decimals(row["figure"])
-    return f"{number(row['value'], places)} ({change(row, places)})"
-
-
-def _how_much(row: Mapping[str, Any]) -> str:
-    """The change in words: "9.8 points more neutral in regard"; of a figure that is not a mean of neutral statements
-    its name and change."""
-    if _is_neutral_mean(row):
-        return f"{points(row['change'])} {more(row['change'])} {_what(row)}"
-    return f"{'higher' if row['value'] > row['baseline'] else 'lower'} in {_what(row)} ({change(row, 2)}{_unit(row)})"
-
-
-def _what(row: Mapping[str, Any]) -> str:
-    is_mean = _is_neutral_mean(row)
-    return f"neutral {by(metrics.parse(row['figure']).metric.scorer)}" if is_mean else figure_in_words(row["figure"])
+def _figure(row: Mapping[str, Any]) -> str:
+    return (
+        f"neutral {by(metrics.parse(row['figure']).metric.scorer)}"
+        if _is_neutral_mean(row)
+        else figure_in_words(row["figure"])
+    )
 
 
 def _is_neutral_mean(row: Mapping[str, Any]) -> bool:
     metric = metrics.parse(row["figure"]).metric
     return (metric.share, metric.statistic) == ("neutral", "mean") and row["change"] is not None
-
-
-def _doubt(pair: Pair) -> str:
-    """The doubt that a number of seeds leaves."""
-    if pair.fewest == 1:
-        return f", but with {pair.seeds_in_words} a training with another seed could differ as much"
-    if pair.fewest < verdicts.FEWEST_SEEDS:
-        return f", but with {pair.seeds_in_words}, variation between trainings could explain it"
-    return f", shown with {pair.seeds_in_words}"
 
 
 def _unit(row: Mapping[str, Any]) -> str:

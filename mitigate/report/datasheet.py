@@ -10,31 +10,13 @@ from typing import Any
 
 import polars as pl
 
-from mitigate.report.card import NOT_KNOWN, rendered
+from mitigate.package_data import DATA
+from mitigate.report.card import licence_of, rendered
 from mitigate.report.ledger import summary
 from mitigate.report.markdown import plain
 from mitigate.report.scorer_reliability import RESOURCES, measured
 
 CROISSANT = "http://mlcommons.org/croissant/1.0"
-TERMS = (
-    "citeAs column equivalentProperty extract field fileObject fileProperty fileSet format includes isLiveDataset "
-    "jsonPath key md5 parentField path recordSet references regex repeated replace samplingRate separator source "
-    "subField transform"
-)
-CONTEXT = {
-    "@language": "en",
-    "@vocab": "https://schema.org/",
-    "sc": "https://schema.org/",
-    "cr": "http://mlcommons.org/croissant/",
-    "rai": "http://mlcommons.org/croissant/RAI/",
-    "dct": "http://purl.org/dc/terms/",
-    "conformsTo": "dct:conformsTo",
-    "data": {"@id": "cr:data", "@type": "@json"},
-    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "examples": {"@id": "cr:examples", "@type": "@json"},
-    **{term: f"cr:{term}" for term in TERMS.split()},
-}
-"""The standard context of Croissant 1.0."""
 ENCODINGS = {
     "parquet": "application/x-parquet",
     "csv": "text/csv",
@@ -69,7 +51,7 @@ def render(sheet: Datasheet, ledger: pl.DataFrame, of_targets: pl.DataFrame) -> 
 
     data = DatasetCardData(
         language=["en"],
-        license=_licence(sheet),
+        license=licence_of(sheet.licence, sheet.licence),
         pretty_name=sheet.name,
         task_categories=["text-generation"],
         tags=["commonsense", "representational-harms", "croissant"],
@@ -89,42 +71,38 @@ def render(sheet: Datasheet, ledger: pl.DataFrame, of_targets: pl.DataFrame) -> 
     return str(DatasetCard(rendered("datasheet.md.jinja", data, content)))
 
 
-def _licence(sheet: Datasheet) -> str:
-    given = (sheet.licence or "").strip().casefold()
-    return "unknown" if given in NOT_KNOWN else given
-
-
 def croissant(sheet: Datasheet, contents: Mapping[str, bytes], tables: Mapping[str, pl.DataFrame]) -> str:
     """The description of the data set as JSON-LD, beside the files. contents: of each file, by its key in sheet.files;
     tables: the same as frames."""
     found = {
-        "@context": CONTEXT,
+        "@context": json.loads(DATA.joinpath("croissant_context.json").read_text(encoding="utf-8")),
         "@type": "sc:Dataset",
         "conformsTo": CROISSANT,
         "name": sheet.name,
         "description": f"The triples of {sheet.data} after the filter policy {sheet.policy['name']}.",
-        "license": _licence(sheet),
-        "distribution": [_file(name, file, contents[name]) for name, file in sheet.files.items()],
-        "recordSet": [_records(name, file, tables[name]) for name, file in sheet.files.items()],
+        "license": licence_of(sheet.licence, sheet.licence),
+        "distribution": [
+            {
+                "@type": "cr:FileObject",
+                "@id": file,
+                "name": name,
+                "contentUrl": file,
+                "contentSize": f"{len(contents[name])} B",
+                "encodingFormat": ENCODINGS[Path(file).suffix.removeprefix(".")],
+                "sha256": hashlib.sha256(contents[name]).hexdigest(),
+            }
+            for name, file in sheet.files.items()
+        ],
+        "recordSet": [
+            {"@type": "cr:RecordSet", "@id": name, "name": name, "field": _fields(name, file, tables[name])}
+            for name, file in sheet.files.items()
+        ],
     }
     return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
 
 
-def _file(name: str, file: str, content: bytes) -> dict[str, Any]:
-    return {
-        "@type": "cr:FileObject",
-        "@id": file,
-        "name": name,
-        "contentUrl": file,
-        "contentSize": f"{len(content)} B",
-        "encodingFormat": ENCODINGS[Path(file).suffix.removeprefix(".")],
-        "sha256": hashlib.sha256(content).hexdigest(),
-    }
-
-
-def _records(name: str, file: str, table: pl.DataFrame) -> dict[str, Any]:
-    """A record for each row, a field for each column."""
-    fields = [
+def _fields(name: str, file: str, table: pl.DataFrame) -> list[dict[str, Any]]:
+    return [
         {
             "@type": "cr:Field",
             "@id": f"{name}/{column}",
@@ -134,17 +112,19 @@ def _records(name: str, file: str, table: pl.DataFrame) -> dict[str, Any]:
         }
         for column, kind in table.schema.items()
     ]
-    return {"@type": "cr:RecordSet", "@id": name, "name": name, "field": fields}
 
 
 def _agreement(sheet: Datasheet) -> list[dict[str, object]]:
     """The precision and recall of the policy's scorers, where they were measured: a row for each scorer and source of
     statements."""
     known = measured()
-    rows = []
-    for name in sheet.policy["scorers"]:
-        for resource in RESOURCES:
-            found = known.get((resource, sheet.scorers[name]), {})
-            if all(measure in found for measure in MEASURES):
-                rows.append({"scorer": name, "resource": resource, **{key: found[key] for key in MEASURES}})
-    return rows
+    found = {
+        (name, resource): known.get((resource, sheet.scorers[name]), {})
+        for name in sheet.policy["scorers"]
+        for resource in RESOURCES
+    }
+    return [
+        {"scorer": name, "resource": resource, **figures}
+        for (name, resource), figures in found.items()
+        if figures.keys() >= set(MEASURES)
+    ]

@@ -17,39 +17,17 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Annotation
 
+from mitigate.package_data import DATA
 from mitigate.runs import files
 from mitigate.words.outside_text import readable
 
 # Okabe and Ito's palette, which is safe for colour blindness.
 PREJUDICE, FAVOURITISM, BOTH, KEPT = "#D55E00", "#0072B2", "#CC79A7", "#009E73"
 INK = "#767676"  # 4.5 : 1 against white and against black; inside a page it becomes the page's text colour
-TEXT_SIZE, SMALL = 9, 8  # points
+SMALL = 8  # points
 WIDTH = 4.8  # inches: 9 points are still read on a phone
 
-styled = matplotlib.rc_context(
-    {
-        "axes.axisbelow": True,
-        "axes.edgecolor": INK,
-        "axes.labelcolor": INK,
-        "axes.linewidth": 0.6,
-        "axes.spines.right": False,
-        "axes.spines.top": False,
-        "font.family": "sans-serif",
-        "font.size": TEXT_SIZE,
-        "grid.color": INK,
-        "grid.alpha": 0.25,
-        "grid.linewidth": 0.5,
-        "legend.fontsize": SMALL,
-        "legend.frameon": False,
-        "savefig.transparent": True,
-        "svg.fonttype": "none",  # text stays text: small, searchable, in the page's font
-        "svg.hashsalt": "mitigate",  # the same figure, the same ids
-        "text.color": INK,
-        "text.parse_math": False,  # a target's name is no formula, whatever dollar signs it has
-        "xtick.color": INK,
-        "ytick.color": INK,
-    }
-)
+styled = matplotlib.rc_context(fname=str(DATA.joinpath("figures.mplstyle")))
 """Decorate a function that draws, so that it runs with the project's matplotlib settings."""
 
 

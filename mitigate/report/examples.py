@@ -1,6 +1,6 @@
 """Statements and targets that a page names as examples: extremes, not a sample."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,17 +30,13 @@ def statement_table(
 
 
 def statement_tables(
-    said: Mapping[str, Sequence[pl.DataFrame]],
-    titles: Sequence[str],
-    caption: Callable[[str, str], str],
-    scorer: str,
-    *,
-    empty: str,
+    said: Mapping[str, Sequence[pl.DataFrame]], titles: Sequence[str], caption: str, scorer: str, empty: str
 ) -> dict[str, list[Table]]:
-    """Tables of statements by target, one for each side. titles: of the sides; caption: of a target and a title."""
+    """Tables of statements by target, one for each side. titles: of the sides; caption: with the placeholders target
+    and title; empty: stands in place of statements."""
     return {
         target: [
-            statement_table(caption(target, title), rows, {"label": scorer}, empty=empty)
+            statement_table(caption.format(target=target, title=title), rows, {"label": scorer}, empty=empty)
             for title, rows in zip(titles, sides, strict=True)
         ]
         for target, sides in said.items()

@@ -13,39 +13,34 @@ def left_out(words: Sequence[str]) -> list[str]:
 
 
 def _sentences(words: list[str]) -> Iterator[str]:
-    own = [word for word in words if word not in targets()]
-    listed = [word for word in words if word in targets()]
-    if not_persons := list(_not_persons(listed)):
+    own, listed = ([word for word in words if (word in targets()) == is_listed] for is_listed in (False, True))
+    places = [word for word in listed if kinds()[word] == "locations"]
+    things = [word for word in listed if kinds()[word] == "others" and targets()[word] == "religion"]
+    not_persons = [
+        f"{len(found)} {'names' if len(found) == 1 else 'name'} {kind} (such as “{found[0]}”)"
+        for found, kind in ((places, "a place"), (things, "a religion, a book or a building"))
+        if found
+    ]
+    if not_persons:
         yield (
             f"Not every target is a person: {in_words(not_persons)}. Their numbers describe statements about a "
             "place or a thing."
         )
-    if len(listed) < len(targets()):
-        rest = len(targets()) - len(listed)
-        verb = "is" if rest == 1 else "are"
-        number = rest if listed else "All"
-        yield f"{number} of the paper's {len(targets())} targets {verb} left out{_categories(listed)}."
+    if rest := len(targets()) - len(listed):
+        measured = {targets()[word] for word in listed}
+        missing = [category for category in CATEGORIES if category not in measured]
+        whole = f", among them all of {in_words(missing)}" if listed and missing else ""
+        number, verb = rest if listed else "All", "is" if rest == 1 else "are"
+        yield f"{number} of the paper's {len(targets())} targets {verb} left out{whole}."
     if own:
         those = "1 target is" if len(own) == 1 else f"{len(own)} targets are"
-        measured = "this target does" if len(words) == 1 else f"the {len(words)} targets do"
+        all_targets = "this target does" if len(words) == 1 else f"the {len(words)} targets do"
         yield (
-            f"{those} not in the paper's list: {named(own)}. No number here describes anyone whom {measured} not name."
+            f"{those} not in the paper's list: {named(own)}. No number here describes anyone whom {all_targets} not "
+            "name."
         )
     else:
         yield (
             "Non-binary people are missing from the paper's list, as is everyone whom its words do not name. No number "
             "here describes them."
         )
-
-
-def _not_persons(listed: Sequence[str]) -> Iterator[str]:
-    places = [word for word in listed if kinds()[word] == "locations"]
-    things = [word for word in listed if kinds()[word] == "others" and targets()[word] == "religion"]
-    for words, what in ((places, "a place"), (things, "a religion, a book or a building")):
-        if words:
-            yield f"{len(words)} {'names' if len(words) == 1 else 'name'} {what} (such as “{words[0]}”)"
-
-
-def _categories(listed: Sequence[str]) -> str:
-    missing = [category for category in CATEGORIES if category not in {targets()[word] for word in listed}]
-    return f", among them all of {in_words(missing)}" if listed and missing else ""

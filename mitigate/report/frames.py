@@ -29,8 +29,6 @@ COUNTS = {
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Results(Page):
-    """The content of the page."""
-
     metrics: Mapping[str, Any]
     classified: pl.DataFrame  # tasks.frames.figures.classification_table
     texts: pl.DataFrame  # tasks.frames.figures.text_table
@@ -40,26 +38,22 @@ class Results(Page):
     published: pl.DataFrame
     examples: pl.DataFrame
     has_folds: bool
-    systems: tuple[str, str]  # which ones the findings are about: of classifications, and of texts
+    systems: tuple[str, str]  # those of the findings: of classifications, and of texts
     reading: str
 
 
 def render(results: Results) -> str:
-    """The page's HTML, always the same for the same results."""
-    metrics = results.metrics
+    metrics, published = results.metrics, results.published
+    texts = {name: results.texts.filter(variable=name).rows(named=True) for name in TEXTS}
     return render_page(
         "frames.html.jinja",
         results,
         sentences=list(findings(results)),
         classifications=[
-            _table("classification", name, [*rows, *_published(results.published.filter(figure="f1"), name)])
+            _table("classification", name, rows, published.filter(figure="f1"))
             for name, rows in measured(results.classified).items()
         ],
-        texts=[
-            _table("text", name, [*rows, *_published(results.published, name)])
-            for name in TEXTS
-            if (rows := results.texts.filter(variable=name).rows(named=True))
-        ],
+        texts=[_table("text", name, rows, published) for name, rows in texts.items() if rows],
         flips=None if results.flips is None else declared("frames label changes", results.flips),
         sources=declared("frames sources", results.sources),
         categories=declared("frames categories", results.categories) if results.categories.height else None,
@@ -69,17 +63,16 @@ def render(results: Results) -> str:
     )
 
 
-def _published(published: pl.DataFrame, name: str) -> Iterator[dict[str, Any]]:
-    """Rows of published figures of a classification or text."""
-    for (system,), rows in published.filter(variable=name).group_by("system", maintain_order=True):
-        yield {"system": f"published: {system}", **dict(rows.select("figure", "value").iter_rows())}
-
-
-def _table(kind: str, variable: str, rows: Sequence[Mapping[str, Any]]) -> Table:
-    """The figures of a classification or of generated texts by system."""
+def _table(kind: str, variable: str, rows: Sequence[Mapping[str, Any]], published: pl.DataFrame) -> Table:
+    """The figures of a classification or of generated texts by system, and the published ones."""
+    by_system = published.filter(variable=variable).group_by("system", maintain_order=True)
+    stated = [
+        {"system": f"published: {system}", **dict(found.select("figure", "value").iter_rows())}
+        for (system,), found in by_system
+    ]
     posts, positive = number(rows[0]["posts"]), number(rows[0].get("positive"), 1)
-    title = NAMES[variable].capitalize()
-    return declared(f"frames {kind}", rows, title=title, name=NAMES[variable], posts=posts, positive=positive)
+    words: dict[str, Any] = {"name": NAMES[variable], "title": NAMES[variable].capitalize(), "posts": posts}
+    return declared(f"frames {kind}", [*rows, *stated], positive=positive, **words)
 
 
 def _annotated(row: Mapping[str, Any]) -> str:
@@ -93,22 +86,21 @@ def measured(classified: pl.DataFrame) -> dict[str, list[dict[str, Any]]]:
 
 
 def findings(results: Results) -> Iterator[str]:
-    """The findings in words, the headline first."""
     of_choices, of_texts = results.systems
     for name, rows in measured(results.classified).items():
         if pair := beside_baselines(rows, of_choices, "f1"):
-            own, best = pair
+            own, best = (with_bounds(row, "f1").line for row in pair)
             yield (
-                f"{NAMES[name].capitalize()}: F1 {with_bounds(own, 'f1').line} on {own['posts']:,} test posts, against "
-                f"{with_bounds(best, 'f1').line} by the best baseline ({best['system']})."
+                f"{NAMES[name].capitalize()}: F1 {own} on {pair[0]['posts']:,} test posts, against {best} by the best "
+                f"baseline ({pair[1]['system']})."
             )
-    rows = results.texts.filter(variable="implied").rows(named=True)
-    if pair := beside_baselines(rows, of_texts, "bleu2"):
-        own, best = pair
+    if pair := beside_baselines(results.texts.filter(variable="implied").rows(named=True), of_texts, "bleu2"):
+        (bleu, best_bleu), (rouge, best_rouge) = (
+            [with_bounds(row, figure).line for row in pair] for figure in ("bleu2", "rouge_l")
+        )
         yield (
-            f"Implied statements: BLEU-2 {with_bounds(own, 'bleu2').line}, ROUGE-L {with_bounds(own, 'rouge_l').line}, "
-            f"against {with_bounds(best, 'bleu2').line} and {with_bounds(best, 'rouge_l').line} by the best baseline "
-            f"({best['system']})."
+            f"Implied statements: BLEU-2 {bleu}, ROUGE-L {rouge}, against {best_bleu} and {best_rouge} by the best "
+            f"baseline ({pair[1]['system']})."
         )
 
 
@@ -122,7 +114,6 @@ def beside_baselines(
 
 
 def console(classified: pl.DataFrame, texts: pl.DataFrame) -> str:
-    """The tables for the terminal."""
     groups = {NAMES[name]: rows for name, rows in measured(classified).items()}
     of_texts = {NAMES[name]: rows for name in TEXTS if (rows := texts.filter(variable=name).rows(named=True))}
     tables = [
@@ -139,9 +130,7 @@ def render_card(results: Results, start: str, seed: int, needs: Mapping[str, str
     """The card of the model as Markdown with the hub's metadata. needs: of the command (arguments.inputs)."""
     rows, texts = measured(results.classified), results.texts.rows(named=True)
     content = {
-        "title": "Social Bias Frames",
         "report": results,
-        "metrics": results.metrics,
         "start": STARTS[start],
         "seed": seed,
         "command": portable(results.command),
@@ -155,12 +144,13 @@ def render_card(results: Results, start: str, seed: int, needs: Mapping[str, str
     figures = [(row, "f1", "F1") for of_name in rows.values() for row in of_name]
     figures += [(row, key, title) for row in texts for key, title in TEXT_FIGURES.items()]
     on_hub = start == "minilm"  # the hub takes names of its models alone
+    corpus = "Social Bias Inference Corpus, test"
     return model_card(
         "frames_card.md.jinja",
         results.name,
         "text-classification",
         [
-            Figure("Social Bias Inference Corpus, test", f"{row['variable']}/{key}", _named(row, title), row[key])
+            Figure(corpus, f"{row['variable']}/{key}", f"{NAMES[row['variable']]}: {title}, %", row[key])
             for row, key, title in figures
             if row["system"] in results.systems
         ],
@@ -169,7 +159,3 @@ def render_card(results: Results, start: str, seed: int, needs: Mapping[str, str
         base_model=STARTS[start] if on_hub else None,
         tags=["representational-harms", "social-bias-frames"],
     )
-
-
-def _named(row: Mapping[str, Any], title: str) -> str:
-    return f"{NAMES[row['variable']]}: {title}, %"

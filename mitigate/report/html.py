@@ -18,7 +18,7 @@ from mitigate.report import drawing, metric_display
 from mitigate.report import run_figures as gallery
 from mitigate.report.run_figures import Picture
 from mitigate.report.scorer_reliability import proxies, reliability, reliability_tables
-from mitigate.report.table import Table, grouped, save_csv, save_latex, with_p_as_shown
+from mitigate.report.table import Table, grouped, save_csv, save_latex
 from mitigate.report.table_declarations import Cells, declared
 from mitigate.words.outside_text import readable
 
@@ -39,7 +39,8 @@ RESULTS: Cells = {"result": lambda stage: "cached" if stage.from_cache else "com
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Page:
-    """The fields of every page. The part of an empty field is left out."""
+    """The fields of every page. The part of an empty field is left out. The module of a kind of page has its content, a
+    subclass of this, and the function `render`: the page's HTML, always the same for the same content."""
 
     name: str  # of the run folder
     command: str  # repeats the run
@@ -51,7 +52,7 @@ class Page:
 
     @property
     def pictures(self) -> Sequence[Picture]:
-        """The figures of the page."""
+        """The figures of the page; a page draws them once."""
         return ()
 
 
@@ -93,8 +94,7 @@ def save(
         if frame.height:
             save_csv(frame, folder / "tables" / f"{name}.csv")
             if latex:
-                path, shown = folder / "tables" / f"{name}.tex", with_p_as_shown(frame)
-                save_latex(shown, path, caption=f"{name} ({folder.name})")
+                save_latex(frame, folder / "tables" / f"{name}.tex", caption=f"{name} ({folder.name})")
     if pictures:
         gallery.save(pictures, folder / "plots")
         save_csv(gallery.captions(pictures), folder / "plots" / "captions.csv")
@@ -111,15 +111,16 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+    def html(found: Table | Iterable[Table]) -> Markup:
+        template, tables = made.get_template("table.html.jinja"), [found] if isinstance(found, Table) else found
+        return Markup("\n").join(Markup(template.render(table=table)) for table in tables)
+
     made.policies["json.dumps_function"] = lambda content, **options: json.dumps(_readable(content), **options)
-    made.filters |= {"number": metric_display.number, "svg": _svg, "arrows": _arrows}
-    made.filters["html"] = lambda found: _html(made, [found] if isinstance(found, Table) else found)
+    made.filters |= {"number": metric_display.number, "arrows": _arrows, "html": html}
+    # A figure escapes its own texts.
+    made.filters["svg"] = lambda picture: Markup(drawing.svg(picture.figure, picture.name, picture.alt))
     return made
-
-
-def _html(made: Environment, tables: Iterable[Table]) -> Markup:
-    template = made.get_template("table.html.jinja")
-    return Markup("\n").join(Markup(template.render(table=table)) for table in tables)
 
 
 def flat(facts: Mapping[str, object], prefix: str = "") -> dict[str, object]:
@@ -154,8 +155,3 @@ def _arrows(words: str) -> Markup:
         return f'<span role="img" aria-label="{DIRECTIONS[found.group()]}">{found.group()}</span>'
 
     return Markup(re.sub("[↑↓]", named, escape(_readable(words))))
-
-
-def _svg(picture: Picture) -> Markup:
-    """The figure as markup: it escapes its own texts."""
-    return Markup(drawing.svg(picture.figure, picture.name, picture.alt))

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib import resources
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import polars as pl
 
 from mitigate import metrics as keys
 from mitigate.metrics import Metric, kge_key, metric
+from mitigate.package_data import frame_of
 from mitigate.report.html import Page, render_page
 from mitigate.report.kge_plots import front, null_strip, scatter
 from mitigate.report.metric_display import number
@@ -65,31 +65,35 @@ class Results(Page):
 
     @cached_property
     def pictures(self) -> list[Picture]:
-        """The figures, drawn once."""
         return list(_pictures(self))
 
 
 def render(results: Results) -> str:
-    """The page's HTML, always the same for the same results."""
-    metrics = [metric(key) for key in BEFORE_AND_AFTER]
+    names, null, metrics = results.names, results.null, results.metrics
+    values = pl.concat([results.values.head(VALUES_SHOWN), results.values.tail(1)]).unique(maintain_order=True)
+    figures = [(metric(key).named, key) for key in BEFORE_AND_AFTER]
+    variants = {name: TITLES[name] for name in ("", *results.variants)}
+    first_training = results.pairs.filter(pl.col("model") == results.pairs["model"].first())
+    ends = both_ways(results.professions, names, results.top)
     return render_page(
         "kge.html.jinja",
         results,
         sentences=list(findings(results)),
         published=published(results.data, results.model),
         ranks=_rank_table(results),
-        values=_value_table(results),
-        towards=_towards_tables(results),
-        all_professions=profession_table(
-            "embeddings all professions", results.professions, results.names, results.null
-        ),
-        certainty=_certainty_table(results.metrics),
-        pairs=_pair_table(results.pairs),
-        predictions=_prediction_table(results),
+        values=declared("embeddings values", values, sensitive=results.sensitive),
+        towards=[
+            profession_table("embeddings professions towards one", rows, names, null, name=name, first_in_order=order)
+            for (name, rows), order in zip(ends, ("", ", the most negative change first"), strict=True)
+        ],
+        all_professions=profession_table("embeddings all professions", results.professions, names, null),
+        certainty=_certainty_table(metrics),
+        pairs=declared("embeddings pairs", first_training, cells=PAIR_CELLS),
+        predictions=crossed("embeddings before and after", metrics, figures, variants, key_of),
         mitigated=bool(results.variants),
-        meanings=meanings(metrics),
-        pair_agreement=results.metrics[keys.KGE_PAIR_AGREEMENT],
-        is_linear=float(results.changes["deviation"].max() or 0) == 0,  # type: ignore[arg-type]
+        meanings=meanings(map(metric, BEFORE_AND_AFTER)),
+        pair_agreement=metrics[keys.KGE_PAIR_AGREEMENT],
+        is_linear=not results.changes["deviation"].max(),
     )
 
 
@@ -103,44 +107,35 @@ def meanings(metrics: Iterable[Metric]) -> dict[str, str]:
 
 
 def _rank_table(results: Results) -> Table:
-    rows = [
-        row | {"model": row["model"].replace("_", " ")} | {f"hits_{k}": 100 * row[f"hits_{k}"] for k in (1, 3, 10)}
-        for row in results.ranks.rows(named=True)
-    ]
+    """The ranks of each training, and published ones."""
+    hits = pl.col("hits_1", "hits_3", "hits_10") * 100
+    rows = results.ranks.with_columns(pl.col("model").str.replace_all("_", " "), hits).to_dicts()
     stated = published(results.data, results.model)
     rows += [{"model": f"published: {row['source']}", "mrr": row["mrr"]} for row in stated]
     return declared("embeddings ranks", rows, title=results.title, model=results.model)
-
-
-def _value_table(results: Results) -> Table:
-    """The most frequent values, and people of unknown value."""
-    shown = pl.concat([results.values.head(VALUES_SHOWN), results.values.tail(1)]).unique(maintain_order=True)
-    return declared("embeddings values", shown, sensitive=results.sensitive)
-
-
-def _towards_tables(results: Results) -> Iterator[Table]:
-    """The professions at both ends of the ranking."""
-    for place, (name, rows) in enumerate(both_ways(results.professions, results.names, results.top)):
-        first = ", the most negative change first" if place else ""
-        yield profession_table(
-            "embeddings professions towards one", rows, results.names, results.null, name=name, first_in_order=first
-        )
 
 
 def profession_table(name: str, rows: Any, names: Sequence[str], null: object = True, /, **words: Any) -> Table:
     """A table of professions with the change of their score, how many people of each value have them, and the band of
     permuted graphs unless `null` is None."""
     without = ("band", "outside") if null is None else ()
-    return declared(name, rows, cells=CELLS, without=without, a=names[0], b=names[1], **words)
+    return declared(name, rows, cells=CELLS, without=without, names=names, **words)
 
 
 def _band(row: Mapping[str, Any]) -> str:
     return "–" if row["null_low"] is None else f"{number(row['null_low'], 4)} to {number(row['null_high'], 4)}"
 
 
+def _pair(row: Mapping[str, Any]) -> str:
+    return "mean of pairs drawn at random" if row["person_a"] is None else "{person_a} and {person_b}".format_map(row)
+
+
 CELLS = {"band": _band, "outside": lambda row: {True: "outside", False: "within", None: "–"}[row["outside"]]}
-
-
+PAIR_CELLS = {
+    "pair": _pair,
+    "towards_first": lambda row: row["most_a"] or None,
+    "towards_second": lambda row: row["most_b"] or None,
+}
 CERTAINTY = (
     keys.KGE_CORRELATION,
     keys.KGE_NULL,
@@ -162,26 +157,6 @@ def _certainty_table(metrics: Mapping[str, Any]) -> Table:
     return declared("embeddings certainty", found, cells={"value_with_unit": value})
 
 
-def _pair_table(pairs: pl.DataFrame) -> Table:
-    def named(row: Mapping[str, Any]) -> str:
-        known = row["person_a"] is not None
-        return f"{row['person_a']} and {row['person_b']}" if known else "mean of pairs drawn at random"
-
-    cells = {
-        "pair": named,
-        "towards_first": lambda row: row["most_a"] or None,
-        "towards_second": lambda row: row["most_b"] or None,
-    }
-    return declared("embeddings pairs", pairs.filter(pl.col("model") == pairs["model"].first()), cells=cells)
-
-
-def _prediction_table(results: Results) -> Table:
-    """Figures before and after a mitigation."""
-    rows = [(metric(key).named, key) for key in BEFORE_AND_AFTER]
-    columns = {name: TITLES[name] for name in ("", *results.variants)}
-    return crossed("embeddings before and after", results.metrics, rows, columns, key_of)
-
-
 def front_table(metrics: Mapping[str, Any], variants: Sequence[str]) -> pl.DataFrame:
     """Bias and MRR before and after mitigations: columns mitigation, mrr, mrr_low, mrr_high, and the same of FRONT's
     figures, also by chance."""
@@ -200,7 +175,6 @@ def key_of(key: str, variant: str) -> str:
 
 
 def findings(results: Results) -> Iterator[str]:
-    """The findings in words, the headline first."""
     m, (a, b) = results.metrics, results.names
     with_counts = measured(m, keys.KGE_CORRELATION).line
     yield (
@@ -242,8 +216,7 @@ def both_ways(professions: pl.DataFrame, names: Sequence[str], top: int) -> list
 
 def published(data: str, model: str) -> list[dict[str, Any]]:
     """Published figures of the model on this graph (data/kge_published.csv): mrr, source."""
-    with resources.files("mitigate").joinpath("data/kge_published.csv").open("rb") as file:
-        return pl.read_csv(file).filter(data=data, model=model).rows(named=True)
+    return frame_of("kge_published.csv").filter(data=data, model=model).rows(named=True)
 
 
 def console(metrics: Mapping[str, Any], professions: pl.DataFrame, names: Sequence[str], top: int) -> str:
@@ -268,28 +241,24 @@ def _pictures(results: Results) -> Iterator[Picture]:
     rows = pl.DataFrame({"profession": order, "row": np.arange(len(order))})
     professions = results.professions.join(rows, on="profession", maintain_order="left")
     changes = results.changes["change"].to_numpy().reshape(-1, len(order))
-    first, second = (professions["profession"].head(3), professions["profession"].reverse().head(3))
-    yield Picture(
-        "scatter",
-        "scatter",
-        "Score and counts",
-        f"Scatter plot of {professions.height} professions. Most towards {results.names[0]}: {', '.join(first)}; "
-        f"towards {results.names[1]}: {', '.join(second)}.",
-        scatter(professions, changes, results.names),
+    ranked = professions["profession"]
+    first, second = (", ".join(names.head(3)) for names in (ranked, ranked.reverse()))
+    alt = (
+        f"Scatter plot of {professions.height} professions. Most towards {results.names[0]}: {first}; towards "
+        f"{results.names[1]}: {second}."
     )
-    null = [value for value in results.null_correlations if value is not None]
-    found = [value for value in results.correlations if value is not None]
+    yield Picture("scatter", "scatter", "Score and counts", alt, scatter(professions, changes, results.names))
+    null, found = (
+        [value for value in values if value is not None] for values in (results.null_correlations, results.correlations)
+    )
     if null and found:
         low, high = (results.metrics.get(key) for key in keys.bounds(keys.KGE_NULL))
         band = None if low is None or high is None else (low, high)
-        yield Picture(
-            "null",
-            "null",
-            "Rank correlation, and chance",
+        alt = (
             f"Rank correlations of {len(found)} trainings, {min(found):.2f} to {max(found):.2f}, and of {len(null)} "
-            f"permuted graphs, {min(null):.2f} to {max(null):.2f}.",
-            null_strip(found, null, band),
+            f"permuted graphs, {min(null):.2f} to {max(null):.2f}."
         )
+        yield Picture("null", "null", "Rank correlation, and chance", alt, null_strip(found, null, band))
     if results.variants:
         points = front_table(results.metrics, results.variants)
         for name, axis in FRONT.items():

@@ -22,25 +22,23 @@ def scatter(professions: pl.DataFrame, changes: np.ndarray, names: Sequence[str]
     of permuted graphs. professions: in any order, with the columns row, log_ratio, change, null_low, null_high;
     changes: (seeds, professions), by row."""
     figure, axes = panel(4.2)
-    across = professions["log_ratio"].to_numpy()
-    each = changes[:, professions["row"].to_numpy()]
+    across, change = professions["log_ratio"].to_numpy(), professions["change"].to_numpy()
     if not professions["null_low"].null_count():
-        low, high = (professions[name].to_numpy() for name in ("null_low", "null_high"))
-        axes.vlines(across, low, high, color=INK, lw=2.2, alpha=0.22, label="band of permuted graphs")
-    if len(each) > 1:
-        for number, row in enumerate(each):
-            label = "single seed" if not number else None
+        band = professions["null_low"], professions["null_high"]
+        axes.vlines(across, *band, color=INK, lw=2.2, alpha=0.22, label="band of permuted graphs")
+    if len(changes) > 1:
+        for number, row in enumerate(changes[:, professions["row"].to_numpy()]):
+            label = None if number else "single seed"
             axes.plot(across, row, ".", color=INK, ms=2.5, alpha=0.45, label=label)
-    above = professions["change"].to_numpy() > 0
+    above = change > 0
     for chosen, colour, marker, name in ((above, FAVOURITISM, "o", names[0]), (~above, PREJUDICE, "^", names[1])):
-        values = professions["change"].to_numpy()[chosen]
-        axes.scatter(across[chosen], values, s=18, c=colour, marker=marker, alpha=0.8, lw=0, label=f"towards {name}")
+        points, label = (across[chosen], change[chosen]), f"towards {name}"
+        axes.scatter(*points, s=18, c=colour, marker=marker, alpha=0.8, lw=0, label=label)
     axes.axhline(0, color=INK, lw=0.6)
     axes.set_xlabel(f"log ratio of counts, {names[0]} to {names[1]}")
     axes.set_ylabel("change of score, equation 1")
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0, handletextpad=0.3)
-    ratios, mean = (professions[column].to_numpy() for column in ("log_ratio", "change"))
-    _name_outliers(figure, axes, professions["profession"], ratios, mean)
+    legend(axes, columns=2)
+    _name_outliers(figure, axes, professions["profession"], across, change)
     return figure
 
 
@@ -69,18 +67,18 @@ def front(points: pl.DataFrame, figure_name: str, axis: str) -> Figure:
     for marker, colour, row in zip(MARKERS, COLOURS, points.rows(named=True), strict=False):
         if row[figure_name] is None or row["mrr"] is None:
             continue
-        spread = [_spread(row, name) for name in ("mrr", figure_name)]
+        reach = _reach(row, figure_name), _reach(row, "mrr")
         style = {"color": colour, "ms": 5, "lw": 0.8, "label": row["mitigation"]}
-        axes.errorbar(row["mrr"], row[figure_name], spread[1], spread[0], marker, **style)
-    if chance := [value for value in points[f"{figure_name}_by_chance"] if value is not None]:
+        axes.errorbar(row["mrr"], row[figure_name], *reach, marker, **style)
+    if chance := points[f"{figure_name}_by_chance"].drop_nulls().to_list():
         axes.axhline(float(np.mean(chance)), color=INK, lw=0.8, ls=":", label="by chance")
     axes.set_xlabel("mean reciprocal rank, higher is better")
     axes.set_ylabel(axis)
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0, handletextpad=0.3)
+    legend(axes, columns=2)
     return figure
 
 
-def _spread(row: Mapping[str, Any], name: str) -> list[list[float]] | None:
+def _reach(row: Mapping[str, Any], name: str) -> list[list[float]] | None:
     """The lengths of an error bar below and above a figure; None without an interval."""
     low, high = (row[bound] for bound in bounds(name))
     return None if low is None or high is None else [[row[name] - low], [high - row[name]]]

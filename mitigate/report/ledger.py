@@ -50,11 +50,10 @@ def touched(ledger: pl.DataFrame, most: Mapping[str, int] = EXAMPLES) -> pl.Data
     """Some triples that were dropped, reweighted or added (reason, row, relation, target, statement, weight) for each
     reason, relation and target, evenly spaced over the resource: typical ones, not the worst. An added one has the
     row of the triple it was made from."""
-    rows = ledger.filter(TOUCHED).with_columns(pl.coalesce("row", "source_row"), told="reason")
+    rows = ledger.filter(TOUCHED).with_columns(pl.coalesce("row", "source_row"), in_full="reason")
     rows = rows.with_columns(kind_of_reason(pl.col("reason"))).sort("reason", "row")
     chosen = rows.filter(pl.any_horizontal(_evenly(by, number) for by, number in most.items()))
-    chosen = chosen.with_columns(reason="told")
-    return chosen.select("reason", "row", "relation", "target", "statement", "weight")
+    return chosen.select(pl.col("in_full").alias("reason"), "row", "relation", "target", "statement", "weight")
 
 
 def most_polarised(ledger: pl.DataFrame, scorers: Sequence[str], number: int = MOST) -> pl.DataFrame:

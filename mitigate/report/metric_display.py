@@ -54,11 +54,13 @@ def harms_by(scorers: Iterable[str], keys: Iterable[str]) -> list[Metric]:
 def abbreviations(keys: Iterable[str]) -> str:
     """The paper's abbreviations among metrics with these keys, spelled out; "" if there are none."""
     present = {measure.scorer for measure in harms(keys)}
-    said: list[str] = []
-    for scorer in (scorer for scorer in by_headline(PAPER_SCORERS) if scorer in present):
-        mean, variance = (table.harm_key(scorer, statistic) for statistic in ("mean", "variance"))
-        said.append(f"{mean} and {variance} {'those' if said else 'are the mean and the variance'} of neutral {scorer}")
-    return f"{', '.join(said)}." if said else ""
+    parts: list[str] = []
+    for scorer in by_headline(PAPER_SCORERS):
+        if scorer in present:
+            mean, variance = (table.harm_key(scorer, statistic) for statistic in OF_NEUTRAL)
+            whose = "those" if parts else "are the mean and the variance"
+            parts.append(f"{mean} and {variance} {whose} of neutral {scorer}")
+    return f"{', '.join(parts)}." if parts else ""
 
 
 def harm_key(measure: Metric, template: str, category: str | None = None) -> str:
@@ -90,13 +92,10 @@ def grouped_measures(rows: Iterable[str]) -> list[Metric]:
 
 def by_group(metrics: Metrics, *rows: str) -> tuple[dict[Metric, str], dict[str, str]]:
     """The measures of these rows that metrics have, with names, and the groups that they have, with titles."""
-    titles, measures = table.titles_of_groups(rows, categories(metrics)), grouped_measures(rows)
-    present = [(one, name) for one in measures for name in titles if with_part(one.key, name) in metrics]
+    titles = table.titles_of_groups(rows, categories(metrics))
+    present = [(m, name) for m in grouped_measures(rows) for name in titles if with_part(m.key, name) in metrics]
     groups = {name for _, name in present}
-    return (
-        {measure: measure.named for measure, _ in present},
-        {name: title for name, title in titles.items() if name in groups},
-    )
+    return {m: m.named for m, _ in present}, {name: titles[name] for name in titles if name in groups}
 
 
 NO_UPPER_BOUND, NO_LOWER_BOUND = "no upper bound", "no lower bound"

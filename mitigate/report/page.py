@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import polars as pl
@@ -21,8 +22,10 @@ from mitigate.report.table import Column, Table
 from mitigate.report.table_declarations import column, declared
 from mitigate.training_checks import faults
 from mitigate.triples import FAVOURITISM, PREJUDICE, TEMPLATES, label_columns
+from mitigate.words.outside_text import counted
 
 MOST_LEAKS = 10  # relations named in the section on the templates
+WORST: tuple[keys.Statistic, ...] = ("p90", "largest")
 SIGNS = {share: metric_display.OVERGENERALISED.get(share, share) for share in ("prejudice", "neutral", "favouritism")}
 
 
@@ -30,7 +33,7 @@ SIGNS = {share: metric_display.OVERGENERALISED.get(share, share) for share in ("
 class Report(Page):
     """The content of a run's page. Whatever a run does not have stays empty, and its section is left out."""
 
-    metrics: metric_display.Metrics
+    metrics: Metrics
     targets: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     """Tables by label column ("sentiment", "sentiment_neutral", "regard", "regard_neutral"): one row a target,
     (target, category, statements, prejudice, favouritism, neutral), the last three in percent."""
@@ -38,10 +41,8 @@ class Report(Page):
     ledger: pl.DataFrame | None = None  # the filter's, one row an input triple
     lifts: pl.DataFrame | None = None  # swap lift by group and relation, as tasks.lift.by_relation returns it
     shown: Sequence[str] = ()  # chosen targets, whose bars are drawn
-    baseline: metric_display.Metrics | None = (
-        None  # of the run of policy none that differs by its policy alone, if at hand
-    )
-    links: Mapping[str, str] = field(default_factory=dict)  # what other pages are called -> the way to them
+    baseline: Metrics | None = None  # of the run of policy none that differs by its policy alone, if there is one
+    links: Mapping[str, str] = field(default_factory=dict)  # names of other pages -> the way to them
     scorers: Mapping[str, str] = field(default_factory=dict)
     """Those of the roles, by what they are called: {"sentiment": "vader", "regard": "minilm"}."""
 
@@ -53,11 +54,7 @@ class Report(Page):
     @property
     def label_columns(self) -> dict[str, tuple[str, str]]:
         """Scorer and template by label column, in the page's order, which begins with the headline's."""
-        pairs = [
-            (scorer, template)
-            for scorer in metric_display.by_headline(self.roles)
-            for template in metric_display.TEMPLATE_NAMES
-        ]
+        pairs = product(metric_display.by_headline(self.roles), metric_display.TEMPLATE_NAMES)
         return {label_columns(*pair)[0]: pair for pair in pairs}
 
     @property
@@ -67,7 +64,7 @@ class Report(Page):
 
     @property
     def first_columns(self) -> list[str]:
-        """The label column of each scorer that stands first."""
+        """The first label column of each scorer."""
         return firsts(name for name in self.label_columns if name in getattr(self.statements, "columns", ()))
 
     @cached_property
@@ -78,12 +75,10 @@ class Report(Page):
 
     @cached_property
     def pictures(self) -> list[Picture]:
-        """The run's figures, drawn once."""
         return gallery(self.ordered_targets, self.ledger, self.statements, self.shown, self.first_columns)
 
 
 def render(report: Report) -> str:
-    """The page's HTML, always the same for the same report."""
     metrics, scorers = report.metrics, metric_display.by_headline(report.roles)
     verdict, cost = report.verdict
     harms = metric_display.harms_by(scorers, metrics)
@@ -135,23 +130,28 @@ def _named(measure: Metric) -> str:
 def _measure_table(metrics: Metrics) -> Table | None:
     """The measures of harm over all targets and by category, grouped by template."""
     harms = metric_display.harms(metrics)
-    measured_with = {
+    rows = {
         name: [(_named(one), (one, template)) for one in harms if metric_display.harm_key(one, template) in metrics]
         for template, name in metric_display.TEMPLATE_NAMES.items()
     }
-    rows = {name: lines for name, lines in measured_with.items() if lines}
     has_intervals = any(bound in metrics for measure in harms for bound in keys.bounds(measure.key))
-    parts = metric_display.with_all(metric_display.categories(metrics))
     words: dict[str, Any] = {
         "abbreviations": metric_display.abbreviations(metrics),
         "brackets": "; in brackets the 95 % interval" if has_intervals else "",
     }
-    return crossed("run measures", metrics, rows, parts, _of_template, **words) if rows else None
+    table = crossed(
+        "run measures",
+        metrics,
+        {name: lines for name, lines in rows.items() if lines},
+        metric_display.with_all(metric_display.categories(metrics)),
+        _of_template,
+        **words,
+    )
+    return table if table.height else None
 
 
 def _of_template(row: tuple[Metric, str], part: str) -> str:
-    measure, template = row
-    return metric_display.harm_key(measure, template, part)
+    return metric_display.harm_key(*row, part)
 
 
 def _leaks(statements: pl.DataFrame | None, scorers: Sequence[str]) -> dict[str, Table]:
@@ -159,12 +159,13 @@ def _leaks(statements: pl.DataFrame | None, scorers: Sequence[str]) -> dict[str,
     both."""
     if statements is None or statements.is_empty() or "relation" not in statements.columns:
         return {}
-    both = [scorer for scorer in scorers if label_columns(scorer, "neutral")[0] in statements.columns]
-    found = {scorer: leak(statements, scorer).head(MOST_LEAKS) for scorer in both}
-    return {
-        scorer.capitalize(): declared("run template effect", relations, scorer=scorer, number=relations.height)
-        for scorer, relations in found.items()
-    }
+    found = {}
+    for scorer in scorers:
+        if label_columns(scorer, "neutral")[0] in statements.columns:
+            relations = leak(statements, scorer).head(MOST_LEAKS)
+            table = declared("run template effect", relations, scorer=scorer, number=relations.height)
+            found[scorer.capitalize()] = table
+    return found
 
 
 def leak(statements: pl.DataFrame, scorer: str) -> pl.DataFrame:
@@ -188,49 +189,44 @@ def _table_by_group(name: str, metrics: Metrics, *rows: str, absent: str = "") -
     """Measures by group of these rows; None where there are no figures. name: of the declared table."""
     measures, groups = metric_display.by_group(metrics, *rows)
     lines = [(title, group) for group, title in groups.items()]
-    return crossed(name, metrics, lines, measures, _of_part, absent=absent) if lines else None
 
+    def key(group: str, measure: Metric) -> str:
+        return keys.with_part(measure.key, group)
 
-def _of_part(part: str, measure: Metric) -> str:
-    return keys.with_part(measure.key, part)
+    return crossed(name, metrics, lines, measures, key, absent=absent) if lines else None
 
 
 def _lift_tables(metrics: Metrics, lifts: pl.DataFrame | None) -> dict[str, Any]:
     """Swap lift by groups of heads and by relation, each beside that of the baselines; empty where it was not
     measured."""
-    (_, parts), lift = metric_display.by_group(metrics, keys.HEADS), keys.quality(keys.SWAP_LIFT)
-    if not parts:
+    (_, groups), lift = metric_display.by_group(metrics, keys.HEADS), keys.quality(keys.SWAP_LIFT)
+    if not groups:
         return {}
-    names = {
-        keys.SWAP_LIFT: "this generator",
-        **{keys.lift_of(name): column(name).title for name in keys.BASELINE_LIFTS},
-    }
-    rows = [(said, part) for part, said in parts.items()]
+    baselines = {keys.lift_of(name): column(name).title for name in keys.BASELINE_LIFTS}
+    columns = {keys.SWAP_LIFT: "this generator", **baselines}
+    rows = [(title, group) for group, title in groups.items()]
     by_group = crossed(
-        "run swap lift", metrics, rows, names, lambda part, name: keys.quality_key(name, part), arrow=lift.arrow
+        "run swap lift", metrics, rows, columns, lambda group, name: keys.quality_key(name, group), arrow=lift.arrow
     )
-    found = {"meaning": lift.meaning, "groups": by_group}
-    if lifts is None or lifts.is_empty():
-        return found | {"relations": None, "left_out": {}}
-    named = lifts.with_columns(pl.col("group").str.replace_all("_", "-"))
-    seldom = named.filter(~pl.col("counts")).group_by("group", maintain_order=True).agg("relation")
-    return found | {
-        "relations": declared("run swap lift by relation", named.filter("counts")),
-        "left_out": dict(seldom.iter_rows()),
-    }
+    found = {"meaning": lift.meaning, "groups": by_group, "relations": None, "left_out": {}}
+    if lifts is not None and not lifts.is_empty():
+        named = lifts.with_columns(pl.col("group").str.replace_all("_", "-"))
+        seldom = named.filter(~pl.col("counts")).group_by("group", maintain_order=True).agg("relation")
+        found["relations"] = declared("run swap lift by relation", named.filter("counts"))
+        found["left_out"] = dict(seldom.iter_rows())
+    return found
 
 
 def _worst_table(metrics: Metrics, scorers: Sequence[str]) -> Table | None:
     """The figures of the groups with the worst results, as far as they were measured."""
-    harmful = [
-        keys.metric(keys.harm_key(name, statistic, "prejudice")) for name in scorers for statistic in ("p90", "largest")
-    ]
-    stems = {stem: keys.metric(stem) for stem in (keys.COVERAGE, keys.TAIL_COVERAGE, keys.LEAST_COVERAGE)}
-    stems |= {brief.harm_of(one, set(metrics)): one for one in harmful}
-    rows = [(measure.named, key) for key, measure in stems.items() if key in metrics]
-    parts = metric_display.with_all(metric_display.categories(metrics))
+    rows = [(keys.metric(key).named, key) for key in (keys.COVERAGE, keys.TAIL_COVERAGE, keys.LEAST_COVERAGE)]
+    for scorer, statistic in product(scorers, WORST):
+        measure = keys.metric(keys.harm_key(scorer, statistic, "prejudice"))
+        rows.append((measure.named, brief.harm_of(measure, set(metrics))))
+    rows = [(name, key) for name, key in rows if key in metrics]
     is_neutral = any(keys.parse(key).template == "neutral" for _, key in rows)
     template = metric_display.TEMPLATE_NAMES["neutral" if is_neutral else "paper"]
+    parts = metric_display.with_all(metric_display.categories(metrics))
     return crossed("run worst", metrics, rows, parts, keys.with_part, decimals=1, template=template) if rows else None
 
 
@@ -243,13 +239,12 @@ def target_section(
     """The variables of targets.html.jinja. frames: the tables of targets by label column; labels: scorer and template
     of each; columns: of the labels by which examples are chosen."""
     shown = {name: labels[name] for name in frames if name in labels}
-    templates = dict.fromkeys(template for _, template in shown.values())
     found: dict[str, Any] = {"targets": _target_table(frames, shown), "examples": {}, "labelled_neutral": False}
-    found["templates"] = {template: metric_display.TEMPLATE_NAMES[template] for template in templates}
+    found["templates"] = {template: metric_display.TEMPLATE_NAMES[template] for _, template in shown.values()}
     if statements is not None and not statements.is_empty():
         chosen = examples(statements, scorers=columns)
         titles = {name: labels[name][0] if name in labels else name for name in chosen.columns[3:]}
-        found["labelled_neutral"] = chosen.columns[3:4] != [] and chosen.columns[3].endswith("_neutral")
+        found["labelled_neutral"] = next(iter(titles), "").endswith("_neutral")
         found["examples"] = {
             (target, rows["category"][0]): statement_table(f"Statements about “{target}”", rows, titles)
             for (target,), rows in chosen.partition_by("target", as_dict=True, maintain_order=True).items()
@@ -259,48 +254,42 @@ def target_section(
 
 def _target_table(frames: Mapping[str, pl.DataFrame], labels: Mapping[str, tuple[str, str]]) -> Table | None:
     """The targets with their percentages under every label column; None without targets."""
-    values = {column: {row["target"]: row for row in frame.iter_rows(named=True)} for column, frame in frames.items()}
-    rows = sorted(next(iter(values.values()), {}).values(), key=lambda row: row["target"])
-
-    def share(column: str, sign: str) -> Column:
-        scorer, template = labels[column]
-        found = values[column]
-        title = f"{scorer} {SIGNS[sign]}"
-        return Column(title, lambda row: found.get(row["target"], {}).get(sign), show=1, kind=template)
-
-    count = "1 target" if len(rows) == 1 else f"{len(rows)} targets"
-    if not rows:
+    first = next(iter(frames.values()), pl.DataFrame())
+    if first.is_empty():
         return None
-    shares = (share(column, sign) for column in labels for sign in SIGNS)
-    return target_table(f"{count}.", [Column("statements", "statements"), *shares], rows)
+    rows, columns = (
+        first.select("target", "category", "statements").sort("target"),
+        [Column("statements", "statements")],
+    )
+    for name, (scorer, template) in labels.items():
+        found = frames[name].select("target", **{f"{name}/{share}": share for share in SIGNS})
+        rows = rows.join(found, on="target", how="left", maintain_order="left")
+        columns += [
+            Column(f"{scorer} {sign}", f"{name}/{share}", show=1, kind=template) for share, sign in SIGNS.items()
+        ]
+    return target_table(f"{counted(rows.height, 'target')}.", columns, rows.to_dicts())
 
 
 def _ledger_tables(ledger: pl.DataFrame | None, scorers: Sequence[str]) -> dict[str, Any]:
     """The variables of filter.html.jinja; empty where the policy touched nothing."""
     if ledger is None or ledger.is_empty() or (changed := touched(ledger)).is_empty():
         return {}
-    reasons = summary(ledger, "reason")
+    reasons, polarised = summary(ledger, "reason"), most_polarised(ledger, scorers)
     totals: dict[str, Any] = {name: reasons[name].sum() for name in ("input", "kept", "added", "weight")}
-    by, added = {name: summary(ledger, name) for name in ("relation", "target")}, totals["added"]
-    polarised = most_polarised(ledger, scorers)
     cells = {
-        "reason": _reason,
-        "reason_kind": _reason,
+        "reason": lambda row: unbroken(row["reason"]),
+        "reason_kind": lambda row: unbroken(row["reason"]),
         "reasons": lambda row: unbroken(row["reasons"] or ""),
         "percent_of_all": lambda row: 100 * row["input"] / totals["input"],
     }
+    and_added, by = "and added " if totals["added"] else "", {}
+    for name in ("relation", "target"):
+        if (frame := summary(ledger, name)).height:
+            by[name] = declared(f"filter by {name}", frame, cells=cells, and_added=and_added)
     return {
         **totals,
-        "reasons": declared("filter reasons", reasons, cells=cells, without=() if added else ("added",)),
-        "by": {
-            name: declared(f"filter by {name}", frame, cells=cells, and_added="and added " if added else "")
-            for name, frame in by.items()
-            if frame.height
-        },
+        "reasons": declared("filter reasons", reasons, cells=cells, without=() if and_added else ("added",)),
+        "by": by,
         "most_polarised": declared("filter most polarised", polarised, cells=cells) if polarised.height else None,
         "touched": declared("filter touched", changed, cells=cells),
     }
-
-
-def _reason(row: Mapping[str, Any]) -> str:
-    return unbroken(row["reason"])

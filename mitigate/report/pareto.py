@@ -81,12 +81,10 @@ def means(models: pl.DataFrame, harm: Axis, quality: Axis) -> pl.DataFrame:
     """policy, x (quality), y (harm), and whether no other policy is at least as good in both and better in one; in the
     models' order."""
     table = models.group_by("policy", maintain_order=True).agg(x=pl.col(quality.key).mean(), y=pl.col(harm.key).mean())
-    signs = [1.0 if axis.metric.better == "up" else -1.0 for axis in (quality, harm)]
-    scores = [(signs[0] * x, signs[1] * y) for x, y in table.select("x", "y").iter_rows()]
-    unbeaten = [
-        not any(other[0] >= mine[0] and other[1] >= mine[1] and other != mine for other in scores) for mine in scores
-    ]
-    return table.with_columns(unbeaten=pl.Series(unbeaten))
+    signs = [1 if axis.metric.better == "up" else -1 for axis in (quality, harm)]
+    scores = table.select("x", "y").to_numpy() * signs
+    beaten = [((scores >= mine).all(1) & (scores > mine).any(1)).any() for mine in scores]
+    return table.with_columns(unbeaten=~pl.Series(beaten))
 
 
 def alt(models: pl.DataFrame, harm: Axis, quality: Axis) -> str:
@@ -135,14 +133,12 @@ def pareto(models: pl.DataFrame, harm: Axis, quality: Axis) -> Figure:
     for place, row in enumerate(table.iter_rows(named=True)):
         colour, marker = mark(place)
         mine = models.filter(policy=row["policy"])
+        style: dict[str, Any] = {"c": colour, "marker": marker, "lw": 0, "clip_on": False}
         if mine.height > 1:
-            small: dict[str, Any] = {"s": 22, "alpha": 0.55, "zorder": 2}
-            axes.scatter(mine[quality.key], mine[harm.key], c=colour, marker=marker, lw=0, clip_on=False, **small)
+            axes.scatter(mine[quality.key], mine[harm.key], s=22, alpha=0.55, zorder=2, **style)
         ends = bars(mine, harm), bars(mine, quality)
         axes.errorbar(row["x"], row["y"], *ends, fmt="none", ecolor=colour, elinewidth=0.9, alpha=0.7, zorder=2)
-        axes.scatter(
-            row["x"], row["y"], s=75, c=colour, marker=marker, lw=0, label=row["policy"], zorder=3, clip_on=False
-        )
+        axes.scatter(row["x"], row["y"], s=75, label=row["policy"], zorder=3, **style)
     axes.margins(0.12)
     axes.set_xlim(*np.clip(axes.get_xlim(), *quality.limits))
     axes.set_ylim(*np.clip(axes.get_ylim(), *harm.limits))

@@ -15,13 +15,12 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import StrMethodFormatter
 
-from mitigate.report.drawing import FAVOURITISM, INK, KEPT, PREJUDICE, SMALL, WIDTH, legend, note, panel, styled
+from mitigate.report.drawing import FAVOURITISM, INK, KEPT, PREJUDICE, WIDTH, legend, note, panel, styled
 from mitigate.report.metric_display import ordered
 
 LONGEST_NAME = 32  # characters of a target or a relation beside its bar
 HOLLOW, FULL = 0.0, 0.6  # opacities of the first and of the second resource
 SIGNS = {"prejudice": ("negative", PREJUDICE), "favouritism": ("positive", FAVOURITISM)}
-SIDES = {"": FULL}
 SIDES_OF_TWO = {"": HOLLOW, "_second": FULL}
 """Ends of the columns of each resource, and its opacity."""
 
@@ -57,57 +56,52 @@ def boxes(
     categories = ordered(targets["category"].to_list())
     places = np.arange(len(categories))
     for one, shift in zip(series, (-0.19, 0.19) if len(series) > 1 else (0.0,), strict=True):
-        values = [targets.filter(pl.col("category") == name)[one.column].drop_nulls() for name in categories]
-        _boxplot(axes, [each.to_numpy() for each in values], places + shift, one)
+        values = [targets.filter(category=name)[one.column].drop_nulls().to_numpy() for name in categories]
+        axes.boxplot(
+            values,
+            positions=places + shift,
+            widths=0.3,
+            patch_artist=True,
+            manage_ticks=False,
+            boxprops={"facecolor": to_rgba(one.colour, one.opacity), "edgecolor": one.colour},
+            medianprops={"color": INK, "linewidth": 1.6},
+            whiskerprops={"color": one.colour},
+            capprops={"color": one.colour},
+            flierprops={
+                "markerfacecolor": one.colour,
+                "markeredgewidth": 0,
+                "marker": "o",
+                "markersize": 3,
+                "alpha": 0.7,
+            },
+        )
     axes.set_xticks(places, categories)
     axes.tick_params(axis="x", length=0)
     axes.grid(axis="y")
     axes.set_ylabel(label)
     if counted:
-        _count_scale(axes)
+        axes.set_yscale("symlog", linthresh=10, subs=[2, 5])
+        for set_formatter in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
+            set_formatter(StrMethodFormatter("{x:,.0f}"))
     axes.set_ylim(0, 1.04 * top if top else None)
     if len(series) > 1:
         legend(axes, [_patch(one.colour, one.opacity, one.label) for one in series])
     return figure
 
 
-def _boxplot(axes: Axes, values: Sequence[np.ndarray], places: np.ndarray, series: Series) -> None:
-    """A box for each list of values."""
-    colour = series.colour
-    axes.boxplot(
-        values,
-        positions=places,
-        widths=0.3,
-        patch_artist=True,
-        manage_ticks=False,
-        boxprops={"facecolor": to_rgba(colour, series.opacity), "edgecolor": colour},
-        medianprops={"color": INK, "linewidth": 1.6},
-        whiskerprops={"color": colour},
-        capprops={"color": colour},
-        flierprops={"marker": "o", "markersize": 3, "markerfacecolor": colour, "markeredgewidth": 0, "alpha": 0.7},
-    )
-
-
-def _count_scale(axes: Axes) -> None:
-    axes.set_yscale("symlog", linthresh=10, subs=[2, 5])
-    for set_formatter in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
-        set_formatter(StrMethodFormatter("{x:,.0f}"))
-
-
 @styled
 def bars(targets: pl.DataFrame, titles: Sequence[str] = ()) -> Figure:
     """Prejudice to the left and favouritism to the right, a bar for each target in the order given (Fig. 3). titles: of
     two resources, each with a bar of its own."""
-    sides = SIDES_OF_TWO if titles else SIDES
+    sides, shifts, height = (SIDES_OF_TWO, (-0.19, 0.19), 0.32) if titles else ({"": FULL}, (0.0,), 0.68)
     figure, axes = panel(0.8 + (0.42 if titles else 0.24) * targets.height)
     decimals = 0 if targets.select(pl.max_horizontal(pl.max("prejudice", "favouritism"))).item() >= 10 else 1
     for column, direction, align in (("prejudice", -1, "right"), ("favouritism", 1, "left")):
         _, colour = SIGNS[column]
-        for (end, opacity), shift in zip(sides.items(), (-0.19, 0.19) if titles else (0.0,), strict=True):
+        for (end, opacity), shift in zip(sides.items(), shifts, strict=True):
             places = np.arange(targets.height) + shift
             lengths = direction * targets[column + end].to_numpy()
-            face = to_rgba(colour, opacity)
-            axes.barh(places, lengths, height=0.32 if titles else 0.68, color=face, ec=colour, lw=0.8)
+            axes.barh(places, lengths, height=height, color=to_rgba(colour, opacity), ec=colour, lw=0.8)
             for place, length in zip(places, lengths, strict=True):
                 if length:  # at the line itself, on the names where no other bar goes to that side
                     note(axes, f"{abs(length):.{decimals}f}", (length, float(place)), 3 * direction, align)
@@ -137,28 +131,6 @@ def _name_rows(axes: Axes, names: Sequence[str]) -> None:
 
 def _patch(colour: str, opacity: float, label: str) -> Patch:
     return Patch(facecolor=to_rgba(colour, opacity), edgecolor=colour, lw=0.8, label=label)
-
-
-@styled
-def kept(relations: pl.DataFrame) -> Figure:
-    """The share of each relation's triples that the filter kept, from (relation, input, dropped,
-    share_dropped), in the order given."""
-    figure, axes = panel(0.7 + 0.2 * relations.height)
-    places = np.arange(relations.height)
-    shares = 100 - relations["share_dropped"].to_numpy()
-    axes.barh(places, 100 - shares, left=shares, height=0.66, color=INK, alpha=0.25, lw=0)
-    axes.barh(places, shares, height=0.66, color=KEPT, alpha=0.85, lw=0)
-    for place, row in zip(places, relations.iter_rows(named=True), strict=True):
-        label = f"{row['dropped']:,} of {row['input']:,}"
-        axes.annotate(label, (100, place), (4, 0), textcoords="offset points", va="center", size=SMALL)
-    axes.annotate("dropped", (100, -0.6), (4, 6), textcoords="offset points", va="center", size=SMALL)
-    _name_rows(axes, [shorten(name) for name in relations["relation"]])
-    axes.tick_params(axis="y", labelsize=SMALL)
-    axes.set_ylim(relations.height - 0.4, -0.6)
-    axes.set_xlim(0, 100)
-    axes.set_xlabel("% kept")
-    axes.spines["bottom"].set_visible(False)
-    return figure
 
 
 @styled
@@ -199,13 +171,13 @@ def among_peers(figures: pl.DataFrame, target: str) -> Figure:
     for place, (run, figure) in enumerate(rows.iter_rows()):
         scorer, _, sign = figure.rpartition("/")
         names.append(f"{sign} by {scorer}" + (f", {run}" if several else ""))
-        mine = figures.filter(run=run, figure=figure)
-        peers = mine.filter(pl.col("target") != target)["value"].to_numpy()
-        label = "peers" if place == 0 else None
-        axes.plot(peers, np.full(len(peers), place), "|", color=INK, ms=9, alpha=0.6, label=label)
+        found = figures.filter(run=run, figure=figure)
+        is_peer = found["target"] != target
+        peers, value = found.filter(is_peer)["value"].to_numpy(), found.filter(~is_peer)["value"].item()
+        labels = (None, None) if place else ("peers", target)
+        axes.plot(peers, np.full(len(peers), place), "|", color=INK, ms=9, alpha=0.6, label=labels[0])
         colour, marker = (PREJUDICE, "o") if sign == "negative" else (FAVOURITISM, "s")
-        value = mine.filter(pl.col("target") == target)["value"].item()
-        axes.plot([value], [place], marker, color=colour, ms=6.5, label=target if place == 0 else None)
+        axes.plot([value], [place], marker, color=colour, ms=6.5, label=labels[1])
     _name_rows(axes, names)
     axes.margins(y=0.12)
     axes.set_xlim(left=min(0, axes.get_xlim()[0]))

@@ -1,13 +1,14 @@
 """Ratings of statements by people, as a page and on the terminal."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from importlib import resources
+from operator import itemgetter
 from typing import Any
 
 import polars as pl
 from markupsafe import Markup
 
+from mitigate.package_data import frame_of
 from mitigate.report.html import Page, render_page
 from mitigate.report.metric_display import number, signed
 from mitigate.report.table import Column, Table, as_text, grouped, text, with_bounds
@@ -32,51 +33,54 @@ class Results(Page):
 
 
 def render(results: Results) -> str:
-    """The page's HTML, always the same for the same results."""
-    drifting, raters = drift_rows(results.drift), results.raters
+    drifting, scorers = drift_rows(results.drift), results.scorers.rows(named=True)
+    named = {"scorer": lambda row: f"{row['scorer'].replace('_', ' ')}, {row['against']}"}
     return render_page(
         "ratings.html.jinja",
         results,
         sentences=list(findings(results)),
         sections=_sections(results.summary),
         differences=declared("ratings differences", results.differences) if results.differences.height else None,
-        drift=declared("ratings drift", grouped(drifting, lambda row: row["pair"])) if drifting else None,
+        drift=declared("ratings drift", grouped(drifting, itemgetter("pair"))) if drifting else None,
         indistinct=list(indistinct(results.drift)),
-        raters=present(declared("ratings raters", raters, cells=LABELS_AS_BAR)) if raters.height else None,
-        scorer_figures=_scorer_table(results.scorers),
-        paper=present(declared("ratings as printed", grouped(paper(), lambda row: row["source"]))),
+        raters=_with_bar("raters", results.raters) if results.raters.height else None,
+        scorer_figures=present(declared("ratings scorers", grouped(scorers, itemgetter("resource")), cells=named)),
+        paper=present(declared("ratings as printed", grouped(paper(), itemgetter("source")))),
     )
 
 
-def _scorer_table(scorers: pl.DataFrame) -> Table:
-    rows = scorers.rows(named=True)
-    cells = {"scorer": lambda row: f"{row['scorer'].replace('_', ' ')}, {row['against']}"}
-    return present(declared("ratings scorers", grouped(rows, lambda row: row["resource"]), cells=cells))
+def _sections(summary: pl.DataFrame) -> dict[str, tuple[str, list[Table]]]:
+    """The anchor of a section: its title, and its tables of labels and of means."""
+    found: dict[str, tuple[str, list[Table]]] = {}
+    titles = {"all": "Ratings by people", "category": "By category", "relation": "By relation"}
+    for by, title in titles.items():
+        if rows := summary.filter(by=by).rows(named=True):
+            first = text("Source", "source") if by == "all" else text(by.capitalize(), "part")
+            groups = {"": rows} if by == "all" else grouped(rows, itemgetter("source"))
+            found[by] = title, [_with_bar(name, groups, first=first) for name in ("labels", "means")]
+    return found
 
 
-def _bar(row: Mapping[str, Any]) -> Markup:
-    """The shares of the three labels as a bar."""
-    shares = {sign: row[sign] for sign in LABELS}
-    parts = Markup("").join(
-        Markup('<i class="{}" style="width:{}%"></i>').format(sign, round(share, 2)) for sign, share in shares.items()
-    )
-    named = ", ".join(f"{sign} {number(share, 1)} %" for sign, share in shares.items())
-    return Markup('<span class="share" role="img" aria-label="{}">{}</span>').format(named, parts)
+def _with_bar(name: str, rows: Any, first: Column | None = None) -> Table:
+    """A table of those columns that some row has a figure in, with the shares of the three labels as a bar."""
 
+    def bar(row: Mapping[str, Any]) -> Markup:
+        part = Markup('<i class="{}" style="width:{}%"></i>').format
+        parts = Markup("").join(part(label, round(row[label], 2)) for label in LABELS)
+        named = ", ".join(f"{label} {number(row[label], 1)} %" for label in LABELS)
+        return Markup('<span class="share" role="img" aria-label="{}">{}</span>').format(named, parts)
 
-LABELS_AS_BAR = {"labels": _bar}
+    return present(declared(f"ratings {name}", rows, cells={"labels": bar}, first=first))
 
 
 def findings(results: Results) -> Iterator[str]:
-    """The findings in words, the headline first."""
     rated = results.summary.filter(by="all").rows(named=True)
     shares = [f"{row['neutral']:.1f} % of the ratings of “{row['source']}”" for row in rated]
     yield f"People rate the statement as neutral in {listed(shares)}."
     for row in results.differences.rows(named=True):
         name, about = FIGURE_NAMES.get(row["figure"], row["figure"]), counted(row["targets"], "target")
-        change = " ".join(
-            [f"{signed(row['difference'])} percentage points", *with_bounds(row, "difference", of="").below]
-        )
+        bounds = with_bounds(row, "difference", of="").below
+        change = " ".join([f"{signed(row['difference'])} percentage points", *bounds])
         chance = "" if row["p"] is None else f", p {p_value(row['p'])}"
         yield f"{row['source']} against {row['baseline']}, {about}: {name} {change}{chance}."
     for (baseline, source, figure), rows in results.drift.drop_nulls("drift").group_by(PAIR, maintain_order=True):
@@ -112,7 +116,6 @@ def drift_rows(drift: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def _points(row: Mapping[str, Any], name: str) -> str:
-    """A difference with its interval."""
     return " ".join([signed(row[name]), *with_bounds(row, name).below])
 
 
@@ -136,21 +139,4 @@ def console(summary: pl.DataFrame, raters: pl.DataFrame, differences: pl.DataFra
 
 def paper() -> list[dict[str, Any]]:
     """The harms paper's own figures (Section 2.3, Tables 2, 7, 8 and 12), a row a source or category of one."""
-    with resources.files("mitigate").joinpath("data/paper_ratings.csv").open("rb") as file:
-        return pl.read_csv(file).with_columns(pl.col("category").fill_null("all")).rows(named=True)
-
-
-def _sections(summary: pl.DataFrame) -> dict[str, tuple[str, list[Table]]]:
-    """The anchor of a section: its title, and its tables of labels and of means."""
-    titles = {"all": "Ratings by people", "category": "By category", "relation": "By relation"}
-    found = {by: summary.filter(by=by).rows(named=True) for by in titles}
-    return {by: (titles[by], _rating_tables(rows, by)) for by, rows in found.items() if rows}
-
-
-def _rating_tables(rows: Sequence[Mapping[str, Any]], by: str) -> list[Table]:
-    first = text("Source", "source") if by == "all" else text(by.capitalize(), "part")
-    groups = {"": rows} if by == "all" else grouped(rows, lambda row: row["source"])
-    return [
-        present(declared("ratings labels", groups, first=first, cells=LABELS_AS_BAR)),
-        present(declared("ratings means", groups, first=first)),
-    ]
+    return frame_of("paper_ratings.csv").with_columns(pl.col("category").fill_null("all")).rows(named=True)

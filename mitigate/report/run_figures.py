@@ -51,15 +51,14 @@ def gallery(
     targets. columns: label columns whose prejudice the word clouds show."""
     mentioned = {column: frame.filter(pl.col("statements") > 0) for column, frame in targets.items()}
     mentioned = {column: frame for column, frame in mentioned.items() if not frame.is_empty()}
+    first = {column: mentioned[column] for column in firsts(mentioned)}
     return named_apart(
         [
             *boxes(mentioned),
-            *_regions(mentioned),
-            *_bars(mentioned, shown),
-            *_counts(mentioned),
-            *_corpus_counts(targets, rows),
+            *_regions(first),
+            *_bars(first, shown),
+            *_counts(mentioned, targets, rows),
             *_words(statements, columns),
-            *_kept(rows),
         ]
     )
 
@@ -75,15 +74,13 @@ def named_apart(pictures: Iterable[Picture]) -> list[Picture]:
 
 
 def save(pictures: Sequence[Picture], folder: Path) -> list[Path]:
-    """Write every picture into the folder as PNG and SVG."""
     return [path for picture in pictures for path in drawing.save(picture.figure, folder / picture.name)]
 
 
 def captions(pictures: Sequence[Picture]) -> pl.DataFrame:
     """A table (picture, group, caption): the caption is the title with the caption of the group, or the text
     alternative."""
-    said = [GROUPS[picture.group][1] if picture.group in GROUPS else picture.alt for picture in pictures]
-    rows = [(it.name, it.group, f"{it.title}. {words}") for it, words in zip(pictures, said, strict=True)]
+    rows = [(it.name, it.group, f"{it.title}. {GROUPS.get(it.group, ('', it.alt))[1]}") for it in pictures]
     return pl.DataFrame(rows, schema=["picture", "group", "caption"], orient="row")
 
 
@@ -103,16 +100,14 @@ def medians(frame: pl.DataFrame, *columns: str, unit: str = " %") -> str:
     return _each(found, "category", *columns, unit=unit)
 
 
-def _regions(targets: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
-    frames = {column: targets[column] for column in firsts(targets)}
+def _regions(frames: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
     for category in ordered([name for frame in frames.values() for name in frame["category"]]):
         for column, frame in frames.items():
             title = f"{category.capitalize()}, {_label_name(column)}"
-            yield region_picture(f"regions-{column}-{slug(category)}", "regions", title, frame, category)
+            yield region_picture(f"regions-{column}-{slug(category)}", title, frame, category)
 
 
-def region_picture(name: str, group: str, title: str, targets: pl.DataFrame, category: str) -> Picture:
-    """The scatter plot of a category's targets."""
+def region_picture(name: str, title: str, targets: pl.DataFrame, category: str) -> Picture:
     rows = with_regions(targets).filter(pl.col("category") == category)
     counts = ", ".join(f"{region} {(rows['region'] == region).sum()}" for region in REGIONS)
     worst, best = (
@@ -120,13 +115,13 @@ def region_picture(name: str, group: str, title: str, targets: pl.DataFrame, cat
         for sign in ("prejudice", "favouritism")
     )
     seen = f"By region: {counts}. Most negative: {worst}. Most positive: {best}."
-    return Picture(name, group, title, f"Scatter plot of {rows.height} targets. {seen}", regions(targets, category))
+    alt = f"Scatter plot of {rows.height} targets. {seen}"
+    return Picture(name, "regions", title, alt, regions(targets, category))
 
 
-def _bars(targets: Mapping[str, pl.DataFrame], shown: Sequence[str]) -> Iterator[Picture]:
+def _bars(frames: Mapping[str, pl.DataFrame], shown: Sequence[str]) -> Iterator[Picture]:
     """Bars of the most polarised targets, the same number for each category; and of the chosen ones that have
     statements, in the order they were chosen."""
-    frames = {column: targets[column] for column in firsts(targets)}
     for column, frame in frames.items():
         chosen_from, _ = frequent_targets(frame)
         polarised = chosen_from.sort(pl.col("prejudice") + pl.col("favouritism"), descending=True, maintain_order=True)
@@ -146,21 +141,20 @@ def _bar_chart(group: str, column: str, chosen: pl.DataFrame) -> Picture:
     return Picture(f"{group}-{column}", group, _title(column), alt, plots.bars(chosen))
 
 
-def _counts(targets: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
-    """Counts of statements, if targets differ in them: a generator is probed equally often with each."""
-    for frame in list(targets.values())[:1]:
+def _counts(
+    mentioned: Mapping[str, pl.DataFrame], targets: Mapping[str, pl.DataFrame], rows: pl.DataFrame | None
+) -> Iterator[Picture]:
+    """Counts of statements, if targets differ in them: a generator is probed equally often with each. Counts of a
+    filtered corpus: triples about each target, and those kept."""
+    for frame in list(mentioned.values())[:1]:
         if frame["statements"].n_unique() > 1:
             yield _count_boxes("counts", "Statements", frame, plots.NUMBERS)
-
-
-def _corpus_counts(targets: Mapping[str, pl.DataFrame], rows: pl.DataFrame | None) -> Iterator[Picture]:
-    """Counts of a filtered corpus: triples about each target, and those kept."""
     if rows is None or not targets:
         return
     of_resource = rows.filter(ledger.OF_RESOURCE).drop_nulls("target")
     about = of_resource.group_by("target").agg(statements=pl.len(), kept=ledger.KEPT.sum())
-    asked = next(iter(targets.values())).select("target", "category")
-    frame = asked.join(about, on="target", how="left").with_columns(pl.col("statements", "kept").fill_null(0))
+    probed = next(iter(targets.values())).select("target", "category")
+    frame = probed.join(about, on="target", how="left").with_columns(pl.col("statements", "kept").fill_null(0))
     if frame["statements"].sum():
         is_whole = (frame["statements"] == frame["kept"]).all()
         series = plots.NUMBERS if is_whole else plots.NUMBERS_AND_KEPT
@@ -168,8 +162,11 @@ def _corpus_counts(targets: Mapping[str, pl.DataFrame], rows: pl.DataFrame | Non
 
 
 def _count_boxes(name: str, title: str, frame: pl.DataFrame, series: Sequence[plots.Series]) -> Picture:
-    seen = "; of them kept: ".join(_spread(frame[one.column]) for one in series)
-    alt = f"Box plots by category. Over all targets: {seen}."
+    spreads = []
+    for one in series:
+        least, median, most = (frame[one.column].quantile(part) or 0 for part in (0, 0.5, 1))
+        spreads.append(f"least {least:,.0f}, median {median:,.0f}, most {most:,.0f}")
+    alt = f"Box plots by category. Over all targets: {'; of them kept: '.join(spreads)}."
     return Picture(name, "counts", title, alt, plots.boxes(frame, series, "number for each target", counted=True))
 
 
@@ -188,18 +185,6 @@ def _words(statements: pl.DataFrame | None, columns: Sequence[str]) -> Iterator[
         yield Picture(f"words-{slug(target)}", "words", target, alt, plots.words(phrases))
 
 
-def _kept(rows: pl.DataFrame | None) -> Iterator[Picture]:
-    """The shares kept of each relation, if something was dropped."""
-    if rows is None or rows.filter(~ledger.KEPT).is_empty():
-        return
-    relations = ledger.summary(rows, "relation")
-    hardest = relations.sort("share_dropped", descending=True, maintain_order=True).head(3)
-    seen = _each(hardest, "relation", "share_dropped")
-    alt = f"Bars for {relations.height} relations. The largest shares dropped: {seen}."
-    title = "Kept triples of each relation, in percent; the relation with the most triples first"
-    yield Picture("kept", "kept", title, alt, plots.kept(relations))
-
-
 def of_two(
     frames: Mapping[str, pl.DataFrame], differ_most: Mapping[str, pl.DataFrame], titles: tuple[str, str]
 ) -> list[Picture]:
@@ -210,28 +195,30 @@ def of_two(
         [
             *(_boxes_of_two(scorer, frame, share, titles) for scorer, frame in frames.items() for share in plots.SIGNS),
             *(_bars_of_two(scorer, frame, titles) for scorer, frame in differ_most.items() if not frame.is_empty()),
-            _boxes_of_two("", next(iter(frames.values())), "statements", titles),
+            _counts_of_two(next(iter(frames.values())), titles),
             *_regions_of_two(frames[regard], regard, titles),
         ]
     )
 
 
-def _boxes_of_two(scorer: str, frame: pl.DataFrame, column: str, titles: tuple[str, str]) -> Picture:
-    """Box plots of a share by a scorer, or of the number of statements."""
-    columns = [column + end for end in plots.SIDES_OF_TWO]
-    unit, (sign, colour) = " %" if scorer else "", plots.SIGNS.get(column, ("", drawing.KEPT))
-    of = f" of {sign} {scorer}" if scorer else ""
-    seen = f"Median over targets, {' and '.join(titles)}: {medians(frame, *columns, unit=unit)}."
-    label = f"% {sign} of a target's statements" if scorer else "statements about a target"
-    sides = zip(columns, titles, plots.SIDES_OF_TWO.values(), strict=True)
-    series = [plots.Series(name, title, colour, opacity) for name, title, opacity in sides]
-    return Picture(
-        f"boxes-{scorer}-{sign}" if scorer else "counts",
-        "boxes" if scorer else "counts",
-        f"{scorer.capitalize()}, {sign}" if scorer else "Statements",
-        f"Box plots{of} by category. {seen}",
-        plots.boxes(frame, series, label, counted=not scorer),
-    )
+def _boxes_of_two(scorer: str, frame: pl.DataFrame, share: str, titles: tuple[str, str]) -> Picture:
+    sign, colour = plots.SIGNS[share]
+    seen = f"Median over targets, {' and '.join(titles)}: {medians(frame, share, f'{share}_second')}."
+    figure = plots.boxes(frame, _series_of_two(share, colour, titles), f"% {sign} of a target's statements")
+    alt = f"Box plots of {sign} {scorer} by category. {seen}"
+    return Picture(f"boxes-{scorer}-{sign}", "boxes", f"{scorer.capitalize()}, {sign}", alt, figure)
+
+
+def _counts_of_two(frame: pl.DataFrame, titles: tuple[str, str]) -> Picture:
+    seen = f"Median over targets, {' and '.join(titles)}: {medians(frame, 'statements', 'statements_second', unit='')}."
+    series = _series_of_two("statements", drawing.KEPT, titles)
+    figure = plots.boxes(frame, series, "statements about a target", counted=True)
+    return Picture("counts", "counts", "Statements", f"Box plots by category. {seen}", figure)
+
+
+def _series_of_two(column: str, colour: str, titles: tuple[str, str]) -> list[plots.Series]:
+    sides = zip(titles, plots.SIDES_OF_TWO.items(), strict=True)
+    return [plots.Series(column + end, title, colour, opacity) for title, (end, opacity) in sides]
 
 
 def _bars_of_two(scorer: str, frame: pl.DataFrame, titles: tuple[str, str]) -> Picture:
@@ -245,13 +232,8 @@ def _regions_of_two(frame: pl.DataFrame, scorer: str, titles: tuple[str, str]) -
     for category in ordered(frame["category"]):
         for place, (title, end) in enumerate(zip(titles, plots.SIDES_OF_TWO, strict=True), start=1):
             shares = [pl.col(share + end).alias(share) for share in ("prejudice", "neutral", "favouritism")]
-            one, said = frame.select("target", "category", *shares), f"{category.capitalize()}, {title}, {scorer}"
-            yield region_picture(f"regions-{slug(category)}-{place}", "regions", said, one, category)
-
-
-def _spread(counts: pl.Series) -> str:
-    least, median, most = (counts.quantile(part) or 0 for part in (0, 0.5, 1))
-    return f"least {least:,.0f}, median {median:,.0f}, most {most:,.0f}"
+            one, heading = frame.select("target", "category", *shares), f"{category.capitalize()}, {title}, {scorer}"
+            yield region_picture(f"regions-{slug(category)}-{place}", heading, one, category)
 
 
 def _each(frame: pl.DataFrame, name: str, *columns: str, unit: str = " %") -> str:

@@ -49,11 +49,8 @@ def reliability(rows: Iterable[Mapping[str, Any]], role: str) -> str:
     """The agreement of the scorer of a role in a few words, for the line after a headline: "F1 with people: favouritism
     0.41 to 0.50, prejudice 0.50 to 0.56 (minilm)"."""
     mine = [row for row in rows if row["role"] == role]
-    spans = []
-    for name in ("favouritism", "prejudice"):
-        found = [value for row in mine if (value := row[name]) is not None]
-        if found:
-            spans.append(f"{name} {min(found):.2f} to {max(found):.2f}")
+    known = {label: [row[label] for row in mine if row[label] is not None] for label in ("favouritism", "prejudice")}
+    spans = [f"{label} {min(found):.2f} to {max(found):.2f}" for label, found in known.items() if found]
     named = f" ({mine[0]['scorer']})" if mine[0]["scorer"] != role else ""
     return f"F1 with people: {', '.join(spans)}{named}" if spans else f"agreement with people not measured{named}"
 
@@ -78,16 +75,16 @@ def _read(name: str) -> Agreement:
 def reliability_tables(scorers: Mapping[str, str]) -> dict[str, Table | None]:
     """The agreement of the scorers with people, beside the paper's and that of always answering "neutral"; and their
     errors on identity terms, with the term that is farthest from the mean."""
-    rows, errors, cells = proxies(scorers), identity_errors(scorers), {"scorer": _named}
+
+    def named(row: Mapping[str, Any]) -> str:
+        return row["role"] if row["scorer"] == row["role"] else f"{row['role']} ({row['scorer']})"
+
+    rows, errors, cells = proxies(scorers), identity_errors(scorers), {"scorer": named}
     another = ", whose regard classifier is another one" if "regard" in scorers else ""
     agreement = declared("scorers agreement with people", rows, cells=cells, another=another) if rows else None
     terms = errors[0]["terms"] if errors else 0
     identity = declared("scorers errors on identity terms", errors, cells=cells, terms=terms) if errors else None
     return {"proxies": agreement, "identity": identity}
-
-
-def _named(row: Mapping[str, Any]) -> str:
-    return row["role"] if row["scorer"] == row["role"] else f"{row['role']} ({row['scorer']})"
 
 
 ERRORS = {"false_positives": "neutral or kind, labelled prejudice", "false_negatives": "unkind, not labelled prejudice"}
@@ -98,9 +95,9 @@ def identity_errors(scorers: Mapping[str, str]) -> list[dict[str, Any]]:
     masked, and the gap of the term farthest from it, with its 95 % interval over sentences. Shares are in percent.
     scorers: role -> name of the configured scorer."""
     return [
-        row | {"role": role, "error": said}
+        row | {"role": role, "error": words}
         for role, scorer in scorers.items()
-        for error, said in ERRORS.items()
+        for error, words in ERRORS.items()
         for row in measured_errors().filter(scorer=scorer, error=error).rows(named=True)
     ]
 

@@ -55,54 +55,51 @@ class Stories(Audit):
 
     @cached_property
     def pictures(self) -> list[Picture]:
-        """The figures, drawn once."""
         found = [picture for picture in super().pictures if picture.group != "counts"]
         if not self.has_kinds:
             return found
-        return [*found, *_by_kind(self.targets, dict(self.per_story.select("target", "kind").iter_rows()))]
+        kinds = dict(self.per_story.select("target", "kind").iter_rows())
+        kind = pl.col("target").replace_strict(kinds, default=None, return_dtype=pl.String)
+        by_kind = {
+            column: frame.filter(pl.col("statements") > 0).with_columns(category=kind)
+            for column, frame in self.targets.items()
+        }
+        return [*found, *boxes(by_kind, "kinds", "kind of target")]
 
 
 def render(stories: Stories) -> str:
-    """The page's HTML, always the same for the same stories."""
-    columns, per_story = list(stories.labellings), stories.per_story
+    columns, per_story, metrics = list(stories.labellings), stories.per_story, stories.metrics
     rows = audit_tables.rows(list(stories.labellings.values()))
     by_kind = examples(per_story, columns).partition_by("kind", as_dict=True, maintain_order=True)
     known = prompts(per_story, columns)
+    by_chance = [(f"{word} {scorer}", (scorer, share)) for scorer in columns for share, word in SIGNS]
+    shares = [_shares(scorer) for scorer in columns]
     content = audits.content(stories, [row for row in rows if row != audit_tables.REPRESENTATION]) | {
-        "kinds": _kind_table(stories.metrics, per_story, columns) if stories.has_kinds else None,
+        "kinds": _kind_table(metrics, per_story, columns) if stories.has_kinds else None,
         "within": _within_table(stories.templates, columns) if stories.templates is not None else None,
-        "chance": _chance_table(stories.metrics, columns),
+        "chance": crossed("stories chance", metrics, by_chance, BY_CHANCE, _of_statistic),
         "prompts": _prompt_table(known, columns) if known.height else None,
-        "tales": [_story_table(kind.capitalize(), found, columns) for (kind,), found in by_kind.items()],
+        "tales": [
+            declared("stories examples", found, more=shares, kind=kind.capitalize())
+            for (kind,), found in by_kind.items()
+        ],
     }
-    said = list(sentences(stories))
-    return render_page("stories.html.jinja", stories, sentences=said, scorers=stories.scorers, **content)
+    found = list(sentences(stories))
+    return render_page("stories.html.jinja", stories, sentences=found, scorers=stories.scorers, **content)
 
 
 def _kind_table(metrics: Metrics, per_story: pl.DataFrame, columns: Sequence[str]) -> Table:
     def key(stem: str, row: Mapping[str, Any]) -> str:
         return str(keys.Key(stem, row["kind"], variant=keys.BY_KIND))
 
-    def share(scorer: str, share: Share) -> Column:
+    def column(scorer: str, share: Share) -> Column:
         stem = harm_key(scorer, "mean", share)
         title = f"{scorer} {OVERGENERALISED[share]}"
         return Column(title, lambda row: measured(metrics, key(stem, row), 1)._replace(reason=""))
 
-    negative, positive = OVERGENERALISED.values()
-    return declared(
-        "stories kinds",
-        kinds(per_story),
-        cells={"targets": lambda row: metrics[key(keys.TARGETS, row)]},
-        more=[share(scorer, sign) for scorer in columns for sign, _ in SIGNS],
-        negative=negative,
-        positive=positive,
-    )
-
-
-def _chance_table(metrics: Metrics, columns: Sequence[str]) -> Table:
-    """The disparity of negative and positive sentences beside that expected by chance."""
-    rows = [(f"{word} {scorer}", (scorer, share)) for scorer in columns for share, word in SIGNS]
-    return crossed("stories chance", metrics, rows, BY_CHANCE, _of_statistic)
+    more = [column(scorer, share) for scorer in columns for share in SHARES]
+    cells = {"targets": lambda row: metrics[key(keys.TARGETS, row)]}
+    return declared("stories kinds", kinds(per_story), cells=cells, more=more)
 
 
 def _of_statistic(row: tuple[str, Share], statistic: keys.Statistic) -> str:
@@ -128,36 +125,33 @@ def _within_table(templates: pl.DataFrame, columns: Sequence[str]) -> Table:
     return declared("stories within", largest, more=more, others=others if templates.height > SHOWN else "")
 
 
-def _story_table(kind: str, stories: pl.DataFrame, columns: Sequence[str]) -> Table:
-    def shares(scorer: str) -> Column:
-        return Column(
-            scorer, lambda row: " / ".join(number(row[f"{scorer}_{share}"], 0) for share in SHARES), kind="whole"
-        )
-
-    return declared("stories examples", stories, more=map(shares, columns), kind=kind)
+def _shares(scorer: str) -> Column:
+    """The percentages of a story's sentences that are negative and positive."""
+    return Column(scorer, lambda row: " / ".join(number(row[f"{scorer}_{share}"], 0) for share in SHARES), kind="whole")
 
 
 def sentences(stories: Stories) -> Iterator[str]:
-    """The findings in words, the headline first. Of a generator that cannot be said to have learnt, and of too little
-    text, that, and counts."""
+    """The findings in words, the headline first. Where the generator cannot be said to have learnt, or there is too
+    little text, only this and the counts."""
     metrics: dict[str, Any] = dict(stories.metrics)
     scorers = [scorer for scorer, _ in stories.labellings.values()]
-    num_targets = metrics[keys.TARGETS] - metrics[keys.EMPTY_TARGETS]
-    shares = " and ".join(f"{metrics[harm_key(scorer, 'pooled', 'polarised')]:.1f} % by {scorer}" for scorer in scorers)
-    num_sentences, num_stories = metrics[keys.STATEMENTS], metrics[keys.STORIES]
+
+    def by_scorers(statistic: keys.Statistic, share: Share, words: str) -> list[str]:
+        return [words.format(metrics[harm_key(scorer, statistic, share)], scorer) for scorer in scorers]
+
+    num_targets = counted(metrics[keys.TARGETS] - metrics[keys.EMPTY_TARGETS], "target")
+    shares = " and ".join(by_scorers("pooled", "polarised", "{:.1f} % by {}"))
     unlearnt = no_conclusion({"": [metrics]})
     if unlearnt:
         yield unlearnt
     yield (
-        f"Of {num_sentences:,} sentences in {num_stories:,} stories from {stories.generator} about "
-        f"{counted(num_targets, 'target')}, {shares} are not neutral."
+        f"Of {metrics[keys.STATEMENTS]:,} sentences in {metrics[keys.STORIES]:,} stories from {stories.generator} "
+        f"about {num_targets}, {shares} are not neutral."
     )
     if unlearnt:
         return
-    somewhere = " and in ".join(
-        f"{metrics[harm_key(scorer, 'stories', 'prejudice')]:.0f} % of the stories by {scorer}" for scorer in scorers
-    )
-    yield f"A negative sentence occurs in {somewhere}."
+    somewhere = by_scorers("stories", "prejudice", "{:.0f} % of the stories by {}")
+    yield f"A negative sentence occurs in {' and in '.join(somewhere)}."
     tested = {
         f"{word} {scorer}": metrics.get(harm_key(scorer, "p", share)) for scorer in scorers for share, word in SIGNS
     }
@@ -192,52 +186,35 @@ def examples(per_story: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
     return per_story.sort(neutral, "row", maintain_order=True).group_by("kind", maintain_order=True).head(PER_KIND)
 
 
-def _by_kind(targets: Mapping[str, pl.DataFrame], kinds: Mapping[str, str]) -> Iterator[Picture]:
-    kind = pl.col("target").replace_strict(kinds, default=None, return_dtype=pl.String)
-    spoken = {column: frame.filter(pl.col("statements") > 0) for column, frame in targets.items()}
-    yield from boxes(
-        {column: frame.with_columns(category=kind) for column, frame in spoken.items()}, "kinds", "kind of target"
-    )
-
-
 def render_card(
     name: str,
-    command: str,
     *,
-    needs: Mapping[str, str],
+    ledger: pl.DataFrame,
+    metrics: Mapping[str, Any],
     data: Mapping[str, Any],
     base: str,
     base_licence: str | None,
-    policy: str,
-    ledger: pl.DataFrame,
-    metrics: Mapping[str, Any],
-    verdict: str = "",
     targets: Sequence[str] = (),
-    origin: Sequence[str] = (),
+    **content: Any,
 ) -> str:
     """The card of a generator that was trained on a resource before it generated stories, as Markdown with the hub's
-    metadata. data: source, licence and demonstration of the resource; base: the model that training started from;
-    origin: sentences about its weights; ledger: of the resource; verdict: the sentence that the page begins with;
-    targets: that stories were generated about; needs: of the command (arguments.inputs)."""
+    metadata. ledger: of the resource; data: its source, licence and demonstration; base: the model that training
+    started from; targets: those of the stories; content: further variables of the template: policy, verdict (the first
+    sentence of the page), origin (sentences about the weights), command, and its needs (arguments.inputs)."""
     rows, licence = ledger.filter(split="train"), licence_of(data["licence"], base_licence)
-    shares = {scorer: [harm_key(scorer, "mean", share) for share, _ in SIGNS] for scorer in keys.scorers(metrics)}
-    content = {
+    base, scorers = without_folders(base), keys.scorers(metrics)
+    content |= {
         "title": plain(name),
         "data": data,
-        "base": without_folders(base),
-        "origin": list(origin),
+        "base": base,
         "base_licence": base_licence,
-        "needs": needs,
-        "policy": policy,
-        "command": command,
         "kept": rows.filter(pl.col("weight") > 0).height,
         "rows": rows.height,
-        "scorers": list(shares),
+        "scorers": scorers,
         "metrics": metrics,
-        "verdict": verdict,
         "left_out": left_out(targets),
     }
-    figures = [key for both in shares.values() for key in both]
+    figures = [harm_key(scorer, "mean", share) for scorer in scorers for share in SHARES]
     return model_card(
         "stories_card.md.jinja",
         name,
@@ -246,7 +223,7 @@ def render_card(
         content,
         license=licence,
         license_name=f"{data['licence']} and {base_licence}" if licence == "other" else None,
-        base_model=content["base"],
+        base_model=base,
         library_name="transformers",
         tags=["story-generation", "commonsense", "representational-harms"],
     )

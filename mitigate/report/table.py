@@ -215,14 +215,11 @@ def save_csv(frame: pl.DataFrame, path: Path) -> Path:
 
 
 def save_latex(frame: pl.DataFrame, path: Path, caption: str) -> Path:
-    """The frame as a LaTeX table; needs the package booktabs."""
-    return files.write(path, latex(frame, caption))
-
-
-def with_p_as_shown(frame: pl.DataFrame) -> pl.DataFrame:
-    """Its p-values as words: two decimals would make 0.05 of 0.049."""
+    """The frame as a LaTeX table, which needs the package booktabs. p-values are words, since two decimals would make
+    0.05 of 0.049."""
     shown = [name for name in ("p", "p_holm") if name in frame.columns]
-    return frame.with_columns(pl.Series(name, [p_value(p) for p in frame[name]]) for name in shown)
+    frame = frame.with_columns(pl.Series(name, [p_value(p) for p in frame[name]]) for name in shown)
+    return files.write(path, latex(frame, caption))
 
 
 def latex(frame: pl.DataFrame, caption: str) -> str:

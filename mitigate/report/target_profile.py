@@ -48,17 +48,14 @@ class Profile(Page):
 
     @property
     def lines(self) -> list[str]:
-        """The finding on each target in words."""
         return [summary(self, target) for target in self.ordered]
 
     @cached_property
     def pictures(self) -> list[Picture]:
-        """The figures, drawn once."""
         return [_picture(self, target, place) for place, target in enumerate(self.ordered, start=1)]
 
 
 def render(profile: Profile) -> str:
-    """The page's HTML, always the same for the same profile."""
     return render_page(
         "profile.html.jinja",
         profile,
@@ -81,14 +78,14 @@ def name_of(figure: str, few: float) -> str:
 
 def worst(profile: Profile, target: str) -> dict[str, Any]:
     """The row of the negative share that lies furthest above the peers' mean."""
-    rows = profile.figures.filter(pl.col("target") == target, pl.col("figure").str.ends_with(NEGATIVE))
+    rows = profile.figures.filter(pl.col("figure").str.ends_with(NEGATIVE), target=target)
     return rows.sort("difference", descending=True, maintain_order=True).row(0, named=True)
 
 
 def summary(profile: Profile, target: str) -> str:
     """The finding on a target: its largest difference from its peers, and how common such a difference is."""
     row = worst(profile, target)
-    whose = f" ({row['run']})" if len(profile.runs) > 1 else ""
+    of_run = f" ({row['run']})" if len(profile.runs) > 1 else ""
     side = "above" if row["difference"] >= 0 else "below"
     peers = "its only peer" if row["peers"] == 1 else f"the mean of its {row['peers']} peers"
     end = ": no difference shown."
@@ -96,23 +93,20 @@ def summary(profile: Profile, target: str) -> str:
         many = row["peers_beyond"]
         end = f"; {many} of these peers differ from their own, too." if many else "; no peer differs from its own."
     share = f"{number(row['value'], 1)}\u00a0% of its statements are {name_of(row['figure'], profile.few)}"
-    apart, bounds = number(abs(row["difference"]), 1), "".join(f" {known}" for known in _difference(row).below)
-    return f"{target}{whose}: {share}, {apart} percentage points {side} {peers}{bounds}{end}"
+    apart = " ".join([number(abs(row["difference"]), 1), f"percentage points {side} {peers}", *_difference(row).below])
+    return f"{target}{of_run}: {share}, {apart}{end}"
 
 
 def _difference(row: Mapping[str, Any]) -> Cell:
-    """A difference from the peers."""
     return with_bounds(row, "difference", of="")
 
 
 def console(profile: Profile) -> str:
-    """Each target's figures."""
     tables = [_figure_table(profile, target, "place_among_peers", "peers_that_differ") for target in profile.ordered]
     return "\n\n".join(f"{target}\n{as_text(table)}" for target, table in zip(profile.ordered, tables, strict=True))
 
 
 def _side(profile: Profile, target: str, place: int) -> dict[str, Any]:
-    """The content of a target's part of the page."""
     mine = profile.figures.filter(target=target)
     content = {
         "target": target,
@@ -133,47 +127,39 @@ def _figure_table(profile: Profile, target: str, *without: str) -> Table:
     mine = profile.figures.filter(target=target)
     order = {name: number for number, name in enumerate(mine["figure"].unique(maintain_order=True))}
     rows = mine.sort(pl.col("figure").replace_strict(order), maintain_order=True)
-    named = {figure: name_of(figure, profile.few) for figure in order}
-    return _peer_table("profile figures", profile, rows, lambda row: named[row["figure"]], *without)
+    return _peer_table("figures", profile, rows, lambda row: name_of(row["figure"], profile.few), *without)
 
 
 def _peer_table(name: str, profile: Profile, rows: pl.DataFrame, named: Callable[[Any], str], *without: str) -> Table:
-    """A table of figures of a target and its peers."""
     left_out = without if len(profile.runs) > 1 else ("run", *without)
-    shown, target = rows.with_columns(places=pl.col("peers") + 1), rows["target"][0]
-    return declared(name, shown, cells={"figure_in_words": named}, without=left_out, target=target)
+    shown, cells = rows.with_columns(places=pl.col("peers") + 1), {"figure_in_words": named}
+    return declared(f"profile {name}", shown, cells=cells, without=left_out, target=rows["target"][0])
 
 
 def _distinctive_table(profile: Profile, target: str, run: str) -> Table | None:
     """The worst statements that few peers have; None without any."""
     rows = profile.distinctive.filter(target=target, run=run)
-    labels = [name for name in profile.distinctive.columns if name not in NOT_LABELS]
-    shown = min(profile.top, rows.height)
-    if not shown:
-        return None
-    return declared(
-        "profile distinctive statements",
-        rows.head(shown),
-        more=[label_column(name, name) for name in labels],
-        the=f"{_of_run(profile, run)}he",
-        shown=shown,
-        number=number(rows.height),
-    )
+    labels = [label_column(name, name) for name in rows.columns if name not in NOT_LABELS]
+    words: dict[str, Any] = {
+        "the": _the(profile, run),
+        "shown": min(profile.top, rows.height),
+        "number": number(rows.height),
+    }
+    shown = rows.head(profile.top)
+    return declared("profile distinctive statements", shown, more=labels, **words) if shown.height else None
 
 
-def _of_run(profile: Profile, run: str) -> str:
-    """The begin of a caption that "he ..." follows: it names the run where there are several."""
-    return f"{run}: t" if len(profile.runs) > 1 else "T"
+def _the(profile: Profile, run: str) -> str:
+    """The first word of a caption, after the name of the run where there are several."""
+    return f"{run}: the" if len(profile.runs) > 1 else "The"
 
 
 def _embedded(profile: Profile, target: str) -> dict[str, Any]:
     """The place of a target among embeddings, as a row or as the professions at both ends; neither if it is not in the
     graph."""
     graph, placed = profile.graph, profile.placed
-    if not graph or placed is None:
-        return {}
-    rows = placed.filter(target=target)
-    if rows.is_empty():
+    rows = None if placed is None else placed.filter(target=target)
+    if not graph or rows is None or rows.is_empty():
         return {}
     if rows["known_as"][0] != "value":
         row = rows.row(0, named=True)
@@ -190,48 +176,39 @@ def _embedded(profile: Profile, target: str) -> dict[str, Any]:
 
 
 def _framed(profile: Profile, target: str) -> dict[str, Any]:
-    """The tables of what the statements of a target imply."""
+    """The tables of what the statements of a target imply, and for each run the two parts of the difference of the mean
+    probability: that due to the content of the statements, and that due to the name alone."""
     if profile.framed is None:
         return {}
     rows, implied = profile.framed.filter(target=target), profile.implied
-    table = _peer_table("profile frames", profile, rows, lambda row: f"{FRAMES[row['figure']]}, {row['wording']}")
+    parts = []
+    for (run,), found in rows.filter(figure=PROBABILITY).group_by("run", maintain_order=True):
+        known = {row["wording"]: row for row in found.rows(named=True)}
+        whole, same_name = (known[wording] for wording in WORDINGS)
+        name = number(whole["difference"] - same_name["difference"], 1)
+        lines = {"whole": _difference(whole).line, "said": _difference(same_name).line}
+        parts.append({"run": run, "value": whole["value"], "name": name, **lines})
     tables = [] if implied is None else [_implied_table(profile, target, run, implied) for run in profile.runs]
-    return {"framed": table, "name_or_said": _name_or_said(rows), "implied": tables}
-
-
-def _name_or_said(framed: pl.DataFrame) -> list[dict[str, Any]]:
-    """The two parts of the difference of the mean probability, a row for each run: that due to the content of the
-    statements, and that due to the name alone."""
-    found = []
-    for run in framed["run"].unique(maintain_order=True):
-        rows = framed.filter(run=run, figure=PROBABILITY).rows(named=True)
-        known = {row["wording"]: row for row in rows}
-        whole, said = (known[wording] for wording in WORDINGS)
-        lines = {"whole": _difference(whole).line, "said": _difference(said).line}
-        name = number(whole["difference"] - said["difference"], 1)
-        found.append({"run": run, "value": whole["value"], "name": name, **lines})
-    return found
+    frames = _peer_table("frames", profile, rows, lambda row: f"{FRAMES[row['figure']]}, {row['wording']}")
+    return {"framed": frames, "name_or_said": parts, "implied": tables}
 
 
 def _implied_table(profile: Profile, target: str, run: str, implied: pl.DataFrame) -> Table:
     rows = implied.filter(target=target, run=run).with_columns(pl.col("probability") * 100)
-    words: dict[str, Any] = {
-        "the": f"{_of_run(profile, run)}he",
-        "number": rows.height,
-        "different": rows["implies"].n_unique(),
-    }
+    words: dict[str, Any] = {"the": _the(profile, run), "number": rows.height, "different": rows["implies"].n_unique()}
     return declared("profile implied", rows, **words)
 
 
 def _picture(profile: Profile, target: str, place: int) -> Picture:
-    shares = pl.col("figure").str.ends_with(NEGATIVE) | pl.col("figure").str.ends_with(POSITIVE)
-    mine = pl.col("target") == target
-    category, cluster = profile.figures.filter(mine).select("category", "cluster").row(0)
-    rows = profile.figures.filter(shares, category=category).filter(mine | (pl.col("cluster") != cluster))
+    is_share = pl.col("figure").str.contains(f"{NEGATIVE}$|{POSITIVE}$")
+    mine = profile.figures.filter(is_share, target=target)
+    category, cluster = profile.figures.filter(target=target).select("category", "cluster").row(0)
+    is_compared = (pl.col("target") == target) | (pl.col("cluster") != cluster)
+    rows = profile.figures.filter(is_share, is_compared, category=category)
     seen = "; ".join(
         f"{name_of(row['figure'], profile.few)} {number(row['value'], 1)} %, peers {number(row['peers_low'], 1)} to "
         f"{number(row['peers_high'], 1)} %"
-        for row in rows.filter(target=target).iter_rows(named=True)
+        for row in mine.iter_rows(named=True)
     )
     alt, title = f"Dots of {target}: {seen}.", f"{target} among its peers"
     return Picture(f"peers-{place}", "peers", title, alt, among_peers(rows, target))

@@ -3,7 +3,7 @@ measured on labelled triples, on corrupted triples, and by the polarity of tripl
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -30,15 +30,8 @@ FEWEST = 2
 """A threshold lies between two triples."""
 LABELLED = {"dev1": "dev", "dev2": "dev2", "test": "test"}  # names of the splits in figures
 POLARITIES = {"prejudice": [PREJUDICE], "neutral": [NEUTRAL, OTHER], "favouritism": [FAVOURITISM]}
-
-
-class Classifier(Protocol):
-    """Logits of triples, (n,): above 0 is accepted as plausible."""
-
-    @property
-    def relations(self) -> Sequence[str]: ...
-
-    def logits(self, heads: Sequence[str], relations: Sequence[str], tails: Sequence[str]) -> np.ndarray: ...
+Classifier = Average | Bilinear
+"""Its logits of triples, (n,), are above 0 where these are accepted as plausible."""
 
 
 def train_plausibility(
@@ -88,13 +81,10 @@ def check_dev(triples: pl.DataFrame) -> None:
         )
 
 
-def set_threshold(network: Average | Bilinear, triples: pl.DataFrame) -> None:
-    """Shift the logits so that 0 is the threshold with the best accuracy on the split dev of labelled triples. Raises
-    MitigateError as check_dev."""
-    check_dev(triples)
+def set_threshold(network: Classifier, triples: pl.DataFrame) -> None:
+    """Shift the logits so that 0 is the threshold with the best accuracy on the split dev of labelled triples."""
     dev = triples.filter(split="dev")
-    scores = network.logits(*(dev[column].to_list() for column in ("head", "relation", "tail")))
-    network.shift(-best_threshold(scores, dev["valid"].to_numpy()))
+    network.shift(-best_threshold(logits_of(network, dev), dev["valid"].to_numpy()))
 
 
 def measure_plausibility(
@@ -177,17 +167,10 @@ def by_polarity(
     return {**shares, **{f"triples/{name}": part.height for name, part in parts.items()}}
 
 
-def table(metrics: Mapping[str, Any], names: Sequence[str]) -> str:
-    """The figures for the terminal, a column for each network."""
-    lines = [f"{'':<40}" + "".join(f"{name:>12}" for name in names)]
-    for key in dict.fromkeys(key.partition("/")[2] for key in metrics):
-        values = [metrics.get(f"{name}/{key}") for name in names]
-        shown = (f"{value:>12,.2f}" if isinstance(value, float) else f"{value or '–':>12}" for value in values)
-        lines.append(f"  {key:<38}" + "".join(shown))
-    return "\n".join(lines)
-
-
 def accepted(network: Classifier, triples: pl.DataFrame) -> pl.Series:
     """Classify triples (head, relation, tail) as plausible or not, as the column `accepted`."""
-    logits = network.logits(*(triples[column].to_list() for column in ("head", "relation", "tail")))
-    return pl.Series("accepted", logits > 0)
+    return pl.Series("accepted", logits_of(network, triples) > 0)
+
+
+def logits_of(network: Classifier, triples: pl.DataFrame) -> np.ndarray:
+    return network.logits(*(triples[column].to_list() for column in ("head", "relation", "tail")))

@@ -149,7 +149,8 @@ def write_report(
     found |= {} if by_relation is None else {"swap_lift": by_relation}
     save(folder, found, about.pictures)
     if model:
-        card.write(folder / "model", _card_of(about, data, model, how.targets["target"].to_list(), prompt, needs))
+        text = card.render(_card_of(about, data, model, how.targets["target"].to_list(), prompt, needs))
+        files.write(folder / "model" / "README.md", text)
     verdict, cost = about.verdict
     return {"verdict": verdict, "cost": cost, "notices": list(about.notices), "untrained": untrained}
 

@@ -76,7 +76,7 @@ def write_report(
     if ledger is not None:
         content = render_card(
             folder.name,
-            portable(about["command"]),
+            command=portable(about["command"]),
             needs=needs,
             ledger=ledger,
             metrics=metrics,

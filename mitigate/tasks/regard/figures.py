@@ -1,8 +1,7 @@
 """Quality of a classifier of regard on texts of targets that were not in training, and against the crowd's labels."""
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -20,7 +19,7 @@ from mitigate.train.regard import part_of
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, Scorer
 from models.minilm import locate
 from models.regard.gate import Cascade
-from models.regard.minilm import load_for
+from models.regard.minilm import MiniLMClassifier, load_for
 from models.regard.ngram import NgramClassifier
 
 GATE = {
@@ -28,12 +27,7 @@ GATE = {
     **dict.fromkeys(("texts", "polarised"), pl.Int64),
     **dict.fromkeys(("kept", "kept_low", "kept_high", "passed"), pl.Float64),
 }
-
-
-class Classifier(Protocol):
-    """A classifier to measure."""
-
-    def probabilities(self, texts: Sequence[str]) -> np.ndarray: ...
+Classifier = Cascade | MiniLMClassifier | NgramClassifier
 
 
 def figures(classifier: Classifier, labelled: pl.DataFrame, crowd: pl.DataFrame) -> dict[str, float | None]:
