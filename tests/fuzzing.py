@@ -20,7 +20,8 @@ from schemathesis.engine import events, from_schema
 from schemathesis.python.asgi import HOST, shutdown_lifespans
 from served import make_service, settle
 
-from mitigate.serve.allowed_jobs import GROUPS, allowed
+from mitigate.serve.allowed_jobs import GROUPS
+from mitigate.serve.allowed_values import allowed
 from mitigate.serve.app import make_app
 from mitigate.serve.service import Service
 

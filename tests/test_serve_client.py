@@ -131,7 +131,7 @@ def test_programs_are_informed_of_ended_jobs_once_signed_and_again_where_they_fa
     with HTTPServer(("127.0.0.1", 0), Hook) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         address = f"http://127.0.0.1:{server.server_port}/hook"
-        hooks = Webhooks(path, [address], lambda job: json.dumps({"id": job.id, "owner": job.owner}), "a secret")
+        hooks = Webhooks(path, [address], lambda job: {"id": job.id, "owner": job.owner}, "a secret")
         hooks.step()  # answered by 500
         hooks.step()
         hooks.step()  # nothing is due

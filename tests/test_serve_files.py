@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from command import composed
 from starlette.testclient import TestClient
 from test_serve_http import HOST, Formula, faults, make_outputs, open_client
 
@@ -59,7 +60,7 @@ def test_files_are_their_owners_and_submissions_name_them(client: TestClient, by
     with queue.opened(service.path) as table:
         job = queue.read(table, made.json()["id"])
     assert job
-    config, _ = service.rules.composed(job.command[3:])
+    config = composed(*job.command[3:])
     folder = service.place / "files" / "ann"
     assert config["data"]["path"] == str(folder / "a.csv")
     assert config["data"]["columns"] == {"head": "a b", "tail": 3}

@@ -6,14 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from mitigate.runs.status import NAME
-from mitigate.serve.queue import Job
+from mitigate.serve.job_table import Job
 from mitigate.serve.schemas import JobShown
 from mitigate.words.outside_text import NOT_IN_XML
 
-FACTS = (
-    *("id", "state", "recipe", "submitter", "owner", "label", "priority", "submitted", "started", "ended", "starts"),
-    *("exit", "error", "handle"),
-)
 TEXTS = ("stage", "step")
 NUMBERS = ("share", "seconds_left")
 
@@ -25,7 +21,8 @@ def shown(job: Job, place: int | None, outputs: Path) -> JobShown:
         folder = None
     status = {} if folder is None else _status(folder, job)
     done = status.get("done")
-    facts = {name: getattr(job, name) for name in FACTS} | {"overrides": dict(job.overrides), "place": place}
+    facts: dict[str, Any] = {name: value for name, value in vars(job).items() if name in JobShown.model_fields}
+    facts["place"] = place
     now = status if job.state == "running" else {}
     facts |= {name: _text(now.get(name)) for name in TEXTS} | {name: _number(now.get(name)) for name in NUMBERS}
     facts["run"] = folder.name if folder else None

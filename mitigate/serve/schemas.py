@@ -5,14 +5,15 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.functional_validators import AfterValidator
 
+from mitigate.serve.job_table import State
 from mitigate.serve.people import MOST_PRIORITY
-from mitigate.serve.queue import State
 
 MOST_OVERRIDES = 100
 LONGEST_HEAD = 100  # characters
 LONGEST_TEXT = 1_000
 MOST_TEXTS = 64
 MOST_COMPARED = 50
+A_FILE = {"schema": {"type": "string", "format": "binary"}}  # content that is not JSON
 
 
 def _plain(text: str) -> str:

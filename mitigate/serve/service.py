@@ -1,21 +1,30 @@
 """The objects that the application works with: the queue, people, results, uploaded files, models; and submission."""
 
+import asyncio
 import sys
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar
+
+from fastapi import Depends, Request
 
 from mitigate.serve import queue
 from mitigate.serve.access import Access, Caller
 from mitigate.serve.allowed_jobs import RefusedError, Rules
 from mitigate.serve.batching import Models
 from mitigate.serve.engines import Engine
+from mitigate.serve.job_table import Job
 from mitigate.serve.people import MOST_PRIORITY, Limits, People, record, size_of
-from mitigate.serve.queue import FullError, Job
+from mitigate.serve.progress import shown
+from mitigate.serve.queue import FullError
 from mitigate.serve.results import Results
+from mitigate.serve.schemas import JobShown
 from mitigate.serve.uploads import Uploads
 
+Answer = TypeVar("Answer")
 ANYBODY = Caller()
 
 
@@ -41,6 +50,7 @@ class Service:
     hosts: list[str] = field(default_factory=list)
     command: list[str] = field(default_factory=lambda: [sys.executable, "-m", "mitigate"])
     engine: Engine | None = None  # None: this machine
+    composing: Executor = field(default_factory=lambda: ThreadPoolExecutor(1, "composing"), repr=False)
 
     @property
     def place(self) -> Path:
@@ -82,21 +92,27 @@ class Service:
         highest = MOST_PRIORITY if caller.priority is None else caller.priority
         if priority is not None and priority > highest:
             raise RefusedError([f"priority={priority} is above yours, {highest}; give that or less"])
-        limits = caller.limits
         self.check_disk(caller)
         with queue.opened(self.path) as table:
-            how: dict[str, Any] = {
-                "submitter": submitter,
-                "owner": caller.name,
-                "label": label,
-                "priority": priority or 0,
-            }
-            command, most = [*self.command, *arguments], self.most_queued
-            number = queue.submit(table, recipe, overrides, command, **how, most=most, most_own=limits.queued)
+            how: dict[str, Any] = {"submitter": submitter, "owner": caller.name, "label": label}
+            how |= {"priority": priority or 0, "most": self.most_queued, "most_own": caller.limits.queued}
+            number = queue.submit(table, recipe, overrides, [*self.command, *arguments], **how)
             found = queue.read(table, number)
         assert found
         record(self.place, caller.name, "submit", job=number, recipe=recipe)
         return found
+
+    async def composed(self, check: Callable[..., Answer], *values: Any) -> Answer:
+        """The arguments of a job, or its form. Submissions wait for each other on a thread of their own, on which Hydra
+        composes: those that answer other requests stay free."""
+        return await asyncio.get_running_loop().run_in_executor(self.composing, check, *values)
+
+    def shown(self, job: Job, places: Mapping[int, int] | None = None) -> JobShown:
+        """The answer of HTTP about a job. places: of queued jobs, where they are at hand."""
+        if places is None:
+            with queue.opened(self.path) as table:
+                places = queue.places(table)
+        return shown(job, places.get(job.id), self.outputs)
 
     def check_disk(self, caller: Caller) -> None:
         """Raise FullError where a person's runs and files take all that is allowed."""
@@ -127,3 +143,10 @@ class Service:
             folders = [Path(folder) for folder in queue.folders_of(table, owner)]
         folders = [folder for folder in folders if folder.resolve().parent == self.outputs.resolve()]
         return size_of([*folders, self.uploads.folder(owner)]) / 2**30
+
+
+async def _service(request: Request) -> Service:
+    return request.app.state.service  # type: ignore[no-any-return]
+
+
+ServiceDep = Annotated[Service, Depends(_service)]

@@ -4,7 +4,7 @@ ray). None of them is a scheduler."""
 from collections.abc import Mapping
 from typing import Protocol
 
-from mitigate.serve.queue import Job
+from mitigate.serve.job_table import Job
 
 NOT_HANDED_ON = (
     "MITIGATE_TOKEN",
