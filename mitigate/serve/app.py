@@ -46,7 +46,7 @@ def make_app(service: Service, *, starts_jobs: bool = True) -> Guard:
             app.state.streams = 0
             service.uploads.clear()
             engine = service.engine or Local(service.path)
-            dispatcher = Dispatcher(service.path, service.slots, engine, most_running=service.access.most_running)
+            dispatcher = Dispatcher(service.path, service.slots, engine, most_running=service.most_running)
             webhooks = Webhooks(service.path, service.webhooks, ended, service.webhook_secret)
             stopped = threading.Event()
             if starts_jobs:
@@ -97,9 +97,9 @@ def repeat(step: Callable[[], object], every: float, fault: str, stopped: thread
 async def _tend(service: Service, pool: ThreadPoolExecutor) -> None:
     """Release models that nobody uses, and stop jobs of people who are over their disk limit."""
     while True:
-        await asyncio.sleep(min(10.0, service.models.idle))
-        await asyncio.get_running_loop().run_in_executor(pool, service.models.release)
         try:
             await run_in_threadpool(service.stop_over_disk)
         except sqlite3.OperationalError as error:
             sys.stderr.write(f"mitigate: disk limits cannot be checked now: {error}\n")
+        await asyncio.sleep(min(10.0, service.models.idle))
+        await asyncio.get_running_loop().run_in_executor(pool, service.models.release)

@@ -50,6 +50,7 @@ class Service:
     hosts: list[str] = field(default_factory=list)
     command: list[str] = field(default_factory=lambda: [sys.executable, "-m", "mitigate"])
     engine: Engine | None = None  # None: this machine
+    full: set[str | None] = field(default_factory=set)  # people who were over their disk limit at the last check
     composing: Executor = field(default_factory=lambda: ThreadPoolExecutor(1, "composing"), repr=False)
 
     @property
@@ -118,14 +119,23 @@ class Service:
         """Raise FullError where a person's runs and files take all that is allowed."""
         if fault := self._over_disk(caller.name, caller.limits.disk):
             raise FullError(fault)
+        self.full.discard(caller.name)
 
     def stop_over_disk(self) -> None:
-        """Stop the running jobs of people whose runs and files take all that is allowed."""
+        """Stop the running jobs of people whose runs and files take all that is allowed; their queued ones wait."""
         with queue.opened(self.path) as table:
-            for job in queue.latest(table, queue.ALL, "running"):
-                if not job.cancel and (fault := self._over_disk(job.owner, self.access.limits_of(job.owner).disk)):
-                    queue.cancel(table, job.id, error=f"stopped: {fault}; submitted again, it resumes")
+            jobs = [*queue.latest(table, queue.ALL, "running"), *queue.latest(table, queue.ALL, "queued")]
+            owners = {job.owner for job in jobs}
+            faults = {owner: self._over_disk(owner, self.access.limits_of(owner).disk) for owner in owners}
+            self.full = {owner for owner, fault in faults.items() if fault}
+            for job in jobs:
+                if job.owner in self.full and job.state == "running" and not job.cancel:
+                    queue.cancel(table, job.id, error=f"stopped: {faults[job.owner]}; submitted again, it resumes")
                     record(self.place, None, "stop", job=job.id, owner=job.owner)
+
+    def most_running(self, owner: str | None) -> int | None:
+        """The number of jobs of an owner that may run at once; None: any."""
+        return 0 if owner in self.full else self.access.limits_of(owner).running
 
     def _over_disk(self, owner: str | None, most: float | None) -> str | None:
         if owner is None or most is None or (used := self.disk_of(owner)) < most:
