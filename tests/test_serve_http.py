@@ -4,6 +4,7 @@ jobs are not started."""
 import hashlib
 import io
 import json
+import re
 import sqlite3
 import time
 import zipfile
@@ -213,6 +214,15 @@ def test_options_and_answers_are_described_with_their_limits(client: TestClient)
         for method, facts in methods.items():
             assert facts["description"], (method, path)
             assert {"401", "403", "404", "421", "422"} <= set(facts["responses"]), (method, path)
+            assert facts.get("security") == (None if path == "/session" else [{"token": []}]), (method, path)
+    assert described["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
+    submission = described["components"]["schemas"]["Submission"]["properties"]
+    recipe, option = described["paths"]["/form"]["get"]["parameters"]
+    assert submission["recipe"]["enum"] == recipe["schema"]["enum"] == options["recipes"]
+    named = option["schema"]["items"]["pattern"]
+    assert [bool(re.search(named, text)) for text in ("policy=both", "", "recipe=kge", "policy=")] == [True] + 3 * [
+        False
+    ]
     texts = described["components"]["schemas"]["Texts"]["properties"]["texts"]
     assert (texts["maxItems"], texts["items"]["maxLength"]) == (shapes.MOST_TEXTS, shapes.LONGEST_TEXT)
 

@@ -12,7 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
+from fastapi.security import HTTPBearer
 from starlette.concurrency import run_in_threadpool
 
 from mitigate import __version__
@@ -27,7 +28,13 @@ from mitigate.serve.service import Service
 from mitigate.serve.webhooks import Webhooks
 
 MOST_THREADS = 4  # that answer questions; each batch takes 100 MiB while it is searched
-ROUTERS = (job_routes.router, people_routes.router, run_routes.router)
+ROUTERS = (job_routes.router, people_routes.router, people_routes.open_router, run_routes.router)
+TOKEN = HTTPBearer(
+    scheme_name="token",
+    description="the token of a person (recipe=tokens) or the common one; a service without tokens needs none",
+    auto_error=False,  # the guard has checked it
+)
+"""The description of tokens."""
 
 
 def make_app(service: Service, *, starts_jobs: bool = True) -> Guard:
@@ -70,7 +77,7 @@ def make_app(service: Service, *, starts_jobs: bool = True) -> Guard:
     )
     app.state.service = service
     for router in ROUTERS:
-        app.include_router(router)
+        app.include_router(router, dependencies=[] if router is people_routes.open_router else [Depends(TOKEN)])
     add_refusals(app, [*app.routes, *(route for router in ROUTERS for route in router.routes)])
     tools = None
     if service.mcp:

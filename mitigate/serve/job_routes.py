@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, HTTPException, Query, Request
 from fastapi import Path as InPath
 from fastapi.sse import EventSourceResponse, ServerSentEvent
+from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
 from mitigate.errors import MitigateError
@@ -49,6 +50,7 @@ async def stream(request: Request) -> AsyncIterator[None]:
         state.streams -= 1
 
 
+Option = Annotated[str, Field(json_schema_extra={"pattern": rf"^({'|'.join(GROUPS)})=\w+$"})]
 JobDep = Annotated[Job, Depends(job_of)]
 
 
@@ -135,8 +137,8 @@ def get_options(service: ServiceDep) -> dict[str, Any]:
 @router.get("/form")
 async def get_form(
     service: ServiceDep,
-    recipe: Annotated[str, Query(max_length=40)] = "mitigate",
-    option: Annotated[list[str], Query(max_length=len(GROUPS))] = [],  # noqa: B006  (FastAPI copies it)
+    recipe: Annotated[str, Query(max_length=40, json_schema_extra={"enum": [*RECIPES]})] = "mitigate",
+    option: Annotated[list[Option], Query(max_length=len(GROUPS))] = [],  # noqa: B006  (FastAPI copies it)
 ) -> dict[str, Any]:
     """The settings that a submission can have with these options (each GROUP=NAME), with their defaults."""
     return await service.composed(service.rules.form, recipe, dict(part.partition("=")[::2] for part in option))

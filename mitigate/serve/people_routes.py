@@ -1,8 +1,9 @@
 """Requests about people: the sender and the limits, uploaded files, and the page with its session."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi import Path as InPath
 from fastapi.responses import HTMLResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
@@ -14,9 +15,11 @@ from mitigate.serve.page import page
 from mitigate.serve.people import record, session_of
 from mitigate.serve.request_checks import CallerDep
 from mitigate.serve.service import ServiceDep
+from mitigate.serve.uploads import DESCRIBED
 
 UPLOAD = {"requestBody": {"required": True, "content": {"application/octet-stream": shapes.A_FILE}}}
 router = APIRouter()
+open_router = APIRouter()  # without a token
 
 
 @router.get("/me")
@@ -36,7 +39,9 @@ def list_files(service: ServiceDep, caller: CallerDep) -> shapes.Files:
 
 
 @router.put("/files/{name:path}", status_code=201, openapi_extra=UPLOAD)
-async def put_file(name: str, request: Request, service: ServiceDep, caller: CallerDep) -> shapes.Files:
+async def put_file(
+    name: Annotated[str, InPath(json_schema_extra=DESCRIBED)], request: Request, service: ServiceDep, caller: CallerDep
+) -> shapes.Files:
     """Upload a text table: CSV, TSV, JSON lines or plain text in UTF-8, also packed with gzip."""
     await run_in_threadpool(service.check_disk, caller)
     upload, size = await run_in_threadpool(service.uploads.begin, caller.name, name), 0
@@ -63,14 +68,14 @@ def remove_file(name: str, service: ServiceDep, caller: CallerDep) -> shapes.Fil
     return list_files(service, caller)
 
 
-@router.get("/", response_class=HTMLResponse, include_in_schema=False)
+@open_router.get("/", response_class=HTMLResponse, include_in_schema=False)
 def get_page(service: ServiceDep) -> HTMLResponse:
     """The page, which holds no data."""
     html, policy = page(needs_token=not service.access.is_open)
     return HTMLResponse(html, headers={"content-security-policy": policy})
 
 
-@router.post("/session", status_code=204, response_class=Response)
+@open_router.post("/session", status_code=204, response_class=Response)
 def open_session(session: shapes.Session, request: Request, service: ServiceDep) -> Response:
     """Show the token once; the browser then keeps a cookie in its place."""
     answer = Response(status_code=204)
@@ -86,7 +91,7 @@ def open_session(session: shapes.Session, request: Request, service: ServiceDep)
     return answer
 
 
-@router.delete("/session", status_code=204, response_class=Response)
+@open_router.delete("/session", status_code=204, response_class=Response)
 def close_session() -> Response:
     """Have the browser forget the cookie."""
     answer = Response(status_code=204)

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.functional_validators import AfterValidator
 
+from mitigate.serve.allowed_jobs import RECIPES
 from mitigate.serve.job_table import State
 from mitigate.serve.people import MOST_PRIORITY
 
@@ -42,7 +43,7 @@ class Strict(BaseModel):
 class Submission(Strict):
     """A job to be run."""
 
-    recipe: str = Field("mitigate", max_length=40, description="a recipe of GET /options")
+    recipe: str = Field("mitigate", max_length=40, json_schema_extra={"enum": [*RECIPES]})
     overrides: dict[str, Any] = Field(
         default_factory=dict,
         max_length=MOST_OVERRIDES,
