@@ -1,5 +1,6 @@
 """Requests about finished runs: their figures and files, comparisons, and questions to their generators and scorers."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -8,6 +9,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import FileResponse, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
+from mitigate.runs.finished import FinishedRun
 from mitigate.serve import queue
 from mitigate.serve import schemas as shapes
 from mitigate.serve.allowed_jobs import RefusedError
@@ -101,7 +103,7 @@ def _compared(comparison: shapes.Comparison, results: Results) -> dict[str, Any]
 @router.post("/generate")
 async def generate(question: shapes.Question, request: Request, service: ServiceDep) -> shapes.Answers:
     """The best tails of one run or two for a head and a relation, with their labels."""
-    runs = [await run_in_threadpool(service.results.run, name) for name in question.runs]
+    runs = await run_in_threadpool(_with_generators, question.runs, service.results)
     asked = [Asked(run.folder, question.head, question.relation) for run in runs]
     return shapes.Answers(answers=await request.app.state.generate.ask(asked))
 
@@ -117,4 +119,13 @@ def relations(
     service: ServiceDep, run: Annotated[list[str], Query(min_length=1, max_length=2)]
 ) -> dict[str, list[str]]:
     """List the relations and the targets that all these runs can be asked about."""
-    return service.models.known([service.results.run(name) for name in run])
+    return service.models.known(_with_generators(run, service.results))
+
+
+def _with_generators(names: Sequence[str], results: Results) -> list[FinishedRun]:
+    """The runs of these names. Raises RefusedError for those of recipes that train no generator."""
+    runs = [results.run(name) for name in names]
+    if others := [run for run in runs if run.recipe != "mitigate"]:
+        remedy = "only runs of recipe=mitigate have a generator to ask; choose one"
+        raise RefusedError([f"{run.folder.name} is a run of recipe={run.recipe}; {remedy}" for run in others])
+    return runs
