@@ -8,7 +8,7 @@ from command import composed
 
 from mitigate.errors import MitigateError
 from mitigate.serve.allowed_jobs import RECIPES, RefusedError, Rules
-from mitigate.serve.allowed_values import SAFE, allowed
+from mitigate.serve.allowed_values import allowed
 from mitigate.settings import settings
 
 CONF = Path(__file__).parents[1] / "conf"
@@ -133,6 +133,10 @@ def test_a_setting_of_another_option_and_an_error_of_hydra_are_faults(rules: Rul
     ]
     with pytest.raises(MitigateError, match="absent"):
         rules.checked(["policy=absent"], {})
+
+
+SAFE = {"whole number", "number", "true or false", "word", "null", "name", "list of names", "list of whole numbers"}
+"""Types of settings whose values can be no path and no code."""
 
 
 def test_the_list_holds_described_settings_that_can_be_no_path_and_no_code() -> None:

@@ -128,7 +128,8 @@ class Rules:
             _update(config, values)  # as Hydra does it with arguments
             written: Any = OmegaConf.to_container(config, resolve=False)
             if missing := list(left_open(written)):
-                raise RefusedError([f"{key} must be given{_not_here(key)}" for key in missing])
+                remedies = {True: "", False: ", and cannot be here: choose another option"}
+                raise RefusedError([f"{key} must be given{remedies[key in allowed()]}" for key in missing])
             _update(config, with_lists(_resolved(config)))
             resolved = _resolved(config)
         try:
@@ -212,10 +213,6 @@ def _update(config: DictConfig, values: Mapping[str, Any]) -> None:
 
 def _resolved(config: DictConfig) -> Any:
     return OmegaConf.to_container(config, resolve=True)
-
-
-def _not_here(key: str) -> str:
-    return "" if key in allowed() else ", and cannot be here: choose another option"
 
 
 def _selected(config: DictConfig, key: str) -> Any:

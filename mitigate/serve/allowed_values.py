@@ -20,10 +20,6 @@ SCORERS = ("score.sentiment", "score.regard", "score.extra", "policy.scorers")  
 TEXTS = "texts"  # the command line takes its value as it stands, quotes too
 COLUMN = re.compile(r"[a-z_]{1,30}")  # what a column is for
 MOST_WORDS = 1000
-SAFE = frozenset(
-    {"whole number", "number", "true or false", "word", "null", "name", "list of names", "list of whole numbers"}
-)
-"""Types of settings whose values can be no path and no code."""
 
 
 @cache

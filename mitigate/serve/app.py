@@ -34,7 +34,6 @@ TOKEN = HTTPBearer(
     description="the token of a person (recipe=tokens) or the common one; a service without tokens needs none",
     auto_error=False,  # the guard has checked it
 )
-"""The description of tokens."""
 
 
 def make_app(service: Service, *, starts_jobs: bool = True) -> Guard:
@@ -47,9 +46,9 @@ def make_app(service: Service, *, starts_jobs: bool = True) -> Guard:
     async def life(app: FastAPI) -> AsyncIterator[None]:
         threads = min(MOST_THREADS, len(os.sched_getaffinity(0)))
         with ThreadPoolExecutor(threads, "models") as pool:
-            models = service.models
-            app.state.generate = Batcher(models.generate, pool, most=service.batch, threads=threads)
-            app.state.label = Batcher(models.label, pool, most=service.batch, threads=threads)
+            how: Any = {"executor": pool, "most": service.batch, "threads": threads}
+            app.state.generate = Batcher(service.models.generate, **how)
+            app.state.label = Batcher(service.models.label, **how)
             app.state.streams = 0
             service.uploads.clear()
             engine = service.engine or Local(service.path)

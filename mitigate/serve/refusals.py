@@ -52,8 +52,8 @@ def add_refusals(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
         assert isinstance(error, HTTPException)
         headers = {name.lower(): value for name, value in (error.headers or {}).items()}
         if error.status_code == 405:  # the router names the methods of the first route of a path alone
-            alike = [route for route in routes if isinstance(route, Route)]
-            alike = [route for route in alike if route.matches(request.scope)[0] != Match.NONE]
+            paths = [route for route in routes if isinstance(route, Route)]
+            alike = [route for route in paths if route.matches(request.scope)[0] != Match.NONE]
             headers["allow"] = ", ".join(sorted({method for route in alike for method in route.methods or ()}))
         return _refusal(error.status_code, [str(error.detail)], headers)
 

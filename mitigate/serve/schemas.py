@@ -28,8 +28,6 @@ def _plain(text: str) -> str:
 PLAIN = r"^[^\x00-\x08\x0B-\x1F]*$"  # the first rule of _plain, for the description
 Text = Annotated[str, AfterValidator(_plain), Field(json_schema_extra={"pattern": PLAIN})]
 RunName = Annotated[str, Field(min_length=1, max_length=255, description="name of a run folder, as GET /runs has it")]
-
-
 LABEL = r"^[^\x00-\x1F]*$"
 Label = Annotated[str, AfterValidator(_plain), Field(max_length=80, pattern=LABEL)] | None
 
