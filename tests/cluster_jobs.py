@@ -8,8 +8,8 @@ from pathlib import Path
 from mitigate.serve import queue
 from mitigate.serve.dispatcher import Dispatcher
 from mitigate.serve.engines.cluster import Cluster, Remote
-from mitigate.serve.queue import Job
-from mitigate.serve.worker import log_of
+from mitigate.serve.job_output import log_of
+from mitigate.serve.job_table import Job
 
 PATIENCE = 120.0  # seconds
 COUNTS = """

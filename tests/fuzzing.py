@@ -20,7 +20,8 @@ from schemathesis.engine import events, from_schema
 from schemathesis.python.asgi import HOST, shutdown_lifespans
 from served import make_service, settle
 
-from mitigate.serve.allowed_jobs import GROUPS, allowed
+from mitigate.serve.allowed_jobs import GROUPS
+from mitigate.serve.allowed_values import allowed
 from mitigate.serve.app import make_app
 from mitigate.serve.service import Service
 
@@ -36,6 +37,8 @@ EXCLUDED = {
 }
 """Requests whose answer to a body or a path of the described form may be a 4xx nevertheless, and why. All the other
 checks hold for them: no 5xx, answers as described, and a 4xx for what is not of the described form."""
+TOKEN = "a token of more than sixteen characters"
+BEARER = {"Authorization": f"Bearer {TOKEN}"}
 HOSTILE = ("_target_", "run", "hydra.run.dir", "paths.outputs", "${oc.env:HOME}", "../../secret.txt")
 HOSTILE += ("<script>1</script>",)
 
@@ -47,6 +50,7 @@ def service_of_fakes() -> Iterator[Service]:
         service = make_service(Path(place), 0)
         shutil.copytree(Path(place) / "prepared", service.outputs, dirs_exist_ok=True)
         service.hosts, service.command, service.slots, service.most_queued = [HOST], ["/bin/true"], 1, 5
+        service.token = TOKEN
         yield service
         settle(service)
 
@@ -56,6 +60,7 @@ def fuzzed(service: Service, examples: int, seed: int, seconds: int | None = Non
     operation, besides those at the limits of the description; seconds: until no more are made up."""
     settings: dict[str, Any] = {
         "seed": seed,
+        "headers": BEARER,
         "max-stream-events": 2,
         "generation": {"max-examples": examples, "deterministic": True},
         "operations": [
@@ -65,7 +70,7 @@ def fuzzed(service: Service, examples: int, seed: int, seconds: int | None = Non
     if seconds:
         settings |= {"max-time": seconds, "generation": {"max-examples": examples}}
     schema = schemathesis.openapi.from_asgi(
-        "/openapi.json", make_app(service), config=SchemathesisConfig.from_dict(settings)
+        "/openapi.json", make_app(service), config=SchemathesisConfig.from_dict(settings), headers=BEARER
     )
     _name_what_there_is(service, random.Random(seed))
     wrong, statuses = [], Counter[str]()

@@ -139,6 +139,7 @@ def test_from_an_empty_start_to_two_generators_side_by_side(page: Page) -> None:
     page.get_by_text("No run is finished.").wait_for()
     for number, policy in enumerate(("none", "both"), start=1):
         page.locator("#submit-form select[name=policy]").select_option(policy)
+        page.locator("#submit-form input[name=label]").fill("0" * 80)  # which has no place to break
         page.locator("#submit-form").get_by_role("button").press("Enter")  # by keyboard
         page.locator(f"#job-{number} .state-done").wait_for()
         page.locator(f"#job-{number}").get_by_role("link", name="Report").wait_for()
@@ -178,6 +179,7 @@ def test_from_an_empty_start_to_two_generators_side_by_side(page: Page) -> None:
             assert page.evaluate("tools.faint()") == []
             assert page.evaluate("tools.unnamed()") == []
             assert page.evaluate("tools.overflow()") == 0
+            assert page.locator(".scroll:has(#job-rows)").evaluate("node => node.scrollWidth - node.clientWidth") == 0
 
 
 def test_faults_stand_beside_the_form(page: Page) -> None:

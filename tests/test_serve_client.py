@@ -12,6 +12,7 @@ import time
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -49,6 +50,9 @@ def test_two_policies_are_run_compared_and_asked(client: Client, tmp_path: Path)
     assert names == ["mitigate-none-1-", "mitigate-both-1-"]
     compared = client.wait(client.compare(names, names[0])["id"], SECOND)
     assert (compared["run"], client.run("compare-1")["pages"]) == ("compare-1", ["comparison.html"])
+    for ask in (client.relations, partial(client.generate, "lawyer", "CapableOf")):
+        with pytest.raises(MitigateError, match=r"^compare-1 is a run of recipe=compare; only runs of recipe=mitigate"):
+            ask(["compare-1"])
     answers = client.generate("Lawyer", "capab", names)
     assert [answer["policy"] for answer in answers] == ["none", "both"]
     assert answers[0]["tails"][0]["tail"] == "capableof of lawyer 1"
@@ -131,7 +135,7 @@ def test_programs_are_informed_of_ended_jobs_once_signed_and_again_where_they_fa
     with HTTPServer(("127.0.0.1", 0), Hook) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         address = f"http://127.0.0.1:{server.server_port}/hook"
-        hooks = Webhooks(path, [address], lambda job: json.dumps({"id": job.id, "owner": job.owner}), "a secret")
+        hooks = Webhooks(path, [address], lambda job: {"id": job.id, "owner": job.owner}, "a secret")
         hooks.step()  # answered by 500
         hooks.step()
         hooks.step()  # nothing is due

@@ -13,13 +13,14 @@ import pytest
 
 from mitigate.errors import MitigateError
 from mitigate.serve import queue
+from mitigate.serve.app import repeat
 from mitigate.serve.dispatcher import Dispatcher
 from mitigate.serve.engines import cluster as engines
 from mitigate.serve.engines.cluster import DIED, Remote
 from mitigate.serve.engines.ray_jobs import RayJobs
 from mitigate.serve.engines.slurm import Slurm
-from mitigate.serve.queue import Job
-from mitigate.serve.worker import log_of
+from mitigate.serve.job_output import log_of
+from mitigate.serve.job_table import Job
 
 PATIENCE = 120.0  # seconds
 EARLY = "the process ended with status 0 before its run was complete"
@@ -421,8 +422,9 @@ def test_a_step_that_fails_is_reported_and_tried_again_later(
             raise fault
 
     waits = Waits(last=4)
-    engine: Any = SimpleNamespace(every=0.5, look=look)
-    Dispatcher(tmp_path / "queue.sqlite", 1, engine, waits).run()  # type: ignore[arg-type]
+    engine: Any = SimpleNamespace(look=look)
+    step = Dispatcher(tmp_path / "queue.sqlite", 1, engine).step
+    repeat(step, 0.5, "no job can be started now", waits)  # type: ignore[arg-type]
     assert looks == []
     assert waits.seconds == [0.5, 5.0, 0.5, 0.5, 0.5]  # ten times as long after the fault
     assert capsys.readouterr().err == "mitigate: no job can be started now: No space left on device\n"

@@ -3,18 +3,23 @@ page shows."""
 
 import gzip
 import io
+import re
 import zipfile
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from command import composed
 from starlette.testclient import TestClient
 from test_serve_http import HOST, Formula, faults, make_outputs, open_client
 
+from mitigate.errors import MitigateError
 from mitigate.serve import queue
 from mitigate.serve.allowed_jobs import Rules
 from mitigate.serve.people import Limits
 from mitigate.serve.service import Service
+from mitigate.serve.uploads import check_name
 
 CONF = Path(__file__).parents[1] / "conf"
 MOST = 3 << 20  # bytes of a file
@@ -59,7 +64,7 @@ def test_files_are_their_owners_and_submissions_name_them(client: TestClient, by
     with queue.opened(service.path) as table:
         job = queue.read(table, made.json()["id"])
     assert job
-    config, _ = service.rules.composed(job.command[3:])
+    config = composed(*job.command[3:])
     folder = service.place / "files" / "ann"
     assert config["data"]["path"] == str(folder / "a.csv")
     assert config["data"]["columns"] == {"head": "a b", "tail": 3}
@@ -114,6 +119,21 @@ HOSTILE: dict[str, tuple[str, bytes, int, str]] = {
     "nothing": ("evil.csv", b"", 422, "evil.csv is empty"),
     "too much": ("evil.csv", b"0" * (MOST + 1), 413, f"allowed: {MOST:,} bytes"),
 }
+
+
+def test_the_description_has_the_rule_of_names(client: TestClient, by: dict[str, dict[str, str]]) -> None:
+    described = client.get("/openapi.json", headers=by["ann"]).json()["paths"]["/files/{name}"]["put"]
+    (rule,) = (parameter["schema"] for parameter in described["parameters"])
+    names = {
+        **dict.fromkeys(["a.csv", "9_b-c.d.tsv.gz", "a.txt", "a" * 94 + ".jsonl"], True),
+        **dict.fromkeys(
+            ["a", ".csv", ".a.csv", "a.csv.gz.gz", "a.zip", "a/b.csv", "a b.csv", "a" * 97 + ".csv"], False
+        ),
+    }
+    for name, is_right in names.items():
+        assert (len(name) <= rule["maxLength"] and bool(re.search(rule["pattern"], name))) == is_right
+        with nullcontext() if is_right else pytest.raises(MitigateError):
+            check_name(name)
 
 
 @pytest.mark.parametrize("kind", HOSTILE)

@@ -4,6 +4,7 @@ jobs are not started."""
 import hashlib
 import io
 import json
+import re
 import sqlite3
 import time
 import zipfile
@@ -18,16 +19,15 @@ from starlette.testclient import TestClient
 
 from mitigate.errors import MitigateError
 from mitigate.runs.fingerprints import sealed
-from mitigate.serve import app as serving
-from mitigate.serve import queue
+from mitigate.serve import job_routes, queue
 from mitigate.serve import schemas as shapes
 from mitigate.serve.access import COOKIE
 from mitigate.serve.allowed_jobs import Rules
 from mitigate.serve.app import make_app
 from mitigate.serve.batching import Asked, Models
+from mitigate.serve.job_output import log_of
 from mitigate.serve.request_checks import LARGEST_BODY
 from mitigate.serve.service import Service
-from mitigate.serve.worker import log_of
 
 CONF = Path(__file__).parents[1] / "conf"
 HOST = "127.0.0.1:8765"
@@ -214,6 +214,15 @@ def test_options_and_answers_are_described_with_their_limits(client: TestClient)
         for method, facts in methods.items():
             assert facts["description"], (method, path)
             assert {"401", "403", "404", "421", "422"} <= set(facts["responses"]), (method, path)
+            assert facts.get("security") == (None if path == "/session" else [{"token": []}]), (method, path)
+    assert described["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
+    submission = described["components"]["schemas"]["Submission"]["properties"]
+    recipe, option = described["paths"]["/form"]["get"]["parameters"]
+    assert submission["recipe"]["enum"] == recipe["schema"]["enum"] == options["recipes"]
+    named = option["schema"]["items"]["pattern"]
+    assert [bool(re.search(named, text)) for text in ("policy=both", "", "recipe=kge", "policy=")] == [True] + 3 * [
+        False
+    ]
     texts = described["components"]["schemas"]["Texts"]["properties"]["texts"]
     assert (texts["maxItems"], texts["items"]["maxLength"]) == (shapes.MOST_TEXTS, shapes.LONGEST_TEXT)
 
@@ -314,7 +323,7 @@ def test_methods_of_a_path_are_named_and_streams_limited(client: TestClient, ser
     assert client.patch("/jobs/1").headers["allow"] == "DELETE, GET"
     service.submit("mitigate", {}, [], None)
     client.delete("/jobs/1")
-    monkeypatch.setattr(serving, "MOST_STREAMS", 0)
+    monkeypatch.setattr(job_routes, "MOST_STREAMS", 0)
     assert "watch already" in faults(client.get("/jobs/1/events"), 503)[0]
 
 

@@ -1,10 +1,13 @@
 """People of the service: named tokens, owners, limits, a proxy's user header, and the log of actions."""
 
 import json
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from served import fresh
 from starlette.datastructures import Headers
 from starlette.testclient import TestClient
 from test_serve_http import HOST, TOKEN, Formula, faults, make_outputs, open_client
@@ -13,6 +16,7 @@ from mitigate.errors import MitigateError
 from mitigate.serve import queue
 from mitigate.serve.access import COOKIE, Access, Caller
 from mitigate.serve.allowed_jobs import Rules
+from mitigate.serve.client import Client
 from mitigate.serve.people import Limits, People, record
 from mitigate.serve.service import Service
 
@@ -120,7 +124,7 @@ def test_a_persons_limits_and_priority_are_kept_and_shown(client, by, service: S
         **{"name": "ann", "is_admin": False, "priority": 3, "running": 0, "most_running": 1, "queued": 2},
         **{"most_queued": 2, "disk": None, "most_disk": None},
     }
-    assert [service.access.most_running(name) for name in ("ann", "absent", None)] == [1, 1, None]
+    assert [service.most_running(name) for name in ("ann", "absent", None)] == [1, 1, None]
     folder = service.outputs / "mitigate-none-1-"
     with queue.opened(service.path) as table:
         assert queue.claim(table, "worker", 1)
@@ -138,6 +142,79 @@ def test_a_persons_limits_and_priority_are_kept_and_shown(client, by, service: S
     stopped = client.get("/jobs/2", headers=by["bob"]).json()
     assert (stopped["state"], stopped["error"][:31]) == ("cancelled", "stopped: your runs and files ta")
     assert stopped["error"].endswith("; submitted again, it resumes")
+
+
+def test_a_persons_queued_jobs_wait_while_the_disk_limit_is_reached(client, by, service: Service, tokens) -> None:
+    for name in ("ann", "ann", "bob"):
+        assert client.post("/jobs", json={}, headers=by[name]).status_code == 201
+    client.put("/files/a.csv", content=b"a,b\n", headers=by["ann"])
+    service.people.revoke("ann")
+    own = {"authorization": f"Bearer {service.people.create('ann', limits=Limits(disk=1e-9, running=1))}"}
+    service.stop_over_disk()
+
+    def claimed() -> int | None:
+        with queue.opened(service.path) as table:
+            job = queue.claim(table, "worker", 9, most_running=service.most_running)
+        return job and job.id
+
+    assert [claimed(), claimed()] == [3, None]  # bob's alone
+    client.delete("/files/a.csv", headers=own)
+    assert client.post("/jobs", json={}, headers=own).status_code == 201  # at once, without another check
+    assert [claimed(), claimed()] == [1, None]
+
+
+SUMS = """
+import pathlib, sys, time
+outputs, go, *arguments = sys.argv[1:]
+run = pathlib.Path(outputs, "mitigate-" + dict(argument.split("=", 1) for argument in arguments)["seed"])
+run.mkdir(exist_ok=True)
+print(f"  run folder  {run}", flush=True)
+checkpoint = run / "checkpoint"
+step, total = map(int, checkpoint.read_text().split()) if checkpoint.exists() else (0, 0)
+while step < 10:
+    while step == 5 and not pathlib.Path(go).exists(): time.sleep(0.02)
+    step, total = step + 1, 3 * total + step
+    if step == 5: (run / "weights").write_bytes(b"0" * 2**20)
+    checkpoint.write_text(f"{step} {total}")
+    print(f"step {step}", flush=True)
+(run / "metrics.json").write_text(str(total))
+(run / "manifest.json").touch()
+"""
+
+
+@pytest.mark.parametrize("remedy", ["a file is removed", "the limit is raised"])
+def test_a_job_that_is_stopped_for_its_owners_disk_limit_resumes_and_ends_the_same(tmp_path: Path, remedy: str) -> None:
+    """A service and processes start, which takes seconds. A job adds up ten numbers; it writes 1 MiB at the fifth."""
+    go = tmp_path / "go"
+    with fresh(tmp_path, limits=Limits(disk=1.5 / 1024)) as (service, address):
+        service.command = [sys.executable, "-c", SUMS, str(service.outputs), str(go)]
+        ann, bob = (Client(address, service.people.create(name)) for name in ("ann", "bob"))
+        (tmp_path / "a.csv").write_bytes(b"0" * 2**20)
+        ann.upload(tmp_path / "a.csv")
+        stopped = ann.submit("mitigate", {"seed": 1})["id"]
+        while "step 5" not in ann.job(stopped)["log"]:
+            time.sleep(0.05)
+        service.stop_over_disk()
+        found = ann.wait(stopped, 0.05)
+        assert (found["state"], found["run"]) == ("cancelled", "mitigate-1")
+        assert found["error"].startswith(
+            "stopped: your runs and files take 0.00195 GiB, and 0.00146484 GiB are allowed"
+        )
+        go.touch()
+        with pytest.raises(MitigateError, match="0.00146484 GiB are allowed; remove files, or ask whoever runs"):
+            ann.submit("mitigate", {"seed": 1})
+        if remedy == "a file is removed":
+            ann.remove_file("a.csv")
+        else:
+            service.people.revoke("ann")
+            ann = Client(address, service.people.create("ann", limits=Limits(disk=1.0)))
+        resumed = ann.wait(ann.submit("mitigate", {"seed": 1})["id"], 0.05)
+        whole = bob.wait(bob.submit("mitigate", {"seed": 2})["id"], 0.05)
+        assert [(job["state"], job["is_finished"]) for job in (resumed, whole)] == [("done", True)] * 2
+        steps = [line for job in (found, resumed) for line in ann.job(job["id"])["log"] if line.startswith("step")]
+        assert steps == [f"step {number}" for number in range(1, 11)]  # none twice
+        one, other = ((service.outputs / job["run"] / "metrics.json").read_text() for job in (resumed, whole))
+        assert one == other
 
 
 def test_a_stream_of_events_ends_when_its_token_is_revoked(client, by, service: Service) -> None:

@@ -97,9 +97,9 @@ def test_a_job_that_has_ended_is_not_cancelled_and_starts_and_deaths_are_counted
     queue.claim(table, "a", 1)
     queue.note(table, job, "a", folder="run", starts=1)
     queue.note(table, job, "a", starts=1)
-    assert [queue.note_death(table, job, "a") for _ in range(2)] == [1, 2]
+    queue.note(table, job, "a", deaths=1)
     assert (found := queue.read(table, job))
-    assert (found.folder, found.starts, found.deaths) == ("run", 2, 2)
+    assert (found.folder, found.starts, found.deaths) == ("run", 2, 1)
 
 
 def test_a_full_queue_refuses_and_says_so(table: sqlite3.Connection) -> None:
@@ -137,7 +137,7 @@ def test_a_person_has_no_more_jobs_than_allowed_and_others_pass(table: sqlite3.C
     assert [job and job.id for job in claimed] == [jobs[0], jobs[3], jobs[4], None]
     queue.finish(table, jobs[0], "a", "done")
     assert (job := queue.claim(table, "a", 9, most_running=most.get))
-    assert (job.id, queue.count_of(table, "ann", "running")) == (jobs[1], 1)
+    assert (job.id, queue.count(table, owner="ann", state="running")) == (jobs[1], 1)
     for _ in range(2):
         queue.submit(table, "mitigate", {}, COMMAND, owner="ann", most_own=2)
     with pytest.raises(FullError, match="you have 2 jobs queued, your limit; wait until one starts, or cancel"):

@@ -4,9 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command import composed
 
 from mitigate.errors import MitigateError
-from mitigate.serve.allowed_jobs import RECIPES, SAFE, RefusedError, Rules, allowed
+from mitigate.serve.allowed_jobs import RECIPES, RefusedError, Rules
+from mitigate.serve.allowed_values import allowed
 from mitigate.settings import settings
 
 CONF = Path(__file__).parents[1] / "conf"
@@ -33,7 +35,7 @@ def test_a_submission_becomes_arguments_that_compose_to_what_was_said(rules: Rul
     overrides |= {"probe.targets": ["lawyer", "women's rights activist"], "probe.relations": ["CapableOf"]}
     arguments = rules.arguments("mitigate", overrides)
     assert arguments[:3] == ["recipe=mitigate", "policy=both", "seed=7"]
-    config, _ = rules.composed(arguments)
+    config = composed(*arguments)
     assert (config["policy"]["name"], config["seed"], config["trainer"]["lr"]) == ("both", 7, 1e-05)
     assert config["probe"]["targets"] == ["lawyer", "women's rights activist"]
     assert (config["score"]["regard"], config["recipe"]["shown"]) == (None, ["nurse"])
@@ -114,13 +116,13 @@ def test_values_that_are_no_plain_values_are_refused(rules: Rules, key: str, val
 
 def test_files_are_in_the_folders_of_the_service_and_a_word_alone_is_no_file(rules: Rules) -> None:
     arguments = rules.arguments("audit", {"data": "triples", "data.path": "triples.csv"})
-    config, _ = rules.composed(arguments)
+    config = composed(*arguments)
     assert config["data"]["path"] == str(Path(rules.roots[0]).resolve() / "triples.csv")
     (found,) = faults(Rules(CONF), "audit", {"data": "triples", "data.path": "triples.csv"})
     assert found == "data.path names a file, and this service was given no folder of files (serve.roots)"
-    config, _ = rules.composed(rules.arguments("mitigate", {"probe.targets": "lawyer"}))
+    config = composed(*rules.arguments("mitigate", {"probe.targets": "lawyer"}))
     assert config["probe"]["targets"] == ["lawyer"]
-    config, _ = rules.composed(rules.arguments("mitigate", {"probe.targets": "all"}))
+    config = composed(*rules.arguments("mitigate", {"probe.targets": "all"}))
     assert config["probe"]["targets"] == "all"
 
 
@@ -130,7 +132,11 @@ def test_a_setting_of_another_option_and_an_error_of_hydra_are_faults(rules: Rul
         "model.dimension is not a setting of recipe=mitigate; leave it out, or choose another option",
     ]
     with pytest.raises(MitigateError, match="absent"):
-        rules.composed(["policy=absent"])
+        rules.checked(["policy=absent"], {})
+
+
+SAFE = {"whole number", "number", "true or false", "word", "null", "name", "list of names", "list of whole numbers"}
+"""Types of settings whose values can be no path and no code."""
 
 
 def test_the_list_holds_described_settings_that_can_be_no_path_and_no_code() -> None:

@@ -15,8 +15,8 @@ from mitigate.serve import queue, worker
 from mitigate.serve.dispatcher import Dispatcher
 from mitigate.serve.engines import environment
 from mitigate.serve.engines.local import Local
-from mitigate.serve.queue import Job
-from mitigate.serve.worker import last_lines, log_of
+from mitigate.serve.job_output import last_lines, log_of
+from mitigate.serve.job_table import Job
 
 PATIENCE = 60.0  # seconds: a busy machine is slow
 

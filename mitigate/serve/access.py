@@ -72,10 +72,6 @@ class Access:
         person = self.people.by_name(owner)
         return (person.limits if person else Limits()).over(self.limits)
 
-    def most_running(self, owner: str | None) -> int | None:
-        """The number of jobs of an owner that may run at once; None: any."""
-        return self.limits_of(owner).running
-
     def _of(self, person: Person) -> Caller:
         return Caller(person.name, person.is_admin, person.priority, person.limits.over(self.limits))
 

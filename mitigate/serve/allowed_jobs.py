@@ -1,23 +1,19 @@
-"""The allowed submissions: recipes, options of configuration groups and settings from closed lists, with checked
-values; and the command that a submission becomes.
+"""The allowed submissions: recipes, options of configuration groups and settings from closed lists; and the command
+that a submission becomes.
 
-A setting outside these lists is refused, so nobody needs a list of dangerous ones: no key in them names code, a run
-folder or a place to write to. A file has to be in the folders that the service was given. Hydra composes an accepted
-submission from the real configuration, and it is checked as the command line checks it. All faults are reported
-together.
+Hydra composes an accepted submission from the real configuration, and it is checked as the command line checks it. All
+faults are reported together.
 
 Knows nothing of the queue, and does not check what a recipe itself refuses: such a job fails with the
 recipe's words."""
 
 import copy
-import csv
 import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +25,8 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from mitigate.errors import MitigateError, did_you_mean, one_of
-from mitigate.settings import Setting, check, has_key, left_open, settings, with_lists
+from mitigate.serve.allowed_values import TEXTS, allowed, allowed_value, check_flat, short
+from mitigate.settings import check, has_key, left_open, settings, with_lists
 
 RECIPES = (
     *("mitigate", "filter", "audit", "labels", "stories", "kge", "template", "agreement"),
@@ -37,19 +34,9 @@ RECIPES = (
 )
 """Recipes that read data alone. Jobs that read runs take the names of runs: POST /compare, /generate, /label."""
 GROUPS = ("experiment", "policy", "data", "model", "measure")
-WORD = re.compile(r"\w[\w' -]{0,59}")  # never a path: it has neither a slash nor a dot
-KEYWORDS = ("all", "data")  # of settings of targets, where others are lists
-SCORERS = ("score.sentiment", "score.regard", "score.extra", "policy.scorers")  # settings that name scorers
-TEXTS = "texts"  # the command line takes its value as it stands, quotes too
 ALWAYS = ("probe.targets", TEXTS)  # demographic words of one's own, which all recipes mask, and texts to label
-COLUMN = re.compile(r"[a-z_]{1,30}")  # what a column is for
 OF_ANY_MODEL = ("hf", "seq2seq")  # options of the group model whose model.base is one of serve.models
-MOST_WORDS = 1000
 MOST_KNOWN = 200  # configurations that stay in memory
-SAFE = frozenset(
-    {"whole number", "number", "true or false", "word", "null", "name", "list of names", "list of whole numbers"}
-)
-"""Types of settings whose values can be no path and no code."""
 
 
 class RefusedError(MitigateError):
@@ -89,9 +76,8 @@ class Rules:
             except MitigateError as error:
                 faults.append(str(error))
         if recipe in RECIPES:
-            base = [f"recipe={recipe}", *(f"{group}={option}" for group, option in chosen.items())]
             try:
-                arguments = self.checked(base, values)
+                arguments = self.checked(_base(recipe, chosen), values)
             except RefusedError as error:
                 faults += error.faults
         if faults:
@@ -102,14 +88,21 @@ class Rules:
         """The options of each group. One that leaves a value open, such as the folder of a model, is left out."""
         return {group: self._options(group) for group in GROUPS}
 
+    def defaults(self) -> dict[str, str]:
+        """The options that the command line chooses by default, by group."""
+        chosen: Any = OmegaConf.to_container(OmegaConf.load(self.conf / "config.yaml"))
+        pairs = [pair for part in chosen["defaults"] if isinstance(part, dict) for pair in part.items()]
+        return {group: option for group, option in pairs if group in (*GROUPS, "recipe") and option is not None}
+
     def form(self, recipe: str, chosen: Mapping[str, str]) -> dict[str, Any]:
         """The settings that a submission of these options can have, each with its default, type and range; and the
         groups that the recipe reads, each with the default's name. Raises RefusedError for unknown options."""
+        if wrong := [group for group in chosen if group not in GROUPS]:
+            raise RefusedError([str(one_of("group", group[:60], GROUPS)) for group in wrong])
         groups = {group: self._option(group, option) for group, option in chosen.items()}
         if recipe not in RECIPES:
             raise RefusedError([str(one_of("recipe", recipe, RECIPES))])
-        base = [f"recipe={recipe}", *(f"{group}={option}" for group, option in groups.items())]
-        config = self._base(tuple(base))
+        config = self._composed(_base(recipe, groups))
         written: Any = OmegaConf.to_container(config, resolve=False)
         reads = written["recipe"]["reads"]
         groups_read = {*reads, "recipe", *ALWAYS}
@@ -119,6 +112,54 @@ class Rules:
             "groups": names,
             "settings": [self._field(key, _selected(config, key)) for key in keys if key not in self.given],
         }
+
+    def checked(self, base: Sequence[str], values: Mapping[str, Any]) -> list[str]:
+        """The arguments for these options and values, which need not be in the lists. Raises RefusedError where the
+        whole that they make is wrong."""
+        config = copy.deepcopy(self._composed(base))
+        there: Any = OmegaConf.to_container(config, resolve=False)
+        if strange := [key for key in values if not has_key(there, key)]:
+            whole = " ".join(base)
+            raise RefusedError(
+                [f"{key} is not a setting of {whole}; leave it out, or choose another option" for key in strange]
+            )
+        values = {**values, **{key: value for key, value in self.given.items() if has_key(there, key)}}
+        with _refusing():
+            _update(config, values)  # as Hydra does it with arguments
+            written: Any = OmegaConf.to_container(config, resolve=False)
+            if missing := list(left_open(written)):
+                remedies = {True: "", False: ", and cannot be here: choose another option"}
+                raise RefusedError([f"{key} must be given{remedies[key in allowed()]}" for key in missing])
+            _update(config, with_lists(_resolved(config)))
+            resolved = _resolved(config)
+        try:
+            check(resolved, written)
+        except MitigateError as error:
+            faults = [line.strip() for line in str(error).splitlines() if not line.endswith("are wrong:")]
+            raise RefusedError(faults) from error
+        return [*base, *(f"{key}={value if key == TEXTS else _spelt(value)}" for key, value in values.items())]
+
+    def _options(self, group: str) -> list[str]:
+        """The options of a group whose values are all given, or can be given here."""
+        more = [name for name in OF_ANY_MODEL if group == "model" and self.models]
+        return sorted([*_options(self.conf, group), *more])
+
+    def _option(self, group: str, value: Any) -> str:
+        check_flat(group, value)
+        options = self._options(group)
+        if not isinstance(value, str) or value not in options:
+            raise one_of(group, value, options)
+        return value
+
+    def _value(self, key: str, value: Any, roots: Sequence[Path]) -> Any:
+        """The value as the command gets it. Raises MitigateError for an unknown key and a value it may not have."""
+        takes = allowed().get(key)
+        if takes is None or (takes == "model" and not self.models):
+            raise MitigateError(
+                f"{short(key)} cannot be set in this service; the list of settings has those that can"
+                f"{did_you_mean(key, [*GROUPS, *allowed()])}"
+            )
+        return allowed_value(key, value, roots, self.models)
 
     def _field(self, key: str, default: Any) -> dict[str, Any]:
         """The description of a setting for a form."""
@@ -130,103 +171,19 @@ class Rules:
             **{"allowed": setting.allowed, "meaning": setting.meaning, "default": default},
         }
 
-    def defaults(self) -> dict[str, str]:
-        """The options that the command line chooses by default, by group."""
-        chosen: Any = OmegaConf.to_container(OmegaConf.load(self.conf / "config.yaml"))
-        pairs = [pair for part in chosen["defaults"] if isinstance(part, dict) for pair in part.items()]
-        return {group: option for group, option in pairs if group in (*GROUPS, "recipe") and option is not None}
-
-    def _options(self, group: str) -> list[str]:
-        """The options of a group whose values are all given, or can be given here."""
-        more = [name for name in OF_ANY_MODEL if group == "model" and self.models]
-        return sorted([*_options(self.conf, group), *more])
-
-    def composed(self, arguments: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The configuration of a command, with its ${...} resolved, and as written. Raises RefusedError where Hydra
-        cannot compose it."""
+    def _composed(self, base: Sequence[str]) -> DictConfig:
+        """The configuration of these options, composed once, which takes some tenths of a second. Hydra's state is
+        global, so one thread composes at a time; the state of the command that started the service has been read by
+        then."""
+        key = tuple(base)
         with _refusing(), self._lock:
-            return _contents(self._compose(arguments))
-
-    def _compose(self, arguments: Sequence[str]) -> DictConfig:
-        """Compose the configuration, which takes some tenths of a second. Hydra's state is global, so one thread
-        composes at a time; the state of the command that started the service has been read by then."""
-        GlobalHydra.instance().clear()
-        with initialize_config_dir(str(self.conf.absolute()), version_base=None):
-            return compose("config", list(arguments))
-
-    def _option(self, group: str, value: Any) -> str:
-        _check_flat(group, value)
-        options = self._options(group)
-        if not isinstance(value, str) or value not in options:
-            raise one_of(group, value, options)
-        return value
-
-    def _value(self, key: str, value: Any, roots: Sequence[Path]) -> Any:
-        """The value as the command gets it. Raises MitigateError for an unknown key and a value it may not have."""
-        takes = allowed().get(key)
-        if takes is None or (takes == "model" and not self.models):
-            known = [*GROUPS, *allowed()]
-            raise MitigateError(
-                f"{_short(key)} cannot be set in this service; the list of settings has those that can"
-                f"{did_you_mean(key, known)}"
-            )
-        setting = settings()[key]
-        if takes == "columns" and isinstance(value, Mapping):
-            return _columns(setting, value)
-        _check_flat(key, value)
-        is_file = isinstance(value, str) and "." in value
-        if takes == "file" or (takes == "words or file" and is_file):
-            path = _file(key, value, roots)
-            return f"@{path}" if key == TEXTS else path  # the texts of a file, and not its name
-        if takes == "model" and value not in self.models:
-            raise MitigateError(f"{one_of(key, value, self.models)} (serve.models)")
-        if takes in ("words", "words or file", "columns"):
-            value = _words(setting, value)
-        _check(setting, value)
-        if key in SCORERS and (asking := [name for name in _listed(value) if _opens_addresses(name)]):
-            raise MitigateError(f"{key}: {asking[0]} sends texts to an address, which no job of this service does")
-        return value
-
-    def checked(self, base: Sequence[str], values: Mapping[str, Any]) -> list[str]:
-        """The arguments for these options and values, which need not be in the lists. Raises RefusedError where the
-        whole that they make is wrong."""
-        config = copy.deepcopy(self._base(tuple(base)))
-        there: Any = OmegaConf.to_container(config, resolve=False)
-        if strange := [key for key in values if not has_key(there, key)]:
-            whole = " ".join(base)
-            raise RefusedError(
-                [f"{key} is not a setting of {whole}; leave it out, or choose another option" for key in strange]
-            )
-        given = {key: value for key, value in self.given.items() if has_key(there, key)}
-        spelt = {key: value if key == TEXTS else _spelt(value) for key, value in {**values, **given}.items()}
-        arguments = [*base, *(f"{key}={value}" for key, value in spelt.items())]
-        with _refusing():
-            for key, value in {**values, **given}.items():  # as Hydra does it with arguments
-                OmegaConf.update(config, key, value)
-            if missing := list(left_open(OmegaConf.to_container(config, resolve=False))):
-                raise RefusedError([f"{key} must be given{_not_here(key)}" for key in missing])
-            resolved, written = _contents(config)
-        for key, value in with_lists(resolved).items():
-            _put(resolved, key, value)
-        faults = []
-        try:
-            check(resolved, written)
-        except MitigateError as error:
-            faults = [line.strip() for line in str(error).splitlines() if not line.endswith("are wrong:")]
-        if faults:
-            raise RefusedError(faults)
-        return arguments
-
-    def _base(self, base: tuple[str, ...]) -> DictConfig:
-        """The configuration of these options, composed once."""
-        if (known := self._known.get(base)) is not None:
-            return known
-        with _refusing(), self._lock:
-            if base not in self._known:
+            if key not in self._known:
                 if len(self._known) >= MOST_KNOWN:
                     self._known.clear()
-                self._known[base] = self._compose(base)
-            return self._known[base]
+                GlobalHydra.instance().clear()
+                with initialize_config_dir(str(self.conf.absolute()), version_base=None):
+                    self._known[key] = compose("config", list(base))
+            return self._known[key]
 
 
 @contextmanager
@@ -238,21 +195,6 @@ def _refusing() -> Iterator[None]:
         raise RefusedError([str(error).splitlines()[0]]) from error
 
 
-def _contents(config: DictConfig) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A configuration with its ${...} resolved, and as written."""
-    resolved: Any = OmegaConf.to_container(config, resolve=True)
-    written: Any = OmegaConf.to_container(config, resolve=False)
-    return resolved, written
-
-
-@cache
-def allowed() -> dict[str, str]:
-    """The settings that may be given, by key: "value" of the type that data/settings.csv says,
-    "words", "file", "words or file", "columns" or "model"."""
-    with files("mitigate").joinpath("data/service.csv").open(encoding="utf-8") as lines:
-        return {row["setting"]: row["takes"] for row in csv.DictReader(lines)}
-
-
 @cache
 def _options(conf: Path, group: str) -> list[str]:
     open_value = r"\?\?\?" if f"{group}.path" in allowed() else r"\?\?\?|^path: null"
@@ -260,61 +202,17 @@ def _options(conf: Path, group: str) -> list[str]:
     return [path.stem for path in found if not re.search(open_value, path.read_text(encoding="utf-8"), re.MULTILINE)]
 
 
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
+def _base(recipe: str, chosen: Mapping[str, str]) -> list[str]:
+    return [f"recipe={recipe}", *(f"{group}={option}" for group, option in chosen.items())]
 
 
-def _opens_addresses(scorer: Any) -> bool:
-    """Return whether a scorer has settings that are free texts: the address and the key of an endpoint."""
-    return any("text" in setting.types for key, setting in settings().items() if key.startswith(f"score.{scorer}."))
+def _update(config: DictConfig, values: Mapping[str, Any]) -> None:
+    for key, value in values.items():
+        OmegaConf.update(config, key, value)
 
 
-def _words(setting: Setting, value: Any) -> Any:
-    """Words and lists of words. A single one becomes a list where the setting takes lists, since as a text it would be
-    the name of a file."""
-    takes_list = "list of texts" in setting.types
-    if value is None or (takes_list and value in KEYWORDS):
-        return value
-    words = value if isinstance(value, list) and takes_list else [value]
-    wrong = [word for word in words if not (isinstance(word, str) and WORD.fullmatch(word))]
-    if wrong or not words or len(words) > MOST_WORDS:
-        kind = f"a list of 1 to {MOST_WORDS:,} words" if takes_list else "a word or a few"
-        raise MitigateError(
-            f"{setting.key} must be {kind} of letters, digits, spaces, dashes and apostrophes, 60 at most each"
-            + (f"; not {_short(wrong[0])}" if wrong else "")
-        )
-    return words if takes_list else value
-
-
-def _columns(setting: Setting, value: Mapping[Any, Any]) -> dict[str, Any]:
-    """Columns by what they are for: names, or numbers from 1."""
-    for purpose, column in value.items():
-        is_name = isinstance(column, str) and WORD.fullmatch(column)
-        is_number = isinstance(column, int) and not isinstance(column, bool) and 1 <= column <= MOST_WORDS
-        if not (isinstance(purpose, str) and COLUMN.fullmatch(purpose) and (is_name or is_number)):
-            raise MitigateError(
-                f"{setting.key} must be names of columns, or their numbers from 1, such as "
-                '{"head": "subject", "tail": 3}'
-            )
-    return dict(value)
-
-
-def _file(key: str, value: Any, roots: Sequence[Path]) -> str:
-    """The path of a file in one of the folders. Raises MitigateError where there is none."""
-    if not roots:
-        raise MitigateError(f"{key} names a file, and this service was given no folder of files (serve.roots)")
-    if not isinstance(value, str) or "$" in value or "\0" in value:
-        raise MitigateError(f"{key} must be the name of a file, without $")
-    with suppress(OSError, ValueError):  # what can be no name of a file: one too long, half of a character
-        for root in roots:
-            path = (root / value).resolve()
-            if path.is_relative_to(root.resolve()) and path.exists():
-                return str(path)
-    raise MitigateError(f"{key}: you uploaded no such file, and the folders of this service have none")
-
-
-def _not_here(key: str) -> str:
-    return "" if key in allowed() else ", and cannot be here: choose another option"
+def _resolved(config: DictConfig) -> Any:
+    return OmegaConf.to_container(config, resolve=True)
 
 
 def _selected(config: DictConfig, key: str) -> Any:
@@ -323,22 +221,6 @@ def _selected(config: DictConfig, key: str) -> Any:
         value = OmegaConf.select(config, key)
         return OmegaConf.to_container(value, resolve=True) if OmegaConf.is_config(value) else value
     return None
-
-
-def _check_flat(key: str, value: Any) -> None:
-    """Check that a value is plain or a list of plain values; deeper ones cannot be shown. Raises MitigateError for
-    others."""
-    parts = value if isinstance(value, list) else [value]
-    if any(isinstance(part, list | Mapping) for part in parts):
-        raise MitigateError(f"{key} must be a text, a number, true, false, null or a list of these")
-
-
-def _check(setting: Setting, value: Any) -> None:
-    """Check the type and the range of a setting's value. Raises MitigateError with the words of the command line."""
-    nested: Any = value
-    for part in reversed(setting.key.split(".")):
-        nested = {part: nested}
-    check(nested)
 
 
 def _spelt(value: Any) -> str:
@@ -350,15 +232,3 @@ def _spelt(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     return QuotedString(value, Quote.single).with_quotes() if isinstance(value, str) else repr(value)
-
-
-def _put(node: dict[str, Any], key: str, value: Any) -> None:
-    *parts, last = key.split(".")
-    for part in parts:
-        node = node[part]
-    node[last] = value
-
-
-def _short(text: Any) -> str:
-    shown = ascii(text)
-    return shown if len(shown) <= 60 else f"{shown[:60]}..."

@@ -26,6 +26,7 @@ from mitigate.errors import MitigateError
 from mitigate.runs.files import replacing
 from mitigate.words.outside_text import escaped
 
+Body = Mapping[str, Any] | bytes | None  # an object, or the content of a file
 ENDED = ("done", "failed", "cancelled")
 NOT_IN_HEADERS = re.compile(r"[^ -~\xa0-\xff]")
 NOT_IN_ADDRESSES = re.compile(r"[\x00-\x20\x7f?#]")
@@ -43,7 +44,13 @@ class Client:
 
     def __post_init__(self) -> None:
         _check_address(self.address)
-        _check_token(self.token)
+        if found := NOT_IN_HEADERS.search(self.token or ""):  # named in the message, unlike the token
+            is_end = found[0] in "\r\n"
+            remedy = "take the line end away, as strip() does" if is_end else "give the service another token"
+            raise MitigateError(
+                f"the token (MITIGATE_TOKEN) holds {found[0]!r}, which no header can carry; allowed: printable "
+                f"characters of Latin-1; {remedy}"
+            )
 
     def me(self) -> dict[str, Any]:
         """Your name, your limits, and what is used of them."""
@@ -68,8 +75,8 @@ class Client:
         priority: int | None = None,
     ) -> dict[str, Any]:
         """Submit a job: options of groups, and settings by their dotted names."""
-        more = {"submitter": submitter, "label": label, "priority": priority}
-        return self._ask("/jobs", {"recipe": recipe, "overrides": dict(overrides), **more})
+        given = {"recipe": recipe, "overrides": dict(overrides), "submitter": submitter}
+        return self._ask("/jobs", {**given, "label": label, "priority": priority})
 
     def compare(self, runs: Sequence[str], baseline: str | None = None, *, label: str | None = None) -> dict[str, Any]:
         """Submit a job that compares finished runs, by the names of their folders."""
@@ -98,11 +105,9 @@ class Client:
     def wait(self, number: int, every: float = 2.0) -> dict[str, Any]:
         """The job once it has ended, however that was; a service that is started anew meanwhile is waited for."""
         while True:
-            try:
+            with suppress(UnreachableError):
                 if (job := self.job(number))["state"] in ENDED:
                     return job
-            except UnreachableError:
-                pass
             time.sleep(every)
 
     def cancel(self, number: int) -> dict[str, Any]:
@@ -115,12 +120,11 @@ class Client:
 
     def upload(self, path: str | Path, name: str | None = None) -> list[dict[str, Any]]:
         """Upload a text table, which settings such as data.path may then name; your files. name: another one there."""
-        path = Path(path)
         try:
-            content = path.read_bytes()
+            content = Path(path).read_bytes()
         except OSError as error:
             raise MitigateError(f"{path} cannot be read ({error.strerror}); give the path of a file") from error
-        return self._ask(f"/files/{quote(name or path.name, safe='')}", content, "PUT", "files")
+        return self._ask(f"/files/{quote(name or Path(path).name, safe='')}", content, "PUT", "files")
 
     def remove_file(self, name: str) -> list[dict[str, Any]]:
         """Remove an uploaded file of yours; those that are left."""
@@ -164,76 +168,57 @@ class Client:
                 raise IncompleteRead(b"", content.length)
         return Path(path)
 
-    def _ask(
-        self,
-        path: str,
-        body: Mapping[str, Any] | bytes | None = None,
-        method: str | None = None,
-        part: str | None = None,
-    ) -> Any:
+    def _ask(self, path: str, body: Body = None, method: str | None = None, part: str | None = None) -> Any:
         """The answer, or a part of it."""
         with self._open(path, body, method) as answer:
-            content = answer.read()
-        found = self._read(content, part)
-        return found if part is None else found[part]
+            return self._read(answer.read(), part)
 
-    def _read(self, content: bytes, part: str | None = None) -> dict[str, Any]:
-        """The object that the service sent, which has the part."""
-        try:
+    def _read(self, content: bytes, part: str | None = None) -> Any:
+        """The object that the service sent, or a part of it."""
+        found = None
+        with suppress(ValueError, RecursionError):
             found = json.loads(content)
-        except (ValueError, RecursionError):
-            found = None
         if not isinstance(found, dict) or (part is not None and part not in found):
             raise MitigateError(
                 f"{self.address} answers, but not as the service does: {content[:60].decode(errors='replace')!r}; give "
                 "the address that recipe=serve says"
             )
-        return found
+        return found if part is None else found[part]
 
     @contextmanager
-    def _open(
-        self, path: str, body: Mapping[str, Any] | bytes | None = None, method: str | None = None
-    ) -> Iterator[Any]:
+    def _open(self, path: str, body: Body = None, method: str | None = None) -> Iterator[Any]:
         """The answer, to be read."""
         headers = {"authorization": f"Bearer {self.token}"} if self.token else {}
-        content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-        if content is not None:
+        if body is not None:
             is_file = isinstance(body, bytes)
             headers["content-type"] = "application/octet-stream" if is_file else "application/json"
+        content = json.dumps(body).encode() if isinstance(body, Mapping) else body
         try:
             request = Request(self.address.rstrip("/") + path, content, headers, method=method)
             with direct_opener().open(request, timeout=self.patience) as answer:
                 yield answer
         except HTTPError as error:
-            raise MitigateError(self._moved(error, path) or _said(error)) from error
+            raise MitigateError(self._fault(error, path)) from error
         except (HTTPException, OSError) as error:
             reason = getattr(error, "reason", error)
-            raise UnreachableError(
-                f"no service answers at {self.address} ({reason}); start one by recipe=serve"
-            ) from error
+            message = f"no service answers at {self.address} ({reason}); start one by recipe=serve"
+            raise UnreachableError(message) from error
 
-    def _moved(self, error: HTTPError, path: str) -> str | None:
-        """The message about a redirection; None for another answer."""
-        if error.code not in (301, 302, 303, 307, 308):
-            return None
-        with error, suppress(ValueError):  # a Location that is no address
+    def _fault(self, error: HTTPError, path: str) -> str:
+        """The service's faults, or a sentence about a redirection or another answer."""
+        with error, suppress(ValueError, KeyError, TypeError, HTTPException, OSError):  # a Location that is no address
+            if error.code not in (301, 302, 303, 307, 308):
+                return "; ".join(json.load(error)["faults"])
             to = urljoin(self.address.rstrip("/") + path, error.headers.get("location", "")).removesuffix(path)
             return (
                 f"{self.address} sends on to {escaped(to[:200])}, which is not followed: the token is for one address "
                 "alone; give the other one if the service is there"
             )
-        return None
+        return f"the service answered {error.code} {error.reason}"
 
 
 class UnreachableError(MitigateError):
     """The error for an address where no service answers."""
-
-
-def _said(error: HTTPError) -> str:
-    try:
-        return "; ".join(json.load(error)["faults"])
-    except (ValueError, KeyError, TypeError, HTTPException, OSError):
-        return f"the service answered {error.code} {error.reason}"
 
 
 class _Staying(HTTPRedirectHandler):
@@ -253,24 +238,13 @@ def direct_opener() -> OpenerDirector:
 
 def _check_address(address: str) -> None:
     """Check the address of a service. Raises MitigateError for a text that cannot be one."""
-    try:
+    is_right = False
+    with suppress(ValueError):  # brackets, a port, a name that is too long
         parts = urlsplit(address)
         host = (parts.hostname or "").encode("idna")
         is_right = parts.scheme in ("http", "https") and bool(host) and parts.port != 0 and parts.path.isascii()
-    except ValueError:  # brackets, a port, a name that is too long
-        is_right = False
     if not is_right or "@" in parts.netloc or NOT_IN_ADDRESSES.search(address):
         raise MitigateError(
             f"{address!r} is not the address of a service; allowed: http://HOST:PORT and https://HOST:PORT, as "
             "recipe=serve prints it, such as http://127.0.0.1:8765"
-        )
-
-
-def _check_token(token: str | None) -> None:
-    """Check that a header can carry the token. Raises MitigateError if not; the message names the character alone."""
-    if found := NOT_IN_HEADERS.search(token or ""):
-        remedy = "take the line end away, as strip() does" if found[0] in "\r\n" else "give the service another token"
-        raise MitigateError(
-            f"the token (MITIGATE_TOKEN) holds {found[0]!r}, which no header can carry; allowed: printable characters "
-            f"of Latin-1; {remedy}"
         )

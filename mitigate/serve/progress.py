@@ -6,16 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from mitigate.runs.status import NAME
-from mitigate.serve.queue import Job
+from mitigate.serve.job_table import Job
 from mitigate.serve.schemas import JobShown
 from mitigate.words.outside_text import NOT_IN_XML
-
-FACTS = (
-    *("id", "state", "recipe", "submitter", "owner", "label", "priority", "submitted", "started", "ended", "starts"),
-    *("exit", "error", "handle"),
-)
-TEXTS = ("stage", "step")
-NUMBERS = ("share", "seconds_left")
 
 
 def shown(job: Job, place: int | None, outputs: Path) -> JobShown:
@@ -25,9 +18,11 @@ def shown(job: Job, place: int | None, outputs: Path) -> JobShown:
         folder = None
     status = {} if folder is None else _status(folder, job)
     done = status.get("done")
-    facts = {name: getattr(job, name) for name in FACTS} | {"overrides": dict(job.overrides), "place": place}
+    facts: dict[str, Any] = {name: value for name, value in vars(job).items() if name in JobShown.model_fields}
+    facts["place"] = place
     now = status if job.state == "running" else {}
-    facts |= {name: _text(now.get(name)) for name in TEXTS} | {name: _number(now.get(name)) for name in NUMBERS}
+    facts |= {name: _text(now.get(name)) for name in ("stage", "step")}
+    facts |= {name: _number(now.get(name)) for name in ("share", "seconds_left")}
     facts["run"] = folder.name if folder else None
     facts["is_finished"] = job.state == "done" and folder is not None and (folder / "manifest.json").is_file()
     facts["done"] = [name for name in done if _text(name) is not None] if isinstance(done, list) else []

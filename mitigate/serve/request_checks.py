@@ -8,7 +8,9 @@ import asyncio
 import sys
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Annotated
 
+from fastapi import Depends
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -84,6 +86,9 @@ def caller_of(request: Request) -> Caller:
     found = request.scope["caller"]
     assert isinstance(found, Caller)
     return found
+
+
+CallerDep = Annotated[Caller, Depends(caller_of)]
 
 
 def _limited(receive: Receive, headers: Headers, most: int, patience: float) -> Receive:

@@ -5,14 +5,16 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.functional_validators import AfterValidator
 
+from mitigate.serve.allowed_jobs import RECIPES
+from mitigate.serve.job_table import State
 from mitigate.serve.people import MOST_PRIORITY
-from mitigate.serve.queue import State
 
 MOST_OVERRIDES = 100
 LONGEST_HEAD = 100  # characters
 LONGEST_TEXT = 1_000
 MOST_TEXTS = 64
 MOST_COMPARED = 50
+A_FILE = {"schema": {"type": "string", "format": "binary"}}  # content that is not JSON
 
 
 def _plain(text: str) -> str:
@@ -26,8 +28,6 @@ def _plain(text: str) -> str:
 PLAIN = r"^[^\x00-\x08\x0B-\x1F]*$"  # the first rule of _plain, for the description
 Text = Annotated[str, AfterValidator(_plain), Field(json_schema_extra={"pattern": PLAIN})]
 RunName = Annotated[str, Field(min_length=1, max_length=255, description="name of a run folder, as GET /runs has it")]
-
-
 LABEL = r"^[^\x00-\x1F]*$"
 Label = Annotated[str, AfterValidator(_plain), Field(max_length=80, pattern=LABEL)] | None
 
@@ -41,7 +41,7 @@ class Strict(BaseModel):
 class Submission(Strict):
     """A job to be run."""
 
-    recipe: str = Field("mitigate", max_length=40, description="a recipe of GET /options")
+    recipe: str = Field("mitigate", max_length=40, json_schema_extra={"enum": [*RECIPES]})
     overrides: dict[str, Any] = Field(
         default_factory=dict,
         max_length=MOST_OVERRIDES,

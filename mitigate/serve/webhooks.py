@@ -1,5 +1,4 @@
-"""Messages to other programs when a job has ended: POST requests to the addresses of the configuration, as a thread of
-the service.
+"""Messages to other programs when a job has ended: POST requests to the addresses of the configuration.
 
 The queue notes which jobs were announced, so a service that was killed announces the rest when it is back; a message
 may then come twice. A submission cannot name an address."""
@@ -8,16 +7,16 @@ import hashlib
 import hmac
 import json
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.error import URLError
 from urllib.request import Request
 
 from mitigate.serve import queue
 from mitigate.serve.client import direct_opener
-from mitigate.serve.queue import Job
+from mitigate.serve.job_table import Job
 
 SIGNATURE = "x-mitigate-signature"
 TRIES = 5  # of one message to one address
@@ -26,43 +25,25 @@ PATIENCE = 10.0  # seconds for an answer
 
 @dataclass
 class Webhooks:
-    """A thread's loop that announces ended jobs. shown: the content of a message about a job; secret: signs messages by
+    """Announces ended jobs. shown: the content of a message about a job; secret: signs messages by
     HMAC with SHA-256, None: they have no signature."""
 
     path: Path
     addresses: Sequence[str]
-    shown: Callable[[Job], str]
+    shown: Callable[[Job], dict[str, Any]]
     secret: str | None = field(default=None, repr=False)
     every: float = 2.0
     _failures: dict[tuple[int, str], int] = field(default_factory=dict)
     _sent: set[tuple[int, str]] = field(default_factory=set)
-    _stopped: threading.Event = field(default_factory=threading.Event)
 
     def step(self) -> None:
         """Send the messages that are due; one that fails is sent again at the next step, TRIES times at most."""
         with queue.opened(self.path) as table:
             for job in queue.unannounced(table):
-                content = json.dumps({"event": "job ended", "job": json.loads(self.shown(job))}).encode()
+                content = json.dumps({"event": "job ended", "job": self.shown(job)}).encode()
                 settled = [self._is_settled(job.id, address, content) for address in self.addresses]
                 if all(settled):
                     queue.announced(table, job.id)
-
-    def run(self) -> None:
-        """Step until stop() is called."""
-        while not self._stopped.wait(self.every):
-            try:
-                self.step()
-            except Exception as error:  # a busy or full disk: the service still answers
-                sys.stderr.write(f"mitigate: ended jobs cannot be announced now: {error}\n")
-
-    def start(self) -> None:
-        """Run in a new thread, if there are addresses."""
-        if self.addresses:
-            threading.Thread(target=self.run, name="webhooks", daemon=True).start()
-
-    def stop(self) -> None:
-        """Send no further messages."""
-        self._stopped.set()
 
     def _is_settled(self, job: int, address: str, content: bytes) -> bool:
         """Send a message, unless it was sent; return whether it was, or was given up."""

@@ -4,13 +4,9 @@ ray). None of them is a scheduler."""
 from collections.abc import Mapping
 from typing import Protocol
 
-from mitigate.serve.queue import Job
+from mitigate.serve.job_table import Job
 
-NOT_HANDED_ON = (
-    "MITIGATE_TOKEN",
-    "MITIGATE_WEBHOOK_SECRET",
-    "WANDB_SERVICE",
-)  # of the environment: jobs need no secrets of the service
+NOT_HANDED_ON = ("MITIGATE_TOKEN", "MITIGATE_WEBHOOK_SECRET", "WANDB_SERVICE")  # of the environment, as secrets
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS", "RAYON_NUM_THREADS")
 
 

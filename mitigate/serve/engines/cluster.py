@@ -12,8 +12,9 @@ from sqlite3 import Connection
 from typing import Protocol
 
 from mitigate.serve import queue
-from mitigate.serve.queue import Job
-from mitigate.serve.worker import MENDABLE, MOST_DEATHS, MOST_STARTS, incomplete, log_of, run_folder, sentence
+from mitigate.serve.job_output import incomplete, log_of, run_folder, sentence
+from mitigate.serve.job_table import Job
+from mitigate.serve.worker import MENDABLE, MOST_DEATHS, MOST_STARTS
 
 DIED = -int(signal.SIGKILL)  # the exit status of a job of which the engine knows none
 
@@ -71,22 +72,24 @@ class Remote:
                 error = f"it was started {job.starts} times, and the engine forgot it"
                 return queue.finish(table, number, worker, "failed", error=error)
             log.parent.mkdir(parents=True, exist_ok=True)
-            queue.hand_over(table, number, worker, self.cluster.start(name_of(job), job.command, log))
+            handle = self.cluster.start(name_of(job), job.command, log)
+            queue.note(table, number, worker, handle=handle, starts=1)
             return False
         if handle is None:  # it may have been submitted all the same: before a kill, or its answer was lost
             handle = self.cluster.find(name_of(job))
             if handle is None:
                 return queue.finish(table, number, worker, "cancelled")
-            queue.hand_over(table, number, worker, handle)
+            queue.note(table, number, worker, handle=handle, starts=1)
         if is_to_stop and handle not in self._stopped:
             self.cluster.stop(handle)
             self._stopped.add(handle)
         try:
             status = self.cluster.state(handle)
         except LookupError:
-            queue.hand_over(table, number, worker, None)  # it lost its head, and the job with it
+            queue.note(table, number, worker, handle=None)  # it lost its head, and the job with it
             return False
-        queue.note(table, number, worker, folder=run_folder(log))
+        if folder := run_folder(log):
+            queue.note(table, number, worker, folder=folder)
         if status is None:
             return False
         if is_to_stop:
@@ -94,9 +97,11 @@ class Remote:
         fault = sentence(log, status) if status else incomplete(log)
         if fault is None:
             return queue.finish(table, number, worker, "done", exit_status=status)
-        if status in (0, MENDABLE) or queue.note_death(table, number, worker) >= MOST_DEATHS:
+        is_death = status not in (0, MENDABLE)
+        queue.note(table, number, worker, deaths=int(is_death))
+        if not is_death or job.deaths + 1 >= MOST_DEATHS:
             return queue.finish(table, number, worker, "failed", exit_status=status, error=fault)
-        queue.hand_over(table, number, worker, None)
+        queue.note(table, number, worker, handle=None)
         return False
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mitigate.serve.engines import environment
-from mitigate.serve.queue import Job
+from mitigate.serve.job_table import Job
 
 
 @dataclass
