@@ -33,7 +33,10 @@ class FewTails(TailPrompts):
     @staticmethod
     def fits(folder: Path) -> bool:
         """Return whether a folder has a COMeT that was trained and saved here, whose words all have weights."""
-        config = read_facts(folder / CONFIG)
+        try:
+            config = read_facts(folder / CONFIG)
+        except (OSError, ValueError):
+            return False  # Comet.load names the fault
         return "comet_layout" in config and config.get("dtype") == "float32"
 
     def to(self, device: str) -> Self:
@@ -154,19 +157,18 @@ class _Trees:
 
     def read_tails(self, layer: int, query: np.ndarray, key: np.ndarray, value: np.ndarray) -> np.ndarray:
         """Each row sees the prompt, its own tail, and itself unless it is padding."""
-        tails = self.tails[layer] or (np.zeros((len(key), 0, *key.shape[1:]), dtype=np.float32),) * 2
+        nothing = np.zeros((len(key), 0, *key.shape[1:]), dtype=np.float32)
+        keys, values = self.tails[layer] or (nothing, nothing)
         if self.sees_itself:
-            tails = tuple(
-                np.concatenate([kept, new[:, None]], 1) for kept, new in zip(tails, (key, value), strict=True)
-            )
-            self.tails[layer] = tails
+            keys, values = np.concatenate([keys, key[:, None]], 1), np.concatenate([values, value[:, None]], 1)
+            self.tails[layer] = keys, values
         prefix = self.prefix[layer]
-        parts = [np.einsum("bhd,bkhd->bhk", query, tails[0])]
+        parts = [np.einsum("bhd,bkhd->bhk", query, keys)]
         if len(prefix[0]):
             parts.insert(0, np.einsum("bhd,khd->bhk", query, prefix[0]))
         weights = softmax(np.concatenate(parts, 2) * np.float32(query.shape[-1] ** -0.5))
         shared = len(prefix[0])
-        found = np.einsum("bhk,bkhd->bhd", weights[:, :, shared:], tails[1])
+        found = np.einsum("bhk,bkhd->bhd", weights[:, :, shared:], values)
         return found + np.einsum("bhk,khd->bhd", weights[:, :, :shared], prefix[1]) if shared else found
 
     def keep(self, rows: Sequence[int]) -> None:

@@ -14,13 +14,14 @@ from small_models import save_gpt1, small_comet
 from mitigate.score.plausibility import FewPlausibility, Plausibility
 from models import numpy_layers
 from models.comet import Comet
-from models.decoder import Decoder, DecoderConfig
+from models.decoder import Decoder, DecoderConfig, Kind
 from models.encoding import Encoding
 from models.few_tails import FewTails
 from models.hf_layouts import tensor_names
 from models.kinds import kind_of
-from models.minilm import locate
 from models.tail_prompts import Layout
+
+ROOT = Path(__file__).parents[1]
 
 
 def test_gelu_is_that_of_torch() -> None:
@@ -30,7 +31,7 @@ def test_gelu_is_that_of_torch() -> None:
         assert numpy_layers.gelu(x.copy(), kind) == pytest.approx(wanted, abs=1e-6)
 
 
-def made(kind: str, layout: Layout, folder: Path) -> Comet:
+def made(kind: Kind, layout: Layout, folder: Path) -> Comet:
     """A small random COMeT of a kind of decoder."""
     if kind == "minilm":
         return small_comet(layout=layout)
@@ -44,9 +45,9 @@ def made(kind: str, layout: Layout, folder: Path) -> Comet:
 
 
 @pytest.mark.parametrize(("kind", "layout"), [("minilm", "packed"), ("gpt1", "comet"), ("gpt2", "packed")])
-def test_tails_are_those_of_torch(kind: str, layout: Layout, tmp_path: Path) -> None:
+def test_tails_are_those_of_torch(kind: Kind, layout: Layout, tmp_path: Path) -> None:
     comet = made(kind, layout, tmp_path / "tokenizer")
-    assert [*tensor_names(kind, 2)].sort() == [*comet.decoder.state_dict()].sort()
+    assert sorted(tensor_names(kind, 2)) == sorted(comet.decoder.state_dict())
     comet.save(tmp_path / "model")
     assert FewTails.fits(tmp_path / "model")
     few = FewTails.load(tmp_path / "model")
@@ -92,8 +93,6 @@ def test_plausibility_is_that_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     assert few([]).label.shape == (0,)
     with pytest.raises(ValueError, match="relations Eats are unknown"):
         few(["cat\tEats\tmouse"])
-    shipped = locate()
-    assert few.fingerprint != Plausibility(encoder_folder=shipped).fingerprint
 
 
 def test_filtering_a_few_triples_loads_no_torch(tmp_path: Path) -> None:
@@ -109,5 +108,7 @@ def test_filtering_a_few_triples_loads_no_torch(tmp_path: Path) -> None:
         run()
         print([name for name in ("torch", "transformers", "wandb", "pandas", "matplotlib") if name in sys.modules])"""
     lines = [line.strip() for line in code.strip().splitlines()]
-    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     assert done.stdout.splitlines()[-1] == "[]"
