@@ -62,7 +62,7 @@ class FewAverage:
             first, second = (known[[place[phrase] for phrase in phrases]] for phrases in (heads, tails))
             chosen = matrices[[self.relations.index(name) for name in relations]]
             found.append(np.einsum("ni,nij,nj->n", first, chosen, second, optimize=True))
-        return np.mean(found, 0, dtype=np.float32) + self.shift
+        return np.stack(found).mean(0) + self.shift
 
 
 def _by_words(stored: Weights) -> Vectors:
