@@ -179,8 +179,9 @@ By `python benchmarks/waits.py`, both versions in turns in one run, {given.round
 cold; medians, with the rounds behind. CPU seconds are user and system together, of one thread. Other programs had the
 cores meanwhile (load {load:.0f} on {os.cpu_count()}), so that CPU seconds are higher than on quiet cores, for which the
 aims are, and elapsed seconds say little. Cold: no bytecode, and pages of the environment's files dropped but for those
-that other programs had mapped, such as PyTorch's. Answers: tails and labels of `ask`, files of `filter`, else what is
-printed.
+that other programs had mapped, such as PyTorch's. Answers: tails and labels of `ask`, the bytes of `filter`'s
+files, in which strengths of regard differ where one version computes them in bfloat16 and the other in float32; else
+what is printed.
 """
     return "\n".join([text, *lines])
 
