@@ -6,7 +6,7 @@ TREE is a git worktree of the version before, DIR a finished run of recipe=mitig
 be set. Each turn is a process of its own with empty folders of results and labels, and both versions take turns. Warm:
 after a run that is not counted. Cold: PYTHONPYCACHEPREFIX names an empty folder, so that all modules are compiled, and
 the system is asked to drop the pages of the environment's and of the version's files; it keeps those that other
-programs have mapped. CPU seconds are user and system together. What both versions answer is compared. --write replaces
+programs have mapped. CPU seconds are user and system together. Answers of both versions are compared. --write replaces
 the section of RESULTS.md."""
 
 import argparse
@@ -139,7 +139,7 @@ def files(folders: Sequence[Path]) -> Iterator[Path]:
 
 
 def answer(wait: str, printed: str, place: Path) -> Any:
-    """What a command answered, without what differs from run to run."""
+    """The answer of a command, without what differs from run to run."""
     if wait == "ask":
         (run,) = json.loads(printed.splitlines()[-1])["runs"]
         return [{name: value for name, value in row.items() if not isinstance(value, float)} for row in run["tails"]]

@@ -1,4 +1,4 @@
-"""What numpy computes for a few texts and questions is what PyTorch computes, and PyTorch is not loaded for it."""
+"""Numbers that numpy computes for a few texts and questions are those of PyTorch, which is not loaded for them."""
 
 import json
 import subprocess

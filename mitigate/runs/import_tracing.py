@@ -202,7 +202,7 @@ def _is_text_alone(node: ast.AST) -> bool:
 
 
 class Facts(NamedTuple):
-    """What matters of a source."""
+    """The parts of a source that matter."""
 
     imports: list[list[str]]  # of `import a.b as c`: name and bound name
     imports_from: list[tuple[int, str, list[list[str]]]]  # of `from .a import b as c`: level, module, such pairs
