@@ -35,10 +35,11 @@ from mitigate.load.conceptnet import load
 from mitigate.train.comet import Examples, Settings, fit
 from mitigate.train.harness import native_precision
 from mitigate.words.relations import comet_relations
-from models.comet import Comet, Layout
+from models.comet import Comet
 from models.decoder import Decoder, DecoderConfig
 from models.encoding import Encoding
 from models.minilm import locate
+from models.tail_prompts import Layout
 
 BATCH = 64
 PRECISION = native_precision("cpu")  # what this processor computes in; bf16 elsewhere is many times slower

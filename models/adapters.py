@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import torch
 from safetensors import safe_open
 
 from models import hf_layouts
@@ -51,6 +50,8 @@ def begin_adapters(model: Any, adapters: Adapters) -> Any:
     """The model with adapters that change nothing yet, always the same; they alone are trained.
 
     Raises ValueError without peft, and for targets that the model has not."""
+    import torch  # takes a second, which those that only look for adapters do without
+
     peft = _peft()
     config = peft.LoraConfig(
         task_type="SEQ_2_SEQ_LM" if model.config.is_encoder_decoder else "CAUSAL_LM",
@@ -89,6 +90,8 @@ def load_merged(folder: Path, kind: Any) -> Any:
     """The model of an adapter's folder, in float32, with the adapter added to its weights. kind: AutoModelForCausalLM,
     or another class of these. Raises ValueError without peft and for an adapter that is a pickle, OSError where the
     base is not at hand."""
+    import torch
+
     from models import hub  # these load transformers and the hub's client: a second, for adapters alone
     from models.progress_bars import no_bars
 

@@ -9,9 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from models.beam_state import Beam, Beams
+from models.beam_state import Beams
 from models.decoder import Network
 from models.products import filled, lay_out
+from models.tail_prompts import Beam, check_prompts
 from models.top_tokens import TopTokens
 from models.tree_attention import SharedPrefixes, TreeAttention
 
@@ -146,11 +147,4 @@ def _placed(prompt: Sequence[int], unseen: int) -> list[tuple[int, int]]:
 def _check(decoder: Network, prompts: Sequence[Sequence[int]], max_length: int) -> None:
     if decoder.training:
         raise ValueError("the decoder is in training mode, where dropout changes what it says; call eval() first")
-    if not all(map(len, prompts)):
-        raise ValueError("a prompt is empty; it must hold at least one token to be continued")
-    longest, positions = max(map(len, prompts), default=0), decoder.config.positions
-    if longest + max_length - 1 > positions:
-        raise ValueError(
-            f"a prompt of {longest} tokens with tails of {max_length} needs {longest + max_length - 1} positions; "
-            f"the decoder has {positions}"
-        )
+    check_prompts(prompts, max_length, decoder.config.positions)

@@ -4,19 +4,10 @@ In each step a prompt's live beams propose their best continuations and its ende
 those with the highest log-probability per token (END counted) stay. Of equal scores, that of the lower beam, then of
 the lower token, comes first. Which network proposes is not known here."""
 
-from typing import NamedTuple
-
 import torch
 from torch import Tensor
 
-
-class Beam(NamedTuple):
-    """One continuation of a prompt."""
-
-    tokens: tuple[int, ...]  # END not included
-    log_prob: float  # summed over the tokens, and END if it ended
-    score: float  # log_prob / number of tokens, END counted
-    ended: bool  # False when it was cut at the length limit
+from models.tail_prompts import Beam
 
 
 class Beams:

@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 from transformers.modeling_outputs import CausalLMOutputWithPast
 
-from models.beam_state import Beam, Beams
+from models.beam_state import Beams
+from models.tail_prompts import Beam
 from models.top_tokens import largest
 
 CACHE = next(field.name for field in fields(CausalLMOutputWithPast) if field.name in ("cache", "past_key_values"))

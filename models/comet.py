@@ -4,55 +4,18 @@ import json
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from models import hf_layouts, minilm
+from models import minilm
 from models.beam import beam_search
-from models.beam_state import Beam
 from models.decoder import Decoder
 from models.encoding import Encoding
 from models.packing import PackedTrees, fill, pack
-from models.stored_tensors import read_facts
-
-HEAD_TOKENS, RELATION_TOKENS, TAIL_TOKENS = 10, 5, 15
-"""The most tokens of each part, as in COMeT; the tail's end token is not counted."""
-
-
-Layout = Literal["packed", "comet"]
-"""The positions of a text's parts: one after the other, or in the fixed slots of the original (the relation at 10, the
-tail at 15), whose gaps are padding that no row attends to. There, the first token of a tail is predicted from the last
-place of the relation's slot, padding or not."""
-
-
-class Regimen(NamedTuple):
-    """The layout and wording that a COMeT is trained and prompted with."""
-
-    layout: Layout = "packed"
-    relation: str = "phrase"  # which wording of relations: known here by its name only
-
-
-def regimen(folder: Path, layout: Layout | None = None, relation: str | None = None) -> Regimen:
-    """The layout and wording for prompts to the model of a Hugging Face folder: for a COMeT those of its training, from
-    its config.json; for another language model the given ones.
-
-    Raises ValueError for an unknown layout, and for a layout or wording that the COMeT was not trained with."""
-    if layout is not None and layout not in get_args(Layout):
-        raise ValueError(f"unknown model.layout {layout!r}; allowed: {', '.join(get_args(Layout))}")
-    path = folder / hf_layouts.CONFIG  # which the folder of a mere tokenizer may lack
-    config = read_facts(path) if path.is_file() else {}
-    wanted = {"layout": layout, "relation": relation}
-    trained = {name: config[f"comet_{name}"] for name in wanted if f"comet_{name}" in config}
-    for name, value in trained.items():
-        if wanted[name] not in (None, value):
-            raise ValueError(
-                f"model.{name}={wanted[name]}, but the COMeT in {folder} was trained with model.{name}={value}; give "
-                f"that, or null"
-            )
-    return Regimen(**{name: value for name, value in wanted.items() if value is not None} | trained)
+from models.tail_prompts import HEAD_TOKENS, RELATION_TOKENS, TAIL_TOKENS, Beam, Layout, TailPrompts, regimen
 
 
 class Candidates(NamedTuple):
@@ -71,7 +34,7 @@ class Candidates(NamedTuple):
         return Candidates(self.tokens.to(device), self.places.to(device))
 
 
-class Comet(nn.Module):
+class Comet(TailPrompts, nn.Module):
     """A decoder and its encoding: prompts in, tails out."""
 
     def __init__(
@@ -82,19 +45,6 @@ class Comet(nn.Module):
         self.encoding = encoding
         self.layout = layout
         self.relation = relation
-
-    def prompts(self, heads: Sequence[str], phrases: Sequence[str]) -> list[list[int]]:
-        """The tokens before a tail: the start token if there is one, the head, the relation's phrase."""
-        start = [] if self.encoding.start is None else [self.encoding.start]
-        pairs = zip(self.encoding.encode(heads), self.encoding.encode(phrases), strict=True)
-        parts = [(head[:HEAD_TOKENS], phrase[:RELATION_TOKENS]) for head, phrase in pairs]
-        if self.layout == "comet":
-            return [self._slot(head, HEAD_TOKENS) + self._slot(phrase, RELATION_TOKENS) for head, phrase in parts]
-        return [start + head + phrase for head, phrase in parts]
-
-    def tails(self, tails: Sequence[str]) -> list[list[int]]:
-        """The tokens to generate: the tail and the end token."""
-        return [[*tail[:TAIL_TOKENS], self.encoding.end] for tail in self.encoding.encode(tails)]
 
     def nll(
         self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]], candidates: Candidates | None = None
@@ -131,16 +81,6 @@ class Comet(nn.Module):
             rows=rows,
         )
 
-    def decode(self, tail: Sequence[int]) -> str:
-        """A tail's text."""
-        return self.encoding.decode(tail)
-
-    @property
-    def unseen(self) -> int | None:
-        """The padding token, which no row attends to within a prompt; None with a layout without padding. In a tail it
-        is a word like others: the original pads with GPT-1's token 0, a full stop within a word."""
-        return self.encoding.pad if self.layout == "comet" else None
-
     def add(self, tokens: Sequence[str]) -> None:
         """Add tokens that are words of their own, such as <CapableOf> for a relation."""
         self.encoding.add(tokens)
@@ -171,9 +111,6 @@ class Comet(nn.Module):
         generation = {**tokens, "max_new_tokens": TAIL_TOKENS + 1}
         text = json.dumps({name: value for name, value in generation.items() if value is not None}, indent=2)
         (folder / "generation_config.json").write_text(text + "\n", encoding="utf-8")
-
-    def _slot(self, tokens: list[int], size: int) -> list[int]:
-        return tokens + [self.encoding.pad] * (size - len(tokens))
 
 
 def hidden_before(

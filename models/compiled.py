@@ -12,8 +12,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from models.comet import HEAD_TOKENS, RELATION_TOKENS, Candidates, Comet
+from models.comet import Candidates, Comet
 from models.decoder import Decoder
+from models.tail_prompts import HEAD_TOKENS, RELATION_TOKENS
 
 OPTIONS: dict[str, Any] = {"triton.cudagraphs": True, "triton.cudagraph_dynamic_shape_warn_limit": 100}
 LENGTHS, SAID = 2, 64

@@ -3,13 +3,16 @@
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import torch
-from safetensors.torch import save_file
-from torch import Tensor
+import numpy as np
+from safetensors import SafetensorError
 
+from models import numpy_layers
 from models.stored_tensors import ANEW, check, read, read_facts
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 ADAPTER = "adapter_config.json"  # in the place of config.json in a folder that has adapters alone
@@ -124,9 +127,11 @@ def read_encoder_settings(folder: Path) -> dict[str, Any]:
     return {"kind": "minilm", **_shape(_MINILM, config, folder)}
 
 
-def read_tensors(folder: Path, kind: str, names: Iterable[str]) -> dict[str, Tensor]:
+def read_tensors(folder: Path, kind: str, names: Iterable[str]) -> "dict[str, Tensor]":
     """The tensors of the given names (ours) from a folder's model.safetensors, in float32. Raises ValueError for a file
     that is absent, damaged or without one of them."""
+    import torch
+
     path = folder / WEIGHTS
     stored = read(path)
     prefix = LAYOUTS[kind].prefix
@@ -140,8 +145,36 @@ def read_tensors(folder: Path, kind: str, names: Iterable[str]) -> dict[str, Ten
     return tensors
 
 
-def write(folder: Path, settings: Mapping[str, Any], tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
+def read_arrays(folder: Path, settings: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """All tensors of a decoder with these settings (read_settings), as read_tensors, without PyTorch. Raises ValueError
+    also for weights in bfloat16, which numpy lacks."""
+    kind, path = settings["kind"], folder / WEIGHTS
+    try:
+        stored = numpy_layers.read(path)
+    except (SafetensorError, OSError, TypeError) as error:
+        raise ValueError(f"the weights {path} are absent or damaged ({error}); {ANEW}") from error
+    arrays = {}
+    for name in tensor_names(kind, settings["layers"]):
+        theirs = _their_names(kind, name)
+        check(path, stored, theirs)
+        parts = np.concatenate([stored[other] for other in theirs]) if len(theirs) > 1 else stored[theirs[0]]
+        arrays[name] = parts.T if _is_turned(kind, name, parts.ndim) else parts
+    return arrays
+
+
+def tensor_names(kind: str, layers: int) -> list[str]:
+    """The names (ours) of a decoder's tensors."""
+    layout = LAYOUTS[kind]
+    norms = [f"{module}.bias" for module in layout.modules if module.endswith("norm")]
+    inside = [f"{module}.{part}" for module in layout.block_modules for part in ("weight", "bias")]
+    blocks = [f"blocks.{number}.{name}" for number in range(layers) for name in inside]
+    return [*(f"{module}.weight" for module in layout.modules), *norms, *blocks, *["bias"] * (kind == "minilm")]
+
+
+def write(folder: Path, settings: Mapping[str, Any], tensors: "Mapping[str, Tensor]", facts: Mapping[str, Any]) -> None:
     """Write config.json, with facts added, and model.safetensors."""
+    from safetensors.torch import save_file
+
     kind, layout = settings["kind"], LAYOUTS[settings["kind"]]
     config = {
         **layout.fixed,
@@ -193,7 +226,10 @@ def _their_names(kind: str, name: str) -> list[str]:
     return [f"{theirs}.{parameter}"]
 
 
-def _turned(kind: str, name: str, tensor: Tensor) -> Tensor:
+def _turned(kind: str, name: str, tensor: "Tensor") -> "Tensor":
     """A block's matrix, transposed where Hugging Face stores it as (in, out); any other tensor as it is."""
-    turn = LAYOUTS[kind].transposed and name.startswith("blocks.") and tensor.ndim == 2
-    return tensor.T.contiguous() if turn else tensor
+    return tensor.T.contiguous() if _is_turned(kind, name, tensor.ndim) else tensor
+
+
+def _is_turned(kind: str, name: str, dimensions: int) -> bool:
+    return LAYOUTS[kind].transposed and name.startswith("blocks.") and dimensions == 2

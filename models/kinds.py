@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from models import hf_layouts
-from models.comet import Comet
 from models.stored_tensors import read_facts
 
 if TYPE_CHECKING:
+    from models.comet import Comet
     from models.language_model import LanguageModel
     from models.seq2seq import Seq2Seq
 
@@ -22,6 +22,8 @@ def kind_of(folder: Path) -> "type[Comet] | type[LanguageModel] | type[Seq2Seq]"
     ours = {layout.fixed["model_type"] for layout in hf_layouts.LAYOUTS.values()}
     is_comet = "comet_layout" in config or ("comet_relation" not in config and config.get("model_type") in ours)
     if is_comet and not config.get("is_encoder_decoder"):
+        from models.comet import Comet  # loads PyTorch
+
         return Comet
     # Loading transformers takes five seconds, which a Comet does without.
     from models.language_model import LanguageModel

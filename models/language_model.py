@@ -17,13 +17,12 @@ from transformers import (
 )
 
 from models.beam import beam_search
-from models.beam_state import Beam
 from models.cached_search import CausalReading
 from models.chat_api import conversation
-from models.comet import TAIL_TOKENS, regimen
 from models.llama import Llama, fits
 from models.of_transformers import OfTransformers, load_model, load_tokenizer, note_regimen, prompt_of, save_model
 from models.sampling import Drawn, Enough, NoEndBefore, SentenceEnds, until
+from models.tail_prompts import TAIL_TOKENS, Beam, regimen
 from models.trainable import WHOLE, Learning
 
 TASK = "Complete the sentence in a few words:"

@@ -12,12 +12,12 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import AddedToken, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from models.adapters import is_adapter, load_merged
-from models.beam_state import Beam
 from models.cached_search import Reading, cached_search
 from models.hf_layouts import CONFIG
 from models.hub import opened, without_code
 from models.progress_bars import no_bars
 from models.stored_tensors import read_facts
+from models.tail_prompts import Beam
 from models.trainable import WHOLE, Learning
 
 SHOWN = 60  # characters of a prompt that is too long

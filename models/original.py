@@ -13,9 +13,10 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from models import hub
-from models.comet import Comet, Layout
+from models.comet import Comet
 from models.decoder import Decoder, DecoderConfig
 from models.encoding import TOKENIZER, Encoding
+from models.tail_prompts import Layout
 
 HEAD_WIDTH = 64  # of GPT-1's attention heads, whose number no tensor shows
 POSITIONS = 31  # slots for head (10), relation (5) and tail (15 and the end token)

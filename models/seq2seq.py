@@ -18,8 +18,8 @@ from transformers import (
 )
 
 from models.cached_search import CACHE
-from models.comet import TAIL_TOKENS, regimen
 from models.of_transformers import OfTransformers, load_model, load_tokenizer, note_regimen, prompt_of, save_model
+from models.tail_prompts import TAIL_TOKENS, regimen
 from models.trainable import WHOLE, Learning
 
 

@@ -9,9 +9,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from models.beam import NextTokens, beam_search
-from models.beam_state import Beam
 from models.comet import Comet, hidden_before
 from models.decoder import Decoder
+from models.tail_prompts import Beam
 
 
 class Steered(nn.Module, ABC):

@@ -47,7 +47,7 @@ def read(path: Path, needed: Iterable[str] = ()) -> dict[str, "Tensor"]:
     return stored
 
 
-def check(path: Path, stored: Mapping[str, "Tensor"], needed: Iterable[str]) -> None:
+def check(path: Path, stored: Mapping[str, Any], needed: Iterable[str]) -> None:
     """Check that a file stores all needed tensors, and raise ValueError if one is absent."""
     if absent := [name for name in needed if name not in stored]:
         raise ValueError(f"the weights {path} lack {', '.join(absent)[:200]}; {ANEW}")

@@ -14,8 +14,8 @@ from torch.nn import functional as F
 from transformers import AutoModelForCausalLM
 
 from models.beam import beam_search
-from models.beam_state import Beam
 from models.decoder import Decoder, DecoderConfig
+from models.tail_prompts import Beam
 from models.top_tokens import ready
 from models.tree_attention import TreeAttention
 

@@ -23,9 +23,10 @@ from transformers import (
     PreTrainedModel,
 )
 
-from models.comet import Comet, Layout, regimen
+from models.comet import Comet
 from models.decoder import Decoder, DecoderConfig, Kind
 from models.minilm import locate
+from models.tail_prompts import Layout, regimen
 
 
 @pytest.fixture(scope="module")

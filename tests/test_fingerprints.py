@@ -1,5 +1,6 @@
 """What a result depends on is found in the sources."""
 
+import os
 import sys
 from dataclasses import dataclass, field
 from functools import partial
@@ -231,3 +232,32 @@ def test_a_sealed_object_with_any_damage_is_not_intact() -> None:
         renamed = {name + "x" if key == name else key: value for key, value in content.items()}
         assert not is_intact(renamed), name
         assert not is_intact({**content, name: "other"}), name
+
+
+def test_facts_of_a_source_are_stored_and_those_of_another_source_or_damaged_ones_are_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_tracing, "OURS", (f"{tmp_path}{os.sep}",))
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    monkeypatch.setattr(sys, "pycache_prefix", None)
+    source = tmp_path / "words.py"
+
+    def facts(text: str) -> import_tracing.Facts:
+        source.write_text(text)
+        for cached in (import_tracing.facts_of, import_tracing.nodes_of):
+            cached.cache_clear()
+        return import_tracing.facts_of(source)
+
+    text = '"""Words."""\nimport mitigate as m\nfrom ..a import b as c\nm.Labels\nTABLE = "words.csv"\n'
+    first = facts(text)
+    assert first[:4] == ([["mitigate", "m"]], [(2, "a", [["b", "c"]])], ["Labels"], ["words.csv"])
+    (stored,) = tmp_path.glob("__pycache__/*.facts.json")
+    with monkeypatch.context() as patched:
+        patched.setattr(import_tracing, "nodes_of", lambda path: pytest.fail("the source is parsed again"))
+        patched.setattr(import_tracing.nodes_of, "cache_clear", lambda: None, raising=False)
+        assert facts(text).code == first.code
+    assert facts("# a comment\n" + text.replace("Words.", "Other words.")).code == first.code
+    assert facts(text + "m.Scorer\n").attributes == ["Labels", "Scorer"]
+    stored.write_text("{")
+    assert facts('TABLE = "words.csv"').imports == []
+    import_tracing.forget()

@@ -15,11 +15,12 @@ from torch.nn import functional as F
 
 from mitigate.errors import MitigateError
 from mitigate.train.comet import Settings, fit
-from models.comet import Comet, Layout
+from models.comet import Comet
 from models.compiled import PaddedNll
 from models.decoder import Decoder, DecoderConfig
 from models.packing import BIN, TREE, pack
 from models.products import Product, lay_out
+from models.tail_prompts import Layout
 
 PROMPT, OTHER = [5, 6], [7, 8, 9]
 

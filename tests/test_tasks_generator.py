@@ -29,7 +29,7 @@ from mitigate.tasks.policies.rerank import rerank
 from mitigate.tasks.tails import locate, open_tails
 from mitigate.triples import PROBED, Labels
 from mitigate.words.relations import Relation, asked_with
-from models.beam_state import Beam
+from models.tail_prompts import Beam
 
 TARGETS = pl.DataFrame({"target": ["nurse", "man"], "category": ["profession", "gender"]})
 

@@ -9,18 +9,19 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol, Self, get_args
+from typing import TYPE_CHECKING, Literal, Protocol, Self, get_args
 
 import polars as pl
-import torch
-from torch import Tensor
 
 from mitigate.errors import MitigateError, one_of
 from mitigate.runs.child_processes import Send, share_out
 from mitigate.runs.files import disk_fault
 from mitigate.runs.progress import progress
 from mitigate.triples import PROBED, Parts
-from models.beam_state import Beam
+from models.tail_prompts import Beam
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Precision = Literal["fp32", "bf16"]
 PART = 544  # prompts: 16 targets x 34 relations, a few seconds on two cores
@@ -37,7 +38,7 @@ class Generator(Protocol):
     def tails(self, tails: Sequence[str]) -> list[list[int]]:
         """The tokens of tails, with their end."""
 
-    def nll(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> Tensor:
+    def nll(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> "Tensor":
         """Minus the log-likelihood (tokens,) of each token of the tails, in order."""
 
     def search(
@@ -128,9 +129,13 @@ def find_devices(device: str, processes: int) -> list[str]:
         raise one_of("probe.device", device, ("auto", "cpu", "cuda"))
     if processes < 1:
         raise MitigateError(f"probe.processes={processes} must be at least 1")
+    if device == "cpu":
+        return ["cpu"] * processes
+    import torch  # takes a second, which a probe in numpy does without
+
     if device == "cuda" and not torch.cuda.is_available():
         raise MitigateError("probe.device=cuda: PyTorch finds no GPU on this machine; set probe.device=cpu or auto")
-    if device == "cpu" or not torch.cuda.is_available():
+    if not torch.cuda.is_available():
         return ["cpu"] * processes
     return [f"cuda:{process % torch.cuda.device_count()}" for process in range(processes)]
 
@@ -139,6 +144,8 @@ def _answer_in_processes(
     generator: Generator, grid: Grid, missing: Sequence[int], parts: Parts, devices: Sequence[str]
 ) -> Iterator[int]:
     """Run `answer` in several processes, which map one file with the weights, so that these are in memory once."""
+    import torch
+
     threads = max(1, torch.get_num_threads() // len(devices))
     with tempfile.TemporaryDirectory(prefix="mitigate-") as place:
         weights = Path(place, "generator.pt")
@@ -152,6 +159,8 @@ def _answer_in_processes(
 
 def _share(generator: Generator, path: Path) -> None:
     """Save the generator for other processes. Raises MitigateError when the temporary folder is full."""
+    import torch
+
     try:
         torch.save(generator, path)
     except (OSError, RuntimeError) as error:
@@ -165,6 +174,8 @@ def _share(generator: Generator, path: Path) -> None:
 
 def _work(weights: Path, grid: Grid, share: Sequence[int], parts: Parts, device: str, threads: int, send: Send) -> None:
     """The work of one process."""
+    import torch
+
     torch.set_num_threads(threads)
     generator = torch.load(weights, mmap=True, weights_only=False)  # written by _share
     for part in answer(generator, grid, share, parts, device):

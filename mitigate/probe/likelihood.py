@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 
 from mitigate.probe.comet import Generator
 from mitigate.runs.progress import progress
-from models.comet import TAIL_TOKENS
+from models.tail_prompts import TAIL_TOKENS
 
 BATCH = 128  # triples; about 460 rows of logits, 56 MB at 30,522 words
 TRIPLE = ["head", "relation", "tail"]

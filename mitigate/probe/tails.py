@@ -4,16 +4,17 @@ same stages as those of a trained generator."""
 import math
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import polars as pl
-import torch
-from torch import Tensor
 
 from mitigate.triples import PROBED
 from mitigate.words.relations import spelt
 from mitigate.words.word_forms import plain
-from models.beam_state import Beam
+from models.tail_prompts import Beam
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 EVERY_HEAD = None
 """The head of rows for all heads."""
@@ -45,8 +46,10 @@ class GivenTails:
         """A token for each word and one for the end, the same for all words."""
         return [[0] * (len(tail.split()) + 1) for tail in tails]
 
-    def nll(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> Tensor:
+    def nll(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> "Tensor":
         """NaN for each token: it gives no probabilities."""
+        import torch  # takes a second, which searches do without
+
         return torch.full((sum(map(len, tails)),), math.nan)
 
     def search(

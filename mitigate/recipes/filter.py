@@ -20,7 +20,7 @@ from mitigate.recipes.dry_run import say_downloads
 from mitigate.recipes.job import Job, perform, say, say_notes
 from mitigate.recipes.loading import load_data, read_target_list
 from mitigate.recipes.policy_stages import generated_tails, with_critic
-from mitigate.recipes.scorers import Scorers, make_labeller, missing
+from mitigate.recipes.scorers import FEW, Scorers, make_labeller, missing
 from mitigate.runs.fingerprints import digest_of_values
 from mitigate.tasks.corpus import further_relations, relations_in_training, triples_of
 from mitigate.tasks.generators.base_model import Start
@@ -28,7 +28,7 @@ from mitigate.tasks.label import Labeller
 from mitigate.tasks.labelled_statements import long_texts
 from mitigate.tasks.policies import filtered
 from mitigate.tasks.policies.rerank import find_generator
-from mitigate.triples import Scorer
+from mitigate.triples import TEMPLATES, Scorer
 from mitigate.words.outside_text import counted, portable
 from mitigate.words.relations import with_own
 
@@ -86,6 +86,7 @@ def make_plan(config: DictConfig, scorers: Scorers, policy: Policy, origin: Mapp
     say(f"  {counted(corpus.rows.height, 'triple')}")
     comet = config.data.get("asked_relations") != "data"
     further = further_relations(corpus.own_relations, set(corpus.rows["relation"]), comet=comet)
+    scorers.few = len(TEMPLATES) * corpus.rows.height <= FEW
     labelling = [*scorers.of_roles, *scorers.of_policy(policy)]
     critic, generator = scorers.critic(policy), find_generator(policy, further, comet=comet)
     return Plan(

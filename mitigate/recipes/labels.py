@@ -15,7 +15,7 @@ from mitigate.load.sentences import load_texts as texts_of
 from mitigate.measure.agreement import CLASSES
 from mitigate.recipes.job import Job, perform, plain, say, say_notes
 from mitigate.recipes.loading import load_data, read_target_list
-from mitigate.recipes.scorers import Scorers, label_cache, make_labeller
+from mitigate.recipes.scorers import FEW, Scorers, label_cache, make_labeller
 from mitigate.runs.files import elsewhere, write
 from mitigate.runs.fingerprints import digest_of_values
 from mitigate.score.labels import Asks
@@ -25,7 +25,6 @@ from mitigate.tasks.labelled_statements import FORMATS, count_labels, label_name
 from mitigate.triples import OTHER, Scorer
 from mitigate.words.outside_text import counted
 
-FEW = 20  # texts of the command, up to which a scorer's variant for few texts is faster
 SHOWN = 10  # texts of a file that are shown on the terminal
 
 

@@ -8,7 +8,6 @@ from mitigate.runs.store import Result
 from mitigate.tasks.generators.base_model import Start
 from mitigate.tasks.label import Labeller
 from mitigate.tasks.policies.rerank import generate_tails
-from mitigate.tasks.predicted_ratings.estimates import with_people_valid
 from mitigate.triples import Scorer
 
 
@@ -16,6 +15,8 @@ def with_critic(job: Job, policy: Policy, labelled: Result, critic: Scorer | Non
     """The labelled triples with their validity by people's ratings, for a policy that filters by it."""
     if not policy.unless_valid:
         return labelled
+    from mitigate.tasks.predicted_ratings.estimates import with_people_valid  # loads PyTorch
+
     cached = {"cache": labeller.cache}
     return job.stage("critic", with_people_valid, labelled, critic, labeller.target_list, using=cached)
 

@@ -24,6 +24,7 @@ from mitigate.triples import ROLES, Scorer
 from mitigate.words.relations import Relation
 from mitigate.words.targets import TargetList
 
+FEW = 2000  # texts, up to which a scorer's variant for few is faster: PyTorch takes two seconds to load
 ENGINES = ("local", "ray")  # that label: this process, or the workers of Ray
 
 
@@ -32,7 +33,7 @@ class Scorers:
 
     roles: {name in tables: configured name} of the roles' scorers, whose figures stand first
     (result_settings.role_scorers), e.g. {'regard': 'minilm'}; names: {role: name in tables}, without a role that is
-    null. few: only a few texts are labelled, by a scorer's variant for them (its class method `of_few`) where there is
+    null. few: at most FEW texts are labelled, by a scorer's variant for them (its class method `of_few`) where there is
     one. Each scorer is built when it is first needed; a name that is not in the list then raises MitigateError."""
 
     def __init__(self, score: DictConfig, few: bool = False) -> None:

@@ -7,11 +7,13 @@ import ast
 import hashlib
 import importlib.util
 import inspect
+import json
 import os
 import re
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cache, partial
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -174,16 +176,24 @@ def _spec(name: str) -> ModuleSpec | None:
 
 
 @cache
-def tree_of(path: Path) -> ast.Module:
-    """The parsed source without docstrings."""
+def nodes_of(path: Path) -> Sequence[ast.AST]:
+    """The nodes of the parsed source without docstrings, as ast.walk yields them: the module first. One walk serves
+    all who look for something, since walks are most of the time."""
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"))
     except SyntaxError:  # the import of the module reports it
         tree = ast.Module([], [])
-    for node in ast.walk(tree):
+    nodes: list[ast.AST] = [tree]
+    for node in nodes:  # which grows meanwhile
         if isinstance(body := getattr(node, "body", None), list):
             node.body = [part for part in body if not _is_text_alone(part)]  # type: ignore[attr-defined]
-    return tree
+        for name in node._fields:
+            part = getattr(node, name, None)
+            if isinstance(part, list):
+                nodes += [each for each in part if isinstance(each, ast.AST)]
+            elif isinstance(part, ast.AST):
+                nodes.append(part)
+    return nodes
 
 
 def _is_text_alone(node: ast.AST) -> bool:
@@ -191,48 +201,99 @@ def _is_text_alone(node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
+class Facts(NamedTuple):
+    """The parts of a source that matter."""
+
+    imports: list[list[str]]  # of `import a.b as c`: name and bound name
+    imports_from: list[tuple[int, str, list[list[str]]]]  # of `from .a import b as c`: level, module, such pairs
+    attributes: list[str]  # that are read of the library, where the source imports it under a name
+    texts: list[str]  # strings that may name files
+    code: str  # a hash of the source without comments and docstrings
+
+
+@cache
+def facts_of(path: Path) -> Facts:
+    """The facts of a source. Those of the project's are stored beside Python's bytecode, with a hash of the source and
+    of this module, as parsing all sources takes half a second of each start."""
+    if not is_ours(path) or sys.implementation.cache_tag is None:
+        return _facts(nodes_of(path))
+    key = hashlib.sha256(path.read_bytes() + _own_hash()).hexdigest()
+    place = Path(importlib.util.cache_from_source(str(path))).with_suffix(".facts.json")
+    try:
+        stored = json.loads(place.read_text(encoding="utf-8"))
+        if stored["key"] == key:
+            return Facts(**stored["facts"])
+    except (OSError, ValueError, TypeError, KeyError):
+        pass  # not there, or damaged
+    found = _facts(nodes_of(path))
+    if not sys.dont_write_bytecode:
+        with suppress(OSError):  # a folder that cannot be written
+            place.parent.mkdir(parents=True, exist_ok=True)
+            part = place.with_suffix(f".{os.getpid()}")
+            part.write_text(json.dumps({"key": key, "facts": found._asdict()}), encoding="utf-8")
+            part.replace(place)
+    return found
+
+
+@cache
+def _own_hash() -> bytes:
+    return hashlib.sha256(Path(__file__).read_bytes()).digest()
+
+
+def _facts(nodes: Sequence[ast.AST]) -> Facts:
+    imports = [
+        [alias.name, alias.asname or alias.name]
+        for node in nodes
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    ]
+    imports_from = [
+        (node.level, node.module or "", [[alias.name, alias.asname or ""] for alias in node.names])
+        for node in nodes
+        if isinstance(node, ast.ImportFrom)
+    ]
+    library = {bound for name, bound in imports if name == "mitigate"}
+    attributes = {
+        node.attr
+        for node in (nodes if library else ())
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in library
+    }
+    texts = (node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    code = hashlib.sha256(ast.dump(nodes[0]).encode()).hexdigest()
+    return Facts(imports, imports_from, sorted(attributes), [text for text in texts if _may_name(text)], code)
+
+
 @cache
 def imports_of(path: Path, name: str) -> tuple[str, ...]:
     """The modules that a source imports, at its top or inside functions, and their packages. A public name of the
     library stands for its module."""
     is_package = path.name == "__init__.py"
-    found = [] if name == "mitigate" else _library_names(path)
-    for node in ast.walk(tree_of(path)):
-        if isinstance(node, ast.Import):
-            found += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            base = node.module or ""
-            if node.level:
-                parts = name.split(".")
-                parts = parts[: len(parts) - node.level + is_package]
-                base = ".".join([*parts, *([node.module] if node.module else [])])
-            found.append(base)
-            found += [f"{base}.{alias.name}" for alias in node.names]
+    facts = facts_of(path)
+    found = ([] if name == "mitigate" else _library_names(facts)) + [imported for imported, _ in facts.imports]
+    for level, module, names in facts.imports_from:
+        base = module
+        if level:
+            parts = name.split(".")
+            parts = parts[: len(parts) - level + is_package]
+            base = ".".join([*parts, *([module] if module else [])])
+        found += [base, *(f"{base}.{imported}" for imported, _ in names)]
     each = [one.split(".") for one in dict.fromkeys(found)]
     return tuple(dict.fromkeys(".".join(parts[:end]) for parts in each for end in (*range(2, len(parts) + 1), 1)))
 
 
-def _library_names(path: Path) -> list[str]:
+def _library_names(facts: Facts) -> list[str]:
     """The modules of the public names that a source imports from the library: `from mitigate import label_statements`,
     or `import mitigate as m` and `m.label_statements`."""
-    tree, offered = tree_of(path), _offered()
-    called, used = set(), set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            called |= {alias.asname or alias.name for alias in node.names if alias.name == "mitigate"}
-        elif isinstance(node, ast.ImportFrom) and node.module == "mitigate":
-            used |= {alias.name for alias in node.names}
-    for node in ast.walk(tree) if called else ():
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in called:
-            used.add(node.attr)
-    return [offered[name] for name in sorted(used) if name in offered]
+    offered = _offered()
+    used = {imported for _, module, names in facts.imports_from if module == "mitigate" for imported, _ in names}
+    return [offered[name] for name in sorted({*used, *facts.attributes}) if name in offered]
 
 
 @cache
 def _offered() -> dict[str, str]:
     """The library's public names, each with its module."""
-    imports = (node for node in ast.walk(tree_of(PACKAGE / "__init__.py")) if isinstance(node, ast.ImportFrom))
-    return {alias.asname: node.module for node in imports for alias in node.names if alias.asname and node.module}
+    imports = facts_of(PACKAGE / "__init__.py").imports_from
+    return {bound: module for _, module, names in imports for _, bound in names if bound and module}
 
 
 _INCLUDED = re.compile(r"""["']([\w./-]+\.jinja)["']""")
@@ -244,14 +305,14 @@ NOT_DATA = (".md", ".py", ".pyc")  # in a folder of data: cards, and code, which
 def _named_files(path: Path) -> tuple[Path, ...]:
     """The files that strings of one of the project's sources name: beside it, below the package or in its data folder.
     A folder of data stands for all its files except cards; a template also for those that it includes."""
-    nodes = ast.walk(tree_of(path))
-    texts = (node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str))
-    return tuple(dict.fromkeys(file for text in texts for file in _files(text, path.parent)))
+    return tuple(dict.fromkeys(file for text in facts_of(path).texts for file in _files(text, path.parent)))
+
+
+def _may_name(text: str) -> bool:
+    return text.isprintable() and len(text) <= LONGEST_NAME and ("." in text or "/" in text)
 
 
 def _files(text: str, beside: Path) -> list[Path]:
-    if not text.isprintable() or len(text) > LONGEST_NAME or not ("." in text or "/" in text):
-        return []
     for base in (beside, PACKAGE, DATA):
         place = base / text
         if not place.exists() or ".." in place.parts:
@@ -284,10 +345,9 @@ def digest_of_reached(found: Reached) -> str:
     return hashlib.sha256("\0".join([*code, *data]).encode()).hexdigest()
 
 
-@cache
 def _code(path: Path) -> str:
-    """A source without comments and docstrings."""
-    return ast.dump(tree_of(path))
+    """A hash of a source without comments and docstrings."""
+    return facts_of(path).code
 
 
 @cache
@@ -298,6 +358,6 @@ def _digest_of_file(path: Path) -> str:
 
 def forget() -> None:
     """Clear all caches, as after an edit in a running process."""
-    of_sources = (file_of, tree_of, _code, imports_of, _offered, _named_files, _digest_of_file)
+    of_sources = (file_of, nodes_of, facts_of, imports_of, _offered, _named_files, _digest_of_file)
     for cached in (_reached, _followed, digest_of_reached, *of_sources):
         cached.cache_clear()

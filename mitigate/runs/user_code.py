@@ -20,7 +20,7 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.runs import file_tracking, import_tracing
-from mitigate.runs.import_tracing import digest_of_reached, file_of, is_users, module_of, outside, reached, tree_of
+from mitigate.runs.import_tracing import digest_of_reached, file_of, is_users, module_of, nodes_of, outside, reached
 from mitigate.runs.progress import notice
 
 PACKAGES = {"mitigate", "models", "numpy", "polars", "hydra", "omegaconf", "typing_extensions"}
@@ -126,7 +126,7 @@ def _fault(codes: Iterable[Any], users: Iterable[Path]) -> str | None:
             if not top or UNSEEN_MODULES.intersection(".".join(parts[:end]) for end in (1, 2)):
                 return f"{path.name} imports {name}, which may read files that are not tracked"
     for path in users:
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             match node:
                 case ast.Name(id=name) | ast.Attribute(attr=name) if name in UNSEEN:
                     return f"{path.name} uses `{name}`, which may read files that are not tracked"

@@ -161,12 +161,17 @@ def unlabelled(texts: pl.Series, scorer: Scorer, cache: LabelCache) -> tuple[int
 def cached_labels(texts: Sequence[str], scorer: Scorer, cache: LabelCache) -> tuple[np.ndarray, Labels]:
     """The mask of texts with cached labels, and their labels."""
     cache = cache if cache is NOTHING_CACHED else kept_by(scorer, cache)
-    return cache.get(key_of(scorer, cache), texts)
+    return cache.get(_key(scorer, cache), texts)
+
+
+def _key(scorer: Scorer, cache: LabelCache) -> str:
+    """The key of the scorer's labels in a cache; computing it reads all sources of the scorer."""
+    return "" if cache is NOTHING_CACHED else key_of(scorer, cache)
 
 
 def _label_distinct(texts: list[str], scorer: Scorer, cache: LabelCache) -> Labels:
     cache = cache if cache is NOTHING_CACHED else kept_by(scorer, cache)
-    is_cached, labels = cache.get(key_of(scorer, cache), texts)
+    is_cached, labels = cache.get(_key(scorer, cache), texts)
     missing = sorted(np.flatnonzero(~is_cached).tolist(), key=lambda i: len(texts[i]))  # less padding in batches
     size = getattr(scorer, "piece", PIECE)
     pieces = [missing[start : start + size] for start in range(0, len(missing), size)]
@@ -176,7 +181,7 @@ def _label_distinct(texts: list[str], scorer: Scorer, cache: LabelCache) -> Labe
     def keep() -> None:
         nonlocal kept_at
         new = Labels(labels.label[unkept], labels.strength[unkept])
-        cache.put(key_of(scorer, cache), [texts[i] for i in unkept], new)
+        cache.put(_key(scorer, cache), [texts[i] for i in unkept], new)
         unkept.clear()
         kept_at = monotonic()
 

@@ -4,6 +4,7 @@ Their columns are matched by name; here negative, neutral, positive and other be
 share."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 
@@ -42,8 +43,11 @@ class MiniLMRegard:
         dtype = native_dtype()
         classifier = load_for(dtype, folder, encoder_folder)
         self._classifier = Cascade.load(folder, encoder_folder, classifier) if gated else classifier
-        digests = digest_of_folder(folder), sha256_of(encoder_folder / WEIGHTS)
-        self.fingerprint = fingerprint(self, *digests, str(dtype), gated)
+        self._facts = folder, encoder_folder, str(dtype), gated
+
+    @cached_property
+    def fingerprint(self) -> str:
+        return _fingerprint(self, *self._facts)
 
     @classmethod
     def of_few(
@@ -59,7 +63,7 @@ class MiniLMRegard:
 
 
 class FewRegard:
-    """MiniLMRegard without PyTorch, in float32; slower from about a hundred texts."""
+    """MiniLMRegard without PyTorch, in float32."""
 
     name = "regard"
 
@@ -68,7 +72,11 @@ class FewRegard:
     ) -> None:
         folder, encoder_folder, gated = _found(folder, encoder_folder, gate)
         self._classifier = FewTexts(folder, encoder_folder, gated)
-        self.fingerprint = fingerprint(self, digest_of_folder(folder), sha256_of(encoder_folder / WEIGHTS), gated)
+        self._facts = folder, encoder_folder, gated
+
+    @cached_property
+    def fingerprint(self) -> str:
+        return _fingerprint(self, *self._facts)
 
     def __call__(self, texts: Sequence[str]) -> Labels:
         return labels(self._classifier.probabilities(texts))
@@ -114,6 +122,12 @@ def _found(folder: str | Path | None, encoder_folder: str | Path | None, gate: b
     """The folders of the change and of the encoder, and whether there is a gate to use."""
     folder = SHIPPED / "minilm" if folder is None else Path(folder)
     return folder, locate(None if encoder_folder is None else Path(encoder_folder)), gate and (folder / GATE).is_file()
+
+
+def _fingerprint(made: object, folder: Path, encoder_folder: Path, *facts: object) -> str:
+    """The fingerprint of a classifier on an encoder. Reading all sources takes a tenth of a second, which questions to
+    a run do without."""
+    return fingerprint(made, digest_of_folder(folder), sha256_of(encoder_folder / WEIGHTS), *facts)
 
 
 def labels(probabilities: np.ndarray) -> Labels:

@@ -156,10 +156,10 @@ class WandbTracking(Tracking):
 
     def _table(self, frame: pl.DataFrame) -> Any:
         kept = str | int | float | bool | None
-        rows: list[Iterable[Any]] = [
-            [value if isinstance(value, kept) else str(value) for value in row] for row in frame.iter_rows()
-        ]
-        return self._wandb.Table(columns=list[str | int](frame.columns), data=rows)
+        table = self._wandb.Table(columns=list[str | int](frame.columns))
+        for row in frame.iter_rows():  # given as `data`, they would make W&B import pandas
+            table.add_data(*(value if isinstance(value, kept) else str(value) for value in row))
+        return table
 
 
 def open_tracking(mode: str, **options: Any) -> Tracking:

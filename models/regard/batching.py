@@ -1,10 +1,12 @@
 """Texts of the same length share a batch, so that none of it is padding."""
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from torch import Tensor
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 TOKENS = 2048  # in one batch; beyond it the activations of a small encoder no longer fit the cache of a core
 
@@ -22,8 +24,10 @@ def token_batches(lengths: Sequence[int], tokens: int = TOKENS, fewest: int = 2)
             start = end
 
 
-def pad(rows: Sequence[Sequence[int]], padding: int) -> tuple[Tensor, Tensor | None]:
+def pad(rows: Sequence[Sequence[int]], padding: int) -> "tuple[Tensor, Tensor | None]":
     """Token ids (batch, longest) and their mask (batch, longest), None when nothing had to be padded."""
+    import torch  # takes a second, which token_batches does without
+
     longest = max(map(len, rows))
     tokens = torch.full((len(rows), longest), padding)
     for number, row in enumerate(rows):

@@ -27,6 +27,9 @@ from mitigate.triples import Labels, Scorer
 from mitigate.verbalise import Masking
 from mitigate.words.relations import asked_with
 from mitigate.words.targets import as_targets
+from models.few_tails import FewTails
+from models.kinds import kind_of
+from models.tail_prompts import regimen
 
 OWN_CLASSES = "mitigate.score."
 ALLOWED = "Questions about its targets and probed relations need no generator: they are answered from its tables"
@@ -39,12 +42,18 @@ class Answers:
     """Tails of a run for heads and relations. Models are loaded when a question needs them, and stay loaded.
 
     scorers: those that label; None: the run's own, whose labels of its targets are read and not computed. trusted:
-    dotted names of classes besides the project's that its settings may name."""
+    dotted names of classes besides the project's that its settings may name. few: only a few questions are asked;
+    models then compute in numpy where they can, since loading PyTorch would take longer than the answers."""
 
     def __init__(
-        self, run: FinishedRun, scorers: Sequence[Scorer] | None = None, trusted: Collection[str] = ()
+        self,
+        run: FinishedRun,
+        scorers: Sequence[Scorer] | None = None,
+        trusted: Collection[str] = (),
+        few: bool = False,
     ) -> None:
         self.run = run
+        self.few = few
         self.index = Index(run)
         self.given = scorers
         self.trusted = trusted
@@ -67,9 +76,11 @@ class Answers:
         return found
 
     def _generated(self, prompts: Sequence[tuple[str, str]]) -> pl.DataFrame:
-        import models.comet  # noqa: F401  loads PyTorch, before there are threads
+        import mitigate.score.plausibility
+        import mitigate.score.regard
+        import mitigate.tasks.generators.probe  # noqa: F401  before there are threads, which would meet half of them
 
-        with self._few_threads():
+        with nullcontext() if self._in_numpy else self._few_threads():
             with ThreadPoolExecutor(max_workers=2) as pool:
                 scorers = pool.submit(self._load_scorers, pool)
                 model, asked = self._generator
@@ -90,14 +101,25 @@ class Answers:
         threads than to compute, and scorers are loaded at the same time. A large model has all threads for itself."""
         import torch
 
-        is_small = sum((self.run.folder / name).stat().st_size for name in self.run.below("model")) < SMALL
-        with nullcontext() if is_small else WHOLE_MACHINE:
+        import models.comet  # noqa: F401  also before there are threads
+
+        with nullcontext() if self._is_small else WHOLE_MACHINE:
             before = torch.get_num_threads()
-            torch.set_num_threads(1 if is_small else before)
+            torch.set_num_threads(1 if self._is_small else before)
             try:
                 yield
             finally:
                 torch.set_num_threads(before)
+
+    @property
+    def _is_small(self) -> bool:
+        return sum((self.run.folder / name).stat().st_size for name in self.run.below("model")) < SMALL
+
+    @cached_property
+    def _in_numpy(self) -> bool:
+        """Return whether the generator is computed in numpy."""
+        is_exact = self.run.setting("probe.precision") != "bf16" and (self._policy is None or not self._policy.steers)
+        return self.few and is_exact and self._is_small and FewTails.fits(self.run.folder / "model")
 
     def _check(self) -> None:
         """Raise MitigateError where there is no generator, or a scorer of a class that is not trusted."""
@@ -110,10 +132,7 @@ class Answers:
             self._class_of(f"score.scorers.{name}", nodes.get(name))
 
     def _load_scorers(self, pool: ThreadPoolExecutor) -> None:
-        """Load all scorers. Modules are imported one after the other, since threads would meet half-imported ones."""
-        import mitigate.score.plausibility
-        import mitigate.score.regard  # noqa: F401  the module that takes longest
-
+        """Load all scorers."""
         plausibility = pool.submit(lambda: self._plausibility)
         _ = self._scorers
         plausibility.result()
@@ -157,16 +176,14 @@ class Answers:
     @cached_property
     def _generator(self) -> tuple[Any, dict[str, str]]:
         """The model, and the text in its prompts for each relation."""
-        from models.comet import Comet, regimen
-        from models.kinds import kind_of
-        from models.top_tokens import ready
-
         folder = self.run.folder / "model"
         try:
-            if self._policy is not None and self._policy.steers:
+            if self._in_numpy:
+                model: Any = FewTails.load(folder)
+            elif self._policy is not None and self._policy.steers:
                 from mitigate.tasks.policies import steer  # loads Lightning, which other runs do without
 
-                model: Any = steer.load_steered(self.run.folder, self._policy)
+                model = steer.load_steered(self.run.folder, self._policy)
             else:
                 model = kind_of(folder).load(folder)
             wording = regimen(folder).relation
@@ -174,8 +191,12 @@ class Answers:
             raise MitigateError(f"the generator in {folder} cannot be loaded ({error}). {ALLOWED}.") from error
         if self.run.setting("probe.precision") == "bf16":
             model = model.bfloat16()
-        if isinstance(model, Comet):
-            model.decoder = ready(model.decoder)
+        if not self._in_numpy:
+            from models.comet import Comet
+            from models.top_tokens import ready
+
+            if isinstance(model, Comet):
+                model.decoder = ready(model.decoder)
         return model, asked_with(wording, self.index.further, comet=self.index.has_comet_relations)
 
     @cached_property
@@ -213,7 +234,7 @@ class Answers:
         target = self._class_of(setting, node)
         arguments = {key: value for key, value in node.items() if key not in ("_target_", *NOT_ARGUMENTS)}
         try:
-            return _built(target, json.dumps(arguments, sort_keys=True))
+            return _built(target, json.dumps(arguments, sort_keys=True), self.few)
         except (ImportError, AttributeError, TypeError, ValueError, OSError) as error:
             raise MitigateError(f"{setting}: {target} cannot be used ({error}). {ALLOWED}.") from error
 
@@ -282,13 +303,15 @@ def forget() -> None:
 
 
 @cache
-def _built(target: str, arguments: str) -> Any:
-    """Build the object of a class and its arguments, given as JSON: one for all runs that name it."""
+def _built(target: str, arguments: str, few: bool) -> Any:
+    """Build the object of a class and its arguments, given as JSON: one for all runs that name it. few: its variant for
+    few texts, where it has one."""
     module, _, name = target.rpartition(".")
     found = getattr(import_module(module), name)
     if not isinstance(found, type) or found.__module__ != module:
         raise TypeError("it is not a class of that module")
-    return found(**json.loads(arguments))
+    make = found.of_few if few and target.startswith(OWN_CLASSES) and hasattr(found, "of_few") else found
+    return make(**json.loads(arguments))
 
 
 def shared_relations(runs: Sequence[Answers]) -> list[str]:

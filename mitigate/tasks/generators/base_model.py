@@ -16,12 +16,12 @@ from mitigate.tasks.tails import check_relations
 from mitigate.words.outside_text import counted
 from mitigate.words.relations import Relation, asked_with
 from models.adapters import base_of, is_adapter
-from models.comet import HEAD_TOKENS, RELATION_TOKENS, TAIL_TOKENS, Comet, Layout, Regimen, regimen
 from models.digests import sha256_of
 from models.encoding import TOKENIZER, token_ids
 from models.gguf import Origin, origin_of
 from models.hf_layouts import CONFIG
 from models.stored_tensors import read_facts
+from models.tail_prompts import HEAD_TOKENS, RELATION_TOKENS, TAIL_TOKENS, Layout, Regimen, regimen
 
 AROUND = 16  # tokens and bytes that may stand around head and relation, such as " [GEN]" and <s>
 MODEL_FILES = {".json", ".jinja", ".safetensors", ".txt", ".model"}  # in a Hugging Face folder, the files of the model
@@ -122,6 +122,8 @@ def find_start(
 def check_length(start: Start, longest: int) -> None:
     """Raise MitigateError where a COMeT has fewer positions than prompts with tails of `longest` tokens may need. Other
     models read all of a head: check_heads."""
+    from models.comet import Comet  # loads PyTorch, which those that load no model do without
+
     if getattr(start.code, "__self__", None) is not Comet:
         return
     try:

@@ -22,11 +22,12 @@ from mitigate.triples import valid_rows
 from mitigate.words.relations import Relation
 from models import gguf, minilm
 from models.adapters import NEEDED, check_targets, is_adapter
-from models.comet import Comet, Layout
+from models.comet import Comet
 from models.hub import is_seq2seq
 from models.kinds import kind_of
 from models.language_model import LanguageModel
 from models.seq2seq import Seq2Seq
+from models.tail_prompts import Layout
 
 __all__ = ["Examples", "TrainingSettings", "as_it_is", "check_training", "examples", "train_generator", "trained"]
 

@@ -13,7 +13,6 @@ from mitigate.probe.tails import draw_as_many, reorder
 from mitigate.tasks.generators.base_model import Start, find_start
 from mitigate.tasks.generators.probe import probe_heads
 from mitigate.tasks.label import Labeller
-from mitigate.tasks.predicted_ratings.estimates import with_people_valid
 from mitigate.triples import Scorer
 from mitigate.words.relations import Relation
 from models.kinds import kind_of
@@ -34,6 +33,8 @@ def label_candidates(probed: pl.DataFrame, labeller: Labeller, critic: Scorer | 
     labelled = labeller.label_probed(probed)
     if critic is None:
         return labelled
+    from mitigate.tasks.predicted_ratings.estimates import with_people_valid  # loads PyTorch
+
     return with_people_valid(labelled, critic, labeller.target_list, cache=labeller.cache)
 
 
