@@ -26,8 +26,8 @@ def _sentences(words: list[str]) -> Iterator[str]:
         number = rest if listed else "All"
         yield f"{number} of the paper's {len(targets())} targets {verb} left out{_categories(listed)}."
     if own:
-        those = "1 target is" if len(own) == 1 else f"{len(own)} targets are"
-        measured = "this target does" if len(words) == 1 else f"the {len(words)} targets do"
+        those = "1 target is" if len(own) == 1 else f"{len(own):,} targets are"
+        measured = "this target does" if len(words) == 1 else f"the {len(words):,} targets do"
         yield (
             f"{those} not in the paper's list: {named(own)}. No number here describes anyone whom {measured} not name."
         )

@@ -10,7 +10,7 @@ import polars as pl
 from mitigate import metrics as keys
 from mitigate.metrics import Metric
 from mitigate.report import brief, metric_display
-from mitigate.report.examples import examples, statement_table, target_table
+from mitigate.report.examples import FEWEST_STATEMENTS, examples, statement_table, target_table
 from mitigate.report.excluded_targets import left_out
 from mitigate.report.html import Page, render_page, unbroken
 from mitigate.report.ledger import most_polarised, summary, touched
@@ -21,6 +21,7 @@ from mitigate.report.table import Column, Table
 from mitigate.report.table_declarations import column, declared
 from mitigate.training_checks import faults
 from mitigate.triples import FAVOURITISM, PREJUDICE, TEMPLATES, label_columns
+from mitigate.words.outside_text import counted
 
 MOST_LEAKS = 10  # relations named in the section on the templates
 SIGNS = {share: metric_display.OVERGENERALISED.get(share, share) for share in ("prejudice", "neutral", "favouritism")}
@@ -244,9 +245,13 @@ def target_section(
     of each; columns: of the labels by which examples are chosen."""
     shown = {name: labels[name] for name in frames if name in labels}
     templates = dict.fromkeys(template for _, template in shown.values())
-    found: dict[str, Any] = {"targets": _target_table(frames, shown), "examples": {}, "labelled_neutral": False}
+    table = _target_table(frames, shown)
+    found: dict[str, Any] = {"targets": table, "examples": {}, "labelled_neutral": False}
     found["templates"] = {template: metric_display.TEMPLATE_NAMES[template] for template in templates}
     if statements is not None and not statements.is_empty():
+        if table:  # of many targets it shows some
+            in_table = [row["target"] for _, rows in table.groups for row in rows]
+            statements = statements.filter(pl.col("target").is_in(in_table))
         chosen = examples(statements, scorers=columns)
         titles = {name: labels[name][0] if name in labels else name for name in chosen.columns[3:]}
         found["labelled_neutral"] = chosen.columns[3:4] != [] and chosen.columns[3].endswith("_neutral")
@@ -268,11 +273,22 @@ def _target_table(frames: Mapping[str, pl.DataFrame], labels: Mapping[str, tuple
         title = f"{scorer} {SIGNS[sign]}"
         return Column(title, lambda row: found.get(row["target"], {}).get(sign), show=1, kind=template)
 
-    count = "1 target" if len(rows) == 1 else f"{len(rows)} targets"
+    def size(row: Mapping[str, Any]) -> tuple[bool, float]:
+        """A target's order in the table: frequent ones first, by the largest percentage of prejudice or favouritism."""
+        by_labels = [values[column].get(row["target"], {}) for column in labels]
+        largest = max(found.get(sign) or 0.0 for found in by_labels for sign in ("prejudice", "favouritism"))
+        return row["statements"] >= FEWEST_STATEMENTS, largest
+
     if not rows:
         return None
-    shares = (share(column, sign) for column in labels for sign in SIGNS)
-    return target_table(f"{count}.", [Column("statements", "statements"), *shares], rows)
+    return target_table(
+        f"{counted(len(rows), 'target')}.",
+        [Column("statements", "statements"), *(share(column, sign) for column in labels for sign in SIGNS)],
+        rows,
+        size,
+        largest=f"the largest percentage of prejudice or favouritism ({FEWEST_STATEMENTS} statements or more first)",
+        file=f"tables/targets_{next(iter(frames))}.csv",
+    )
 
 
 def _ledger_tables(ledger: pl.DataFrame | None, scorers: Sequence[str]) -> dict[str, Any]:
