@@ -200,7 +200,7 @@ SERIES = {
     "audit": Series("triples", ROWS, of_rows("audit")),
     "labels": Series("triples", ROWS, of_rows("labels")),
     "targets": Series("targets of an audit", (10, 100, 1_000, 10_000), of_targets),
-    "runs": Series("runs compared", (2, 10, 50, 200), of_runs),
+    "runs": Series("runs compared", (2, 10, 50, 100, 200), of_runs),
     "clients": Series("clients of the service", (10, 30, 100, 300, 1_000), of_clients),
 }
 
