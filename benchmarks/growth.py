@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter
+from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
@@ -269,8 +269,9 @@ def picture(rows: Sequence[Measured]) -> Figure:
             axes.loglog(*points, color=colour, marker=marker, ms=4, lw=1, label=name)
         for axis, steps in ((axes.xaxis, (1,)), (axes.yaxis, (1, 2, 5))):
             axis.set_major_locator(LogLocator(subs=steps))
-            axis.set_major_formatter(lambda value, _: f"{value:,g}")
             axis.set_minor_formatter(NullFormatter())
+        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
         axes.grid()
         axes.set_xlabel("triples, targets, runs or clients")
         axes.set_ylabel(title)
