@@ -13,6 +13,7 @@ import json
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -21,13 +22,14 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter
+from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
@@ -43,7 +45,6 @@ PICTURE = ROOT / "docs" / "results" / "growth"
 GROWN = 1.1  # times the smallest size's figure, from which a size counts in the fit
 ROWS = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 LIGHT = ["score.regard=ngram", "score.plausibility=null", "score.people_valid=null", "tracking=none"]
-PORT = 8791
 
 
 class Measured(NamedTuple):
@@ -143,32 +144,35 @@ def of_runs(size: int, place: Path) -> tuple[float, float, float]:
 
 def of_clients(size: int, place: Path) -> tuple[float, float, float]:
     """The service's processor seconds while so many clients send a text each, at once; and its memory after that."""
-    process = start(["recipe=serve", f"serve.port={PORT}", *LIGHT], place)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    process = start(["recipe=serve", f"serve.port={port}", *LIGHT], place)
     try:
-        wait_for_answer(process, place)
+        wait_for_answer(process, port, place)
         before, started = processor_seconds(process.pid), time.perf_counter()
         with ThreadPoolExecutor(size) as clients:
-            list(clients.map(label, range(size)))
+            list(clients.map(partial(label, port), range(size)))
         return processor_seconds(process.pid) - before, time.perf_counter() - started, peak_memory(process.pid)
     finally:
         process.send_signal(signal.SIGINT)
         process.wait()
 
 
-def wait_for_answer(process: subprocess.Popen[bytes], place: Path) -> None:
+def wait_for_answer(process: subprocess.Popen[bytes], port: int, place: Path) -> None:
     """Wait for the service, and for the scorers that its first answer loads."""
     while process.poll() is None:
         try:
-            return label(-1)
+            return label(port, -1)
         except OSError:
             time.sleep(1)
     raise RuntimeError(f"the service ends: {(place / 'log').read_text()[-500:]}")
 
 
-def label(number: int) -> None:
-    """Send a text to /label; asked again where the service is busy, as its answer says."""
+def label(port: int, number: int) -> None:
+    """Send a text to /label, again where the service is busy, after the time that its answer names. The answer of
+    the web server itself, beyond its most connections, names none."""
     body = json.dumps({"texts": [f"the nurse has {number} kind friends"]}).encode()
-    request = urllib.request.Request(f"http://127.0.0.1:{PORT}/label", body, {"content-type": "application/json"})
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/label", body, {"content-type": "application/json"})
     while True:
         try:
             urllib.request.urlopen(request, timeout=600).read()
@@ -176,7 +180,7 @@ def label(number: int) -> None:
         except urllib.error.HTTPError as error:
             if error.code != 503:
                 raise
-            time.sleep(float(error.headers["retry-after"]))
+            time.sleep(float(error.headers["retry-after"] or 1))
 
 
 def processor_seconds(process: int) -> float:
@@ -196,8 +200,8 @@ SERIES = {
     "audit": Series("triples", ROWS, of_rows("audit")),
     "labels": Series("triples", ROWS, of_rows("labels")),
     "targets": Series("targets of an audit", (10, 100, 1_000, 10_000), of_targets),
-    "runs": Series("runs compared", (2, 10, 50, 200), of_runs),
-    "clients": Series("clients of the service", (10, 100, 1_000), of_clients),
+    "runs": Series("runs compared", (2, 10, 50, 100, 200), of_runs),
+    "clients": Series("clients of the service", (10, 30, 100, 300, 1_000), of_clients),
 }
 
 
@@ -245,6 +249,8 @@ def section(rows: Sequence[Measured]) -> str:
     for name, found in by_series(rows):
         cells = "; ".join(f"{row.size:,}: {row.seconds:,.1f}, {row.memory:,.0f}" for row in found)
         sizes = [row.size for row in found]
+        if missing := [f"{size:,}" for size in SERIES[name].sizes if size not in sizes]:
+            cells += f"; not measured: {', '.join(missing)}"
         shown = [growth(sizes, [getattr(row, kind) for row in found]) for kind in ("seconds", "memory")]
         lines[-1] += f"\n| {name}, {SERIES[name].unit} | {cells} | {' | '.join(shown)} |"
     return "\n\n".join(lines)
@@ -261,10 +267,11 @@ def picture(rows: Sequence[Measured]) -> Figure:
             colour, marker = mark(place)
             points = [row.size for row in found], [getattr(row, kind) for row in found]
             axes.loglog(*points, color=colour, marker=marker, ms=4, lw=1, label=name)
-        for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_locator(LogLocator(subs=(1,)))
-            axis.set_major_formatter(lambda value, _: f"{value:,g}")
+        for axis, steps in ((axes.xaxis, (1,)), (axes.yaxis, (1, 2, 5))):
+            axis.set_major_locator(LogLocator(subs=steps))
             axis.set_minor_formatter(NullFormatter())
+        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
         axes.grid()
         axes.set_xlabel("triples, targets, runs or clients")
         axes.set_ylabel(title)

@@ -142,7 +142,7 @@ def bootstrapped(pair: pl.DataFrame) -> str:
     shares, cells = vote_shares(pair), []
     for figure in FIGURES:
         sets, anchors = map(as_votes, sides(shares.filter(figure=figure), PAIR, PAIR))
-        counts = draw(1 + int(shares["word"].max()), RESAMPLES, 0)
+        counts = draw(1 + int(shares["word"].max()), RESAMPLES, 0).astype(float)
         for equally in (False, True):
             found = [drawn_again(sets, anchors, each, equally) for each in counts]
             ends = np.quantile(found, [0.025, 0.975], axis=0).T

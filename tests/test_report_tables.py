@@ -7,7 +7,8 @@ import pytest
 import report_example
 
 from mitigate.report import ledger, metric_display, metrics_table, table
-from mitigate.report.page import leak
+from mitigate.report.examples import MOST_TARGETS
+from mitigate.report.page import leak, target_section
 
 ONE = {
     **{"NSM": 61.2, "NSM_low": 59.8, "NSM_high": 62.71, "NSM/origin": 60.0, "NSM/origin_low": 55.5},
@@ -161,3 +162,28 @@ def test_the_most_polarised_triples_kept_and_dropped() -> None:
     assert found == [("kept", 1, 0.3), ("kept", 5, 0.2), ("dropped", 4, 0.9), ("dropped", 2, 0.5)]
     assert ledger.most_polarised(rows, ["sentiment", "regard"], 1)["row"].to_list() == [1, 4]
     assert ledger.most_polarised(rows, ["mine"]).is_empty()
+
+
+def test_of_many_targets_the_table_has_the_extremes_and_a_link_to_all() -> None:
+    """Prejudice falls with the number of the target, favouritism rises at the end; the first has few statements."""
+    number = pl.int_range(MOST_TARGETS + 100, eager=True)
+    favouritism = pl.Series([90.0 if place == number[-1] else 0.0 for place in number])
+    frame = pl.DataFrame(
+        {
+            "target": pl.select(pl.format("t{}", number)).to_series(),
+            "category": "own",
+            "statements": pl.Series([1] + [20] * (len(number) - 1)),
+            "prejudice": 80 - number / 10,
+            "favouritism": favouritism,
+            "neutral": 20 + number / 10 - favouritism,
+        }
+    )
+    told = pl.DataFrame({"target": ["t1", "t550"], "category": "own", "statement": "x", "a": -1, "a_strength": -1.0})
+    found = target_section({"a": frame}, {"a": ("a", "paper")}, told, ["a"])
+    shown = [row["target"] for row in found["targets"].rows]
+    assert (shown[:2], shown[-1], len(shown)) == (["t599", "t1"], "t499", MOST_TARGETS)
+    assert list(found["examples"]) == [("t1", "own")]
+    assert "Shown are 500 of 600 targets" in found["targets"].caption
+    assert '<a href="tables/targets_a.csv">tables/targets_a.csv</a>' in found["targets"].caption
+    few = target_section({"a": frame.head(MOST_TARGETS)}, {"a": ("a", "paper")}, told, ["a"])
+    assert (few["targets"].height, "Shown" in few["targets"].caption) == (MOST_TARGETS, False)

@@ -13,12 +13,15 @@ Values have the shape (targets, figures): many figures share one set of resample
 gaps, one for each target. Nothing here depends on labels."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 MOST_VARIANCE = 2500.0
 """The largest variance of percentages: half of them 0, half 100."""
+BATCH = 2**22
+"""Draws at a time, about 100 MiB: 10,000 resamples of 400 clusters."""
 
 
 class Interval(NamedTuple):
@@ -53,16 +56,34 @@ class Bootstrap:
         num_clusters = sums.shape[1]
         if num_clusters < 2:
             return Interval(*np.full((2, sums.shape[2]), np.nan))
-        low, high = _bca(sums, draw(num_clusters, self.resamples, self.seed), self.level)
+        low, high = _bca(sums, resampled(sums, self.resamples, self.seed), self.level)
         return Interval(centre + low, centre + high)
 
 
+@lru_cache(maxsize=8)  # all figures of a run are over its targets, or over those of a category
 def draw(num_clusters: int, resamples: int, seed: int) -> np.ndarray:
-    """The number of times that each resample has each cluster, (resamples, clusters); rows sum to num_clusters."""
-    drawn = np.random.default_rng(seed).integers(num_clusters, size=(resamples, num_clusters))
-    drawn += num_clusters * np.arange(resamples)[:, None]
-    counts = np.bincount(drawn.ravel(), minlength=resamples * num_clusters)
-    return counts.reshape(resamples, num_clusters).astype(float)
+    """The number of times that each resample has each cluster, (resamples, clusters), read-only; rows sum to
+    num_clusters."""
+    generator = np.random.default_rng(seed)
+    counts = np.empty((resamples, num_clusters), dtype=np.uint8)  # above 255 with a probability below 1e-500
+    for batch in _batches(counts):
+        drawn = generator.integers(num_clusters, size=batch.shape)
+        drawn += num_clusters * np.arange(len(batch))[:, None]
+        batch[:] = np.bincount(drawn.ravel(), minlength=batch.size).reshape(batch.shape)
+    counts.setflags(write=False)
+    return counts
+
+
+def resampled(sums: np.ndarray, resamples: int, seed: int) -> np.ndarray:
+    """The sums of each resample, (..., resamples, figures), from those of each cluster, (..., clusters, figures)."""
+    counts = draw(sums.shape[-2], resamples, seed)
+    return np.concatenate([batch.astype(float) @ sums for batch in _batches(counts)], axis=-2)
+
+
+def _batches(counts: np.ndarray) -> list[np.ndarray]:
+    """Views of the rows, BATCH numbers or a row each."""
+    height = max(1, BATCH // counts.shape[1])
+    return [counts[start : start + height] for start in range(0, len(counts), height)]
 
 
 def cluster_sums(values: np.ndarray, clusters: np.ndarray, powers: tuple[int, ...]) -> np.ndarray:
@@ -72,13 +93,13 @@ def cluster_sums(values: np.ndarray, clusters: np.ndarray, powers: tuple[int, ..
     return np.stack([np.add.reduceat(values**power, starts, axis=0) for power in powers])
 
 
-def _bca(sums: np.ndarray, counts: np.ndarray, level: float) -> tuple:
+def _bca(sums: np.ndarray, resampled_sums: np.ndarray, level: float) -> tuple:
     from scipy import special  # half a second to load, which labels without intervals do without
 
     estimate = mean_of(sums.sum(axis=1))
     influence = sums[1] - estimate * sums[0]
-    estimates = np.sort(mean_of(counts @ sums).T)  # (figures, resamples)
-    num_clusters, resamples = sums.shape[1], len(counts)
+    estimates = np.sort(mean_of(resampled_sums).T)  # (figures, resamples)
+    num_clusters, resamples = sums.shape[1], estimates.shape[1]
 
     below = ((estimates < estimate[:, None]).mean(axis=1) + (estimates <= estimate[:, None]).mean(axis=1)) / 2
     bias = special.ndtri(np.clip(below, 1 / resamples, 1 - 1 / resamples))

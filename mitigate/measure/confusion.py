@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from mitigate.measure.agreement import CLASSES
-from mitigate.measure.bootstrap import Bootstrap, draw
+from mitigate.measure.bootstrap import Bootstrap, resampled
 from mitigate.metrics import bounds
 from mitigate.triples import NEUTRAL
 
@@ -46,10 +46,10 @@ def with_intervals(
         ways = [np.zeros((way.max() + 1, sums.shape[1])) for way in (first, second, both)]
         for added, way in zip(ways, (first, second, both), strict=True):
             np.add.at(added, way, sums)
-    resampled = [draw(len(way), bootstrap.resamples, bootstrap.seed) @ way for way in ways if len(way) > 1]
+    in_resamples = [resampled(way, bootstrap.resamples, bootstrap.seed) for way in ways if len(way) > 1]
     found: dict[str, float | None] = {}
     for name, figure in figures.items():
-        value, values = figure(total), [figure(way) for way in resampled]
+        value, values = figure(total), [figure(way) for way in in_resamples]
         is_known = len(values) == len(ways)  # a single cluster leaves nothing to resample
         ends = _ends(float(value), [of[~np.isnan(of)] for of in values], bootstrap.level) if is_known else [np.nan] * 2
         named = zip((name, *bounds(name)), (value, *ends), strict=True)

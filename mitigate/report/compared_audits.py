@@ -151,6 +151,9 @@ def _target_table(resources: Resources) -> Table:
         "Percentage of polarised statements of each target that both mention, and the difference in percentage points.",
         columns,
         rows.to_dicts(),
+        lambda row: max(abs(row[f"{scorer}/2"] or 0) for scorer in resources.headlines),
+        largest="the largest differences",
+        file="tables/targets.csv",
     )
 
 

@@ -206,4 +206,7 @@ def _target_table(moves: pl.DataFrame) -> Table:
         "Change of the percentage of neutral statements, in percentage points; above 0 is more neutral.",
         [difference(name) for name in names],
         columns.to_dicts(),
+        lambda row: max(abs(row[name] or 0) for name in names),
+        largest="the largest changes",
+        file="tables/moves.csv",
     )

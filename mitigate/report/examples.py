@@ -1,10 +1,11 @@
 """Statements and targets that a page names as examples: extremes, not a sample."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import polars as pl
+from markupsafe import Markup, escape
 
 from mitigate.report.table import Column, Table, text
 from mitigate.report.table_declarations import declared
@@ -12,6 +13,8 @@ from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE
 
 FEWEST_STATEMENTS = 20
 """Fewest statements of a target that is an example of an extreme: one of 20 statements is 5 %."""
+MOST_TARGETS = 500
+"""Most targets in the table of a page: a browser stays fast, and the paper's 329 are all shown."""
 LABELS = {PREJUDICE: "−1 prejudice", NEUTRAL: "0 neutral", FAVOURITISM: "+1 favouritism", OTHER: "other"}
 
 
@@ -43,9 +46,24 @@ def statement_tables(
     }
 
 
-def target_table(caption: str, columns: Sequence[Column], rows: Sequence[Mapping[Any, Any]]) -> Table:
-    """All targets, which a reader sorts and searches."""
-    return replace(declared("targets", rows, more=columns, caption=caption), search="{target} {category}".format_map)
+def target_table(
+    caption: str,
+    columns: Sequence[Column],
+    rows: Sequence[Mapping[Any, Any]],
+    size: Callable[[Mapping[Any, Any]], Any],
+    *,
+    largest: str,
+    file: str,
+) -> Table:
+    """All targets, which a reader sorts and searches; of more than MOST_TARGETS those of the largest size first, with
+    a link to the file that has all. largest: the size in words, after "those with"."""
+    table = declared("targets", rows, more=columns, caption=caption)
+    if len(rows) > MOST_TARGETS:
+        shown = sorted(rows, key=size, reverse=True)[:MOST_TARGETS]
+        those = f" Shown are {MOST_TARGETS} of {len(rows):,} targets: those with {largest}. "
+        note = Markup('{}<a href="{}">{}</a> has all.').format(those, file, file)
+        table = replace(table, rows=shown, caption=escape(table.caption) + note)
+    return replace(table, search="{target} {category}".format_map)
 
 
 def frequent_targets(targets: pl.DataFrame) -> tuple[pl.DataFrame, bool]:

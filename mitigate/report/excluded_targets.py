@@ -33,8 +33,8 @@ def _sentences(words: list[str]) -> Iterator[str]:
         number, verb = rest if listed else "All", "is" if rest == 1 else "are"
         yield f"{number} of the paper's {len(targets())} targets {verb} left out{whole}."
     if own:
-        those = "1 target is" if len(own) == 1 else f"{len(own)} targets are"
-        all_targets = "this target does" if len(words) == 1 else f"the {len(words)} targets do"
+        those = "1 target is" if len(own) == 1 else f"{len(own):,} targets are"
+        all_targets = "this target does" if len(words) == 1 else f"the {len(words):,} targets do"
         yield (
             f"{those} not in the paper's list: {named(own)}. No number here describes anyone whom {all_targets} not "
             "name."

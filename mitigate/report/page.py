@@ -11,7 +11,7 @@ import polars as pl
 from mitigate import metrics as keys
 from mitigate.metrics import Metric
 from mitigate.report import brief, metric_display
-from mitigate.report.examples import examples, statement_table, target_table
+from mitigate.report.examples import FEWEST_STATEMENTS, examples, statement_table, target_table
 from mitigate.report.excluded_targets import left_out
 from mitigate.report.html import Page, render_page, unbroken
 from mitigate.report.ledger import most_polarised, summary, touched
@@ -239,9 +239,13 @@ def target_section(
     """The variables of targets.html.jinja. frames: the tables of targets by label column; labels: scorer and template
     of each; columns: of the labels by which examples are chosen."""
     shown = {name: labels[name] for name in frames if name in labels}
-    found: dict[str, Any] = {"targets": _target_table(frames, shown), "examples": {}, "labelled_neutral": False}
+    table = _target_table(frames, shown)
+    found: dict[str, Any] = {"targets": table, "examples": {}, "labelled_neutral": False}
     found["templates"] = {template: metric_display.TEMPLATE_NAMES[template] for _, template in shown.values()}
     if statements is not None and not statements.is_empty():
+        if table:  # of many targets it shows some
+            in_table = [row["target"] for _, rows in table.groups for row in rows]
+            statements = statements.filter(pl.col("target").is_in(in_table))
         chosen = examples(statements, scorers=columns)
         titles = {name: labels[name][0] if name in labels else name for name in chosen.columns[3:]}
         found["labelled_neutral"] = next(iter(titles), "").endswith("_neutral")
@@ -257,17 +261,28 @@ def _target_table(frames: Mapping[str, pl.DataFrame], labels: Mapping[str, tuple
     first = next(iter(frames.values()), pl.DataFrame())
     if first.is_empty():
         return None
-    rows, columns = (
-        first.select("target", "category", "statements").sort("target"),
-        [Column("statements", "statements")],
-    )
+    rows = first.select("target", "category", "statements").sort("target")
+    columns = [Column("statements", "statements")]
     for name, (scorer, template) in labels.items():
         found = frames[name].select("target", **{f"{name}/{share}": share for share in SIGNS})
         rows = rows.join(found, on="target", how="left", maintain_order="left")
         columns += [
             Column(f"{scorer} {sign}", f"{name}/{share}", show=1, kind=template) for share, sign in SIGNS.items()
         ]
-    return target_table(f"{counted(rows.height, 'target')}.", columns, rows.to_dicts())
+
+    def size(row: Mapping[str, Any]) -> tuple[bool, float]:
+        """A target's order in the table: frequent ones first, by the largest percentage of prejudice or favouritism."""
+        polarised = [row[f"{name}/{share}"] or 0.0 for name in labels for share in ("prejudice", "favouritism")]
+        return row["statements"] >= FEWEST_STATEMENTS, max(polarised)
+
+    return target_table(
+        f"{counted(rows.height, 'target')}.",
+        columns,
+        rows.to_dicts(),
+        size,
+        largest=f"the largest percentage of prejudice or favouritism ({FEWEST_STATEMENTS} statements or more first)",
+        file=f"tables/targets_{next(iter(frames))}.csv",
+    )
 
 
 def _ledger_tables(ledger: pl.DataFrame | None, scorers: Sequence[str]) -> dict[str, Any]:

@@ -126,7 +126,7 @@ class Table:
     def height(self) -> int:
         return sum(len(rows) for _, rows in self.groups)
 
-    @property
+    @cached_property
     def is_stacked(self) -> bool:
         """True if a phone shows each row as a block of lines. One that sorts needs its headings."""
         is_wide = len(self.columns) > 3 or any("sentence" in column.kind for column in self.columns)
