@@ -102,7 +102,7 @@ def test_an_intersection_has_the_people_with_both_values_and_unknown_ones_are_co
     ]
     assert question.values.row(0) == ("Male & q_north", 2)
     assert question.values.row(-1) == ("unknown", 3)
-    assert question.notices == ["3 of the people with a profession have no value in the graph: they count as unknown"]
+    assert question.notices == ["People with a profession and without a value in the graph: 3. They count as unknown."]
     town = question.attributes[1]
     assert town.values.tolist() == town.others.tolist()  # adds nothing to equation 1
     for wrong, message in (
@@ -120,7 +120,7 @@ def test_people_with_both_values_are_in_neither_group_and_counted():
     both[0, 1] = graph.relations.index("r_gender")
     question = find_question(replace(graph, test=np.concatenate([graph.test, both])), ["r_gender"], VALUES, "job", 1)
     assert (len(question.group_a), len(question.group_b), question.sizes) == (2, 3, (3, 4))
-    assert question.notices[0].startswith("1 of the people have q_male and q_female: they count in both columns")
+    assert question.notices[0].startswith("People with both q_male and q_female: 1. They count in both columns")
     assert question.professions.row(0) == ("q_cook", 1, 1, 1, 0, 0.0)
 
 

@@ -1,6 +1,7 @@
 """Figures of a run on knowledge-graph embeddings: scores against counts, and rank correlations of permuted graphs."""
 
 from collections.abc import Mapping, Sequence
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from mitigate.metrics import bounds
 from mitigate.report.drawing import BOTH, FAVOURITISM, INK, KEPT, PREJUDICE, legend, name_points, panel, styled
 
 NAMED = 14  # professions
+LONGEST_LINE = 60  # characters that fit beside the axes
 MARKERS = ("o", "v", "^", "D", "s", "P", "X")  # as trained, and after each mitigation
 COLOURS = (INK, PREJUDICE, FAVOURITISM, BOTH, KEPT, PREJUDICE, INK)
 
@@ -32,12 +34,12 @@ def scatter(professions: pl.DataFrame, changes: np.ndarray, names: Sequence[str]
             axes.plot(across, row, ".", color=INK, ms=2.5, alpha=0.45, label=label)
     above = change > 0
     for chosen, colour, marker, name in ((above, FAVOURITISM, "o", names[0]), (~above, PREJUDICE, "^", names[1])):
-        points, label = (across[chosen], change[chosen]), f"towards {name}"
+        points, label = (across[chosen], change[chosen]), fill(f"towards {name}", LONGEST_LINE)
         axes.scatter(*points, s=18, c=colour, marker=marker, alpha=0.8, lw=0, label=label)
     axes.axhline(0, color=INK, lw=0.6)
-    axes.set_xlabel(f"log ratio of counts, {names[0]} to {names[1]}")
+    axes.set_xlabel(fill(f"log ratio of counts, {names[0]} to {names[1]}", LONGEST_LINE))
     axes.set_ylabel("change of score, equation 1")
-    legend(axes, columns=2)
+    legend(axes, columns=1 if max(map(len, names)) > LONGEST_LINE // 3 else 2)
     _name_outliers(figure, axes, professions["profession"], across, change)
     return figure
 

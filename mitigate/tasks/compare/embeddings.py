@@ -28,7 +28,8 @@ from mitigate.tasks.kge.training import HITS
 RANK, CHANGES, PARITY, LEAKAGE, PROFESSIONS = (
     f"{name}.parquet" for name in ("rank", "changes", "parity", "leakage", "professions")
 )
-MUST_AGREE = ("data.name", "kge.sensitive", "kge.values", "kge.occupation", "kge.fewest", "kge.step")
+OF_THE_QUESTION = ("sensitive", "values", "occupation", "fewest", "fewest_of_each", "step")
+MUST_AGREE = ("data.name", *(f"kge.{name}" for name in OF_THE_QUESTION))
 COMPARED = {  # key -> the table with a figure of each training, its column, and what it is multiplied by
     keys.KGE_MRR: (RANK, "mrr", 1),
     **{kge_key(f"hits_{k}"): (RANK, f"hits_{k}", 100) for k in HITS},

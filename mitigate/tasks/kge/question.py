@@ -46,10 +46,10 @@ class Question:
         """Notices about people with both values, and about those without any."""
         both, unknown = self.num_both, int(self.values["people"][-1])
         of_both = (
-            f"{both:,} of the people have {self.names[0]} and {self.names[1]}: they count in both columns of counts, "
-            "and are left out of predictions and probes"
+            f"People with both {self.names[0]} and {self.names[1]}: {both:,}. They count in both columns of counts, "
+            "and are left out of predictions and probes."
         )
-        of_unknown = f"{unknown:,} of the people with a profession have no value in the graph: they count as {UNKNOWN}"
+        of_unknown = f"People with a profession and without a value in the graph: {unknown:,}. They count as {UNKNOWN}."
         return [notice for notice, count in ((of_both, both), (of_unknown, unknown)) if count]
 
     @property
