@@ -74,6 +74,7 @@ def front(points: pl.DataFrame, figure_name: str, axis: str) -> Figure:
         axes.errorbar(row["mrr"], row[figure_name], *reach, marker, **style)
     if chance := points[f"{figure_name}_by_chance"].drop_nulls().to_list():
         axes.axhline(float(np.mean(chance)), color=INK, lw=0.8, ls=":", label="by chance")
+    axes.locator_params("x", nbins=6)
     axes.set_xlabel("mean reciprocal rank, higher is better")
     axes.set_ylabel(axis)
     legend(axes, columns=2)
