@@ -111,7 +111,7 @@ class Answers:
             finally:
                 torch.set_num_threads(before)
 
-    @property
+    @cached_property
     def _is_small(self) -> bool:
         return sum((self.run.folder / name).stat().st_size for name in self.run.below("model")) < SMALL
 
