@@ -52,7 +52,7 @@ SETTINGS2 = (
 """Of all runs of plan2.md with comet_minilm. Training computes in bf16 where the processor does."""
 
 SETTINGS2_LM = (
-    *("experiment=cn100k_lm", f"model.base={LM}", "trainer.max_steps=480", *SETTINGS2[2:6]),
+    *("experiment=cn100k_lm", f"model.base={LM}", "trainer.max_steps=480", *SETTINGS2[2:8]),
     "score.people_valid.folder=halves/second/people_valid",
     *("score.critic.folder=halves/first_lm/people_valid", f"score.critic.encoder_folder={LM}"),
 )
