@@ -1,5 +1,7 @@
 """Texts to numbers that linear heads read (models/heads.py): the mean token states of a network that is not trained, in
-some of its layers, each of length 1, side by side."""
+some of its layers, each of length 1, side by side.
+
+The networks compute on a GPU where PyTorch finds one (CUDA_VISIBLE_DEVICES= hides it)."""
 
 from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
@@ -15,8 +17,11 @@ from torch.nn.functional import normalize
 from models import minilm
 from models.bert import Bert
 from models.digests import sha256_of_each
-from models.regard.batching import token_batches
+from models.regard.batching import TOKENS, token_batches
 from models.regard.minilm import MiniLMClassifier
+
+GPU_TOKENS = 65_536
+"""Of a batch on a GPU, most of which smaller ones leave idle."""
 
 
 class States(Protocol):
@@ -38,6 +43,7 @@ class Encoder:
     def __init__(self, encoder_folder: Path, dtype: torch.dtype = torch.float32, layers: Sequence[int] = ()) -> None:
         needed = range(max(layers) + 1) if layers else None
         self._classifier = MiniLMClassifier(encoder_folder, None, needed, read=Bert.load).to(dtype).eval()
+        self._classifier.to(_device())
         every = self._classifier.encoder.encoder.layer
         self._found: dict[int, Tensor] = {}
         self._width = self._classifier.head.in_features * max(1, len(layers))
@@ -72,7 +78,7 @@ class Causal:
 
         self.sha256 = digest_of(folder)
         self._tokenizer = load_tokenizer(folder)
-        self._model = load_model(AutoModelForCausalLM, folder).to(dtype).eval().base_model
+        self._model = load_model(AutoModelForCausalLM, folder).to(dtype).to(_device()).eval().base_model
         num_layers = self._model.config.num_hidden_layers
         self._layer = max(1, round(depth * num_layers))
         for part in self._model.modules():
@@ -105,12 +111,17 @@ def _in_batches(
     rows: Sequence[Sequence[int]], states_of: Callable[[Tensor], Sequence[Tensor]], width: int
 ) -> np.ndarray:
     """states_of: tokens (batch, length) to the states (batch, length, width of a layer) of each layer."""
-    found = np.zeros((len(rows), width), dtype=np.float32)
-    for indices in token_batches([len(row) for row in rows]):
-        layers = [states.float() for states in states_of(torch.tensor([rows[index] for index in indices]))]
+    found, device = np.zeros((len(rows), width), dtype=np.float32), _device()
+    for indices in token_batches([len(row) for row in rows], TOKENS if device.type == "cpu" else GPU_TOKENS):
+        tokens = torch.tensor([rows[index] for index in indices], device=device)
+        layers = [states.float() for states in states_of(tokens)]
         means = [normalize(states.sum(1) / max(1, states.shape[1])) for states in layers]
-        found[indices] = torch.cat(means, dim=1).numpy()
+        found[indices] = torch.cat(means, dim=1).cpu().numpy()
     return found
+
+
+def _device() -> torch.device:
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 T = TypeVar("T")
