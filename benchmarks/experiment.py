@@ -49,7 +49,7 @@ THREADS = {
     "GOMP_SPINCOUNT": "1000",
     "TOKENIZERS_PARALLELISM": "false",
     **PRECISION,
-    "PYTHONPATH": str(ROOT),
+    "PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))),
 }
 FOLDER = re.compile(r"^ +run folder +(\S.*)$", re.MULTILINE)
 OWN = ("experiment.py", "experiment_plan.py", "experiment_row.py", "experiment_arms.csv", "plan2_arms.csv")
