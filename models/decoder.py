@@ -84,6 +84,52 @@ class DecoderConfig:
             raise ValueError("; ".join(faults))
 
 
+class Words(nn.Embedding):
+    """The embeddings of tokens, which are also the head."""
+
+    def rows(self, tokens: Tensor | None = None) -> Tensor:
+        """The weights (vocab_size, width), or (len(tokens), width) of these tokens."""
+        return self.weight if tokens is None else F.embedding(tokens, self.weight)
+
+
+class SomeWords(nn.Module):
+    """Words of which a training changes only some: the gradients and the optimizer's state of the others, which would
+    be zeros, take an eighth of a small model's step.
+
+    first: the tokens (n,) that the loss is normalised over; others: further tokens of texts, in any order."""
+
+    whole: Tensor
+    places: Tensor
+
+    def __init__(self, words: Words, first: Tensor, others: Tensor) -> None:
+        super().__init__()
+        self.tokens = torch.cat([first, others[~torch.isin(others, first)].unique()])  # (trained,)
+        self.first = len(first)
+        self.weight = nn.Parameter(words.weight.detach()[self.tokens])
+        places = torch.full((words.num_embeddings,), -1).index_put((self.tokens,), torch.arange(len(self.tokens)))
+        self.register_buffer("places", places, persistent=False)  # of each token among those that are trained
+        self.register_buffer("whole", words.weight.detach(), persistent=False)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        return F.embedding(self.places[tokens], self.weight) if self.training else F.embedding(tokens, self.rows())
+
+    def rows(self, tokens: Tensor | None = None) -> Tensor:
+        """The weights (vocab_size, width), which take no gradient, or those of the tokens `first`, which are given."""
+        if tokens is not None:
+            return self.weight[: self.first]
+        with torch.no_grad():
+            return self.whole.index_copy_(0, self.tokens.to(self.whole.device), self.weight.detach().to(self.whole))
+
+    def begun(self) -> "SomeWords":
+        """The same tokens with the weights from before the training, in a module without hooks."""
+        words = Words.from_pretrained(self.whole)
+        return SomeWords(words, self.tokens[: self.first], self.tokens[self.first :])
+
+    def all_words(self) -> Words:
+        """An embedding of all tokens, with the trained weights."""
+        return Words.from_pretrained(self.rows(), freeze=False)
+
+
 class Block(nn.Module):
     """Attention and MLP, each added to what went in."""
 
@@ -125,7 +171,7 @@ class Decoder(nn.Module):
         super().__init__()
         design = _DESIGNS[config.kind]
         self.config = config
-        self.words = _embedding(config.vocab_size, config.width, draw)  # also the head
+        self.words: Words | SomeWords = _embedding(config.vocab_size, config.width, draw)
         self.places = _embedding(config.positions, config.width, draw)
         self.embedding_norm = nn.LayerNorm(config.width, eps=config.eps) if design.norm_embeddings else None
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
@@ -150,10 +196,8 @@ class Decoder(nn.Module):
 
     def logits(self, hidden: Tensor, tokens: Tensor | None = None) -> Tensor:
         """(rows, width) -> (rows, vocab_size), or (rows, len(tokens)) of these tokens alone."""
-        if tokens is None:
-            return F.linear(hidden, self.words.weight, self.bias)
-        bias = None if self.bias is None else self.bias[tokens]
-        return F.linear(hidden, F.embedding(tokens, self.words.weight), bias)
+        bias = self.bias if self.bias is None or tokens is None else self.bias[tokens]
+        return F.linear(hidden, self.words.rows(tokens), bias)
 
     @torch.no_grad()
     def grow(self, vocab_size: int) -> None:
@@ -164,7 +208,7 @@ class Decoder(nn.Module):
         old, new = self.words.weight, vocab_size - self.config.vocab_size
         chance = torch.Generator().manual_seed(vocab_size)
         added = 0.02 * torch.randn(new, self.config.width, generator=chance).to(old)
-        self.words = nn.Embedding(vocab_size, self.config.width, _weight=torch.cat([old, added]))
+        self.words = Words(vocab_size, self.config.width, _weight=torch.cat([old, added]))
         if self.bias is not None:
             self.bias = nn.Parameter(F.pad(self.bias, (0, new)))
         self.config = replace(self.config, vocab_size=vocab_size)
@@ -189,5 +233,5 @@ class Decoder(nn.Module):
         hf_layouts.write(folder, vars(self.config), self.state_dict(), facts)
 
 
-def _embedding(rows: int, width: int, draw: bool) -> nn.Embedding:
-    return nn.Embedding(rows, width, _weight=None if draw else torch.empty(rows, width))
+def _embedding(rows: int, width: int, draw: bool) -> Words:
+    return Words(rows, width, _weight=None if draw else torch.empty(rows, width))

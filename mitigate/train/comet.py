@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -26,6 +27,7 @@ from mitigate.train.tail_learner import Learner
 from mitigate.train.vocabulary import OVER, begin_vocabulary
 from models.comet import Candidates, Comet
 from models.compiled import PaddedNll, send
+from models.decoder import SomeWords, Words
 
 Compile = Literal["auto"] | bool
 LARGEST = 700.0  # its exp is in the range of a float
@@ -178,9 +180,19 @@ class CometModule(TailModule):
         self.candidates: Candidates | None = None  # all tokens
 
     def begin_vocabulary(self) -> None:
-        """Limit the tokens over which the loss is normalised, by the settings."""
-        self.candidates = begin_vocabulary(self.model.decoder, self.tails, self.settings.vocabulary)
+        """Limit the tokens over which the loss is normalised, by the settings, and train those of the texts alone."""
+        decoder = self.model.decoder
+        self.candidates = begin_vocabulary(decoder, self.tails, self.settings.vocabulary)
         self.nll = partial(self.model.nll, candidates=self.candidates)
+        if self.candidates is not None and isinstance(decoder.words, Words):
+            others = torch.tensor([0, *chain.from_iterable(self.prompts)])  # 0 fills rows (packing.py)
+            decoder.words = SomeWords(decoder.words, self.candidates.tokens, others)
+
+    def end_vocabulary(self) -> None:
+        """Give the decoder one embedding of all tokens again."""
+        decoder = self.model.decoder
+        if isinstance(decoder.words, SomeWords):
+            decoder.words = decoder.words.all_words()
 
     def configure_model(self) -> None:
         if isinstance(self.trainer.strategy, FullySharded):
@@ -293,7 +305,10 @@ def fit(
         )
     module = CometModule(model, examples, settings, compile)
     module.begin_vocabulary()
-    return fit_module(module, folder, fingerprint=fingerprint, dev=dev, log=log, **trainer)
+    try:
+        return fit_module(module, folder, fingerprint=fingerprint, dev=dev, log=log, **trainer)
+    finally:
+        module.end_vocabulary()
 
 
 def check_settings(settings: Settings, *, compile: Any, strategy: Any) -> None:
