@@ -2,10 +2,12 @@
 
     python benchmarks/probe.py generate [--rounds 3]
     python benchmarks/probe.py grid [--generator DIR]
+    python benchmarks/probe.py parts [--rounds 5]
 
-Contestants take turns within a round, so that what else the machine does falls on all of them; of the rounds the
-median counts. Each command writes its section of RESULTS.md and takes some ten minutes on two cores. RESULTS.md also
-has the figures of two other commands, `products` and `kernels` (script at commit e3f1631)."""
+`parts` profiles a search at GPT-2's size in bf16, and times its vocabulary in int8. Contestants take turns within a
+round, so that what else the machine does falls on all of them; of the rounds the median counts. Each command writes its
+section of RESULTS.md and takes some ten minutes on two cores, `parts` one minute on one. RESULTS.md also has the
+figures of two other commands, `products` and `kernels` (script at commit e3f1631)."""
 
 import argparse
 import resource
@@ -22,6 +24,7 @@ from statistics import median
 import polars as pl
 import torch
 from torch import nn
+from torch.profiler import ProfilerActivity, profile
 from transformers import AutoModelForCausalLM, PreTrainedModel
 from transformers.utils import logging
 
@@ -37,7 +40,7 @@ from models.comet import Comet
 from models.decoder import Decoder, DecoderConfig
 from models.minilm import locate
 from models.products import Product
-from models.top_tokens import TILE, TopTokens
+from models.top_tokens import TILE, TopTokens, ready
 from models.tree_attention import TreeAttention
 
 END, VOCABULARY, NEVER = 40513, 40514, -1
@@ -75,11 +78,14 @@ def main() -> None:
     commands.add_parser("grid").add_argument(
         "--generator", type=Path, help="a trained COMeT; without it, the untrained one, which never ends a tail"
     )
+    commands.add_parser("parts").add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     if arguments.command == "grid":
         title, text = "Probing: the full grid", grid(arguments.generator)
+    elif arguments.command == "parts":
+        title, text = "Probing at GPT-2's size in bf16: where the time goes", parts(arguments.rounds)
     else:
         title, text = "Probing: against `generate`", against_generate(arguments.rounds)
     measured = f"Measured on {machine()}, by `python benchmarks/probe.py {arguments.command}`."
@@ -278,6 +284,57 @@ def grid(generator: Path | None) -> list[str]:
         f"{sum(map(len, lengths)) / len(lengths):.1f} tokens a tail, END counted. `body` is the decoder's layers "
         "without attention, `head` the vocabulary: logits, normaliser and search.",
     ]
+
+
+def parts(rounds: int) -> list[str]:
+    """The processor's seconds of a search's operations, and of its vocabulary in bf16 and in int8."""
+    decoder = ready(random_decoder("gpt2", ending=False).bfloat16())
+    search = ours(decoder)
+    search(random_prompts(), 1, False)
+    with profile(activities=[ProfilerActivity.CPU]) as watch:
+        search(random_prompts(), FIXED, False)
+    spent = {event.key: event.self_cpu_time_total / 1e6 for event in watch.key_averages()}
+    whole, products = sum(spent.values()), spent["mkldnn::_linear_pointwise"]
+    others = sorted((item for item in spent.items() if item[1] < products), key=lambda item: -item[1])[:8]
+    lines = ["| operation | share of the processor's seconds, % |", "|---|---|"]
+    lines += [f"| `{name}` | {100 * part / whole:.1f} |" for name, part in spent.items() if part == products]
+    lines += [f"| `{name}` | {100 * part / whole:.1f} |" for name, part in others]
+    seconds = vocabulary_seconds(decoder, rounds)
+    return [
+        f"136 prompts of {PROMPT} random tokens, {BEAMS} beams, {FIXED} tokens each: {whole:.1f} processor seconds. "
+        "The first operation is all products with weights: what is left to gain elsewhere is the rest.",
+        "\n".join(lines),
+        f"The vocabulary's product for 680 rows, medians of {rounds} rounds in turns: {1000 * seconds['bf16']:.0f} ms "
+        f"in bf16, int8 by PyTorch's dynamic quantisation {1000 * seconds['int8']:.0f} ms "
+        f"({seconds['int8'] / seconds['bf16']:.2f} of it), before the exact scores of its best 64 words, which take "
+        f"{1000 * seconds['exact']:.0f} ms. A search has {FIXED} such products in every 680 rows, "
+        f"{100 * FIXED * 2 * seconds['bf16'] / whole:.0f} % of its time.",
+    ]
+
+
+def vocabulary_seconds(decoder: Decoder, rounds: int) -> dict[str, float]:
+    """Processor seconds, medians: of all tiles in bf16 and in int8, and of the exact scores of 64 words a row."""
+    hidden, weight = torch.randn(680, decoder.config.width), decoder.words.rows()
+    torch.backends.quantized.engine = "onednn"
+    linear = [nn.Linear(*tile.shape[::-1], bias=False) for tile in weight.split(TILE)]
+    for layer, tile in zip(linear, weight.split(TILE), strict=True):
+        layer.weight.data = tile.float()
+    small = [torch.ao.quantization.quantize_dynamic(nn.Sequential(layer), {nn.Linear}) for layer in linear]
+    large = [Product(tile, None) for tile in weight.split(TILE)]
+    best, half = torch.randint(0, len(weight), (680, 64)), hidden.bfloat16()
+    ways: dict[str, Callable[[], object]] = {
+        "bf16": lambda: [tile(half) for tile in large],
+        "int8": lambda: [tile(hidden) for tile in small],
+        "exact": lambda: weight.index_select(0, best.flatten()).unflatten(0, best.shape) @ half[:, :, None],
+    }
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    with torch.inference_mode():
+        for _ in range(rounds + 1):
+            for name, way in ways.items():
+                started = time.process_time()
+                way()
+                seconds[name].append(time.process_time() - started)
+    return {name: median(found[1:]) for name, found in seconds.items()}
 
 
 @contextmanager
