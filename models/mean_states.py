@@ -21,7 +21,7 @@ from models.regard.batching import TOKENS, token_batches
 from models.regard.minilm import MiniLMClassifier
 
 GPU_TOKENS = 65_536
-"""Of a batch on a GPU, most of which smaller ones leave idle."""
+"""The tokens of a batch on a GPU, most of which smaller batches leave idle."""
 
 
 class States(Protocol):
