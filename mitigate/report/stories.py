@@ -16,7 +16,6 @@ from mitigate.report.audit import Audit
 from mitigate.report.card import Figure, licence_of, model_card
 from mitigate.report.excluded_targets import left_out
 from mitigate.report.html import render_page
-from mitigate.report.markdown import plain
 from mitigate.report.metric_display import OVERGENERALISED, Metrics, number
 from mitigate.report.metrics_table import crossed, measured
 from mitigate.report.run_figures import Picture, boxes
@@ -204,7 +203,6 @@ def render_card(
     rows, licence = ledger.filter(split="train"), licence_of(data["licence"], base_licence)
     base, scorers = without_folders(base), keys.scorers(metrics)
     content |= {
-        "title": plain(name),
         "data": data,
         "base": base,
         "base_licence": base_licence,
