@@ -70,7 +70,7 @@ class TokenTraining(TrainingModule):
         return F.cross_entropy(self.network(tokens, mask).float(), wanted)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        # Not fused, and all parameters decay: what the classifiers that come with this package were trained with.
+        # Not fused, and all parameters decay, as in the training of the shipped classifiers.
         trained = [parameter for parameter in self.parameters() if parameter.requires_grad]
         return torch.optim.AdamW(trained, lr=self.learning_rate(0), betas=(0.9, 0.98))
 

@@ -36,7 +36,7 @@ def train_minilm(
 ) -> dict[str, int]:
     """Train on the result of teach, and write minilm/ to the folder, which has the teacher; returns the number of
     parameters. settings: rank, layers, and those of mitigate.train.regard.fit."""
-    harness.seed(seed)  # what is low-rank starts at random before it takes the teacher's change
+    harness.seed(seed)  # low-rank weights are random until they take the teacher's change
     classifier = MiniLMClassifier(locate(), settings["rank"], settings["layers"])
     classifier.take(load_teacher(folder))
     wanted = taught["probabilities"].to_numpy()
