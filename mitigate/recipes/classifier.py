@@ -102,7 +102,7 @@ def train(
 
 
 class Crowd(Classifier):
-    """crowd: polarity, learnt from people's ratings by heads each of which leaves out a fold of targets."""
+    """crowd: polarity, learnt from people's ratings by heads that each leave out a fold of targets."""
 
     uploads, headline, has_seed = "the classifier", f"passed/{SCORER}/recall", False
     compared = ("ngram", "keyword")  # scorers
@@ -136,8 +136,8 @@ class Crowd(Classifier):
 
 
 class People(Classifier):
-    """people: people_valid, crowd2 and, with recipe.base, crowd_lm, learnt from people's ratings by heads each of which
-    leaves out a fold of targets and one of texts. With a half of the ratings of validity there is no crowd2, since it
+    """people: people_valid, crowd2 and, with recipe.base, crowd_lm, learnt from people's ratings by heads that each
+    leave out a fold of targets and a fold of texts. With a half of the ratings of validity there is no crowd2, since it
     would not differ."""
 
     uploads, headline, has_seed = "the heads", "people_valid/all/all/auc", False

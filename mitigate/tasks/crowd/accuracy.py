@@ -175,7 +175,7 @@ def as_metrics(accuracy: pl.DataFrame, passed: pl.DataFrame) -> dict[str, Any]:
 
 
 def parts_by(rows: pl.DataFrame, **columns: Iterable[str]) -> Iterator[tuple[dict[str, str], pl.DataFrame]]:
-    """Yield the rows of each combination of values of the columns, after its values; ALL stands for any value."""
+    """Yield each combination of values of the columns with its rows; ALL stands for any value."""
     for values in product(*((ALL, *names) for names in columns.values())):
         part = dict(zip(columns, values, strict=True))
         yield part, rows.filter(**{column: value for column, value in part.items() if value != ALL})

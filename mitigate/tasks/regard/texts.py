@@ -96,8 +96,8 @@ def empty_statements() -> pl.DataFrame:
 
 
 def masked_statements(triples: pl.DataFrame) -> set[str]:
-    """Statements of triples of train100k, whole as the main job scores them, and about "this person": with their head
-    and with their tail replaced, and for a wide vocabulary head and tail as merely related."""
+    """Statements of triples of train100k: whole, as the main job scores them; about "this person", with the head or the
+    tail replaced; and, for a wide vocabulary, of head and tail as related to "this person"."""
     phrases = {name: relation.phrase for name, relation in relations().items()}
     phrase = pl.col("relation").replace_strict(phrases, return_dtype=pl.String)
     head, tail = (pl.col(end).str.to_lowercase() for end in ("head", "tail"))
