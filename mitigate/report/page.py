@@ -141,7 +141,7 @@ def _measure_table(metrics: Metrics) -> Table | None:
         metrics,
         {name: lines for name, lines in rows.items() if lines},
         metric_display.with_all(metric_display.categories(metrics)),
-        lambda row, part: metric_display.harm_key(*row, part),
+        lambda row, part: metric_display.harm_key(row[0], row[1], part),
         **words,
     )
     return table if table.height else None
