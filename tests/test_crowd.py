@@ -23,6 +23,7 @@ from mitigate.tasks.crowd.training import (
     masked,
     rated_rows,
     read_texts,
+    vote_shares,
 )
 from mitigate.tasks.regard.texts import read_texts as read_regard_texts
 from mitigate.train.crowd import Rows, fit_heads, fit_softmax
@@ -156,7 +157,7 @@ def test_no_label_of_a_classifier_is_learnt_from(real_data: Path) -> None:
     texts are read, which takes seconds."""
     texts = read_texts(real_data)
     assert (texts.rated.height, len(texts.implied)) == (2519, 5695)
-    shares = texts.rated["shares"].list.to_array(3).to_numpy()
+    shares = vote_shares(texts.rated)
     assert shares.sum(axis=1) == pytest.approx(1)
     rows = rated_rows(texts.rated, shares)
     assert len(set(rows.subjects[(texts.rated["target"] == "nurse").fill_null(False).to_numpy()])) == 1

@@ -16,7 +16,7 @@ from mitigate.errors import MitigateError
 from mitigate.recipes.classifier import read_probes
 from mitigate.runs.fingerprints import digest_of
 from mitigate.score.labels import NOTHING_CACHED
-from mitigate.tasks.plausibility import check_dev, corrupted, figures
+from mitigate.tasks.plausibility import by_polarity, check_dev, corrupted, figures
 from mitigate.triples import Labels
 
 
@@ -46,11 +46,12 @@ def triples(*rows: tuple[str, str, str], valid: Sequence[bool] = (), split: str 
 
 
 def test_figures_by_hand() -> None:
-    true = [("ant", "IsA", "animal"), ("cat", "IsA", "pet"), ("good", "IsA", "gift")]
-    test = triples(*true, ("dog", "IsA", "door"), ("bee", "IsA", "cup"), valid=[True] * 3 + [False] * 2)
+    rows = [("ant", "IsA", "animal"), ("cat", "IsA", "pet"), ("good", "IsA", "gift")]
+    test = triples(*rows, ("dog", "IsA", "door"), ("bee", "IsA", "cup"), valid=[True] * 3 + [False] * 2)
     labelled = pl.concat([test.with_columns(split=pl.lit(split)) for split in ("dev", "dev2", "test")])
     probe = pl.DataFrame({"head": ["nurse", "nurse"], "relation": ["IsA", "Unknown"], "tail": ["name", "name"]})
-    found = figures(SameLetter(), labelled, {"run": probe}, [Positive()], NOTHING_CACHED)
+    true = by_polarity(labelled, [Positive()], NOTHING_CACHED)
+    found = figures(SameLetter(), labelled, true, {"run": probe})
     assert (found["test/triples"], found["test/accuracy"]) == (5, 60)  # ant, good and bee
     assert found["test/true_judged_valid"] == found["valid/true"] == pytest.approx(200 / 3)
     assert (found["test/false_judged_valid"], found["valid/echo"]) == (50, 100)

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,7 @@ from mitigate.tasks.regard.figures import figures
 from mitigate.tasks.regard.texts import swapped, terms, with_copies, written_statements
 from mitigate.train.harness import native_precision
 from mitigate.train.regard import part_of
-from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, Scorer
+from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, Labels, Scorer
 from mitigate.verbalise import MASK
 from mitigate.words.relations import comet_relations
 from mitigate.words.targets import targets
@@ -135,11 +136,8 @@ def test_scorers_and_training_go_by_the_same_processor(computes, dtype, precisio
     assert (native_dtype(), native_precision("cpu")) == (dtype, precision)
 
 
-class AllNegative:
-    """Says negative of everything."""
-
-    def probabilities(self, texts: list[str]) -> np.ndarray:
-        return np.tile([1.0, 0.0, 0.0, 0.0], (len(texts), 1))
+def all_negative(texts: Sequence[str]) -> Labels:
+    return labels(np.tile([1.0, 0.0, 0.0, 0.0], (len(texts), 1)))
 
 
 def test_figures_tell_apart_votes_majorities_and_targets_that_training_never_saw():
@@ -148,7 +146,7 @@ def test_figures_tell_apart_votes_majorities_and_targets_that_training_never_saw
     crowd = pl.DataFrame(
         {"resource": ["ConceptNet"], "statement": ["lawyer is a"], "masked": ["a"], "votes": [[-1, -1, 0]]}
     )
-    found = figures(AllNegative(), labelled, crowd)
+    found = figures(all_negative, labelled, crowd)
     assert (found["test/accuracy"], found["people/accuracy"]) == (0.5, 0)
     assert (found["test/always_neutral"], found["people/always_neutral"]) == (0.5, 0)  # other counts as neutral
     assert found["ConceptNet/vote/accuracy"] == 0.6667
@@ -160,7 +158,7 @@ def test_figures_tell_apart_votes_majorities_and_targets_that_training_never_saw
         {"resource": ["COMeT"] * 2, "statement": statements, "masked": ["a", "b"], "votes": [[-1, -1], [0, 0]]}
     )
     labelled = pl.DataFrame({"text": ["a", "b"], "label": [-1, 1], "part": ["test", "people"]})
-    found = figures(AllNegative(), labelled, crowd)
+    found = figures(all_negative, labelled, crowd)
     assert (found["COMeT/majority/accuracy"], found["COMeT/unseen/accuracy"]) == (0.5, 0)
     assert found["COMeT/unseen/texts"] == 1
     assert all(part_of(target) != "test" for target, _ in terms()[1])

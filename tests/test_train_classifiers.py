@@ -207,7 +207,8 @@ def test_batches_hold_every_text_that_is_not_plainly_neutral_and_a_share_of_the_
     rows = [[number] * (1 + number % 3) for number in range(20)]
     wanted = regard.certain(np.array([regard.NEGATIVE] + [regard.NEUTRAL] * 19))
     wanted[1] = [0.0, 0.8, 0.2, 0.0]
-    batches = regard.Batches(rows, wanted, size=4, neutral_share=0.5, seed=0)
+    settings = {"batch_size": 4, "neutral_share": 0.5}
+    batches = regard.Batches(rows, wanted, settings, seed=0)
     epochs = [[tokens[:, 0].tolist() for tokens, _, _ in batches] for _ in range(2)]
     for epoch in epochs:
         seen = [number for batch in epoch for number in batch]
@@ -215,7 +216,7 @@ def test_batches_hold_every_text_that_is_not_plainly_neutral_and_a_share_of_the_
         assert {0, 1} <= set(seen)
         assert len(epoch) == len(batches) == 3
     assert epochs[0] != epochs[1]
-    again = [tokens[:, 0].tolist() for tokens, _, _ in regard.Batches(rows, wanted, size=4, neutral_share=0.5, seed=0)]
+    again = [tokens[:, 0].tolist() for tokens, _, _ in regard.Batches(rows, wanted, settings, seed=0)]
     assert again == epochs[0]
 
 
@@ -261,10 +262,11 @@ def test_minilm_learns_and_a_seed_repeats_it(labelled):
 
 
 def test_ngrams_learn_from_labels_and_from_what_they_are_taught(labelled):
-    taught = [f"{word} was related to this person" for word in ("saint", "crook")]
+    texts = [f"{word} was related to this person" for word in ("saint", "crook")]
     probabilities = np.array([[0.0, 0.1, 0.9, 0.0], [0.9, 0.1, 0.0, 0.0]], dtype=np.float32)
+    taught = pl.DataFrame({"text": texts, "probabilities": probabilities})
     settings = {"buckets": 2**12, "learning_rate": 0.1, "decay": 1e-6, "epochs": 30, "batch_size": 8}
-    classifier = fit_ngram(labelled, taught * 4, np.tile(probabilities, (4, 1)), settings, seed=3)
+    classifier = fit_ngram(labelled, pl.concat([taught] * 4), settings, seed=3)
     texts = ["this person is a thief of 99", "this person is a table of 98", "saint", "crook"]
     expected = [regard.NEGATIVE, regard.NEUTRAL, regard.POSITIVE, regard.NEGATIVE]
     assert classifier.probabilities(texts).argmax(1).tolist() == expected

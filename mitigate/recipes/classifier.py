@@ -15,18 +15,17 @@ from mitigate.errors import MitigateError
 from mitigate.load import conceptnet
 from mitigate.load.files import root_with
 from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.identity import summary
 from mitigate.recipes.job import Job, perform, plain, say, say_notes
 from mitigate.recipes.scorers import Scorers, label_cache
-from mitigate.report import classifier_cards, table
-from mitigate.report.table import Table, as_text, text
+from mitigate.report import classifier_cards
+from mitigate.report.table import Column, Table, as_text, text
 from mitigate.runs.files import write
-from mitigate.runs.fingerprints import digest_of_values
 from mitigate.runs.finished import open_run
 from mitigate.runs.store import Result
 from mitigate.tasks.caveats import WHOLE
 from mitigate.tasks.crowd.accuracy import FILE, SCORER, accuracy_table, as_metrics, passed_table
 from mitigate.tasks.crowd.training import label_unseen, read_texts, train_crowd
-from mitigate.tasks.identity import identity_summary
 from mitigate.tasks.plausibility import average_networks, check_dev, measure_plausibility, train_plausibility
 from mitigate.tasks.predicted_ratings.figures import measure_polarity, measure_validity
 from mitigate.tasks.predicted_ratings.training import train_harm, train_validity
@@ -55,7 +54,7 @@ class Classifier(ABC):
     uploads: str  # to W&B, in words
     headline: str  # the key of the metric that the recipe returns
     has_seed = True  # whether results depend on the seed, so that it is part of the run folder's name
-    inputs: object  # of the stages, or their hash
+    inputs: object  # that results depend on: tables and hashes
 
     def __init__(self, config: DictConfig) -> None:
         self.settings: dict[str, Any] = plain(config.recipe)
@@ -103,7 +102,7 @@ def train(
 
 
 class Crowd(Classifier):
-    """crowd: polarity, learnt from people's ratings by heads each of which leaves out a fold of targets."""
+    """crowd: polarity, learnt from people's ratings by heads that each leave out a fold of targets."""
 
     uploads, headline, has_seed = "the classifier", f"passed/{SCORER}/recall", False
     compared = ("ngram", "keyword")  # scorers
@@ -111,7 +110,7 @@ class Crowd(Classifier):
     def __init__(self, config: DictConfig) -> None:
         super().__init__(config)
         self.texts = read_texts(root_with(config.data.root, ["humans", "sbic"]))
-        self.inputs = self.texts.digest()
+        self.inputs = self.texts
         self.learnt_by = {name: self.settings[name] for name in ("implied_weight", "decay", "false_alarms")}
         self.others = Scorers(config.score).rated(self.compared)
         self.intervals = Bootstrap(resamples=config.measure.resamples, seed=self.seed)
@@ -120,25 +119,25 @@ class Crowd(Classifier):
 
     def stages(self, job: Job) -> None:
         rated, using = self.texts.rated, {"cache": self.cache}
-        values = train_crowd, rated, self.texts.implied, self.learnt_by
-        heads = train(job, "heads", *values, folder="crowd", files=[*WEIGHTS, "folds.csv"])
+        files = [*WEIGHTS, "folds.csv"]
+        heads = train(job, "heads", train_crowd, self.texts, self.learnt_by, folder="crowd", files=files)
         others = job.stage("others", label_described, rated, self.others, using=using)
-        labels = job.stage(
-            "unseen", label_unseen, others, after=[heads], using={"folder": job.folder / "crowd", **using}
-        )
+        folder = {"folder": job.folder / "crowd"}
+        labels = job.stage("unseen", label_unseen, others, after=[heads], using=folder | using)
         accuracy = job.stage("accuracy", accuracy_table, labels, self.intervals)
         passed = job.stage("passed", passed_table, labels, [SCORER, *self.compared], self.intervals)
         job.stage("metrics", as_metrics, accuracy, passed)
 
     def artefacts(self, results: Results) -> Iterator[Artefact]:
-        accuracy, counts = results["accuracy"].table(), (self.texts.rated.height, len(self.texts.implied))
-        card = classifier_cards.crowd(accuracy, results["passed"].table(), self.learnt_by, *counts)
+        accuracy, passed = results["accuracy"].table(), results["passed"].table()
+        counts = {"num_rated": self.texts.rated.height, "num_implied": len(self.texts.implied)}
+        card = classifier_cards.crowd(accuracy, passed, settings=self.learnt_by, **counts)
         yield Artefact("crowd", card, accuracy, "crowd")
 
 
 class People(Classifier):
-    """people: people_valid, crowd2 and, with recipe.base, crowd_lm, learnt from people's ratings by heads each of which
-    leaves out a fold of targets and one of texts. With a half of the ratings of validity there is no crowd2, since it
+    """people: people_valid, crowd2 and, with recipe.base, crowd_lm, learnt from people's ratings by heads that each
+    leave out a fold of targets and a fold of texts. With a half of the ratings of validity there is no crowd2, since it
     would not differ."""
 
     uploads, headline, has_seed = "the heads", "people_valid/all/all/auc", False
@@ -149,7 +148,7 @@ class People(Classifier):
         validity, self.base = self.settings["validity"], self.settings["base"]
         bases = [digest_of_model("recipe.base", self.base), digest_of_model("recipe.validity.base", validity["base"])]
         self.texts, self.rated = read_texts(root), read_with_quality(root)
-        self.inputs = digest_of_values(self.texts.digest(), self.rated, *bases)
+        self.inputs = self.texts, self.rated, *bases
         self.intervals = Bootstrap(resamples=config.measure.resamples, seed=self.seed)
         of_model, harm = self.settings["lm"], self.settings["harm"]
         if validity["base"] is not None:
@@ -159,34 +158,29 @@ class People(Classifier):
             self.learnt_by["crowd2"] = harm
         if self.base is not None:
             self.learnt_by["crowd_lm"] = {**harm, "layers": None, **of_model}
-        counts = f"{self.rated.height:,} statements rated for validity, {self.texts.rated.height:,} for polarity"
-        say(f"people: {counts}")
+        say(f"people: {self.rated.height:,} statements rated for validity, {self.texts.rated.height:,} for polarity")
 
     def stages(self, job: Job) -> None:
-        learn: list[Any]
-        measure: list[Any]
+        texts, using = self.texts, {"folder": job.folder}
         for name, settings in self.learnt_by.items():
+            figures = f"{name}_figures"
             if name == "people_valid":
-                more = {"base": settings["base"]}
-                learn, measure = [train_validity, self.rated, settings], [measure_validity, self.rated]
+                base = settings["base"]
+                heads = train(job, name, train_validity, self.rated, settings, base=base)
+                job.stage(figures, measure_validity, self.rated, base=base, after=[heads], using=using)
             else:
-                more = {"scorer": name, "base": self.base if name == "crowd_lm" else None}
-                learn = [train_harm, self.texts.rated, self.texts.implied, settings, self.seed]
-                measure = [measure_polarity, self.texts.rated, self.intervals]
-            trained = train(job, name, *learn, **more)
-            job.stage(f"{name}_figures", *measure, **more, after=[trained], using={"folder": job.folder})
+                more: dict[str, Any] = {"scorer": name, "base": self.base if name == "crowd_lm" else None}
+                heads = train(job, name, train_harm, texts, settings, self.seed, **more)
+                job.stage(figures, measure_polarity, texts.rated, self.intervals, **more, after=[heads], using=using)
 
     def metrics(self, results: Results) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for name in self.learnt_by:
-            found |= classifier_cards.figures(name, results[f"{name}_figures"].facts())
-        return found
+        each = (classifier_cards.figures(name, results[f"{name}_figures"].facts()) for name in self.learnt_by)
+        return {key: value for figures in each for key, value in figures.items()}
 
     def artefacts(self, results: Results) -> Iterator[Artefact]:
         for name, settings in self.learnt_by.items():
             tables = results[f"{name}_figures"].facts()
-            rows = tables.get("accuracy")
-            accuracy = None if rows is None else pl.DataFrame(rows, infer_schema_length=None)
+            accuracy = pl.DataFrame(tables["accuracy"], infer_schema_length=None) if "accuracy" in tables else None
             yield Artefact(name, classifier_cards.people(name, tables, settings), accuracy, name)
 
 
@@ -211,7 +205,7 @@ class Plausibility(Classifier):
         self.triples = loaded.rows.with_columns(pl.col("head", "tail").str.to_lowercase())
         check_dev(self.triples)
         self.probes, self.scorers = read_probes(config.recipe.probes), Scorers(config.score).of_roles
-        self.inputs = digest_of_values(self.triples, self.probes)
+        self.inputs = self.triples, self.probes
         self.cache = label_cache(config)
 
     def stages(self, job: Job) -> None:
@@ -234,7 +228,7 @@ class Plausibility(Classifier):
         metrics, names = self.metrics(job.results), (*self.networks, "average")
         keys = dict.fromkeys(key.partition("/")[2] for key in metrics)
         rows = [{"figure": key, **{name: metrics.get(f"{name}/{key}") for name in names}} for key in keys]
-        say(as_text(Table("", [text("", "figure"), *table.figures(2, *names)], rows)))
+        say(as_text(Table("", [text("", "figure"), *(Column(name, name) for name in names)], rows)))
 
 
 def read_probes(folders: Iterable[str]) -> dict[str, pl.DataFrame]:
@@ -263,7 +257,7 @@ class Regard(Classifier):
         super().__init__(config)
         root = root_with(config.data.root, ["regard", "humans", "conceptnet100k"])
         self.texts = regard_texts.read_texts(root)
-        self.inputs = self.texts.digest()
+        self.inputs = self.texts
         parts = self.texts.labelled["part"].value_counts(sort=True).iter_rows()
         say(f"regard: seed {self.seed}; texts: " + ", ".join(f"{part} {count:,}" for part, count in parts))
 
@@ -288,8 +282,7 @@ class Regard(Classifier):
 
     def artefacts(self, results: Results) -> Iterator[Artefact]:
         metrics, checked, terms = self.metrics(results), results["checked"].table(), results["identity"].table()
-        summed = identity_summary(terms)
         for name in ("minilm", "ngram"):
-            own = terms.filter(scorer=name), summed.filter(scorer=name)
-            card = classifier_cards.regard(name, metrics, self.seed, *own, checked)
+            own = terms.filter(scorer=name)
+            card = classifier_cards.regard(name, metrics, self.seed, own, summary=summary(own), checked=checked)
             yield Artefact(name, card, upload=f"regard-{name}")

@@ -10,6 +10,7 @@ from hydra.types import RunMode
 from omegaconf import OmegaConf
 
 from mitigate.filter import Policy
+from mitigate.metrics import bounds
 from mitigate.recipes.job import build
 from mitigate.recipes.scorers import Scorers
 from mitigate.report.metric_display import number
@@ -27,7 +28,11 @@ CLASSES = {
     "mitigate.score.people.CrowdLM": None,
 }
 """The scorers whose accuracy lies beside their weights, and the folder of those that come with the project."""
-FRAMES = "frames"
+CLASSIFIER_FIGURES = {
+    **{"kappa": "kappa", "macro_f1": "macro-F1", AUC: "AUC", "polarised": "polarised", ABSTAINED: "abstained"},
+    IDENTITY: "identity false positives",
+}
+"""The figures of classifiers against people that have an interval, and their headings."""
 
 
 def format_agreement(frame: pl.DataFrame) -> str:
@@ -40,36 +45,23 @@ def classifier_table(frame: pl.DataFrame, learnt_from: Mapping[str, str]) -> Tab
     """Scorers beside the majority of raters with 95 % intervals over targets and texts, their speed, and the sources of
     their labels; shares from 0 to 1. frame: what interval_table returns; learnt_from: the sources by scorer."""
 
-    def figure(title: str, *names: str, decimals: int = 3) -> Column:
-        def cell(rows: Mapping[str, Any]) -> Cell:
-            return with_bounds(next((rows[name] for name in names if name in rows), {}), "value", decimals, of="")
-
-        return Column(title, cell)
-
-    of_scorer = _by_figure(frame.filter(pl.col("resource").is_null()), "scorer")
+    found: dict[tuple[str | None, str], dict[str, float | None]] = {}
+    for resource, scorer, figure, *numbers in frame.iter_rows():
+        name = "kappa" if figure == "fleiss" else figure  # the raters' own
+        found.setdefault((resource, scorer), {}).update(zip((name, *bounds(name)), numbers, strict=True))
     rows = [
-        {"resource": resource, "scorer": scorer} | of_scorer.get((scorer,), {}) | found
-        for (resource, scorer), found in _by_figure(frame.drop_nulls("resource"), "resource", "scorer").items()
+        {"resource": resource, "scorer": scorer, **found.get((None, scorer), {}), **own}
+        for (resource, scorer), own in found.items()
+        if resource is not None
     ]
     columns = [
         text("against the majority of raters", "resource"),
         text("", "scorer"),
-        figure("kappa", "kappa", "fleiss"),
-        figure("macro-F1", "macro_f1"),
-        figure("AUC", AUC),
-        figure("polarised", "polarised"),
-        figure("abstained", ABSTAINED),
-        figure("identity false positives", IDENTITY),
-        figure("texts/s", SPEED, decimals=0),
+        *(bounded(title, name, 3) for name, title in CLASSIFIER_FIGURES.items()),
+        bounded("texts/s", SPEED, 0),
         text("learnt from", lambda row: learnt_from.get(row["scorer"], "")),
     ]
     return Table("", columns, rows)
-
-
-def _by_figure(frame: pl.DataFrame, *names: str) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """Rows of figures by the values of these columns, and there by figure."""
-    groups = frame.group_by(*names, maintain_order=True)
-    return {key: {row["figure"]: row for row in found.rows(named=True)} for key, found in groups}
 
 
 def format_drops(frame: pl.DataFrame) -> str:
@@ -123,5 +115,5 @@ def drop_policies(scorers: Scorers) -> list[Policy]:
         found.append(scorers.in_tables(build(config.policy)))
     found = [policy for policy in found if is_drop_rule(policy)]
     if scorers.score.frames.run is None:  # then the scorer `frames` cannot label
-        found = [policy for policy in found if FRAMES not in policy.scorers]
+        found = [policy for policy in found if "frames" not in policy.scorers]
     return sorted(found, key=lambda policy: (len(policy.scorers), policy.name))

@@ -4,6 +4,7 @@ were filtered out, its measures, and its intended use."""
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,12 +48,13 @@ def model_card(
     given = {key: value for key, value in metadata.items() if value is not None}
     given |= {"model_name": name, "eval_results": results} if results else {}
     data = ModelCardData(language=["en"], pipeline_tag=task, **given)
-    return str(ModelCard(rendered(template, data, content)))
+    return str(ModelCard(rendered(template, name, data, content)))
 
 
-def rendered(template: str, data: Any, content: Mapping[str, Any]) -> str:
-    """The text of a card of this folder, with the hub's metadata."""
-    return environment(Path(__file__).parent).get_template(template).render(metadata=data.to_yaml(), **content)
+def rendered(template: str, name: str, data: Any, content: Mapping[str, Any]) -> str:
+    """The text of a card of this folder, with the hub's metadata. A template may set a title in place of the name."""
+    made = environment(Path(__file__).parent).get_template(template)
+    return made.render(title=plain(name), metadata=data.to_yaml(), **content)
 
 
 @dataclass(frozen=True)
@@ -85,15 +87,10 @@ def render(card: Card) -> str:
     """The card as Markdown with the hub's metadata."""
     metrics, licence = card.metrics, licence_of(card.license, card.base_license)
     harms = metric_display.harms_by(card.scorers, metrics)
-    quality = [
-        (measure, subset)
-        for measure in metric_display.grouped_measures([TEST_TRIPLES])
-        for subset in groups(TEST_TRIPLES)
-        if with_part(measure.key, subset) in metrics
-    ]
+    every = product(metric_display.grouped_measures([TEST_TRIPLES]), groups(TEST_TRIPLES))
+    quality = [(measure, subset) for measure, subset in every if with_part(measure.key, subset) in metrics]
     validity, groups_of_validity = metric_display.by_group(metrics, *metric_display.VALIDITY)
     content = {
-        "title": plain(card.name),
         "card": card,
         "licence": licence,
         "model_class": f"Auto{'Peft' * card.adapter}ModelFor{'Seq2SeqLM' if card.seq2seq else 'CausalLM'}",

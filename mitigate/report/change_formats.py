@@ -141,11 +141,6 @@ def ratio(value: float) -> str:
     return number(value, 2 if value >= 0.1 or value == 0 else 3 if value >= 0.01 else 4)
 
 
-def margin_in_words(row: Row) -> str:
-    """The margin of a row: "−1.00", "× 1.03"."""
-    return number(row["margin"], 2) if row["margin"] <= 0 else f"× {number(row['margin'], 2)}"
-
-
 def measure_in_words(row: Row) -> str:
     """A row of harms in words: "NSM, neutral sentiment, mean ↑"."""
     measure = metrics.metric(row["measure"])
@@ -182,6 +177,6 @@ CELLS: Cells = {
     "tested_p_holm": lambda row: tested(row, "p_holm"),
     "minimum_detectable": detectable,
     "figure": lambda row: figure_in_words(row["figure"]),
-    "margin": margin_in_words,
+    "margin": lambda row: f"{'× ' if row['margin'] > 0 else ''}{number(row['margin'], 2)}",
 }
 """The cells of compared figures by the names of their columns."""

@@ -13,93 +13,56 @@ from mitigate.report.scorer_reliability import ERRORS, RESOURCES
 from mitigate.report.table import Column, Table, bounded, text
 
 ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
+HARMS = "representational-harms"
 
 
 def _card(
     template: str, name: str, figures: Iterable[Figure], train: str, content: Mapping[str, Any], **metadata: Any
 ) -> str:
-    """The card of a classifier. train: the arguments that train it again; metadata: license, tags and base_model."""
-    content = {"again": f"python -m mitigate recipe=classifier classifier={train}", **content}
+    """The card of a classifier. train: the arguments that train it again; content: the template's variables; metadata:
+    license, tags and base_model where they are not those of the crowd classifier."""
+    content = {"name": name, "again": f"python -m mitigate recipe=classifier classifier={train}", **content}
+    metadata = {"license": "cc-by-4.0", "tags": [HARMS], "base_model": ENCODER, **metadata}
     return model_card(f"{template}_card.md.jinja", name, "text-classification", figures, content, **metadata)
 
 
-PARTS = {
-    "test": "BERT's labels, unseen targets",
-    "people": "Sheng et al., test",
-    **{
-        f"{source}/{part}": f"crowd on {source}, {truth}"
-        for source in RESOURCES
-        for part, truth in (("majority", "majority"), ("vote", "each vote"), ("unseen", "majority, unseen targets"))
-    },
+PARTS = {"test": "BERT's labels, unseen targets", "people": "Sheng et al., test"} | {
+    f"{source}/{part}": f"crowd on {source}, {truth}"
+    for source in RESOURCES
+    for part, truth in (("majority", "majority"), ("vote", "each vote"), ("unseen", "majority, unseen targets"))
 }
-CELLS = {  # part and number of measure.identity, in words
-    ("unseen", "both"): "unseen terms, unseen frames",
-    ("unseen", "singular"): "the same, singular",
-    ("unseen", "plural"): "the same, plural",
-    ("unseen_terms", "both"): "unseen terms, frames to train with",
-    ("unseen_frames", "both"): "terms to train with, unseen frames",
-    ("seen", "both"): "terms and frames to train with",
-    ("all", "both"): "all",
-}
+"""The parts that regard is measured on, in words."""
 
 
-def regard(
-    name: str, metrics: Mapping[str, float], seed: int, terms: pl.DataFrame, summed: pl.DataFrame, checked: pl.DataFrame
-) -> str:
-    """The card of "minilm" or "ngram". terms, summed: its errors on identity terms (measure.identity.by_term, summary).
-    checked: the labels that the gate loses (tasks.regard.figures.GATE)."""
+def regard(name: str, metrics: Mapping[str, float], seed: int, terms: pl.DataFrame, **tables: pl.DataFrame) -> str:
+    """The card of "minilm" or "ngram". terms: its errors by identity term (measure.identity.by_term); tables: their
+    summary (measure.identity.summary), and as `checked` the labels that the gate loses (tasks.regard.figures.GATE)."""
     parts = {part: title for part, title in PARTS.items() if f"{name}/{part}/kappa" in metrics}
     is_shown = (pl.col("part") == "unseen") | ((pl.col("part") == "unseen_frames") & pl.col("axis").is_not_null())
-    content = {
-        "name": name,
-        "parts": parts,
-        "of": lambda part, key: metrics[f"{name}/{part}/{key}"],
-        "teacher": lambda key: metrics[f"teacher/test/{key}"],
-        "checked": checked.rows(named=True),
-        "cells": [
-            (title, words, row)
-            for (part, number), title in CELLS.items()
-            for error, words in ERRORS.items()
-            for row in summed.filter(part=part, number=number, error=error).rows(named=True)
-        ],
-        "terms": terms.filter(is_shown, number="both")
-        .sort("axis", "part", nulls_last=True, maintain_order=True)
-        .to_dicts(),
-    }
+    terms = terms.filter(is_shown, number="both").sort("axis", "part", nulls_last=True, maintain_order=True)
+    content = {"name": name, "parts": parts, "metrics": metrics, "errors": ERRORS, "terms": terms, **tables}
     figures = [
         Figure(title, key, words, metrics[f"{name}/{part}/{key}"])
         for part, title in parts.items()
         for key, words in (("accuracy", "accuracy"), ("macro_f1", "macro-F1"), ("kappa", "Cohen's kappa"))
     ]
-    return _card(
-        "regard",
-        f"regard-{name}",
-        figures,
-        f"regard data.root=DIR seed={seed}",
-        content,
-        license="cc-by-sa-4.0",
-        tags=["regard", "representational-harms"],
-        base_model=ENCODER if name == "minilm" else None,
-    )
+    again = f"regard data.root=DIR seed={seed}"
+    metadata = {"license": "cc-by-sa-4.0", "base_model": ENCODER if name == "minilm" else None}
+    return _card("regard", f"regard-{name}", figures, again, content, tags=["regard", HARMS], **metadata)
 
 
-def crowd(
-    accuracy: pl.DataFrame, passed: pl.DataFrame, settings: Mapping[str, Any], num_rated: int, num_implied: int
-) -> str:
+def crowd(accuracy: pl.DataFrame, passed: pl.DataFrame, **content: Any) -> str:
     """The card of the crowd classifier. accuracy: a row for each template, source and category; passed: a row for each
-    scorer; both with statements, polarised and figures from 0 to 1 with _low and _high."""
+    scorer; both with statements, polarised and figures from 0 to 1 with _low and _high. content: further variables of
+    the template: settings, num_rated and num_implied, the numbers of its texts."""
     is_shown = (pl.col("category") == "all") | (pl.col("source") == "COMeT")
-    content = {
+    content |= {
         "paper_accuracy": _accuracy_table(accuracy.filter(template="paper"), people=True),
         "neutral_accuracy": _accuracy_table(accuracy.filter(is_shown, template="neutral")),
         "passed": _passed_table(passed),
-        "settings": settings,
-        "num_rated": num_rated,
-        "num_implied": num_implied,
         "num_religion": accuracy.filter(source="all", category="religion", template="paper")["statements"].sum(),
     }
-    metadata = {"license": "cc-by-4.0", "base_model": ENCODER, "tags": ["representational-harms"]}
-    return _card("crowd", "crowd", _accuracy_figures(accuracy), "crowd data.root=DIR", content, **metadata)
+    return _card("crowd", "crowd", _accuracy_figures(accuracy), "crowd data.root=DIR", content)
 
 
 def _accuracy_figures(accuracy: pl.DataFrame) -> Iterator[Figure]:
@@ -148,19 +111,17 @@ KEYS = {
 def people(name: str, tables: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
     """The card of people_valid, or of a scorer of polarity. tables: lists of rows, as tasks.predicted_ratings.figures
     .measure_validity and measure_polarity return them."""
-    content: dict[str, Any] = {"name": name, "settings": settings, **tables}
+    content: dict[str, Any] = {"settings": settings, **tables}
     base = None if settings.get("layers") is None else ENCODER
-    metadata: dict[str, Any] = {"license": "cc-by-4.0", "base_model": base}
     again = f"people data.root=DIR{' recipe.base=FOLDER' if name == 'crowd_lm' else ''}"
     if name == "people_valid":
         auc = "area under the ROC curve"
         rows = [row for row in tables["validity"] if row["relation"] == "all"]
         figures = [Figure(f"rated statements of COMeT, {row['label']}", "auc", auc, row["auc"]) for row in rows]
-        return _card(name, name, figures, again, content, tags=["commonsense"], **metadata)
+        return _card(name, name, figures, again, content, tags=["commonsense"], base_model=base)
     accuracy = pl.DataFrame(tables["accuracy"], infer_schema_length=None)
     content["paper_accuracy"] = _accuracy_table(accuracy.filter(template="paper"), people=True)
-    tags = ["representational-harms"]
-    return _card("polarity", name, _accuracy_figures(accuracy), again, content, tags=tags, **metadata)
+    return _card("polarity", name, _accuracy_figures(accuracy), again, content, base_model=base)
 
 
 def figures(name: str, tables: Mapping[str, Any]) -> dict[str, Any]:
@@ -170,33 +131,14 @@ def figures(name: str, tables: Mapping[str, Any]) -> dict[str, Any]:
 
 
 TRIPLES = {"dev1": "dev1, on which the threshold was chosen", "dev2": "dev2", "test": "test"}
-SHARES = {
-    "true": "true test triples",
-    "shuffled": "the same, their tails shuffled",
-    "shuffled_within_relation": "the same, their tails shuffled within each relation",
-    "turned_round": "the same, head and tail exchanged",
-    "echo": "each of the 329 targets as head and tail at once, in every relation",
-    "target": "true test triples about one of the 329 targets",
-}
 
 
 def plausibility(name: str, metrics: Mapping[str, Any], seed: int) -> str:
     """The card of a plausibility classifier, "words", "minilm" or "average"."""
     labelled = [key.split("/")[2] for key in metrics if key.startswith(f"{name}/valid/") and key.endswith("/neutral")]
-    content = {
-        "name": name,
-        "classifiers": list(dict.fromkeys(key.partition("/")[0] for key in metrics)),
-        "metrics": metrics,
-        "parts": TRIPLES,
-        "shares": SHARES,
-        "polarities": ("prejudice", "neutral", "favouritism"),
-        "scorers": sorted(labelled),
-    }
-    figures = [
-        Figure(f"ConceptNet, {part}", "accuracy", "accuracy, %", metrics.get(f"{name}/{part}/accuracy"))
-        for part in TRIPLES
-    ]
+    content = {"name": name, "metrics": metrics, "parts": TRIPLES, "scorers": sorted(labelled)}
+    shares = [(part, metrics.get(f"{name}/{part}/accuracy")) for part in TRIPLES]
+    figures = [Figure(f"ConceptNet, {part}", "accuracy", "accuracy, %", share) for part, share in shares]
     tags = ["commonsense", "conceptnet", "knowledge-base-completion"]
     again = f"plausibility data.root=DIR seed={seed}"
-    metadata = {"license": "cc-by-sa-4.0", "base_model": ENCODER, "tags": tags}
-    return _card("plausibility", f"plausibility-{name}", figures, again, content, **metadata)
+    return _card("plausibility", f"plausibility-{name}", figures, again, content, tags=tags, license="cc-by-sa-4.0")

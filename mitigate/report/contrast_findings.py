@@ -160,7 +160,8 @@ def verdict(pair: Pair) -> str:
         return f"{name} has the same numbers as {against}: there is nothing to compare."
     if row is None or finding == verdicts.UNKNOWN:
         return f"{name} against {against}: these runs do not show which of them does less harm."
-    is_mean, figure = _is_neutral_mean(row), _figure(row)
+    is_mean, metric = _is_neutral_mean(row), metrics.parse(row["figure"]).metric
+    figure = f"neutral {by(metric.scorer)}" if is_mean else figure_in_words(row["figure"])
     if finding in (verdicts.NO_EFFECT, verdicts.ALIKE):
         either = "more or less" if is_mean else "higher or lower in"
         return f"{name} is not shown to be {either} {figure} than {against} ({change(row, 1)}{_unit(row)}; {seeds})."
@@ -205,14 +206,6 @@ def figures(pairs: Sequence[Pair]) -> str:
         lines.setdefault(pair.against, {row["figure"]: row["baseline"] for row in rows})
         lines[pair.name] = {row["figure"]: with_change(row) for row in rows}
     return brief.figures(lines, pairs[0].role_scorers)
-
-
-def _figure(row: Mapping[str, Any]) -> str:
-    return (
-        f"neutral {by(metrics.parse(row['figure']).metric.scorer)}"
-        if _is_neutral_mean(row)
-        else figure_in_words(row["figure"])
-    )
 
 
 def _is_neutral_mean(row: Mapping[str, Any]) -> bool:

@@ -13,7 +13,6 @@ import polars as pl
 from mitigate.package_data import DATA
 from mitigate.report.card import licence_of, rendered
 from mitigate.report.ledger import summary
-from mitigate.report.markdown import plain
 from mitigate.report.scorer_reliability import RESOURCES, measured
 
 CROISSANT = "http://mlcommons.org/croissant/1.0"
@@ -60,7 +59,6 @@ def render(sheet: Datasheet, ledger: pl.DataFrame, of_targets: pl.DataFrame) -> 
     train = ledger.filter(split="train")
     by_category = of_targets.group_by("category").agg(pl.col("triples", "kept").sum())
     content = {
-        "title": plain(sheet.name),
         "sheet": sheet,
         "tables": {by: summary(train, by).rows(named=True) for by in ("reason", "relation")},
         "splits": summary(ledger, "split").rows(named=True),
@@ -68,7 +66,7 @@ def render(sheet: Datasheet, ledger: pl.DataFrame, of_targets: pl.DataFrame) -> 
         "agreement": _agreement(sheet),
         "columns": MEASURES,
     }
-    return str(DatasetCard(rendered("datasheet.md.jinja", data, content)))
+    return str(DatasetCard(rendered("datasheet.md.jinja", sheet.name, data, content)))
 
 
 def croissant(sheet: Datasheet, contents: Mapping[str, bytes], tables: Mapping[str, pl.DataFrame]) -> str:
@@ -118,13 +116,9 @@ def _agreement(sheet: Datasheet) -> list[dict[str, object]]:
     """The precision and recall of the policy's scorers, where they were measured: a row for each scorer and source of
     statements."""
     known = measured()
-    found = {
-        (name, resource): known.get((resource, sheet.scorers[name]), {})
+    rows: list[dict[str, object]] = [
+        {"scorer": name, "resource": resource, **known.get((resource, sheet.scorers[name]), {})}
         for name in sheet.policy["scorers"]
         for resource in RESOURCES
-    }
-    return [
-        {"scorer": name, "resource": resource, **figures}
-        for (name, resource), figures in found.items()
-        if figures.keys() >= set(MEASURES)
     ]
+    return [row for row in rows if row.keys() >= set(MEASURES)]

@@ -10,7 +10,7 @@ from mitigate.report.card import Figure, model_card
 from mitigate.report.html import Page, render_page
 from mitigate.report.metric_display import number
 from mitigate.report.table import Table, as_text, bounded, text, with_bounds
-from mitigate.report.table_declarations import declared
+from mitigate.report.table_declarations import Cells, declared
 from mitigate.words.frames import CHOICES, NAMES, TEXTS
 from mitigate.words.outside_text import portable
 
@@ -25,6 +25,7 @@ COUNTS = {
     "post_group_implication": "post, group and implied statement",
     "group_implication": "group and implied statement",
 }
+EXAMPLE_CELLS: Cells = {"annotators": lambda row: f"{', '.join(row['groups'])}: {'; '.join(row['references'])}"}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -57,7 +58,7 @@ def render(results: Results) -> str:
         flips=None if results.flips is None else declared("frames label changes", results.flips),
         sources=declared("frames sources", results.sources),
         categories=declared("frames categories", results.categories) if results.categories.height else None,
-        examples=declared("frames examples", results.examples, cells={"annotators": _annotated}),
+        examples=declared("frames examples", results.examples, cells=EXAMPLE_CELLS),
         counts={title: metrics[f"corpus/{name}"] for name, title in COUNTS.items()},
         skews={NAMES[name]: metrics[f"corpus/positive/{name}"] for name in CHOICES},
     )
@@ -73,10 +74,6 @@ def _table(kind: str, variable: str, rows: Sequence[Mapping[str, Any]], publishe
     posts, positive = number(rows[0]["posts"]), number(rows[0].get("positive"), 1)
     words: dict[str, Any] = {"name": NAMES[variable], "title": NAMES[variable].capitalize(), "posts": posts}
     return declared(f"frames {kind}", [*rows, *stated], positive=positive, **words)
-
-
-def _annotated(row: Mapping[str, Any]) -> str:
-    return f"{', '.join(row['groups'])}: {'; '.join(row['references'])}"
 
 
 def measured(classified: pl.DataFrame) -> dict[str, list[dict[str, Any]]]:

@@ -94,13 +94,10 @@ def render(report: Report) -> str:
         meanings=_meanings(harms),
         leaks=_leaks(report.statements, scorers),
         lift=_lift_tables(metrics, report.lifts),
-        quality=_table_by_group("run quality", metrics, keys.TEST_TRIPLES),
-        quality_meanings=_meanings(metric_display.by_group(metrics, keys.TEST_TRIPLES)[0]),
-        validity=_table_by_group("run validity", metrics, *metric_display.VALIDITY, absent="not measured here"),
-        validity_meanings=list(_meanings(metric_display.by_group(metrics, *metric_display.VALIDITY)[0]).values()),
+        quality=_by_group("run quality", metrics, keys.TEST_TRIPLES),
+        validity=_by_group("run validity", metrics, *metric_display.VALIDITY, absent="not measured here"),
         worst=_worst_table(metrics, scorers),
-        about=_table_by_group("run published", metrics, keys.PUBLISHED),
-        about_meanings=_meanings(metric_display.by_group(metrics, keys.PUBLISHED)[0]),
+        about=_by_group("run published", metrics, keys.PUBLISHED),
         filtered=_ledger_tables(report.ledger, scorers),
         left_out=left_out([target for frame in report.targets.values() for target in frame["target"]]),
         **target_section(report.ordered_targets, report.label_columns, report.statements, report.first_columns),
@@ -144,14 +141,10 @@ def _measure_table(metrics: Metrics) -> Table | None:
         metrics,
         {name: lines for name, lines in rows.items() if lines},
         metric_display.with_all(metric_display.categories(metrics)),
-        _of_template,
+        lambda row, part: metric_display.harm_key(row[0], row[1], part),
         **words,
     )
     return table if table.height else None
-
-
-def _of_template(row: tuple[Metric, str], part: str) -> str:
-    return metric_display.harm_key(*row, part)
 
 
 def _leaks(statements: pl.DataFrame | None, scorers: Sequence[str]) -> dict[str, Table]:
@@ -185,15 +178,17 @@ def leak(statements: pl.DataFrame, scorer: str) -> pl.DataFrame:
     )
 
 
-def _table_by_group(name: str, metrics: Metrics, *rows: str, absent: str = "") -> Table | None:
-    """Measures by group of these rows; None where there are no figures. name: of the declared table."""
+def _by_group(name: str, metrics: Metrics, *rows: str, absent: str = "") -> dict[str, Any]:
+    """The table of the measures by group of these rows, and their meanings; empty where there are no figures. name: of
+    the declared table."""
     measures, groups = metric_display.by_group(metrics, *rows)
     lines = [(title, group) for group, title in groups.items()]
-
-    def key(group: str, measure: Metric) -> str:
-        return keys.with_part(measure.key, group)
-
-    return crossed(name, metrics, lines, measures, key, absent=absent) if lines else None
+    if not lines:
+        return {}
+    table = crossed(
+        name, metrics, lines, measures, lambda group, measure: keys.with_part(measure.key, group), absent=absent
+    )
+    return {"table": table, "meanings": _meanings(measures)}
 
 
 def _lift_tables(metrics: Metrics, lifts: pl.DataFrame | None) -> dict[str, Any]:

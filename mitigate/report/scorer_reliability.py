@@ -6,10 +6,7 @@ data.root=DIR` finds of the scorers that come with the project: rating by rating
 errors by term. They are that recipe's measured.csv and identity_measured.csv, and tests recompute them."""
 
 from collections.abc import Iterable, Mapping
-from functools import cache
 from typing import Any
-
-import polars as pl
 
 from mitigate.metrics import ENDS
 from mitigate.package_data import frame_of, rows_of
@@ -94,14 +91,10 @@ def identity_errors(scorers: Mapping[str, str]) -> list[dict[str, Any]]:
     """The errors of each measured scorer on unseen terms in unseen sentences: the mean over terms, also with the term
     masked, and the gap of the term farthest from it, with its 95 % interval over sentences. Shares are in percent.
     scorers: role -> name of the configured scorer."""
+    unseen = frame_of("identity/measured.csv").filter(part="unseen")
     return [
         row | {"role": role, "error": words}
         for role, scorer in scorers.items()
         for error, words in ERRORS.items()
-        for row in measured_errors().filter(scorer=scorer, error=error).rows(named=True)
+        for row in unseen.filter(scorer=scorer, error=error).rows(named=True)
     ]
-
-
-@cache
-def measured_errors() -> pl.DataFrame:
-    return frame_of("identity/measured.csv").filter(part="unseen")

@@ -16,7 +16,6 @@ from mitigate.report.audit import Audit
 from mitigate.report.card import Figure, licence_of, model_card
 from mitigate.report.excluded_targets import left_out
 from mitigate.report.html import render_page
-from mitigate.report.markdown import plain
 from mitigate.report.metric_display import OVERGENERALISED, Metrics, number
 from mitigate.report.metrics_table import crossed, measured
 from mitigate.report.run_figures import Picture, boxes
@@ -77,7 +76,9 @@ def render(stories: Stories) -> str:
     content = audits.content(stories, [row for row in rows if row != audit_tables.REPRESENTATION]) | {
         "kinds": _kind_table(metrics, per_story, columns) if stories.has_kinds else None,
         "within": _within_table(stories.templates, columns) if stories.templates is not None else None,
-        "chance": crossed("stories chance", metrics, by_chance, BY_CHANCE, _of_statistic),
+        "chance": crossed(
+            "stories chance", metrics, by_chance, BY_CHANCE, lambda row, statistic: harm_key(row[0], statistic, row[1])
+        ),
         "prompts": _prompt_table(known, columns) if known.height else None,
         "tales": [
             declared("stories examples", found, more=shares, kind=kind.capitalize())
@@ -100,11 +101,6 @@ def _kind_table(metrics: Metrics, per_story: pl.DataFrame, columns: Sequence[str
     more = [column(scorer, share) for scorer in columns for share in SHARES]
     cells = {"targets": lambda row: metrics[key(keys.TARGETS, row)]}
     return declared("stories kinds", kinds(per_story), cells=cells, more=more)
-
-
-def _of_statistic(row: tuple[str, Share], statistic: keys.Statistic) -> str:
-    scorer, share = row
-    return harm_key(scorer, statistic, share)
 
 
 def _prompt_table(known: pl.DataFrame, columns: Sequence[str]) -> Table:
@@ -204,7 +200,6 @@ def render_card(
     rows, licence = ledger.filter(split="train"), licence_of(data["licence"], base_licence)
     base, scorers = without_folders(base), keys.scorers(metrics)
     content |= {
-        "title": plain(name),
         "data": data,
         "base": base,
         "base_licence": base_licence,

@@ -2,6 +2,7 @@
 measured on labelled triples, on corrupted triples, and by the polarity of triples."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError
+from mitigate.measure.metric_frame import MetricFrame
 from mitigate.measure.quality import accuracy, best_threshold, valid_share
 from mitigate.runs.files import replacing_folder
 from mitigate.score.labels import with_labels
@@ -97,23 +99,33 @@ def measure_plausibility(
     cache: LabelCache,
 ) -> dict[str, Any]:
     """{name}/... for each classifier of the folder: the result of its training, and its figures."""
-    found: dict[str, Any] = {}
+    found, true = dict[str, Any](), by_polarity(triples, scorers, cache)
     for name, facts in trained.items():
-        own = figures(load_network(folder / name, locate()), triples, probes, scorers, cache)
+        own = figures(load_network(folder / name, locate()), triples, true, probes)
         found |= {f"{name}/{key}": value for key, value in {**facts, **own}.items()}
     return found
 
 
+def by_polarity(triples: pl.DataFrame, scorers: Sequence[Scorer], cache: LabelCache) -> MetricFrame:
+    """The true test triples in groups: by the label of each scorer with the neutral template, of which a classifier
+    accepts equal shares if it does not simply prefer neutral statements; and those about a target."""
+    true = verbalise(triples.filter("valid", split="test"))
+    for scorer in scorers:
+        true = with_labels(true, scorer, cache)
+    groups = {
+        f"{scorer.name}/{polarity}": pl.col(label_columns(scorer.name, "neutral")[0]).is_in(labels)
+        for scorer in scorers
+        for polarity, labels in POLARITIES.items()
+    }
+    return MetricFrame(true, {**groups, "target": pl.col("target").is_not_null()})
+
+
 def figures(
-    network: Classifier,
-    triples: pl.DataFrame,
-    probes: Mapping[str, pl.DataFrame],
-    scorers: Sequence[Scorer],
-    cache: LabelCache,
+    network: Classifier, triples: pl.DataFrame, true: MetricFrame, probes: Mapping[str, pl.DataFrame]
 ) -> dict[str, float | int | None]:
     """{dev1|dev2|test}/... from labelled triples; valid/{true|shuffled|...} on the true test triples, as they are and
-    corrupted; valid/echo on targets as their own tails; valid/{scorer}/{polarity} on the true ones by their label;
-    valid/probe/{name} on probed ones."""
+    corrupted; valid/echo on targets as their own tails; valid/{group} and triples/{group} on the true ones of each
+    group of by_polarity; valid/probe/{name} on probed ones."""
     found: dict[str, float | int | None] = {}
     for name, split in LABELLED.items():
         labelled = triples.filter(split=split)
@@ -124,13 +136,14 @@ def figures(
             f"{name}/true_judged_valid": valid_share(plausible.filter(valid)),
             f"{name}/false_judged_valid": valid_share(plausible.filter(~valid)),
         }
-    true = triples.filter("valid", split="test")
-    for name, changed in {"true": true, **corrupted(true)}.items():
+    for name, changed in {"true": true.rows, **corrupted(true.rows)}.items():
         found[f"valid/{name}"] = valid_share(accepted(network, changed))
     heads, relations = pl.DataFrame({"head": list(targets())}), pl.DataFrame({"relation": list(network.relations)})
     echoes = heads.join(relations, how="cross").with_columns(tail="head")
     found["valid/echo"] = valid_share(accepted(network, echoes))
-    found |= by_polarity(network, true, scorers, cache)
+    groups = dict(replace(true, rows=true.rows.with_columns(accepted(network, true.rows))))
+    found |= {f"valid/{name}": valid_share(group["accepted"]) for name, group in groups.items()}
+    found |= {f"triples/{name}": group.height for name, group in groups.items()}
     for name, probed in probes.items():
         of_relations = probed.filter(pl.col("relation").is_in(set(network.relations)))
         found[f"valid/probe/{name}"] = valid_share(accepted(network, of_relations))
@@ -146,25 +159,6 @@ def corrupted(true: pl.DataFrame) -> dict[str, pl.DataFrame]:
         "shuffled_within_relation": true.with_columns(pl.col("tail").gather(within).over("relation")),
         "turned_round": true.with_columns(head="tail", tail="head"),
     }
-
-
-def by_polarity(
-    network: Classifier, true: pl.DataFrame, scorers: Sequence[Scorer], cache: LabelCache
-) -> dict[str, float | int | None]:
-    """Percentages of true triples that are accepted, by the label of each scorer with the neutral template, which are
-    equal if the classifier does not simply prefer neutral statements; and of those about a target."""
-    statements = verbalise(true)
-    for scorer in scorers:
-        statements = with_labels(statements, scorer, cache)
-    labelled = statements.with_columns(accepted=accepted(network, true))
-    parts = {
-        f"{scorer.name}/{polarity}": labelled.filter(pl.col(label_columns(scorer.name, "neutral")[0]).is_in(labels))
-        for scorer in scorers
-        for polarity, labels in POLARITIES.items()
-    }
-    parts["target"] = labelled.filter(pl.col("target").is_not_null())
-    shares = {f"valid/{name}": valid_share(part["accepted"]) for name, part in parts.items()}
-    return {**shares, **{f"triples/{name}": part.height for name, part in parts.items()}}
 
 
 def accepted(network: Classifier, triples: pl.DataFrame) -> pl.Series:

@@ -102,11 +102,8 @@ class PlausibilityTraining(TrainingModule):
         other_tails = ~known.holds(heads[:, None], relations[:, None], tails)
         other_heads = ~known.holds(heads, relations[:, None], tails[:, None])
         other_relations = ~known.holds(heads[:, None], np.arange(len(matrices)), tails[:, None]) * known.share
-        wrong = (
-            mean_by(softplus(by_tail), other_tails)
-            + mean_by(softplus(by_head), other_heads)
-            + mean_by(softplus(by_relation), other_relations)
-        )
+        others = (by_tail, other_tails), (by_head, other_heads), (by_relation, other_relations)
+        wrong = sum(mean_by(softplus(logits), weights) for logits, weights in others)
         loss = softplus(-by_tail.diagonal()) + wrong / 3
         if self.settings.contrast:
             loss = loss + self.settings.contrast * (choice(by_tail, other_tails) + choice(by_head, other_heads)) / 2

@@ -23,6 +23,7 @@ from models.regard import LABELS
 from models.regard.batching import pad
 
 Batch = tuple[Tensor, Tensor | None, Tensor]
+Settings = Mapping[str, Any]
 NEGATIVE, NEUTRAL, POSITIVE, OTHER = range(len(LABELS))  # the columns
 COLUMN_OF = {-1: NEGATIVE, 0: NEUTRAL, 1: POSITIVE, 2: OTHER}
 ON_CPU: dict[str, Any] = {"accelerator": "cpu", "deterministic": True}
@@ -36,13 +37,7 @@ HUMAN = {"nlgbias_train_other.tsv": "train", "nlgbias_dev.tsv": "train", "nlgbia
 
 
 def fit(
-    network: nn.Module,
-    rows: Sequence[list[int]],
-    wanted: np.ndarray,
-    settings: Mapping[str, Any],
-    *,
-    seed: int,
-    log: Log | None = None,
+    network: nn.Module, rows: Sequence[list[int]], wanted: np.ndarray, settings: Settings, *, seed: int, log: Log
 ) -> None:
     """Train a network, tokens and mask (batch, length) to logits (batch, 4), towards the probabilities wanted (n, 4) of
     each row of token ids.
@@ -51,7 +46,7 @@ def fit(
     that is drawn anew for each epoch. With half of them the logits need no offsets: the best on part valid, when it was
     held out, changed macro-F1 by less than .01."""
     harness.seed(seed)
-    batches = Batches(rows, wanted, settings["batch_size"], neutral_share=settings["neutral_share"], seed=seed)
+    batches = Batches(rows, wanted, settings, seed)
     module = TokenTraining(network, batches, settings["learning_rate"], settings["epochs"])
     harness.fit(module, precision="auto", log=log, **ON_CPU)
     network.eval()
@@ -75,7 +70,7 @@ class TokenTraining(TrainingModule):
         return F.cross_entropy(self.network(tokens, mask).float(), wanted)
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        # Not fused, and all parameters decay: what the classifiers that come with this package were trained with.
+        # Not fused, and all parameters decay, as in the training of the shipped classifiers.
         trained = [parameter for parameter in self.parameters() if parameter.requires_grad]
         return torch.optim.AdamW(trained, lr=self.learning_rate(0), betas=(0.9, 0.98))
 
@@ -83,21 +78,15 @@ class TokenTraining(TrainingModule):
 class Batches:
     """Batches of token ids with the probabilities wanted, of similar lengths and in another order in each pass."""
 
-    def __init__(
-        self, rows: Sequence[list[int]], wanted: np.ndarray, size: int, *, neutral_share: float, seed: int
-    ) -> None:
+    def __init__(self, rows: Sequence[list[int]], wanted: np.ndarray, settings: Settings, seed: int) -> None:
         self.rows = rows
         self.wanted = torch.tensor(wanted, dtype=torch.float32)
-        self.size = size
+        self.size: int = settings["batch_size"]
         plain = wanted[:, NEUTRAL] >= PLAINLY
         self.polar, self.neutral = np.flatnonzero(~plain), np.flatnonzero(plain)
-        self.num_neutral = round(neutral_share * len(self.neutral))
+        self.num_neutral = round(settings["neutral_share"] * len(self.neutral))
+        self.num_drawn = len(self.polar) + self.num_neutral  # texts in an epoch
         self.chance = np.random.default_rng(seed)
-
-    @property
-    def num_drawn(self) -> int:
-        """The number of texts in an epoch."""
-        return len(self.polar) + self.num_neutral
 
     def __len__(self) -> int:
         return -(-self.num_drawn // self.size)
@@ -150,20 +139,11 @@ def read_labelled(folder: Path, kept_out: Collection[str] = ()) -> pl.DataFrame:
         raise MitigateError(f"{folder} lacks {', '.join(missing)}; data.root must name the folder that has regard/")
     distilled = _read(folder / DISTILLED, ["target", "label", "text"])  # a row for each target that a text names
     parts = {target: part_of(target) for target in distilled["target"].unique()}
-    ranks = pl.Enum(["test", "valid", "train"])
-    distilled = (
-        distilled.with_columns(part=pl.col("target").replace_strict(parts, return_dtype=ranks))
-        .group_by("text")
-        .agg(pl.col("label").first(), pl.col("part").min())
-        .with_columns(pl.col("part").cast(pl.String))
-    )
-    human = [
-        _read(folder / name, ["label", "text"]).select(
-            pl.col("text").str.replace_all("XYZ", "this person"), "label", part=pl.lit(part)
-        )
-        for name, part in HUMAN.items()
-    ]
-    labelled = pl.concat([distilled, *human]).unique("text", keep="first", maintain_order=True)
+    part = pl.col("target").replace_strict(parts, return_dtype=pl.Enum(["test", "valid", "train"])).alias("part")
+    distilled = distilled.group_by("text").agg(pl.col("label").first(), part.min().cast(pl.String))
+    read = [_read(folder / name, ["label", "text"]).with_columns(part=pl.lit(part)) for name, part in HUMAN.items()]
+    human = pl.concat(read).select(pl.col("text").str.replace_all("XYZ", "this person"), "label", "part")
+    labelled = pl.concat([distilled, human]).unique("text", keep="first", maintain_order=True)
     return labelled.filter(~pl.col("text").is_in(list(kept_out))).sort("part", "text")
 
 

@@ -1,8 +1,7 @@
 """Training of the weights of n-grams, from the labels and from another classifier's probabilities for unlabelled texts:
 a linear model has no weight for a word that it has not seen."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import polars as pl
@@ -13,7 +12,7 @@ from mitigate.train import harness
 from mitigate.train.batches import Epochs
 from mitigate.train.harness import Log
 from mitigate.train.module import TrainingModule
-from mitigate.train.regard import ON_CPU, best_offsets, certain, columns_of
+from mitigate.train.regard import ON_CPU, Settings, best_offsets, certain, columns_of
 from models.regard import LABELS
 from models.regard.ngram import NgramClassifier, ngrams, per_text
 
@@ -21,20 +20,15 @@ Batch = tuple[Tensor, Tensor, Tensor, Tensor]
 
 
 def fit_ngram(
-    labelled: pl.DataFrame,
-    taught: Sequence[str],
-    probabilities: np.ndarray,
-    settings: Mapping[str, Any],
-    *,
-    seed: int,
-    log: Log | None = None,
+    labelled: pl.DataFrame, taught: pl.DataFrame, settings: Settings, *, seed: int, log: Log | None = None
 ) -> NgramClassifier:
-    """Train on the texts of part train and on the taught ones with their probabilities (n, 4); set the offsets by
+    """Train on the texts (text, label, part) of part train and on the taught ones (text, probabilities); set offsets by
     part valid. settings: buckets, batch_size, learning_rate, epochs, and decay, the weight of the sum of squares."""
     harness.seed(seed)
     learnt, valid = (labelled.filter(part=part) for part in ("train", "valid"))
-    wanted = np.concatenate([certain(columns_of(learnt)), probabilities])
-    batches = NgramBatches([*learnt["text"], *taught], wanted, settings["buckets"], settings["batch_size"], seed)
+    texts = [*learnt["text"], *taught["text"]]
+    wanted = np.concatenate([certain(columns_of(learnt)), taught["probabilities"].to_numpy()])
+    batches = NgramBatches(texts, wanted, settings["buckets"], settings["batch_size"], seed)
     module = NgramTraining(batches, wanted.mean(0), settings)
     harness.fit(module, precision="32-true", log=log, **ON_CPU)
     weight = module.weight.weight.detach().numpy() * batches.rarity[:, None]
@@ -46,7 +40,7 @@ def fit_ngram(
 class NgramTraining(TrainingModule):
     """Cross-entropy with probabilities; Adam, whose learning rate falls to 0."""
 
-    def __init__(self, batches: "NgramBatches", prior: np.ndarray, settings: Mapping[str, Any]) -> None:
+    def __init__(self, batches: "NgramBatches", prior: np.ndarray, settings: Settings) -> None:
         peak, steps = settings["learning_rate"], settings["epochs"] * len(batches)
         shape = settings["buckets"], len(LABELS)
         size = len(batches.lengths) / len(batches)

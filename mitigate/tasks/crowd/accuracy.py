@@ -1,8 +1,8 @@
 """Accuracy of classifiers against people, and shares of statements that people would find polarised: corrected by a
 classifier's sensitivity and specificity, or by its probabilities."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from mitigate.measure.metric_frame import MetricFrame
 from mitigate.measure.misclassification import Accuracy, corrected_share, share_error, standard_error
 from mitigate.measure.quality import share_by_target
 from mitigate.measure.uncertainty import cluster_numbers, mean_over_targets
-from mitigate.metrics import ENDS, TEMPLATE_PREFIX, bounds, harm_key, keyed
+from mitigate.metrics import TEMPLATE_PREFIX, bounds, harm_key, keyed
 from mitigate.score.crowd import SHIPPED
 from mitigate.score.people import POLAR
 from mitigate.tasks.ratings.agreement import words_and_texts
@@ -67,14 +67,11 @@ def known_accuracy(source: str, folder: Path | None = None, template: str = TEMP
     table = pl.read_csv(path, glob=False)
     if "template" not in table.columns:
         table = table.with_columns(template=pl.lit(TEMPLATES[0]))
-    enough = (pl.col(kind) >= FEWEST for kind in ("polarised", "neutral"))
-    table = table.with_columns(neutral=pl.col("statements") - pl.col("polarised"))
-    rows = table.filter(*enough, template=template, source=source)
+    enough = pl.min_horizontal("polarised", pl.col("statements") - pl.col("polarised")) >= FEWEST
     found = {}
-    for row in rows.rows(named=True):
-        errors = {name: standard_error(*(row[bound] for bound in bounds(name))) for name in RATES}
-        figures = (part for name in RATES for part in (row[name], errors[name]))
-        found[row["category"].replace("all", "")] = Accuracy(*figures)
+    for row in table.filter(enough, template=template, source=source).rows(named=True):
+        figures = ((row[name], standard_error(*(row[bound] for bound in bounds(name)))) for name in RATES)
+        found["" if row["category"] == ALL else row["category"]] = Accuracy(*chain.from_iterable(figures))
     return found
 
 
@@ -96,9 +93,7 @@ def corrected_figures(
         for category, part in [] if table is None else MetricFrame.by_category(table):
             if category in accuracy:
                 key = harm_key(scorer, "corrected", "polarised", template, category)
-                values = _corrected(part, accuracy[category], clusters)
-                bounds = zip(ENDS, values, strict=True)
-                found |= {key + end: None if np.isnan(value) else 100 * value for end, value in bounds}
+                found |= zip((key, *bounds(key)), _corrected(part, accuracy[category], clusters), strict=True)
     return found
 
 
@@ -116,18 +111,18 @@ def probable_figures(
             for category, rows in MetricFrame(rated, parts):
                 key = harm_key(scorer, "probable", "polarised", template, category)
                 values = mean_over_targets(share_by_target(rows, column), clusters, intervals)
-                found |= {key + end: value for end, value in zip(ENDS, values, strict=True)}
+                found |= zip((key, *bounds(key)), values, strict=True)
     return found
 
 
-def _corrected(table: pl.DataFrame, accuracy: Accuracy, clusters: Mapping[str, str]) -> tuple[float, float, float]:
-    """The corrected share with its bounds, 0 to 1; NaN without statements, or where none can be given."""
-    counts, nothing = table["statements"].to_numpy().astype(float), (np.nan,) * 3
+def _corrected(table: pl.DataFrame, accuracy: Accuracy, clusters: Mapping[str, str]) -> list[float | None]:
+    """The corrected percentage with its bounds; None without statements, and for figures that cannot be given."""
+    counts, found = table["statements"].to_numpy().astype(float), None
     shares = (table["prejudice"] + table["favouritism"]).fill_null(0.0).to_numpy() / 100
-    if not counts.sum():
-        return nothing
-    error = share_error(counts * shares, counts, cluster_numbers(table, clusters))
-    return corrected_share(float(counts @ shares / counts.sum()), error, accuracy) or nothing
+    if counts.sum():
+        error = share_error(counts * shares, counts, cluster_numbers(table, clusters))
+        found = corrected_share(float(counts @ shares / counts.sum()), error, accuracy)
+    return [None if np.isnan(value) else 100 * value for value in found or [np.nan] * 3]
 
 
 def accuracy_table(
@@ -139,11 +134,13 @@ def accuracy_table(
 
     labels: rated statements (resource, category, cluster, masked, most) with the scorer's labels under both templates.
     Raters read the sentences of the resources, in the paper's wording, whatever wording is labelled."""
+    sources = labels["resource"].unique(maintain_order=True)
     rows = [
-        {"template": template, "source": source, "category": category}
+        {"template": template, **names}
         | _against_people(part, label_columns(scorer, template)[0], FIGURES, intervals, over_texts)
         for template in TEMPLATES
-        for source, category, part in _parts(labels)
+        for names, part in parts_by(labels.rename({"resource": "source"}), source=sources, category=CATEGORIES)
+        if part.height
     ]
     return pl.DataFrame(rows, infer_schema_length=None)
 
@@ -177,13 +174,11 @@ def as_metrics(accuracy: pl.DataFrame, passed: pl.DataFrame) -> dict[str, Any]:
     return found | keyed("passed/{scorer}", passed.rows(named=True))
 
 
-def _parts(labels: pl.DataFrame) -> Iterator[tuple[str, str, pl.DataFrame]]:
-    sources = labels["resource"].unique(maintain_order=True).to_list()
-    for source, rows in [(ALL, labels), *((source, labels.filter(resource=source)) for source in sources)]:
-        yield source, ALL, rows
-        for category in CATEGORIES:
-            if (part := rows.filter(category=category)).height:
-                yield source, category, part
+def parts_by(rows: pl.DataFrame, **columns: Iterable[str]) -> Iterator[tuple[dict[str, str], pl.DataFrame]]:
+    """Yield each combination of values of the columns with its rows; ALL stands for any value."""
+    for values in product(*((ALL, *names) for names in columns.values())):
+        part = dict(zip(columns, values, strict=True))
+        yield part, rows.filter(**{column: value for column, value in part.items() if value != ALL})
 
 
 def _against_people(

@@ -11,7 +11,6 @@ import polars as pl
 
 from mitigate.load.sbic import read_implied
 from mitigate.runs.files import replacing_folder, write
-from mitigate.runs.fingerprints import digest_of_values
 from mitigate.score.crowd import MEANING, SHIPPED, Crowd
 from mitigate.score.labels import with_labels
 from mitigate.score.people import plain
@@ -31,13 +30,20 @@ VOTES = tuple(MEANING[label] for label in LABELS)
 """The meaning of the heads' columns."""
 
 
-def train_crowd(
-    rated: pl.DataFrame, implied: list[str], settings: Mapping[str, Any], *, folder: Path
-) -> dict[str, int]:
-    """Train on rated statements (masked, cluster, shares, most) and implied ones, all of them prejudice, and write
+@dataclass(frozen=True)
+class Texts:
+    """Texts for training and measuring."""
+
+    rated: pl.DataFrame  # as read_rated returns it
+    implied: list[str]  # masked statements of Social Bias Frames: prejudice
+
+
+def train_crowd(texts: Texts, settings: Mapping[str, Any], *, folder: Path) -> dict[str, int]:
+    """Train on rated statements (masked, cluster, votes, most) and implied ones, all of them prejudice, and write
     crowd/ to the folder; returns the number of parameters.
 
     settings: implied_weight of an implied statement, where a rated one has 1; decay and false_alarms of fit_heads."""
+    rated, implied = texts.rated, texts.implied
     encoder, others = Encoder(locate(), native_dtype()), len(implied)
     of_implied = known_rows(implied, [PREJUDICE] * others, settings["implied_weight"])
     rows = Rows.joined([rated_rows(rated, vote_shares(rated)), of_implied])
@@ -51,8 +57,9 @@ def train_crowd(
 
 
 def vote_shares(rated: pl.DataFrame) -> np.ndarray:
-    """The shares (n, 3) of VOTES that the raters of each statement gave."""
-    return rated["shares"].list.to_array(len(VOTES)).to_numpy()
+    """The shares (n, 3) of VOTES among the ratings of each statement."""
+    counts = [rated["votes"].list.count_matches(vote) for vote in VOTES]
+    return np.stack(counts, axis=1) / rated["votes"].list.len().to_numpy()[:, None]
 
 
 def rated_rows(rated: pl.DataFrame, shares: np.ndarray) -> Rows:
@@ -91,23 +98,9 @@ def label_unseen(rated: pl.DataFrame, folder: Path | None = None, *, cache: Labe
     return pl.concat(parts).sort("_row").drop("_row", "_fold")
 
 
-@dataclass(frozen=True)
-class Texts:
-    """Texts for training and measuring."""
-
-    rated: pl.DataFrame  # what describe_rated returns, with shares (of VOTES)
-    implied: list[str]  # masked statements of Social Bias Frames: prejudice
-
-    def digest(self) -> str:
-        """The hash of their content."""
-        return digest_of_values(self.rated, self.implied)
-
-
 def read_texts(root: Path) -> Texts:
     """Read a folder that holds humans/ and sbic/. Implied statements that the crowd rated are left out."""
     rated = read_rated(root)
-    shares = [(pl.col("votes").list.count_matches(vote) / pl.col("votes").list.len()) for vote in VOTES]
-    rated = rated.with_columns(shares=pl.concat_list(shares))
     texts = set(rated["masked"])
     return Texts(rated, [text for text in implied_statements(root / "sbic") if text not in texts])
 

@@ -10,19 +10,19 @@ import numpy as np
 import polars as pl
 
 from mitigate.measure import confusion
+from mitigate.measure.agreement import CLASSES
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.ranking import auc, auc_of_a_rater
 from mitigate.score.people import POLAR, VALID, Crowd2, CrowdLM, FromRatings, PeopleValid, plain, polarity
-from mitigate.tasks.crowd.accuracy import GENERATED, RELATIONS, accuracy_table
+from mitigate.tasks.crowd.accuracy import ALL, FIGURES, GENERATED, RELATIONS, accuracy_table, parts_by
+from mitigate.tasks.crowd.training import VOTES, vote_shares
 from mitigate.tasks.identity import identity_summary, label_identity_terms, measure_identity_terms
 from mitigate.tasks.predicted_ratings.training import half_of, valid_votes
-from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, TEMPLATES, label_columns
+from mitigate.triples import NEUTRAL, TEMPLATES, label_columns
 from mitigate.words.relations import parse_sentence
 from models import hub
 from models.heads import LABELS
 
-ALL = "all"
-POLARITIES = {"prejudice": PREJUDICE, "neutral": NEUTRAL, "favouritism": FAVOURITISM}
 RATERS = 3  # of a statement; three statements have six, and the first three count
 
 
@@ -50,15 +50,14 @@ def validity_table(rated: pl.DataFrame, found: np.ndarray, shares: Mapping[int, 
     area under the ROC curve against the majority on validity of the probabilities found (n,) (auc), of `shares`, the
     labels alone (polarity; validity_by_label), and of one rater against two others (rater); and in percent the valid
     votes (valid) and the mean probability (found)."""
-    alone = pl.col("most").replace_strict(dict(shares), return_dtype=pl.Float64)
-    table = rated.with_columns(relation=relations_of(rated), found=found, valid=valid_votes(rated), alone=alone)
+    label, alone = (pl.col("most").replace_strict(dict(values)) for values in (CLASSES, shares))
+    table = rated.with_columns(relation=relations_of(rated), label=label, alone=alone.cast(pl.Float64))
+    table = table.with_columns(found=found, valid=valid_votes(rated))
     rows = []
-    for relation, label in product((ALL, *RELATIONS), (ALL, *POLARITIES)):
-        part = table if relation == ALL else table.filter(relation=relation)
-        part = part if label == ALL else part.filter(most=POLARITIES[label])
+    for names, part in parts_by(table, relation=RELATIONS, label=CLASSES.values()):
         accepted = part["valid"].to_numpy() > 0.5
         votes = np.array([quality[:RATERS] for quality in part["quality"]], dtype=bool).reshape(-1, RATERS)
-        row: dict[str, Any] = {"relation": relation, "label": label, "statements": part.height}
+        row: dict[str, Any] = {**names, "statements": part.height}
         row |= {"auc": auc(part["found"].to_numpy(), accepted), "polarity": auc(part["alone"].to_numpy(), accepted)}
         row |= {"rater": auc_of_a_rater(votes)}
         for name in ("valid", "found"):
@@ -79,9 +78,14 @@ def seen_valid(rated: pl.DataFrame, people: PeopleValid) -> list[dict[str, Any]]
 
 
 def seen_polarity(rated: pl.DataFrame, crowd: Crowd2) -> list[dict[str, Any]]:
-    """Agreement on polarity by the heads of by_seen: kappa, sensitivity, specificity."""
-    most = rated["most"].to_numpy()
-    return [names | agreement(most, polarity(found, crowd.heads).label) for names, found in by_seen(rated, crowd)]
+    """Agreement on polarity with the majority of raters by the heads of by_seen: Cohen's kappa, sensitivity,
+    specificity."""
+    most, together = rated["most"].to_numpy(), np.zeros(rated.height, dtype=int)
+    rows = []
+    for names, found in by_seen(rated, crowd):
+        table = confusion.confusion(most, polarity(found, crowd.heads).label, together)[0]
+        rows.append(names | {name: float(FIGURES[name](table)) for name in ("kappa", "sensitivity", "specificity")})
+    return rows
 
 
 def by_seen(
@@ -96,13 +100,6 @@ def by_seen(
     for text, target in product(("unseen", "seen"), repeat=2):
         chosen = (subjects if target == "unseen" else ~subjects, folds if text == "unseen" else ~folds)
         yield {"text": text, "target": target}, heads.mean(read, *chosen)
-
-
-def agreement(most: np.ndarray, label: np.ndarray) -> dict[str, float]:
-    """Cohen's kappa of labels with the majority of raters, and sensitivity and specificity for polarised statements."""
-    table = confusion.confusion(most, label, np.zeros(len(most), dtype=int))[0]
-    figures = {"kappa": confusion.kappa, "sensitivity": confusion.sensitivity, "specificity": confusion.specificity}
-    return {name: float(figure(table)) for name, figure in figures.items()}
 
 
 def calibration_table(shares: np.ndarray, found: np.ndarray, bins: int = 5) -> pl.DataFrame:
@@ -121,7 +118,7 @@ def validity_by_label(rated: pl.DataFrame) -> dict[int, float]:
 
 def polar_votes(rated: pl.DataFrame) -> np.ndarray:
     """The share of raters who do not call each statement neutral, (n,)."""
-    return 1 - (rated["votes"].list.count_matches(NEUTRAL) / rated["votes"].list.len()).to_numpy()
+    return 1 - vote_shares(rated)[:, VOTES.index(NEUTRAL)]
 
 
 def relations_of(rated: pl.DataFrame) -> pl.Series:

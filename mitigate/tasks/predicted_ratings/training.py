@@ -14,7 +14,7 @@ from mitigate.score.people import VALID, features, plain
 from mitigate.score.precision import native_dtype
 from mitigate.tasks.caveats import HALVES, WHOLE
 from mitigate.tasks.crowd.accuracy import GENERATED
-from mitigate.tasks.crowd.training import known_rows, rated_rows, vote_shares
+from mitigate.tasks.crowd.training import Texts, known_rows, rated_rows, vote_shares
 from mitigate.tasks.regard.texts import swapped, written_statements
 from mitigate.train.crowd import Rows, calibrate, fit_crossed
 from mitigate.triples import NEUTRAL, PREJUDICE
@@ -24,32 +24,25 @@ from models.mean_states import Causal, Encoder, States
 
 
 def train_harm(
-    rated: pl.DataFrame,
-    implied: Sequence[str],
-    settings: Mapping[str, Any],
-    seed: int,
-    *,
-    scorer: str,
-    base: str | None = None,
-    folder: Path,
+    texts: Texts, settings: Mapping[str, Any], seed: int, *, scorer: str, base: str | None = None, folder: Path
 ) -> dict[str, int]:
-    """Train on rated statements (resource, masked, masked_neutral, cluster, shares, most) and write the heads to the
-    folder `scorer` of a folder; returns the number of training texts.
+    """Train on rated statements (resource, masked, masked_neutral, cluster, votes, most) and on implied ones, and write
+    the heads to the folder `scorer` of a folder; returns the number of training texts.
 
     settings: layers of the encoder or, with a language model `base`, depth (mean_states); reads, the kinds of texts
     with joined features (score.people.features); decay and steps, as for `fitted`; implied, the weight of each implied
     statement; copies of each rated and written statement with identity terms, and `copied`, their total weight;
     written, the weight of a statement written with its label, together with its copies; false_alarms, the share of
     COMeT's neutral statements that the threshold labels as polarised."""
-    states, first = states_for(settings, base), rated_rows(rated, vote_shares(rated))
-    copies, parts = range(seed, seed + settings["copies"]), [first]
-    for copy in copies:
-        weights = np.full(rated.height, settings["copied"] / len(copies))
-        parts.append(replace(first, texts=swapped(first.texts, copy), weights=weights))
+    states, rated, implied = states_for(settings, base), texts.rated, texts.implied
+    first = rated_rows(rated, vote_shares(rated))
+    copies = range(seed, seed + settings["copies"])
+    weights = np.full(rated.height, settings["copied"] / max(1, len(copies)))
+    parts = [first, *(replace(first, texts=swapped(first.texts, copy), weights=weights) for copy in copies)]
     statements = written_statements()
     written = [statements["text"].to_list()]
     written += [swapped(written[0], copy + len(copies)) for copy in copies]
-    parts += [known_rows(texts, statements["label"], settings["written"] / len(written)) for texts in written]
+    parts += [known_rows(copy, statements["label"], settings["written"] / len(written)) for copy in written]
     if settings["implied"]:
         parts.append(known_rows(implied, [PREJUDICE] * len(implied), settings["implied"]))
     rows = Rows.joined(parts)

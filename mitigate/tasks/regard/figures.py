@@ -1,5 +1,6 @@
 """Quality of a classifier of regard on texts of targets that were not in training, and against the crowd's labels."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,36 +11,35 @@ from scipy import stats
 from mitigate.measure.agreement import classification, fold_other, majority, vote_counts
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.score.precision import native_dtype
-from mitigate.score.regard import labels
+from mitigate.score.regard import MiniLMRegard, NgramRegard, labels
 from mitigate.tasks.identity import identity_metrics, identity_summary, label_identity_terms, measure_identity_terms
 from mitigate.tasks.ratings.paper_statements import target_of
 from mitigate.tasks.regard.minilm import load_teacher
 from mitigate.tasks.scorers import make_scorer
 from mitigate.train.regard import part_of
-from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, Scorer
+from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, Labels, Scorer
 from models.minilm import locate
 from models.regard.gate import Cascade
-from models.regard.minilm import MiniLMClassifier, load_for
-from models.regard.ngram import NgramClassifier
+from models.regard.minilm import load_for
 
 GATE = {
     "source": pl.String,
     **dict.fromkeys(("texts", "polarised"), pl.Int64),
     **dict.fromkeys(("kept", "kept_low", "kept_high", "passed"), pl.Float64),
 }
-Classifier = Cascade | MiniLMClassifier | NgramClassifier
 
 
-def figures(classifier: Classifier, labelled: pl.DataFrame, crowd: pl.DataFrame) -> dict[str, float | None]:
+def figures(
+    classifier: Callable[[Sequence[str]], Labels], labelled: pl.DataFrame, crowd: pl.DataFrame
+) -> dict[str, float | None]:
     """{test|people}/... from labelled texts (text, label, part), {resource}/{majority|vote|unseen}/... from the crowd's
     (resource, statement, masked, votes); unseen: against the majority on statements about targets of part test."""
     found: dict[str, float | None] = {}
     for part in ("test", "people"):
         texts = labelled.filter(part=part)
-        label = labels(classifier.probabilities(texts["text"].to_list())).label
-        found |= _agreement(part, texts["label"].to_numpy(), label)
+        found |= _agreement(part, texts["label"].to_numpy(), classifier(texts["text"].to_list()).label)
     for (resource,), sentences in crowd.group_by("resource", maintain_order=True):
-        label = labels(classifier.probabilities(sentences["masked"].to_list())).label
+        label = classifier(sentences["masked"].to_list()).label
         votes = sentences.with_row_index("item").with_columns(label=pl.Series(label)).explode("votes")
         most = majority(vote_counts(votes["item"].to_list(), votes["votes"].to_numpy()))
         found |= _agreement(f"{resource}/vote", votes["votes"].to_numpy(), votes["label"].to_numpy())
@@ -62,27 +62,25 @@ def measure_regard(
 ) -> dict[str, Any]:
     """Figures of the teacher and of both classifiers of a folder, in the precision that scorers use; and of identity,
     the result of identity_terms."""
-    found: dict[str, Any] = {}
-    for name, classifier in {"teacher": load_teacher(folder).to(native_dtype()), **load_both(folder)}.items():
-        found |= {f"{name}/{key}": value for key, value in figures(classifier, labelled, crowd).items()}
+    teacher, found = load_teacher(folder).to(native_dtype()), dict[str, Any]()
+    of_teacher = make_scorer(lambda texts: labels(teacher.probabilities(texts)), "teacher")
+    for scorer in (of_teacher, *scorers_in(folder)):
+        found |= {f"{scorer.name}/{key}": value for key, value in figures(scorer, labelled, crowd).items()}
     return found | identity_metrics(identity_summary(identity))
 
 
-def load_both(folder: Path) -> dict[str, Classifier]:
-    """Load the classifiers in minilm/, behind its gate, and ngram/ of a folder, in the precision that scorers use."""
-    return {"minilm": load_cascade(folder / "minilm"), "ngram": NgramClassifier.load(folder / "ngram")}
-
-
-def load_cascade(folder: Path) -> Cascade:
-    """Load the classifier of a folder behind its gate, in the precision that scorers use."""
-    return Cascade.load(folder, locate(), load_for(native_dtype(), folder, locate()))
+def scorers_in(folder: Path) -> list[Scorer]:
+    """The scorers by the classifiers in minilm/, behind its gate, and ngram/ of a folder, named as these."""
+    found: list[Scorer] = [MiniLMRegard(folder / "minilm"), NgramRegard(folder / "ngram")]
+    return [make_scorer(scorer, name) for scorer, name in zip(found, ("minilm", "ngram"), strict=True)]
 
 
 def gate_figures(checking: pl.DataFrame, *, folder: Path) -> pl.DataFrame:
     """Losses by the gate of minilm/ of a folder, by source of the texts (source, text): texts, the classifier's
     polarised labels among them, kept (the share of these that the gate does not pass, in percent), kept_low, kept_high
     (its 95 % interval, Clopper and Pearson 1934), passed (the share of all texts, in percent)."""
-    cascade = load_cascade(folder / "minilm")
+    trained = folder / "minilm"
+    cascade = Cascade.load(trained, locate(), load_for(native_dtype(), trained, locate()))
     rows = []
     for (source,), texts in checking.group_by("source", maintain_order=True):
         encoded = cascade.classifier.encode(texts["text"].to_list())
@@ -97,9 +95,5 @@ def gate_figures(checking: pl.DataFrame, *, folder: Path) -> pl.DataFrame:
 
 def identity_terms(intervals: Bootstrap, *, folder: Path) -> pl.DataFrame:
     """Errors of both classifiers of a folder by identity term: tasks.identity.measure_identity_terms."""
-
-    def scorer(name: str, classifier: Classifier) -> Scorer:
-        return make_scorer(lambda texts: labels(classifier.probabilities(texts)), name)
-
-    scorers = [scorer(*pair) for pair in load_both(folder).items()]
-    return measure_identity_terms(label_identity_terms(scorers), [one.name for one in scorers], intervals)
+    scorers = scorers_in(folder)
+    return measure_identity_terms(label_identity_terms(scorers), [scorer.name for scorer in scorers], intervals)

@@ -28,7 +28,6 @@ from models.regard.minilm import MiniLMClassifier
 
 KEPT = 0.999  # share of the classifier's polarised labels that the gate keeps on the texts its threshold is chosen by
 NEVER_LESS = 0.5  # a threshold, so that texts that the gate passes are neutral by its own probabilities
-FOLDER = "minilm"
 FILE = "teacher.safetensors"
 
 
@@ -37,12 +36,12 @@ def train_minilm(
 ) -> dict[str, int]:
     """Train on the result of teach, and write minilm/ to the folder, which has the teacher; returns the number of
     parameters. settings: rank, layers, and those of mitigate.train.regard.fit."""
-    harness.seed(seed)  # what is low-rank starts at random before it takes the teacher's change
+    harness.seed(seed)  # low-rank weights are random until they take the teacher's change
     classifier = MiniLMClassifier(locate(), settings["rank"], settings["layers"])
     classifier.take(load_teacher(folder))
     wanted = taught["probabilities"].to_numpy()
     training.fit(classifier, classifier.encode(taught["text"].to_list()), wanted, settings, seed=seed, log=log)
-    with replacing_folder(folder / FOLDER) as part:
+    with replacing_folder(folder / "minilm") as part:
         classifier.save(part)
     return {"parameters": _size(classifier), "texts": taught.height}
 
@@ -55,7 +54,7 @@ def train_gate(
     the threshold and the share of those texts that it passes.
 
     settings: channels, and those of mitigate.train.regard.fit."""
-    classifier = MiniLMClassifier.load(folder / FOLDER, locate())
+    classifier = MiniLMClassifier.load(folder / "minilm", locate())
     rows = classifier.encode(taught["text"].to_list())
     harness.seed(seed)
     gate = Gate(locate(), settings["channels"])
@@ -64,8 +63,8 @@ def train_gate(
     polarised = np.isin(classifier.probabilities(unseen).argmax(1), [training.NEGATIVE, training.POSITIVE])
     lost = float(np.quantile(found[polarised], KEPT, method="higher")) if polarised.any() else NEVER_LESS
     threshold = max(NEVER_LESS, lost)
-    with replacing_folder(folder / FOLDER) as part:
-        shutil.copytree(folder / FOLDER, part, dirs_exist_ok=True)
+    with replacing_folder(folder / "minilm") as part:
+        shutil.copytree(folder / "minilm", part, dirs_exist_ok=True)
         Cascade(gate, classifier, threshold).save(part)
     return {"parameters": _size(gate), "threshold": threshold, "passes": float((found > threshold).mean())}
 
@@ -77,8 +76,7 @@ def train_ngram(
     labelled; write ngram/ to the folder; returns the number of parameters. settings: of
     mitigate.train.regard_ngram.fit_ngram."""
     rest = taught.filter(~pl.col("text").is_in(labelled["text"].implode()))
-    wanted = rest["probabilities"].to_numpy()
-    classifier = fit_ngram(labelled, rest["text"].to_list(), wanted, settings, seed=seed, log=log)
+    classifier = fit_ngram(labelled, rest, settings, seed=seed, log=log)
     with replacing_folder(folder / "ngram") as part:
         classifier.save(part)
     return {"parameters": classifier.weight.size + classifier.bias.size}

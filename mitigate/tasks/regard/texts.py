@@ -13,7 +13,6 @@ from mitigate.load.conceptnet_format import read_triples
 from mitigate.load.harms_release import GENERICSKB, genericskb
 from mitigate.load.identity_terms import masked, read_frames, read_further_terms, read_predicates, read_terms
 from mitigate.load.paper_ratings import read_crowd
-from mitigate.runs.fingerprints import digest_of_values
 from mitigate.train import regard as training
 from mitigate.train.regard import part_of
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE
@@ -52,10 +51,6 @@ class Texts:
     def learnt(self) -> pl.DataFrame:
         """The labelled texts that both classifiers of sentences learn from."""
         return self.labelled.filter(pl.col("part").is_in(LEARNT))
-
-    def digest(self) -> str:
-        """The hash of their content."""
-        return digest_of_values(self.labelled, self.crowd, self.unlabelled, self.choosing, self.checking)
 
 
 def read_texts(root: Path) -> Texts:
@@ -101,20 +96,16 @@ def empty_statements() -> pl.DataFrame:
 
 
 def masked_statements(triples: pl.DataFrame) -> set[str]:
-    """Statements of triples of train100k, whole as the main job scores them, and about "this person": with their head
-    and with their tail replaced, and for a wide vocabulary head and tail as merely related."""
+    """Statements of triples of train100k: whole, as the main job scores them; about "this person", with the head or the
+    tail replaced; and, for a wide vocabulary, of head and tail as related to "this person"."""
     phrases = {name: relation.phrase for name, relation in relations().items()}
-    rows = triples.select(
-        pl.col("head").str.to_lowercase(),
-        pl.col("relation").replace_strict(phrases, return_dtype=pl.String),
-        pl.col("tail").str.to_lowercase(),
-    ).with_columns(statement=pl.concat_str("head", "relation", "tail", separator=" "))
-    rows = rows.with_columns(statement=mask_column("statement", "token"))
-    found = set()
-    for head, phrase, tail, statement in rows.rows():
-        found |= {statement, f"{MASK} {phrase} {tail}", f"{head} {phrase} {MASK}"}
-        found |= {f"{end} is related to {MASK}" for end in (head, tail)}
-    return found
+    phrase = pl.col("relation").replace_strict(phrases, return_dtype=pl.String)
+    head, tail = (pl.col(end).str.to_lowercase() for end in ("head", "tail"))
+    anyone, related = pl.lit(MASK), pl.lit("is related to")
+    whole = pl.concat_str(head, phrase, tail, separator=" ").alias("statement")
+    others = [(anyone, phrase, tail), (head, phrase, anyone), (head, related, anyone), (tail, related, anyone)]
+    found = set(triples.select(whole).select(mask_column("statement", "token")).to_series())
+    return found.union(*(triples.select(pl.concat_str(parts, separator=" ")).to_series() for parts in others))
 
 
 def generics_masked(root: Path) -> list[str]:
