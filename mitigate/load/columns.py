@@ -13,7 +13,7 @@ from mitigate.load.lines import LONGEST, TOO_LONG, parsed
 from mitigate.load.stream import BLANK, Block, Met, bad, split
 
 SHOWN = 80  # characters of a line in a message
-INVISIBLE = "[\u00ad\u200b\u2060\ufeff]"  # in "law\u00adyer" no target would be found
+INVISIBLE = "[\u00ad\u200b\u2060\ufeff]"  # "law\u00adyer" names a lawyer
 UNSEEN = "line with invisible characters, such as a zero-width space, which are left out"
 NO_TEXT = "a NUL character, which no text has"
 
