@@ -320,7 +320,7 @@ def seen_table(seen: pl.DataFrame, scorers: Sequence[Crowd2]) -> str:
     lines = ["| text | target | people_valid, AUC | " + " | ".join(f"{one.name}, κ" for one in scorers) + " |"]
     lines.append("|---" * (3 + len(scorers)) + "|")
     tables = [seen_polarity(seen, one) for one in scorers]
-    for row, *others in zip(seen_valid(seen, PeopleValid()).to_dicts(), *tables, strict=True):
+    for row, *others in zip(seen_valid(seen, PeopleValid()), *tables, strict=True):
         kappas = " | ".join(f"{other['kappa']:.3f}" for other in others)
         lines.append(f"| {row['text']} | {row['target']} | {row['auc']:.3f} | {kappas} |")
     return "\n".join(lines)

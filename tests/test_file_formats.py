@@ -71,6 +71,13 @@ def test_parquet_asks_too_and_a_usual_name_is_taken(tmp_path: Path) -> None:
     assert whole(sentences.load(str(tmp_path / "named.dat")))[0]["statement"].to_list() == ["the nurse sings", "x, y"]
 
 
+def test_characters_that_nobody_sees_hide_no_target(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", "head,relation,tail\n\u200blaw\u00adyer,IsA,judge\nnurse,IsA,person\n")
+    rows, notices = whole(any_triples.load(path))
+    assert rows["head"].to_list() == ["lawyer", "nurse"]
+    assert notices == ["1 line with invisible characters, such as a zero-width space, which are left out"]
+
+
 @pytest.mark.parametrize(
     "content",
     [

@@ -320,7 +320,7 @@ def test_generations_in_published_forms_are_read(tmp_path: Path) -> None:
     ("line", "fault"),
     [
         ('{"head": "a", "rela', "not JSON (Unterminated string starting at at column 15)"),
-        ("[1]", "no object"),
+        ("[1]", "not an object"),
         ('{"head": "a", "generations": ["b"]}', "no 'relation'"),
         ('{"head": " ", "relation": "IsA", "tail": ["b", true]}', '["b", true] is not a text or a list of texts'),
         ('{"head": "a", "relation": "IsA", "generations": [1]}', "[1] is not a text or a list of texts"),

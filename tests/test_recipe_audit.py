@@ -123,7 +123,10 @@ def test_labels_given_in_the_file_are_counted_and_no_scorer_is_asked(audit, mine
 
 
 def test_targets_without_statements_are_counted_by_both_conventions(audit, mine) -> None:
-    _, _, _, folder = audit(*mine(STATEMENTS), "recipe.targets=[lawyer,nurse,italy,gamer]")
+    _, said, _, folder = audit(*mine(STATEMENTS), "recipe.targets=[lawyer,nurse,italy,gamer]")
+    assert "  4 rows, 4 about a target: 4 statements about 3 of 4 targets\n" in said
+    assert "0 repeated" not in said
+    assert re.findall(r" s   (\d+ rows?)", said) == [], "the rows of a table of counts are none of the data's"
     metrics = metrics_of(folder)
     assert (metrics["NSM"], metrics["empty_zero/NSM"], metrics["empty_targets"]) == (50, 37.5, 1)
     assert metrics["D_R"] == pytest.approx(0.5)  # of 2, 1, 0 and 1

@@ -141,8 +141,8 @@ def test_what_cannot_be_set_side_by_side(compare, audits: dict[str, Path], tmp_p
         ((calm, masked), "were measured in different ways (measure.masking=token and paper)"),
         ((calm, model), of_mitigate),
         ((model, calm), of_mitigate),
-        ((calm, loud, triples), "compare.runs names 3 audits, and two are compared"),
-        ((calm, calm), "compare.runs names 1 audits, and two are compared"),
+        ((calm, loud, triples), "compare.runs must name 2 different audits; it names 3"),
+        ((calm, calm), "compare.runs must name 2 different audits; it names 1"),
     ]
     for name in ("tally.parquet", "statements/*.parquet", "tables/targets_sentiment.csv"):
         damaged = Path(shutil.copytree(loud, tmp_path / name.split(".")[0]))
@@ -201,7 +201,7 @@ def test_two_models_stand_side_by_side_and_are_named_where_they_are(models, comp
     fewest = configured(Path(shutil.copytree(models["transe"], tmp_path / "fewest")), kge={"fewest": 10})
     for folders, fault in (
         ((models["transe"], fewest), "answer different questions (kge.fewest=20 and 10)"),
-        ((fewest,), "compare.runs names 1 runs of recipe=kge, and two are compared"),
+        ((fewest,), "compare.runs must name 2 different runs of recipe=kge; it names 1"),
     ):
         status, said, _ = compare(*folders)
         assert status == 2

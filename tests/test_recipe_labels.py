@@ -146,7 +146,10 @@ def test_texts_of_a_file_by_its_ending(
         pl.DataFrame({"id": [1, 2, 3], "body": TEXTS}).write_parquet(path)
     loaded = texts_of(str(path), column)
     assert loaded.rows.rows() == rows
-    assert loaded.notices[-1:] == ["1 empty text left out; `row` counts them too"] * left_out
+    empty = "1 empty text left out; `row` counts them too"
+    assert [one for one in loaded.notices if "empty" in one] == [empty] * left_out
+    named = "1 line of column names, 'post', which is not read as a text"
+    assert (named in loaded.notices) == (name == "mine.tsv")
     if name in FILES:
         packed.write_bytes(gzip.compress(path.read_bytes()))
         assert texts_of(str(packed), column).rows.equals(loaded.rows)
@@ -159,6 +162,9 @@ def test_texts_of_a_file_by_its_ending(
         (b"id,post\n1,a\n", "psot", "has no such column; allowed: id, post; did you mean post?"),
         (b"id,text\n1,a,b\n", None, "mine.csv:2: 3 columns, expected 2"),
         (b"text\na\n\xff\n", None, "mine.csv:3: not UTF-8"),
+        (b"\xff\xfa\x00\n\xff", None, "mine.csv: its first line is not UTF-8. Save it as UTF-8"),
+        (b"text\na\0b\n", None, "mine.csv:2: a NUL character, which no text has"),
+        (b"Nurses are kind\nLawyers lie\n", None, "its first line is a text, not a column name: 'Nurses are kind'"),
         (b"text\n\n", None, "mine.csv has no text to label"),
         (b"", None, "mine.csv is empty"),
     ],

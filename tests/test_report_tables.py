@@ -8,6 +8,7 @@ import report_example
 
 from mitigate.report import ledger, metric_display, metrics_table, table
 from mitigate.report.examples import MOST_TARGETS
+from mitigate.report.html import environment
 from mitigate.report.page import leak, target_section
 
 ONE = {
@@ -185,5 +186,7 @@ def test_of_many_targets_the_table_has_the_extremes_and_a_link_to_all() -> None:
     assert list(found["examples"]) == [("t1", "own")]
     assert "Shown are 500 of 600 targets" in found["targets"].caption
     assert '<a href="tables/targets_a.csv">tables/targets_a.csv</a>' in found["targets"].caption
+    search = "{% from 'macros.html.jinja' import searched %}{{ searched(targets, 'targets') }}"
+    assert "The search covers these, not all 600." in environment().from_string(search).render(found)
     few = target_section({"a": frame.head(MOST_TARGETS)}, {"a": ("a", "paper")}, told, ["a"])
     assert (few["targets"].height, "Shown" in few["targets"].caption) == (MOST_TARGETS, False)

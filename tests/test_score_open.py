@@ -8,11 +8,13 @@ from typing import Any
 
 import polars as pl
 import pytest
-from command import composed
+from command import ROOT, composed
+from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy, apply_policy
+from mitigate.recipes.rated_scorers import drop_policies
 from mitigate.recipes.scorers import Scorers
 from mitigate.runs import fingerprints
 from mitigate.runs.label_cache import LabelStore
@@ -90,9 +92,16 @@ def test_scorers_of_a_policy_are_found_by_role_or_name_before_any_is_loaded() ->
     with pytest.raises(MitigateError) as error:
         policy_of(config)  # own_toy is not there: loading it would fail
     assert str(error.value) == f"unknown scorer in policy.scorers 'feeling'; allowed: {known}"
-    with pytest.raises(MitigateError, match="'regard'; allowed: sentiment, vader"):
+    with pytest.raises(MitigateError, match="policy=both reads the labels of regard, and score.regard is null; leave"):
         policy_of(composed("policy=both", "score.regard=null"))
     assert policy_of(composed(LINE, "policy=both", "score.regard=toy")).scorers == ["sentiment", "toy"]
+
+
+def test_without_regard_the_policies_that_read_it_are_not_compared_with_people() -> None:
+    with initialize_config_dir(str(ROOT / "conf"), version_base=None):
+        named = [policy.name for policy in drop_policies(Scorers(compose("config", ["score.regard=null"]).score))]
+    assert "sentiment" in named
+    assert not {"regard", "both", "both_neutral"} & set(named)
     twice = composed(LINE, "policy.scorers=[regard,toy]", "score.regard=toy")
     assert policy_of(twice).scorers == ["toy"]
     with pytest.raises(MitigateError, match="unknown score.scorers.toy.measures 'tone'; allowed: sentiment, regard"):

@@ -73,7 +73,7 @@ COMET = "models.comet.Comet"
         ("experiment=papr", ["'papr'; allowed: cn100k_cpu, cn100k_lm, paper, policies; did you mean paper?"]),
         ("policy=", ["policy= is empty; allowed: balance, both"]),
         ("policy", ["'policy' is not a setting; write it as KEY=VALUE"]),
-        ("polcy", ["'polcy' is not a setting; write it as KEY=VALUE; did you mean policy?"]),
+        ("polcy", ["KEY=VALUE, and a value with blanks in quotes; did you mean policy?"]),
         (
             "polcy=both",
             ["unknown setting 'polcy'; allowed: seed, train, ", "experiment, hydra; did you mean policy?"],

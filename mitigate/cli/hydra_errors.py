@@ -135,7 +135,7 @@ def _not_read(error: OverrideParseException) -> str:
     key, sign, _ = error.override.partition("=")
     if not sign:
         meant = "" if key in _names() else did_you_mean(key, _names())
-        return f"{error.override!r} is not a setting; write it as KEY=VALUE{meant}"
+        return f"{error.override!r} is not a setting; write it as KEY=VALUE, and a value with blanks in quotes{meant}"
     return (
         f"{error.override!r} cannot be parsed ({why}). Put a value with commas, brackets, braces, quotes or = "
         f"""in two kinds of quotes, as in {shlex.quote(f'{key}="a, b"')}"""

@@ -13,6 +13,9 @@ from mitigate.load.lines import LONGEST, TOO_LONG, parsed
 from mitigate.load.stream import BLANK, Block, Met, bad, split
 
 SHOWN = 80  # characters of a line in a message
+INVISIBLE = "[\u00ad\u200b\u2060\ufeff]"  # "law\u00adyer" names a lawyer
+UNSEEN = "line with invisible characters, such as a zero-width space, which are left out"
+NO_TEXT = "a NUL character, which no text has"
 
 Place = str | int
 Columns = Mapping[str, Place]
@@ -43,13 +46,19 @@ class Table:
 
 
 def lines_of(block: Block, met: Met, faults: Faults) -> pl.DataFrame:
-    """The block's lines with content: row, text. Blank ones are counted, and those that are not UTF-8 or too long are
-    faults."""
+    """The block's lines with content: row, text, without characters that nobody sees, such as a zero-width space. Blank
+    lines and those with such characters are counted; those that are not UTF-8, too long or no text are faults."""
     texts = _decoded(split(block, met), block.first, faults)
     frame = pl.DataFrame({"text": texts}, {"text": pl.String}).with_row_index("row", block.first).drop_nulls()
+    wrong = frame["text"].str.contains("\0", literal=True)
+    faults += [(row, NO_TEXT) for row in frame["row"].filter(wrong)]
+    unseen = frame["text"].str.contains(INVISIBLE)
+    if unseen.any():
+        met["noted", UNSEEN] += int(unseen.sum())
+        frame = frame.with_columns(pl.col("text").str.replace_all(INVISIBLE, ""))
     blank = frame["text"].str.strip_chars() == ""
     met["noted", BLANK] += int(blank.sum())
-    return frame.filter(~blank)
+    return frame.filter(~blank & ~wrong)
 
 
 def _decoded(content: list[bytes], first: int, faults: Faults) -> list[str] | list[str | None]:

@@ -104,7 +104,7 @@ def _values(record: Any, columns: Mapping[str, Column]) -> Iterator[Any]:
         yield record
         return
     if not isinstance(record, dict):
-        raise ValueError("no object")
+        raise ValueError("not an object")
     for column in columns.values():
         value = _ABSENT
         for name in column.names:

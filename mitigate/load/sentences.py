@@ -11,8 +11,8 @@ from mitigate.load.any_triples import columns_of
 from mitigate.load.columns import Columns, Place, Table
 from mitigate.load.file_format import Layout, layout_of
 from mitigate.load.lines import OnBadLine, check
-from mitigate.load.stream import BLANK, Chunk, Loaded, Met, Streamed, describe, given, opened
-from mitigate.load.table import open_lines, open_table, read_all
+from mitigate.load.stream import BLANK, Block, Chunk, Loaded, Met, Streamed, describe, given, opened
+from mitigate.load.table import UNREADABLE, open_lines, open_table, read_all
 from mitigate.words.outside_text import counted
 
 NAMES = ("statement", "text", "sentence")  # of the default column
@@ -43,14 +43,24 @@ def open_texts(path: Path, column: Place | None, name_it: str, content: bytes | 
         return open_lines(path, "statement", content)
     found = _found(path, layout, name_it) if column is None else column
     remedy = f"; name the column of the texts: {name_it}"
-    return open_table(path, {"statement": found}, layout=layout, remedy=remedy, content=content)
+    table = open_table(path, {"statement": found}, layout=layout, remedy=remedy, content=content)
+    if column is not None or layout.form != "table" or found.strip().lower() in NAMES:
+        return table
+
+    def frame(block: Block, met: Met) -> pl.DataFrame:
+        met["noted", f"line of column names, {found!r}, which is not read as a text"] += block.first == 1
+        return table.frame(block, met)
+
+    return Table(table.blocks, frame)
 
 
 def _found(path: Path, layout: Layout, name_it: str) -> str:
     """The column of the texts."""
     lower = [name.strip().lower() for name in layout.names]
     only = layout.names[0] if len(lower) == 1 else None
-    if only and layout.form == "table" and (only.rstrip().endswith((".", "!", "?")) or len(only.split()) > 4):
+    if layout.form == "table" and any(UNREADABLE in name for name in lower):
+        raise MitigateError(f"{path}: its first line is not UTF-8. Save it as UTF-8")
+    if only and layout.form == "table" and (only.rstrip().endswith((".", "!", "?")) or len(only.split()) > 2):
         raise MitigateError(
             f"{path} is {layout} by its name, but its first line is a text, not a column name: {only[:60]!r}. Add a "
             "first line with the column name, such as text, or rename the file to .txt: there each line is a text"

@@ -338,15 +338,17 @@ def say_page_notes(config: DictConfig, notices: Sequence[str]) -> None:
 
 
 def say_stage(result: store.Result) -> None:
-    """Print a line for a stage: to be run, cached, or the seconds it took, and its rows or steps."""
+    """Print a line for a stage: to be run, cached, or the seconds it took, and its steps or rows, but for a table of
+    counts, whose rows are none of the data's."""
     if result.pending:
         say(f"  {result.stage:<12}{'to be run':>18}")
         return
     new = "from another run" if result.origin else f"{result.seconds:.1f} s"
     took = "kept, old code" if result.kept else "cached" if result.from_cache else new
     if result.path.suffix == ".parquet":
-        rows = pl.scan_parquet(result.path, glob=False).select(pl.len()).collect().item()
-        found = f"   {counted(rows, 'row')}"
+        table = pl.scan_parquet(result.path, glob=False)
+        is_counts = "count" in table.collect_schema()
+        found = "" if is_counts else f"   {counted(table.select(pl.len()).collect().item(), 'row')}"
     else:
         found = _training_steps(result.facts())
     say(f"  {result.stage:<12}{took:>18}{found}")

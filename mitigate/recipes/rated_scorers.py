@@ -106,14 +106,15 @@ def accuracies(nodes: Mapping[str, Any], scorers: Sequence[Scorer], source: str)
 
 
 def drop_policies(scorers: Scorers) -> list[Policy]:
-    """All configured policies whose action is to drop, `none` first, with the names that their scorers have in
-    tables."""
+    """All configured policies whose action is to drop and whose scorers label, `none` first, with the names that these
+    have in tables."""
     loader, found = GlobalHydra.instance().config_loader(), []
     for name in loader.get_group_options("policy"):
         config = loader.load_configuration("config", [f"policy={name}"], RunMode.RUN)
         OmegaConf.set_struct(config, False)
-        found.append(scorers.in_tables(build(config.policy)))
-    found = [policy for policy in found if is_drop_rule(policy)]
+        policy = build(config.policy)
+        if is_drop_rule(policy) and not scorers.absent_roles(policy):
+            found.append(scorers.in_tables(policy))
     if scorers.score.frames.run is None:  # then the scorer `frames` cannot label
         found = [policy for policy in found if "frames" not in policy.scorers]
     return sorted(found, key=lambda policy: (len(policy.scorers), policy.name))

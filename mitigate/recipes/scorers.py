@@ -122,8 +122,17 @@ class Scorers:
             )
         return self.in_tables(policy)
 
+    def absent_roles(self, policy: Policy) -> list[str]:
+        """The roles that a policy reads and whose scorer is null."""
+        return [role for role in policy.scorers if role in ROLES and role not in self.names]
+
     def in_tables(self, policy: Policy) -> Policy:
         """A policy with the names that its scorers have in tables. Raises MitigateError as `policy`."""
+        if absent := self.absent_roles(policy):
+            raise MitigateError(
+                f"policy={policy.name} reads the labels of {' and '.join(absent)}, and score.{absent[0]} is null; "
+                f"leave score.{absent[0]} out, or choose a policy without it"
+            )
         known = [*self.names, *self.score.scorers]
         if unknown := [name for name in policy.scorers if name not in known]:
             raise one_of("scorer in policy.scorers", unknown[0], known)

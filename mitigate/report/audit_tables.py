@@ -13,6 +13,7 @@ from mitigate.report.metrics_table import Row, crossed, measured
 from mitigate.report.missing_figures import explained
 from mitigate.report.table import Cell, Column, Table, as_text, figures, grouped, text
 from mitigate.report.table_declarations import declared
+from mitigate.words.outside_text import counted
 
 Wording = tuple[str, str]
 """A scorer, and the template of the statements it labelled."""
@@ -94,6 +95,16 @@ def measure_table(metrics: Metrics, shown: Sequence[Row]) -> Table:
     squared = f" ({_OF_TARGETS.symbol}: squared statements)" if REPRESENTATION in shown else ""
     words: dict[str, Any] = {"squared": squared, "abbreviations": abbreviations(metrics)}
     return crossed("audit measures", metrics, named, with_all(categories(metrics)), with_part, **words)
+
+
+def sizes(metrics: Metrics) -> str:
+    """The numbers of rows, statements and targets for the terminal: a row about two targets is two statements."""
+    targets = metrics[keys.TARGETS]
+    return (
+        f"  {counted(metrics[keys.ROWS], 'row')}, {metrics[keys.ROWS_ABOUT_A_TARGET]:,} about a target: "
+        f"{counted(metrics[keys.STATEMENTS], 'statement')} about {targets - metrics[keys.EMPTY_TARGETS]:,} of "
+        f"{counted(targets, 'target')}"
+    )
 
 
 def console(metrics: Metrics, wordings: Sequence[Wording]) -> str:

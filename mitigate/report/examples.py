@@ -62,7 +62,7 @@ def target_table(
         shown = sorted(rows, key=size, reverse=True)[:MOST_TARGETS]
         those = f" Shown are {MOST_TARGETS} of {len(rows):,} targets: those with {largest}. "
         note = Markup('{}<a href="{}">{}</a> has all.').format(those, file, file)
-        table = replace(table, rows=shown, caption=escape(table.caption) + note)
+        table = replace(table, rows=shown, caption=escape(table.caption) + note, total=len(rows))
     return replace(table, search="{target} {category}".format_map)
 
 

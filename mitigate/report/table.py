@@ -109,6 +109,7 @@ class Table:
     search: Callable[[Any], str] | None = None  # the words by which a row is found
     headed: bool = True  # whether the first cell of a row is its heading
     empty: str = ""  # stands in place of rows
+    total: int = 0  # the number of rows of which these are some; 0: these are all
 
     @cached_property
     def groups(self) -> list[tuple[str, list[Any]]]:

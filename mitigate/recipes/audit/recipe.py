@@ -116,7 +116,8 @@ def record(job: Job, plan: Plan) -> None:
         statements, _ = choice(job.folder / "statements", plan.measurement.intervals.seed)
         reporting.record_statements(job, statements.select(columns))
     reporting.record_plots(job)
-    say("\n" + audit_tables.console(metrics, list(plan.measurement.wordings.values())))
+    say("\n" + audit_tables.sizes(metrics))
+    say(audit_tables.console(metrics, list(plan.measurement.wordings.values())))
     if plan.paper:
         say("\n" + audit_tables.console_beside(beside_the_paper(metrics, paper_figures(plan.paper))))
     say_notes(job.results["report"].facts()["notices"])

@@ -68,7 +68,8 @@ def read_rows(
             counted.save(number, counting.counts_table(chunk.met + sizes))
             advance(chunk.height, to=share)
     counts = counting.sum_counts(counted)
-    counts["noted", counting.REPEATED] += repeats(rows)
+    if num_repeated := repeats(rows):
+        counts["noted", counting.REPEATED] += num_repeated
     left_out = "; ".join(resource.loaded.describe(counts))  # raises for bad lines
     if not counts[ABOUT_A_TARGET]:
         raise _nothing_found(resource, search, counts, title, left_out)

@@ -102,8 +102,8 @@ def read_two(folders: Iterable[str | Path], recipe: str, noun: str, needs: Seque
     runs = read_runs(dict.fromkeys(folders), recipe, "compare.runs", needs)
     if len(runs) != 2:
         raise MitigateError(
-            f"compare.runs names {len(runs)} {noun}, and two are compared; name them by compare.runs=[DIR,DIR], in the "
-            "order of the page"
+            f"compare.runs must name 2 different {noun}; it names {len(runs)}. Name them by compare.runs=[DIR,DIR], in "
+            "the order of the page"
         )
     return runs
 
