@@ -10,10 +10,10 @@ import pytest
 from mitigate.errors import MitigateError
 from mitigate.measure.bootstrap import mean_of
 from mitigate.measure.comparison import paired
-from mitigate.measure.coverage import per_target
 from mitigate.measure.declared_measures import declared_figures
 from mitigate.measure.harms import share_figures
 from mitigate.measure.metric_frame import MetricFrame
+from mitigate.measure.quality import kept_by_target
 from mitigate.measure.resource_differences import rank_correlation, representation, shares, side_by_side
 from mitigate.metrics import PUBLISHED, TRAINING_BY_TARGET
 from mitigate.tasks.generators.likelihood import published_file, read_published, target_triples
@@ -113,7 +113,7 @@ def test_coverage_of_each_target_and_the_targets_with_most_prejudice() -> None:
     schema = {"target": pl.String, "category": pl.String, "split": pl.String, "tail": pl.String, "weight": pl.Float32}
     ledger = pl.DataFrame(rows, schema=schema, orient="row")
     ledger = ledger.with_columns(relation=pl.lit("IsA"), source_row=pl.lit(None, pl.UInt32))
-    table = per_target(ledger)
+    table = kept_by_target(ledger)
     assert table.rows() == [("nurse", "profession", 12, 3, 4, 1), ("italy", "origin", 2, 2, 2, 2)]
     found = declared_figures(TRAINING_BY_TARGET, MetricFrame.by_category(table))
     assert found["coverage/triples"] == pytest.approx(100 * 5 / 14)
@@ -121,7 +121,7 @@ def test_coverage_of_each_target_and_the_targets_with_most_prejudice() -> None:
     assert (found["coverage/least"], found["coverage/least/profession"]) == (25, 25)
     assert found["coverage/least/origin"] is None  # two triples are too few
     copies = ledger.filter(target="nurse").with_columns(weight=pl.lit(1.0, pl.Float32), source_row=pl.lit(1, pl.UInt32))
-    assert per_target(pl.concat([ledger, copies])).equals(table)  # what a policy adds
+    assert kept_by_target(pl.concat([ledger, copies])).equals(table)  # what a policy adds
     table = pl.DataFrame({"category": ["gender"] * 11, "prejudice": [float(n) for n in range(10)] + [None]})
     found = share_figures(table, "ngram", OF_RUNS)
     assert found["ngram/largest_O-"] == found["ngram/largest_O-/gender"] == 9

@@ -10,7 +10,7 @@ from zlib import crc32
 import numpy as np
 import polars as pl
 
-from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.bootstrap import Bootstrap, cluster_numbers
 
 OTHERS = 4
 """The number of other heads with which the tails of a head are combined."""
@@ -50,10 +50,10 @@ def other_heads(prompts: pl.DataFrame, count: int = OTHERS, seed: int = 1) -> pl
     return pl.concat([pl.DataFrame(schema=schema), *(frame.cast(pl.Schema(schema)) for frame in found)])
 
 
-def is_echo(head: str = "head", tail: str = "tail") -> pl.Expr:
+def is_echo(head: str = "head") -> pl.Expr:
     """Return whether a tail only repeats its head: both are the same except for case, an article and an ending e, s or
     es ("dish", "the dishes"). "car" and "care" count as the same too."""
-    return _bare(head) == _bare(tail)
+    return _bare(head) == _bare("tail")
 
 
 def shares(prompts: pl.DataFrame, own: pl.DataFrame, swapped: pl.DataFrame, asked: int | None = None) -> pl.DataFrame:
@@ -102,14 +102,9 @@ def swap_lift(table: pl.DataFrame, clusters: Mapping[str, str], bootstrap: Boots
     weights = table["weight"].to_numpy()[:, None]
     value = float((weights * values).sum() / weights.sum())
     value = 0.0 if abs(value) < ROUNDING else value
-    interval = bootstrap.weighted_mean(values, weights, head_numbers(table, clusters))
+    interval = bootstrap.weighted_mean(values, weights, cluster_numbers(table, clusters, "head"))
     bounds = [bound.item() for bound in interval]
     return Lift(value, *(None if math.isnan(bound) else bound for bound in bounds))
-
-
-def head_numbers(table: pl.DataFrame, clusters: Mapping[str, str]) -> np.ndarray:
-    """A number for each row's head, from 0 without gaps; inflections of one word have the same."""
-    return np.unique([clusters.get(head, head) for head in table["head"]], return_inverse=True)[1]
 
 
 def _bare(column: str) -> pl.Expr:

@@ -12,8 +12,7 @@ import polars as pl
 
 from mitigate import metrics as keys
 from mitigate.errors import MitigateError
-from mitigate.measure.kge import between_trainings, rank_correlation
-from mitigate.measure.kge_null import shared_ends
+from mitigate.measure.kge import between_trainings, rank_correlation, shared_ends
 from mitigate.metrics import kge_key
 from mitigate.report import compared_embeddings
 from mitigate.report.compared_embeddings import KgeComparison

@@ -10,12 +10,12 @@ import numpy as np
 import polars as pl
 
 from mitigate import metrics
-from mitigate.measure.change import DIFFERENCE, RATIO, Change
-from mitigate.measure.comparison import SEEDS, STATISTICS
+from mitigate.measure.bootstrap import cluster_numbers
+from mitigate.measure.comparison import DIFFERENCE, RATIO, SEEDS, STATISTICS, Change
 from mitigate.measure.quality import is_scored, sentence_bleu2
 from mitigate.measure.seeds import Changes, by_seeds, of_seeds, weighted_difference
-from mitigate.measure.swap_lift import PROMPT, head_numbers, with_weights
-from mitigate.measure.uncertainty import FEW_TARGETS, cluster_numbers
+from mitigate.measure.swap_lift import PROMPT, with_weights
+from mitigate.measure.uncertainty import FEW_TARGETS
 from mitigate.metrics import ABOUT_BITS, ABOUT_PERPLEXITY, PEOPLE_VALID, PLAUSIBLE, SWAP_LIFT, quality_key
 from mitigate.runs.finished import FinishedRun
 from mitigate.tasks.compare.figures import statements_with
@@ -163,7 +163,7 @@ def _lifts(contrast: Contrast) -> Iterator[dict[str, Any]]:
     for part, condition in lift_parts(joined).items():
         rows = with_weights(joined.filter(condition))
         if not rows.is_empty():
-            found = _drawn(*_split(rows, contrast), rows["weight"].to_numpy(), head_numbers(rows, clusters))
+            found = _drawn(*_split(rows, contrast), rows["weight"].to_numpy(), cluster_numbers(rows, clusters, "head"))
             yield _row(quality_key(SWAP_LIFT, part), rows["head"].n_unique(), found, HEADS)
 
 

@@ -7,8 +7,15 @@ import numpy as np
 import polars as pl
 
 from mitigate import metrics as keys
-from mitigate.measure.kge import rank_correlation
-from mitigate.measure.kge_null import agreement, null_band, outside_of_others, over_seeds, shared_ends, within
+from mitigate.measure.kge import (
+    agreement,
+    null_band,
+    outside_of_others,
+    over_seeds,
+    rank_correlation,
+    shared_ends,
+    within,
+)
 from mitigate.tasks.kge.predictions import FIGURES, LEAKS
 from mitigate.tasks.kge.question import Question
 from mitigate.tasks.kge.training import HITS

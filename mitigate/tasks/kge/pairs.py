@@ -9,8 +9,7 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.load.graph.graph import Graph
-from mitigate.measure.kge import rank_correlation
-from mitigate.measure.kge_null import agreement
+from mitigate.measure.kge import agreement, rank_correlation
 from mitigate.tasks.kge.graphs import Triples
 from mitigate.tasks.kge.predictions import profession_scores
 from mitigate.tasks.kge.question import Question

@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from mitigate.measure import confusion
+from mitigate.measure.agreement import auc, auc_of_a_rater
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.ranking import auc, auc_of_a_rater
 from mitigate.score.people import POLAR, VALID, Crowd2, CrowdLM, FromRatings, PeopleValid, plain, polarity
 from mitigate.tasks.crowd.accuracy import GENERATED, RELATIONS, accuracy_table
 from mitigate.tasks.identity import identity_summary, label_identity_terms, measure_identity_terms

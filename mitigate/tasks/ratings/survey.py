@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError, one_of
-from mitigate.measure.rating_variance import Components, detectable, statements_needed
+from mitigate.measure.human_ratings import Components, detectable, statements_needed
 from mitigate.package_data import frame_of
 from mitigate.runs.fingerprints import digest_of
 from mitigate.runs.finished import read_runs as finished_runs
