@@ -2,7 +2,6 @@
 references (Sap et al. 2020, Section 4.1), and calibration of probabilities. Intervals are over posts."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -124,8 +123,3 @@ def calibrated(log_odds: np.ndarray, scale_and_shift: tuple[float, float]) -> np
     """Probabilities (n,) by fit_calibration's scale and shift."""
     scale, shift = scale_and_shift
     return expit(scale * log_odds + shift)
-
-
-def describe(truth: np.ndarray) -> dict[str, Any]:
-    """The number of posts and the percentage of positives."""
-    return {"posts": len(truth), "positive": 100 * float(truth.mean())}

@@ -111,10 +111,8 @@ def record(job: Job, plan: Plan) -> None:
     tables = tables_of(job.results, plan)
     for name, table in tables.items():
         write(job.folder / f"{name}.csv", table.write_csv())
-    write(
-        job.folder / "classifiers.md",
-        as_markdown(rated_scorers.classifier_table(tables["intervals"], plan.learnt_from)),
-    )
+    classifiers = rated_scorers.classifier_table(tables["intervals"], plan.learnt_from)
+    write(job.folder / "classifiers.md", as_markdown(classifiers))
     job.tracking.summarise(job.results["metrics"].facts() | as_metrics(tables["policies"]))
 
 

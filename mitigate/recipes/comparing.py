@@ -55,7 +55,9 @@ def run(config: DictConfig) -> None:
     if found is not None:
         say_findings(config, found)
     if config.compare.gate:
-        _end_by_gate(found["gate"] if found else OPEN)
+        outcome = found["gate"] if found else OPEN  # a rehearsal has none
+        say(f"  gate        {outcome}: exit status {STATUS[outcome]}")
+        raise SystemExit(STATUS[outcome])
 
 
 def _check_gate(config: DictConfig, kind: str, endpoints: Endpoints) -> None:
@@ -129,9 +131,3 @@ def say_findings(config: DictConfig, found: Mapping[str, Any]) -> None:
     for line in found["lines"]:
         say(f"  {line}")
     say_notes(found["notices"])
-
-
-def _end_by_gate(outcome: str) -> None:
-    """End the process with the exit status of the primary endpoints' outcome; a rehearsal has none."""
-    say(f"  gate        {outcome}: exit status {STATUS[outcome]}")
-    raise SystemExit(STATUS[outcome])

@@ -49,12 +49,6 @@ def harms(tallied: pl.DataFrame, how: Measurement) -> dict[str, Any]:
     return found
 
 
-def value_of(metrics: Mapping[str, Any], key: str, empty_targets: EmptyTargets) -> Any:
-    """A figure under a convention for targets without statements; the one figure if all targets have some."""
-    other = next(iter(prefixed({key: None}, variant=VARIANT[empty_targets])))
-    return metrics.get(other, metrics.get(key))
-
-
 def notices(tallied: pl.DataFrame, how: Measurement) -> list[str]:
     """Limits of the figures that a reader must know first."""
     table = next(iter(how.tables(tallied).values()))
@@ -86,7 +80,8 @@ def paper_notes(resource: str) -> list[str]:
 def beside_the_paper(metrics: Mapping[str, Any], stated: pl.DataFrame) -> pl.DataFrame:
     """The paper's figures with ours (place, figure, key, paper, ours); a target without statements counts as 0 %.
     stated: what paper_figures returns."""
-    ours = [value_of(metrics, key, "zero") for key in stated["key"]]
+    as_zero = prefixed(dict.fromkeys(stated["key"]), variant=keys.EMPTY_ZERO)  # there if some targets have none
+    ours = [metrics.get(zero, metrics.get(key)) for zero, key in zip(as_zero, stated["key"], strict=True)]
     return stated.rename({"value": "paper"}).with_columns(ours=pl.Series(ours, dtype=pl.Float64)).drop_nulls("ours")
 
 

@@ -53,12 +53,6 @@ def published_file(setting: str | None, root: str | None) -> tuple[Path | None, 
     return found, "" if found else f"there is no {harms_release.CONCEPTNET} in {where}"
 
 
-def read_published(path: Path) -> pl.DataFrame:
-    """Read the triples of a file of lines `head Relation tail`. Other lines are left out: the file is not the user's
-    own."""
-    return harms_release.triples(path, "skip").rows
-
-
 def target_triples(
     published: pl.DataFrame,
     corpus: pl.DataFrame,

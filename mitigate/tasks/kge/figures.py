@@ -31,6 +31,14 @@ def by_model(changes: pl.DataFrame) -> np.ndarray:
     return changes["change"].to_numpy().reshape(-1, size)
 
 
+def correlations(changes: pl.DataFrame, professions: pl.DataFrame) -> list[float | None]:
+    """The rank correlation of each model's changes (model, profession, change) with log count ratios (profession,
+    log_ratio)."""
+    ratios = professions.select("profession", "log_ratio")
+    parts = changes.join(ratios, on="profession", maintain_order="left").partition_by("model", maintain_order=True)
+    return [rank_correlation(part["change"].to_numpy(), part["log_ratio"].to_numpy()) for part in parts]
+
+
 def profession_table(question: Question, changes: pl.DataFrame, null: pl.DataFrame | None) -> pl.DataFrame:
     """The professions, the one that value a raises most first: profession, people, of_a, of_b, log_ratio, change (mean
     over seeds), its interval low and high, null_low and null_high (the band of permuted graphs), and outside (whether
