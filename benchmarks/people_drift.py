@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.people import scorers_of
 from benchmarks.results import write_section
 from benchmarks.simulate import excludes, table
-from mitigate.load.paper_ratings import FILTERED, RESOURCES, rated_sets
+from mitigate.load.ratings import FILTERED, RESOURCES, rated_sets
 from mitigate.measure.bootstrap import draw
 from mitigate.measure.comparison import Change
 from mitigate.measure.human_ratings import (

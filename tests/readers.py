@@ -30,8 +30,7 @@ from mitigate.load import (
 from mitigate.load import sentences as texts_file
 from mitigate.load.conceptnet_format import read_triples
 from mitigate.load.graph import own as own_graph
-from mitigate.load.paper_ratings import read_beside
-from mitigate.load.ratings import read_answers
+from mitigate.load.ratings import read_answers, read_beside
 from mitigate.load.relations_file import read_relations
 from mitigate.load.sbic import read_annotations, read_implied
 from mitigate.load.stream import Counts, Streamed

@@ -183,10 +183,11 @@ def check_relations(path: Path, counts: Counts, own: Sequence[Relation] = ()) ->
         )
 
 
-def path_of(path: str | None, data: str) -> Path:
-    """The file that data.path names. Raises MitigateError when it names none."""
+def path_of(path: str | None, name: str, form: str = "FILE", group: str = "data") -> Path:
+    """The file that data.path names, or model.path. form: that of the path, for the message. Raises MitigateError when
+    it names none."""
     if path is None:
-        raise MitigateError(f"data={data} needs data.path, which is not set; set data.path=FILE")
+        raise MitigateError(f"{group}={name} needs {group}.path, which is not set; set {group}.path={form}")
     return Path(path)
 
 

@@ -15,7 +15,7 @@ from mitigate.measure.harms import (
     share_figures,
 )
 from mitigate.measure.metric_frame import MetricFrame
-from mitigate.measure.uncertainty import intervals_of, mean_and_variance_bounds, named_bounds
+from mitigate.measure.uncertainty import mean_and_variance_bounds, named_bounds
 from mitigate.metrics import REPRESENTATION, Share, Statistic, harm_key, with_part
 from mitigate.triples import FAVOURITISM, PREJUDICE
 
@@ -53,12 +53,6 @@ def of_all_texts(tallied: pl.DataFrame, column: str, scorer: str) -> Figures:
         harm_key(scorer, "all texts", "favouritism"): favouritism,
         harm_key(scorer, "all texts", "polarised"): prejudice + favouritism,
     }
-
-
-def intervals(table: pl.DataFrame, scorer: str, clusters: Mapping[str, str], bootstrap: Bootstrap) -> Figures:
-    """The bounds of every mean and variance of `figures` ("NSM_low", "sentiment/D_O-/origin_high" ...), as
-    uncertainty.intervals_of."""
-    return intervals_of(table, names(scorer), clusters, bootstrap)
 
 
 def representation(table: pl.DataFrame, clusters: Mapping[str, str], bootstrap: Bootstrap) -> dict[str, float | None]:

@@ -10,6 +10,7 @@ from mitigate.measure import audit_figures
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import POLARISED, counts
 from mitigate.measure.metric_frame import MetricFrame
+from mitigate.measure.uncertainty import intervals_of
 from mitigate.metrics import (
     BY_KIND,
     ENDS,
@@ -65,11 +66,8 @@ def by_kind(
 
     table: the result of tally.per_target. kinds: target -> kind."""
     of_kinds = table.with_columns(category=pl.col("target").replace_strict(kinds))
-    found = {
-        **audit_figures.figures(of_kinds, scorer),
-        **audit_figures.intervals(of_kinds, scorer, clusters, bootstrap),
-    }
-    found |= counts(of_kinds)
+    bounds = intervals_of(of_kinds, audit_figures.names(scorer), clusters, bootstrap)
+    found = audit_figures.figures(of_kinds, scorer) | bounds | counts(of_kinds)
     names = [kind for kind, _ in MetricFrame.by_category(of_kinds) if kind]
     ends = tuple(with_part("", kind) + end for kind in names for end in ENDS)
     return prefixed({key: value for key, value in found.items() if key.endswith(ends)}, variant=BY_KIND)

@@ -14,7 +14,7 @@ from omegaconf import DictConfig
 
 from mitigate.filter import Policy
 from mitigate.load.files import root_with
-from mitigate.load.paper_ratings import FILTERED, RESOURCES, rated_sets
+from mitigate.load.ratings import FILTERED, RESOURCES, rated_sets
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes import rated_scorers
 from mitigate.recipes.job import Job, perform, say, say_notes

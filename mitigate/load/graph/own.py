@@ -10,6 +10,7 @@ from mitigate.errors import MitigateError
 from mitigate.load.file_format import layout_of
 from mitigate.load.graph.graph import SPLITS, Graph, Triple, build, names_of, triples_of
 from mitigate.load.lines import OnBadLine, check, read_lines, report_faults
+from mitigate.load.stream import path_of
 from mitigate.load.table import read_table
 from mitigate.words.outside_text import counted
 
@@ -29,12 +30,7 @@ def load(path: str | None, names: str | None = None, on_bad_line: OnBadLine = "e
     5 % for validation, 5 % for testing, and the rest, with every triple that alone has an entity or a relation, for
     training. Raises MitigateError for a path that is not given, missing files, bad lines, and too few triples."""
     check(on_bad_line)
-    if path is None:
-        raise MitigateError(
-            "data=graph needs data.path, which is not set; set data.path=FILE.tsv, or a folder with train, valid and "
-            "test"
-        )
-    place = Path(path)
+    place = path_of(path, "graph", "FILE.tsv, or a folder with train, valid and test")
     notices: list[str] = []
     splits: dict[str, list[Triple]] = {}
     if is_openke(place):

@@ -2,7 +2,7 @@
 
 The page, its plots and tables, and the statements as a file are one stage, write_report."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -99,10 +99,9 @@ def report(job: Job, plan: Plan) -> None:
         done["metrics"],
         done["tally"],
         plan.measurement,
-        paper_figures(plan.paper) if plan.paper else None,
+        plan.paper,
         done.get("variants"),
         done.get("people"),
-        paper_notes(plan.paper) if plan.paper else [],
         plan.resource,
         done["read"],
         done.get("identity"),
@@ -148,10 +147,9 @@ def write_report(
     metrics: Mapping[str, Any],
     tallied: pl.DataFrame,
     how: Measurement,
-    stated: pl.DataFrame | None,
+    paper: str | None,
     explored: pl.DataFrame | None,
     people: pl.DataFrame | None,
-    explained: Sequence[str],
     resource: Resource,
     rows: pl.DataFrame,
     words: Mapping[str, Any] | None,
@@ -160,7 +158,8 @@ def write_report(
     about: Mapping[str, Any],
     **fields: Any,
 ) -> dict[str, Any]:
-    """Write the page, its tables and pictures, and statements.tsv, of statements drawn by the seed. rows: counts of the
+    """Write the page, its tables and pictures, and statements.tsv, of statements drawn by the seed. paper: the
+    resource whose figures the paper gives; rows: counts of the
     resource's rows; words: notices of labels that depend on identity words; fields: further ones of Audit. Returns the
     page's notices."""
     statements, height = choice(folder / "statements", how.intervals.seed)
@@ -172,8 +171,8 @@ def write_report(
         targets=how.tables(tallied),
         statements=statements,
         relations=by_relation(every, labels) if "relation" in statements.columns else None,
-        beside=None if stated is None else beside_the_paper(metrics, stated),
-        explained=explained,
+        beside=beside_the_paper(metrics, paper_figures(paper)) if paper else None,
+        explained=paper_notes(paper) if paper else [],
         variants=explored,
         people=people,
         notices=[

@@ -12,7 +12,7 @@ from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
 from mitigate.load.files import find_root
-from mitigate.load.paper_ratings import rated_sets
+from mitigate.load.ratings import rated_sets
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes.humans import survey
 from mitigate.recipes.job import Job, perform, say, say_notes

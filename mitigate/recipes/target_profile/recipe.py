@@ -18,7 +18,7 @@ from mitigate.report.target_profile import Profile, console, render
 from mitigate.runs import files
 from mitigate.runs.store import Result
 from mitigate.score.frames import Frames
-from mitigate.tasks.compare.plan import names_of, shared_settings
+from mitigate.tasks.compare.plan import names_of, run_and_command, shared_settings
 from mitigate.tasks.target_profile.measures import (
     distinctive,
     figures,
@@ -28,7 +28,7 @@ from mitigate.tasks.target_profile.measures import (
     placed,
 )
 from mitigate.tasks.target_profile.measures import facts_of_graph as about_graph
-from mitigate.tasks.target_profile.plan import PROFESSIONS, ProfilePlan, facts_of, make_plan
+from mitigate.tasks.target_profile.plan import PROFESSIONS, ProfilePlan, make_plan
 from mitigate.triples import LabelCache
 
 SIDES = ("figures", "distinctive", "placed", "framed", "implied")  # the tables that the page shows
@@ -128,8 +128,8 @@ def findings(sides: dict[str, Any], shown: dict[str, Any]) -> dict[str, Any]:
 def about_page(job: Job, plan: Plan) -> dict[str, Any]:
     """The origin of the page: command, stages and provenance."""
     runs = plan.runs
-    named = {grid.title: facts_of(grid.run) for grid in runs.grids}
-    named |= {recipe: facts_of(run) for recipe, run in (("kge", runs.kge), ("frames", runs.frames)) if run}
+    named = {grid.title: run_and_command(grid.run) for grid in runs.grids}
+    named |= {recipe: run_and_command(run) for recipe, run in (("kge", runs.kge), ("frames", runs.frames)) if run}
     facts = {"data": reporting.source_of(plan.data), **named}
     return {"demonstration": plan.data["demonstration"], **reporting.about(job, facts)}
 

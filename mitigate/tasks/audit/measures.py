@@ -8,6 +8,7 @@ import polars as pl
 from mitigate import metrics as keys
 from mitigate.measure import audit_figures
 from mitigate.measure.harms import EmptyTargets
+from mitigate.measure.uncertainty import intervals_of
 from mitigate.metrics import prefixed
 from mitigate.package_data import frame_of
 from mitigate.tasks.audit.resource import ABOUT_A_TARGET, ROWS, sum_counts
@@ -37,7 +38,7 @@ def harms(tallied: pl.DataFrame, how: Measurement) -> dict[str, Any]:
     for labels in how.labellings:
         table = tables[labels.column]
         of_scorer = audit_figures.figures(table, labels.scorer)
-        of_scorer |= audit_figures.intervals(table, labels.scorer, clusters, how.intervals)
+        of_scorer |= intervals_of(table, audit_figures.names(labels.scorer), clusters, how.intervals)
         of_scorer |= audit_figures.of_all_texts(tallied, labels.column, labels.scorer)
         found |= prefixed(of_scorer, labels.template)
     if found[keys.EMPTY_TARGETS]:
