@@ -101,13 +101,14 @@ def classification(
     scores: dict[str, float | None] = {"accuracy": float((truth == predicted).mean())}
     recalls, f1s = [], []
     for label, name in classes.items():
-        real, said = int((truth == label).sum()), int((predicted == label).sum())
+        num_true, num_predicted = int((truth == label).sum()), int((predicted == label).sum())
         both = int(((truth == label) & (predicted == label)).sum())
-        precision, recall = both / said if said else 0.0, both / real if real else 0.0
-        f1 = 2 * both / (real + said) if real + said else 0.0
-        scores |= {f"{name}/precision": precision, f"{name}/recall": recall, f"{name}/f1": f1, f"{name}/count": real}
-        recalls += [recall] if real else []
-        f1s += [f1] if real + said else []
+        precision, recall = both / num_predicted if num_predicted else 0.0, both / num_true if num_true else 0.0
+        f1 = 2 * both / (num_true + num_predicted) if num_true + num_predicted else 0.0
+        figures = {"precision": precision, "recall": recall, "f1": f1, "count": num_true}
+        scores |= {f"{name}/{figure}": value for figure, value in figures.items()}
+        recalls += [recall] if num_true else []
+        f1s += [f1] if num_true + num_predicted else []
     return scores | {
         "balanced_accuracy": float(np.mean(recalls)),
         "macro_f1": float(np.mean(f1s)),

@@ -151,11 +151,11 @@ def empty_tails(probed: pl.DataFrame) -> float | None:
 def shared_tails(probed: pl.DataFrame) -> float | None:
     """The probability, in percent, that one target's tail is also another's with the same relation: 0 if no two targets
     share a tail, 100 if all have the same, whatever their number. None for a single target."""
-    said = probed.select("target", "relation", "tail").unique(maintain_order=True)  # sums in one order
-    others = said.select(pl.col("target").n_unique().over("relation") - 1).to_series().to_numpy().astype(float)
-    sharers = said.select(pl.len().over("relation", "tail") - 1).to_series().to_numpy().astype(float)
-    asked = others > 0
-    return float(100 * np.mean(sharers[asked] / others[asked])) if asked.any() else None
+    distinct = probed.select("target", "relation", "tail").unique(maintain_order=True)  # sums in one order
+    others = distinct.select(pl.col("target").n_unique().over("relation") - 1).to_series().to_numpy().astype(float)
+    sharers = distinct.select(pl.len().over("relation", "tail") - 1).to_series().to_numpy().astype(float)
+    has_others = others > 0
+    return float(100 * np.mean(sharers[has_others] / others[has_others])) if has_others.any() else None
 
 
 def _found(tail: Words, references: Sequence[Words], length: int) -> tuple[int, int]:

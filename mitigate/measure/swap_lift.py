@@ -56,22 +56,24 @@ def is_echo(head: str = "head") -> pl.Expr:
     return _bare(head) == _bare("tail")
 
 
-def shares(prompts: pl.DataFrame, own: pl.DataFrame, swapped: pl.DataFrame, asked: int | None = None) -> pl.DataFrame:
+def shares(
+    prompts: pl.DataFrame, own: pl.DataFrame, swapped: pl.DataFrame, num_tails: int | None = None
+) -> pl.DataFrame:
     """The prompts (group, head, relation) with `accepted`, the percentage of their tails that is accepted with their
     own head, and `elsewhere`, the same with the other heads.
 
     own: (group, head, relation, tail, accepted); swapped: the same with `other`, the head with which a tail is accepted
     or not. A tail that repeats its head (is_echo) is not accepted, whatever the classifier returns: a generator that
-    repeats heads would otherwise score by phrases such as "a dog is a dog". asked: the number of tails for each prompt;
-    missing tails count as not accepted, so that a generator does not gain by leaving out uncertain tails. None: only
+    repeats heads would otherwise score by phrases such as "a dog is a dog". num_tails: of each prompt; missing
+    tails count as not accepted, so that a generator does not gain by leaving out uncertain tails. None: only
     the tails present count, and prompts without any are left out."""
     here = own.with_columns(pl.col("accepted") & ~is_echo()).group_by(PROMPT).agg(pl.len(), pl.col("accepted").sum())
     there = swapped.with_columns(pl.col("accepted") & ~is_echo("other"))
     there = there.group_by(PROMPT).agg(pl.col("accepted").sum().alias("elsewhere"), pl.col("other").n_unique())
     table = prompts.select(PROMPT).unique(maintain_order=True)
     for found in (here, there):
-        table = table.join(found, on=PROMPT, how="left" if asked else "inner", maintain_order="left")
-    size = pl.lit(asked) if asked else pl.col("len")
+        table = table.join(found, on=PROMPT, how="left" if num_tails else "inner", maintain_order="left")
+    size = pl.lit(num_tails) if num_tails else pl.col("len")
     return table.select(
         *PROMPT,
         accepted=(100 * pl.col("accepted") / size).fill_null(0.0),

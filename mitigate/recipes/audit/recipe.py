@@ -2,7 +2,7 @@
 
 The page, its plots and tables, and the statements as a file are one stage, write_report."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -99,9 +99,10 @@ def report(job: Job, plan: Plan) -> None:
         done["metrics"],
         done["tally"],
         plan.measurement,
-        plan.paper,
+        paper_figures(plan.paper) if plan.paper else None,
         done.get("variants"),
         done.get("people"),
+        paper_notes(plan.paper) if plan.paper else [],
         plan.resource,
         done["read"],
         done.get("identity"),
@@ -147,9 +148,10 @@ def write_report(
     metrics: Mapping[str, Any],
     tallied: pl.DataFrame,
     how: Measurement,
-    paper: str | None,
+    stated: pl.DataFrame | None,
     explored: pl.DataFrame | None,
     people: pl.DataFrame | None,
+    explained: Sequence[str],
     resource: Resource,
     rows: pl.DataFrame,
     words: Mapping[str, Any] | None,
@@ -158,10 +160,9 @@ def write_report(
     about: Mapping[str, Any],
     **fields: Any,
 ) -> dict[str, Any]:
-    """Write the page, its tables and pictures, and statements.tsv, of statements drawn by the seed. paper: the
-    resource whose figures the paper gives; rows: counts of the
-    resource's rows; words: notices of labels that depend on identity words; fields: further ones of Audit. Returns the
-    page's notices."""
+    """Write the page, its tables and pictures, and statements.tsv, of statements drawn by the seed. stated: what
+    paper_figures returns; rows: counts of the resource's rows; words: notices of labels that depend on identity words;
+    fields: further ones of Audit. Returns the page's notices."""
     statements, height = choice(folder / "statements", how.intervals.seed)
     every, labels = about_targets(folder / "statements"), how.wordings
     audit = Audit(
@@ -171,8 +172,8 @@ def write_report(
         targets=how.tables(tallied),
         statements=statements,
         relations=by_relation(every, labels) if "relation" in statements.columns else None,
-        beside=beside_the_paper(metrics, paper_figures(paper)) if paper else None,
-        explained=paper_notes(paper) if paper else [],
+        beside=None if stated is None else beside_the_paper(metrics, stated),
+        explained=explained,
         variants=explored,
         people=people,
         notices=[

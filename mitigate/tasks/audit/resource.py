@@ -49,19 +49,19 @@ class Resource:
                 chunk = _counting(chunk, self.splits)
             yield number, share, chunk
 
-    def templates(self, asked: str | None = None) -> Sequence[str]:
+    def templates(self, template: str | None = None) -> Sequence[str]:
         """The templates to measure with: the given one, or all of the resource. Raises MitigateError for another."""
         there = TEMPLATES if self.kind == "triples" else TEMPLATES[:1]
-        if asked is None:
+        if template is None:
             return there
-        if asked not in TEMPLATES:
-            raise one_of("measure.template", asked, TEMPLATES)
-        if asked not in there:
+        if template not in TEMPLATES:
+            raise one_of("measure.template", template, TEMPLATES)
+        if template not in there:
             raise MitigateError(
-                f"measure.template={asked} needs triples: a plain statement does not mark the words of its relation; "
-                "set measure.template=paper, or give the triples (data=triples)"
+                f"measure.template={template} needs triples: a plain statement does not mark the words of its "
+                "relation; set measure.template=paper, or give the triples (data=triples)"
             )
-        return (asked,)
+        return (template,)
 
 
 def resource_of(
