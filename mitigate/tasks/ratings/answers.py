@@ -82,7 +82,7 @@ def read_survey(folder: Path, answers: Sequence[Path], on_bad_line: Any = "error
 
 def read_labelled_sentences(files: Mapping[str, Sequence[Path]]) -> Ratings:
     """Read sentences with labels beside them, by the name of their source: a file of sentences, one of bias labels, and
-    perhaps one of validity labels. Raises MitigateError as load.paper_ratings.read_beside does."""
+    perhaps one of validity labels. Raises MitigateError as load.ratings.read_beside does."""
     keys, ratings = [], []
     for source, places in files.items():
         given = read_beside(*places).rename({"item": "statement"})
