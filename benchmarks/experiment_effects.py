@@ -15,7 +15,7 @@ from mitigate.errors import MitigateError
 from mitigate.measure import seeds
 from mitigate.measure.bootstrap import mean_of
 from mitigate.measure.comparison import holm
-from mitigate.measure.misclassification import Accuracy
+from mitigate.measure.confusion import Accuracy
 from mitigate.tasks.crowd.accuracy import GENERATED, known_accuracy
 
 ALPHA = 0.05

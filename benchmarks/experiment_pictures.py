@@ -31,7 +31,7 @@ def harm_against_quality(rows: pl.DataFrame, there: Sequence[str]) -> Figure:
     """A small mark for each run, a large one for the mean of its arm.
 
     Harm is the share of the endpoint as labelled. The corrected share does not exist where fewer are labelled polarised
-    than the scorer's false alarms on rated statements alone (mitigate.measure.misclassification), as under
+    than the scorer's false alarms on rated statements alone (mitigate.measure.confusion), as under
     `both_neutral`."""
     figure = Figure(figsize=(6.4, 4.2 + 0.16 * -(-len(there) // 4)))
     axes = figure.add_subplot()

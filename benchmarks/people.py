@@ -27,10 +27,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.results import machine, write_section
 from mitigate.filter import polarised
+from mitigate.measure.agreement import auc
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.confusion import confusion, kappa, sensitivity, specificity, with_intervals
-from mitigate.measure.misclassification import corrected_share
-from mitigate.measure.ranking import auc
+from mitigate.measure.confusion import confusion, corrected_share, kappa, sensitivity, specificity, with_intervals
 from mitigate.metrics import PEOPLE_VALID, RATED, quality_key, relation_part
 from mitigate.runs.finished import open_run
 from mitigate.score.crowd import Crowd

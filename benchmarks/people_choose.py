@@ -20,7 +20,7 @@ import polars as pl
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.results import machine, write_section
-from mitigate.measure.ranking import auc
+from mitigate.measure.agreement import auc
 from mitigate.score.people import plain
 from mitigate.score.precision import native_dtype
 from mitigate.tasks.predicted_ratings.figures import valid_votes

@@ -26,18 +26,19 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.people import scorers_of
 from benchmarks.results import write_section
 from benchmarks.simulate import excludes, table
-from mitigate.load.paper_ratings import FILTERED, RESOURCES, rated_sets
+from mitigate.load.ratings import FILTERED, RESOURCES, rated_sets
 from mitigate.measure.bootstrap import draw
-from mitigate.measure.change import Change
-from mitigate.measure.rater_drift import Votes, without_drift
-from mitigate.measure.rating_variance import (
+from mitigate.measure.comparison import Change
+from mitigate.measure.human_ratings import (
     Components,
+    Votes,
     components,
     detectable,
     error,
     shared_by_questions,
     statements_needed,
     within_relations,
+    without_drift,
 )
 from mitigate.score.keyword import Keyword
 from mitigate.score.labels import NOTHING_CACHED, label_column

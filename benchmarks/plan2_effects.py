@@ -15,7 +15,7 @@ from benchmarks.experiment_effects import Effect, corrected_effect, counts, of_a
 from benchmarks.experiment_plan import Arm, third_of
 from benchmarks.experiment_row import CATEGORIES, GROUPS, MEASURING2, SHARE
 from mitigate.errors import MitigateError
-from mitigate.measure.misclassification import Accuracy
+from mitigate.measure.confusion import Accuracy
 from mitigate.words.targets import clusters, targets
 
 SCREENED, TESTED = (0,), (1, 2)

@@ -26,9 +26,9 @@ from benchmarks.experiment_effects import of_arm
 from benchmarks.experiment_plan import EXPERIMENTS, Arm, arms
 from benchmarks.experiment_row import read
 from benchmarks.experiment_tables import markdown, mean_of, p_of, percent
+from mitigate.measure.agreement import auc
 from mitigate.measure.comparison import holm
-from mitigate.measure.misclassification import Accuracy, share_error
-from mitigate.measure.ranking import auc
+from mitigate.measure.confusion import Accuracy, share_error
 from mitigate.runs.files import write
 from mitigate.score.people import PeopleValid
 from mitigate.tasks.predicted_ratings.figures import valid_apart

@@ -23,10 +23,8 @@ import polars as pl
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.results import machine, write_section
-from mitigate.measure.bootstrap import Bootstrap, cluster_sums, mean_of, variance_of
-from mitigate.measure.change import Change
-from mitigate.measure.comparison import BOTH, COMPARED, holm
-from mitigate.measure.jackknife import variance_interval
+from mitigate.measure.bootstrap import Bootstrap, cluster_sums, mean_of, variance_interval, variance_of
+from mitigate.measure.comparison import BOTH, COMPARED, Change, holm
 from mitigate.measure.seeds import Changes, by_seeds, changes, weighted_difference
 from mitigate.measure.uncertainty import FEW_TARGETS, share_interval
 from mitigate.recipes.comparing import STATUS

@@ -118,7 +118,7 @@ class Metric:
     templates: bool  # whether it is measured under both templates
     part: str  # after the stem: "" none, "category", "group" (always there)
     rows: str  # that its function reads, of Rows; "" for none
-    function: str  # of the package measure: "quality.perplexity"; "" where no function of rows alone gives the figure
+    function: str  # of measure.quality, such as "perplexity"; "" where no function of rows alone gives the figure
     needs: str  # the column without which the rows have no such figure
     has_interval: bool
     unit: str

@@ -30,11 +30,10 @@ from mitigate.load import (
 from mitigate.load import sentences as texts_file
 from mitigate.load.conceptnet_format import read_triples
 from mitigate.load.graph import own as own_graph
-from mitigate.load.paper_ratings import read_beside
-from mitigate.load.ratings import read_answers
+from mitigate.load.ratings import read_answers, read_beside
 from mitigate.load.relations_file import read_relations
 from mitigate.load.sbic import read_annotations, read_implied
-from mitigate.load.stream import Met, Streamed
+from mitigate.load.stream import Counts, Streamed
 from mitigate.score.keyword import read_dic
 from mitigate.tasks.tails import open_tails
 from mitigate.words.outside_text import escaped
@@ -64,7 +63,7 @@ def whole(load: Callable[..., Streamed]) -> Callable[[Path], Any]:
     def read(path: Path) -> pl.DataFrame:
         resource = load(str(path), on_bad_line="skip")
         chunks = [chunk for _, _, chunk in resource.chunks() if chunk is not None]
-        resource.describe(sum((chunk.met for chunk in chunks), Met()))
+        resource.describe(sum((chunk.counts for chunk in chunks), Counts()))
         return pl.concat([chunk.rows for chunk in chunks])
 
     return read

@@ -12,7 +12,7 @@ from kge_graphs import SMALL as SMALL_KGE
 from kge_graphs import planted, write_graph
 from small_models import save_bart, save_llama
 
-from mitigate.load.paper_ratings import RESOURCES
+from mitigate.load.ratings import RESOURCES
 
 SMALL = [
     *("trainer.max_steps=4", "trainer.batch_size=16", "trainer.checkpoint_every=1000", "probe.targets=[lawyer,nurse]"),

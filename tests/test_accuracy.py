@@ -7,9 +7,8 @@ import pytest
 
 from mitigate.errors import MitigateError
 from mitigate.measure import confusion
-from mitigate.measure.agreement import classification
+from mitigate.measure.agreement import auc, auc_of_a_rater, classification
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.ranking import auc, auc_of_a_rater
 from mitigate.measure.seeds import weighted_difference
 
 TRUTH = np.array([-1, -1, 1, 0, 0, 0, 0, 1])

@@ -9,8 +9,8 @@ import pytest
 
 from benchmarks.people_drift import World, covered_and_found, signed
 from mitigate.errors import MitigateError
-from mitigate.load.paper_ratings import FILTERED, rated_sets
-from mitigate.measure.rater_drift import without_drift
+from mitigate.load.ratings import FILTERED, rated_sets
+from mitigate.measure.human_ratings import without_drift
 from mitigate.measure.uncertainty import FEW_TARGETS
 from mitigate.metrics import ENDS
 from mitigate.report import ratings as page

@@ -12,7 +12,7 @@ from transformers import GPT2Config, OpenAIGPTConfig
 from benchmarks import results, simulate
 from benchmarks.footprint import GPUS, Footprint, footprint, hours_table, main, memory_table, seconds_a_step
 from benchmarks.results import machine, processor, write_section
-from mitigate.measure.change import Change
+from mitigate.measure.comparison import Change
 
 PAGE = Path(__file__).parents[1] / "docs" / "models.md"
 

@@ -200,10 +200,10 @@ def test_a_rater_answers_rests_and_saves(visit: Open, tmp_path: Path) -> None:
         page.get_by_role("button", name="Save my answers").click()
     assert download.value.suggested_filename == "answers-5urvey-fox.csv"
     download.value.save_as(tmp_path / "answers.csv")
-    loaded = read_answers([tmp_path / "answers.csv"], ASKED["item"].to_list(), raters=1)
+    ratings, notices = read_answers([tmp_path / "answers.csv"], ASKED["item"].to_list(), raters=1)
     expected = [("a1", -1, True), ("c3", 1, False), ("d4", 1, True)]
-    assert loaded.ratings.select("item", "label", "quality").rows() == expected
-    assert loaded.notices == ["1 of 4 items have no rating: b2"]
+    assert ratings.select("item", "label", "quality").rows() == expected
+    assert notices == ["1 of 4 items have no rating: b2"]
 
 
 def test_a_rater_begins_with_the_part_that_the_link_names(visit: Open) -> None:

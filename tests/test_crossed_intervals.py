@@ -15,7 +15,7 @@ from mitigate.measure.bootstrap import Bootstrap
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.experiment_effects import Effect, corrected_effect
-from mitigate.measure.misclassification import Accuracy
+from mitigate.measure.confusion import Accuracy
 
 BOOTSTRAP = Bootstrap(resamples=4000)
 FIGURES = {"polarised": confusion.polarised}

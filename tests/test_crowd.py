@@ -11,7 +11,7 @@ from command import apart
 from huggingface_hub import ModelCard
 
 from mitigate.errors import MitigateError
-from mitigate.load.paper_ratings import RESOURCES
+from mitigate.load.ratings import RESOURCES
 from mitigate.load.sbic import read_implied
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.score.crowd import SHIPPED, Crowd

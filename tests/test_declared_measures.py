@@ -11,7 +11,6 @@ from docs import reference_pages
 from mitigate import metrics
 from mitigate.measure import quality
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.declared_measures import function_of
 from mitigate.report import metrics_table, page
 from mitigate.report.missing_figures import why
 from mitigate.report.page import Report
@@ -27,7 +26,7 @@ LENGTH = replace(
     symbol="words per tail",
     name="words per tail",
     meaning="The mean number of words of a test triple's tail.",
-    function="quality.words_per_tail",
+    function="words_per_tail",
     better="none",
     decimals=1,
     absent="no tail",
@@ -45,7 +44,7 @@ def words_per_tail(scored: pl.DataFrame) -> float | None:
 @pytest.fixture
 def two_more(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The table of metrics with two more rows, and their functions."""
-    rows = metrics.table() | {row.key: row for row in (LENGTH, replace(SHORT, function="quality.short_by_target"))}
+    rows = metrics.table() | {row.key: row for row in (LENGTH, replace(SHORT, function="short_by_target"))}
     monkeypatch.setattr(metrics, "table", lambda: rows)
     monkeypatch.setattr(quality, "words_per_tail", words_per_tail, raising=False)
     by_target = lambda rows: quality.share_by_target(rows, "short")  # noqa: E731
@@ -96,7 +95,7 @@ def test_a_function_of_each_target_has_an_interval(two_more: None) -> None:
 
 
 def test_every_declared_function_is_there_and_every_table_has_its_columns() -> None:
-    assert all(callable(function_of(row)) for row in metrics.table().values() if row.function)
+    assert all(callable(getattr(quality, row.function)) for row in metrics.table().values() if row.function)
     assert {row.rows for row in metrics.table().values()} == {"", *metrics.ROWS_OF_MEASURES}
     folder = Path(metrics.__file__).parent / "data"
     for row in pl.read_csv(folder / "tables.csv").iter_rows(named=True):

@@ -5,16 +5,17 @@ import math
 import numpy as np
 import pytest
 
-from mitigate.measure.rater_drift import Votes, without_drift
-from mitigate.measure.rating_variance import (
+from mitigate.measure.human_ratings import (
     REACH,
     Components,
+    Votes,
     components,
     detectable,
     error,
     shared_by_questions,
     statements_needed,
     within_relations,
+    without_drift,
 )
 
 

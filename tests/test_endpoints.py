@@ -11,8 +11,7 @@ from command import ROOT
 from scipy import stats
 
 from mitigate.errors import MitigateError
-from mitigate.measure.change import CHANGE, Change, of_row, together
-from mitigate.measure.comparison import STATISTICS
+from mitigate.measure.comparison import CHANGE, STATISTICS, Change, change_of, together
 from mitigate.measure.seeds import Changes, by_seeds
 from mitigate.tasks.compare.endpoints import Endpoints, primary, within_margins
 
@@ -57,7 +56,7 @@ def test_a_true_copy_passes_as_often_as_it_should() -> None:
 def test_a_row_is_read_as_it_was_written() -> None:
     changes = [Change(2.0, 3.0, "ratio", 0.1, 4.5), Change(2.0, 3.0)]
     table = pl.DataFrame([change.row() for change in changes], schema=CHANGE)
-    assert [of_row(row).row() for row in table.to_dicts()] == [change.row() for change in changes]
+    assert [change_of(row).row() for row in table.to_dicts()] == [change.row() for change in changes]
 
 
 def test_errors_together() -> None:

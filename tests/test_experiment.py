@@ -36,7 +36,7 @@ from benchmarks.experiment_row import (
     unpack,
     valid,
 )
-from mitigate.measure.misclassification import Accuracy
+from mitigate.measure.confusion import Accuracy
 from mitigate.tasks.crowd.accuracy import known_accuracy
 from mitigate.tasks.quality import is_neutral
 

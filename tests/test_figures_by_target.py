@@ -6,10 +6,9 @@ import pytest
 
 from mitigate.measure import harms
 from mitigate.measure.audit_figures import figures, intervals, names, of_all_texts, representation
-from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.jackknife import variance_interval
+from mitigate.measure.bootstrap import Bootstrap, cluster_numbers, variance_interval
 from mitigate.measure.tally import per_target, tally, tally_rows, total
-from mitigate.measure.uncertainty import cluster_numbers, few_targets, neutral_intervals
+from mitigate.measure.uncertainty import few_targets, neutral_intervals
 from mitigate.words.targets import clusters as shipped
 from mitigate.words.targets import targets
 

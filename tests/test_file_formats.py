@@ -15,7 +15,7 @@ from mitigate.load.file_format import layout_of
 from mitigate.load.graph import own as graph
 from mitigate.load.sbic import read_annotations
 from mitigate.load.sentences import load_texts as texts
-from mitigate.load.stream import Met, Streamed
+from mitigate.load.stream import Counts, Streamed
 
 RECORDS = [{"id": 1, "post": "the nurse sings", "note": "a lawyer shouts"}, {"id": 2, "post": "x, y", "note": "z"}]
 LINES = "".join(json.dumps(record) + "\n" for record in RECORDS)
@@ -43,7 +43,7 @@ def write(path: Path, content: str | bytes) -> str:
 
 def whole(resource: Streamed) -> tuple[pl.DataFrame, list[str]]:
     chunks = [chunk for _, _, chunk in resource.chunks() if chunk is not None]
-    notices = resource.describe(sum((chunk.met for chunk in chunks), Met()))
+    notices = resource.describe(sum((chunk.counts for chunk in chunks), Counts()))
     return pl.concat([chunk.rows for chunk in chunks]), notices
 
 

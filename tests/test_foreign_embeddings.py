@@ -21,7 +21,7 @@ from mitigate.load.graph.graph import Graph
 from mitigate.load.graph.own import load
 from mitigate.load.graph.trained_embeddings import TrainedEmbeddings, align, read_embeddings, restrict
 from mitigate.tasks.kge.graphs import triples_of
-from mitigate.tasks.kge.imported import check_interaction, network_of
+from mitigate.tasks.kge.training import check_interaction, network_of
 from mitigate.train.kge import Settings, fit
 from models.kge.embeddings import KINDS, Embeddings
 from models.kge.ranking import filtered_ranks

@@ -12,7 +12,7 @@ import pytest
 from refusals import refuses
 
 from mitigate.errors import MitigateError
-from mitigate.load.graph import own, published, read
+from mitigate.load.graph import graph, own, published
 from mitigate.load.graph.graph import Graph, build
 
 SPLITS = {
@@ -70,14 +70,14 @@ def test_fb15k237_is_read_from_its_archive(tmp_path):
 def test_faults_of_an_archive(tmp_path, monkeypatch):
     path = tmp_path / "a.tar.gz"
     write_tar(path, {"train.txt": b"a"})
-    refuses(MitigateError, r"a.tar.gz has no file valid.txt", read.members_of, path, ["train.txt", "valid.txt"])
+    refuses(MitigateError, r"a.tar.gz has no file valid.txt", graph.members_of, path, ["train.txt", "valid.txt"])
     write_tar(path, {"one/train.txt": b"a", "two/train.txt": b"b"})
-    refuses(MitigateError, "two files train.txt", read.members_of, path, ["train.txt"])
+    refuses(MitigateError, "two files train.txt", graph.members_of, path, ["train.txt"])
     with tarfile.open(path, "w:gz") as archive:
         link = tarfile.TarInfo("train.txt")
         link.type, link.linkname = tarfile.SYMTYPE, "/etc/hostname"
         archive.addfile(link)
-    refuses(MitigateError, "has no file train.txt", read.members_of, path, ["train.txt"])
+    refuses(MitigateError, "has no file train.txt", graph.members_of, path, ["train.txt"])
     sparse = tarfile.TarInfo("train.txt")
     sparse.type = tarfile.GNUTYPE_SPARSE
     header = bytearray(sparse.tobuf(tarfile.GNU_FORMAT))
@@ -86,32 +86,32 @@ def test_faults_of_an_archive(tmp_path, monkeypatch):
     path.write_bytes(gzip.compress(bytes(header) + bytes(1024)))
     with tarfile.open(path) as archive:
         assert archive.getmember("train.txt").size == 8**11 - 1
-    refuses(MitigateError, "has no file train.txt", read.members_of, path, ["train.txt"])
+    refuses(MitigateError, "has no file train.txt", graph.members_of, path, ["train.txt"])
     write_tar(path, {"train.txt": b"a"})
     path.write_bytes(path.read_bytes()[:40])
-    refuses(MitigateError, "cannot be read", read.members_of, path, ["train.txt"])
-    refuses(MitigateError, r"no such file: .*b\.tar\.gz", read.members_of, tmp_path / "b.tar.gz", ["train.txt"])
-    monkeypatch.setattr(read, "LARGEST_ARCHIVE", 100)
+    refuses(MitigateError, "cannot be read", graph.members_of, path, ["train.txt"])
+    refuses(MitigateError, r"no such file: .*b\.tar\.gz", graph.members_of, tmp_path / "b.tar.gz", ["train.txt"])
+    monkeypatch.setattr(graph, "LARGEST_ARCHIVE", 100)
     write_tar(path, {"train.txt": b"a" * 200})
-    refuses(MitigateError, "holds more than", read.members_of, path, ["train.txt"])
+    refuses(MitigateError, "holds more than", graph.members_of, path, ["train.txt"])
 
 
 def test_bad_lines_and_names_of_other_forms_are_named(tmp_path):
     path = tmp_path / "train.tsv"
     path.write_bytes(b"a\tr\tb\na\tr\na\t \tb\n\xff\tr\tb\n")
     with pytest.raises(MitigateError) as error:
-        read.triples_of(None, path)
+        graph.triples_of(None, path)
     for fault in ("3 bad lines", "train.tsv:2: 2 columns, expected 3", "train.tsv:3: a blank", "train.tsv:4: not UTF"):
         assert fault in str(error.value)
-    triples, notices = read.triples_of(None, path, on_bad_line="skip")
+    triples, notices = graph.triples_of(None, path, on_bad_line="skip")
     assert triples == [("a", "r", "b")]
     assert notices[0].startswith("3 bad lines left out")
     path = tmp_path / "relations.json"
     path.write_text(json.dumps({"P106": "occupation"}))
-    refuses(MitigateError, "not of the form", read.labels_of, path)
-    refuses(MitigateError, "no such file", read.labels_of, tmp_path / "none.json")
+    refuses(MitigateError, "not of the form", graph.labels_of, path)
+    refuses(MitigateError, "no such file", graph.labels_of, tmp_path / "none.json")
     path.write_text("Q1\tone\ttoo many\n")
-    refuses(MitigateError, "1: 3 columns, expected 2: id<TAB>name", read.names_of, path)
+    refuses(MitigateError, "1: 3 columns, expected 2: id<TAB>name", graph.names_of, path)
 
 
 def test_qualifiers_of_wd50k_are_dropped_and_counted(tmp_path):

@@ -7,8 +7,19 @@ import numpy as np
 import pytest
 
 from mitigate.measure import bootstrap
-from mitigate.measure.bootstrap import MOST_VARIANCE, Bootstrap, Interval, cluster_sums, draw, mean_of, resampled
-from mitigate.measure.jackknife import jackknife, log_variance, variance_interval, without_each
+from mitigate.measure.bootstrap import (
+    MOST_VARIANCE,
+    Bootstrap,
+    Interval,
+    cluster_sums,
+    draw,
+    jackknife,
+    log_variance,
+    mean_of,
+    resampled,
+    variance_interval,
+    without_each,
+)
 
 REPETITIONS = 2000
 STATEMENTS = 340  # of each target, as in a probe of 34 relations by 10 beams

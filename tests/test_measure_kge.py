@@ -7,6 +7,7 @@ from refusals import refuses
 
 from mitigate.measure.kge import (
     PROBES,
+    agreement,
     amplification,
     attribute_direction,
     change_of_scores,
@@ -14,12 +15,16 @@ from mitigate.measure.kge import (
     leakage,
     leakage_by_chance,
     log_count_ratio,
+    null_band,
+    outside_of_others,
+    over_seeds,
     parity_distance,
     predictive_parity,
     rank_correlation,
+    shared_ends,
     shares_of_groups,
+    within,
 )
-from mitigate.measure.kge_null import agreement, null_band, outside_of_others, over_seeds, shared_ends, within
 from mitigate.probe.kge import Attribute, Query, nudge, weights
 from mitigate.train import harness
 from mitigate.train.kge import Settings, fit

@@ -14,7 +14,7 @@ from mitigate.measure.agreement import (
     vote_counts,
 )
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.misclassification import Accuracy, corrected_share, share_error, standard_error
+from mitigate.measure.confusion import Accuracy, corrected_share, share_error, standard_error
 from mitigate.metrics import find
 from mitigate.tasks.crowd.accuracy import (
     FEWEST,

@@ -13,7 +13,7 @@ from mitigate.errors import MitigateError
 from mitigate.load.prompts import load
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.stories import STORY, shares, within_templates
-from mitigate.tasks.stories.prompts import prompts_of_file
+from mitigate.tasks.stories.generation import prompts_of_file
 from mitigate.words.targets import choose_targets, targets
 from mitigate.words.template_slots import fill, fits, pronouns_of, slots
 

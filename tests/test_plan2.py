@@ -14,7 +14,7 @@ from benchmarks.experiment_plan import EXPERIMENTS, Arm, arms, third_of
 from benchmarks.experiment_row import MEASURING2, pack, schema
 from benchmarks.plan2_effects import HELD_OUT, NONE, PROFESSIONS, VALID
 from mitigate.errors import MitigateError
-from mitigate.measure.misclassification import Accuracy
+from mitigate.measure.confusion import Accuracy
 
 SCREENING = {name: arm for name, arm in arms(EXPERIMENTS["plan2"].arms).items() if arm.part == "screening"}
 EXACT = Accuracy(1.0, 0.0, 1.0, 0.0)

@@ -9,8 +9,7 @@ from omegaconf import OmegaConf
 
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy
-from mitigate.load.paper_ratings import KNOWLEDGE, read_beside, read_crowd
-from mitigate.load.ratings import LoadedRatings, read_answers
+from mitigate.load.ratings import KNOWLEDGE, read_answers, read_beside, read_crowd
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes.audit.plan import rated_statements
 from mitigate.recipes.rated_scorers import format_drops
@@ -26,19 +25,21 @@ def saved(folder: Path, text: str, name: str = "answers.csv") -> Path:
     return path
 
 
-def read(path: Path, raters: int = 1, on_bad_line: str = "error") -> LoadedRatings:
+def read(path: Path, raters: int = 1, on_bad_line: str = "error") -> tuple[pl.DataFrame, list[str]]:
     return read_answers([path], ITEMS, raters, on_bad_line)
 
 
 def test_the_survey_s_own_file(tmp_path: Path) -> None:
-    loaded = read(saved(tmp_path, "rater,item,label,quality\nfox,a1,-1,1\nfox,b2,0,0\nowl,a1,1,1\nfox,c3,0,1\n"))
-    assert loaded.ratings.rows() == [
+    ratings, notices = read(
+        saved(tmp_path, "rater,item,label,quality\nfox,a1,-1,1\nfox,b2,0,0\nowl,a1,1,1\nfox,c3,0,1\n")
+    )
+    assert ratings.rows() == [
         ("a1", "rater 1", -1, True),
         ("b2", "rater 1", 0, False),
         ("a1", "rater 2", 1, True),
         ("c3", "rater 1", 0, True),
     ]
-    assert loaded.notices == []
+    assert notices == []
 
 
 def test_mechanical_turk_s_file_with_words_for_labels_and_rejected_work(tmp_path: Path) -> None:
@@ -48,18 +49,18 @@ def test_mechanical_turk_s_file_with_words_for_labels_and_rejected_work(tmp_path
         '"A2X","Rejected","a1","x","positive","no"\n'
         '"A3X","Approved","a1","x","neutral","no"\n'
     )
-    loaded = read(saved(tmp_path, "\ufeff" + text), raters=3)
-    assert loaded.ratings.rows() == [("a1", "rater 1", -1, True), ("a1", "rater 2", 0, False)]
-    rejected, none, few = loaded.notices
+    ratings, notices = read(saved(tmp_path, "\ufeff" + text), raters=3)
+    assert ratings.rows() == [("a1", "rater 1", -1, True), ("a1", "rater 2", 0, False)]
+    rejected, none, few = notices
     assert rejected.endswith("1 rejected rating left out")
     assert none == "2 of 3 items have no rating: b2, c3"
     assert few == "1 item has fewer than 3 ratings: a1"
 
 
 def test_semicolons_and_no_column_of_quality(tmp_path: Path) -> None:
-    loaded = read(saved(tmp_path, "Rater;Item;Label\r\nfox;a1;prejudice\r\nfox;b2;0\r\nfox;c3;+1\r\n"))
-    assert loaded.ratings.select("label", "quality").rows() == [(-1, None), (0, None), (1, None)]
-    assert loaded.notices[1:] == ["3 ratings do not say whether the statement makes sense"]
+    ratings, notices = read(saved(tmp_path, "Rater;Item;Label\r\nfox;a1;prejudice\r\nfox;b2;0\r\nfox;c3;+1\r\n"))
+    assert ratings.select("label", "quality").rows() == [(-1, None), (0, None), (1, None)]
+    assert notices[1:] == ["3 ratings do not say whether the statement makes sense"]
 
 
 BAD = """rater,item,label,quality
@@ -84,9 +85,9 @@ def test_each_fault_is_named_by_its_line(tmp_path: Path) -> None:
         f"7: rater fox already rated item a1, at {path}:6",
     ):
         assert f"{path}:{fault}" in str(error.value)
-    loaded = read(path, on_bad_line="skip")
-    assert loaded.ratings.rows() == [("a1", "rater 1", 0, True)]
-    assert loaded.notices[0].startswith("5 bad lines left out: ")
+    ratings, notices = read(path, on_bad_line="skip")
+    assert ratings.rows() == [("a1", "rater 1", 0, True)]
+    assert notices[0].startswith("5 bad lines left out: ")
     paths = [saved(tmp_path, "rater,item,label\nfox,a1,0\n", f"{name}.csv") for name in ("one", "two")]
     with pytest.raises(MitigateError, match="two.csv:2: rater fox already rated item a1, at .*one.csv:2"):
         read_answers(paths, ITEMS, 1)

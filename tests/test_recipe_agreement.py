@@ -12,9 +12,9 @@ from recipe_commands import agreement
 from small_models import save_chat_llama, save_classifier
 
 from mitigate.errors import MitigateError
-from mitigate.load.paper_ratings import FILTERED, KNOWLEDGE
+from mitigate.load.ratings import FILTERED, KNOWLEDGE
+from mitigate.measure.agreement import area, level_counts
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.ranking import area, level_counts
 from mitigate.metrics import ENDS
 from mitigate.recipes.agreement import read
 from mitigate.recipes.rated_scorers import classifier_table, format_agreement

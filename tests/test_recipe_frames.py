@@ -18,7 +18,7 @@ from mitigate.measure.bootstrap import Bootstrap
 from mitigate.report.ledger import summary, touched
 from mitigate.score.frames import Frames
 from mitigate.tasks.caveats import same_sources
-from mitigate.tasks.frames.form_examples import check_start, fill_posts, start_form
+from mitigate.tasks.frames.forms import check_start, fill_posts, start_form
 from mitigate.tasks.frames.predictions import predict_texts
 from mitigate.tasks.frames.scorer import flip_rates
 from mitigate.tasks.label import label_statements

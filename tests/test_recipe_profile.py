@@ -13,9 +13,15 @@ from omegaconf import OmegaConf
 
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.runs.label_cache import LabelStore
-from mitigate.tasks.target_profile.embeddings import placed
+from mitigate.tasks.target_profile.measures import (
+    SAME_NAME,
+    frame_figures,
+    framed_statements,
+    implied,
+    placed,
+    sampled_peers,
+)
 from mitigate.tasks.target_profile.plan import make_plan
-from mitigate.tasks.target_profile.statements import SAME_NAME, frame_figures, framed_statements, implied, sampled_peers
 from mitigate.tracking.record import Tracking
 from mitigate.triples import NEUTRAL, PREJUDICE, PROBED, Labels
 from mitigate.verbalise import verbalise

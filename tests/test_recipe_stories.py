@@ -12,7 +12,7 @@ import torch
 from huggingface_hub import ModelCard
 from small_models import save_neox
 
-from mitigate.tasks.stories.train import export, sentences
+from mitigate.tasks.stories.generation import export, sentences
 from mitigate.tracking.record import Tracking
 from mitigate.words.outside_text import whole_sentences
 from mitigate.words.prompts import templates

@@ -15,7 +15,7 @@ from test_tasks_generator import Theft, Words
 
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy, apply_policy, prompts_lacking_tails
-from mitigate.measure.coverage import per_target
+from mitigate.measure.quality import kept_by_target
 from mitigate.recipes.stories.plan import check_policy
 from mitigate.report.ledger import summary
 from mitigate.tasks.generators.base_model import find_start
@@ -75,7 +75,7 @@ def test_each_prompt_is_trained_as_often_as_before_and_nothing_polarised_is() ->
     weights = dict(ledger.group_by("head", "relation").agg(pl.col("weight").sum()).select("head", "weight").rows())
     assert weights == {"lawyer": 5, "nurse": 2}
     assert ledger["statement"].to_list()[-1] == f"nurse is capable of {ledger['tail'][-1]}"
-    assert per_target(apply_policy(neutral(action="replace"), labelled))["kept"].to_list() == [
+    assert kept_by_target(apply_policy(neutral(action="replace"), labelled))["kept"].to_list() == [
         2,
         1,
     ]  # what is added does not count

@@ -8,15 +8,16 @@ import polars as pl
 import pytest
 
 from mitigate.errors import MitigateError
+from mitigate.load import harms_release
 from mitigate.measure.bootstrap import mean_of
 from mitigate.measure.comparison import paired
-from mitigate.measure.coverage import per_target
 from mitigate.measure.declared_measures import declared_figures
 from mitigate.measure.harms import share_figures
 from mitigate.measure.metric_frame import MetricFrame
+from mitigate.measure.quality import kept_by_target
 from mitigate.measure.resource_differences import rank_correlation, representation, shares, side_by_side
 from mitigate.metrics import PUBLISHED, TRAINING_BY_TARGET
-from mitigate.tasks.generators.likelihood import published_file, read_published, target_triples
+from mitigate.tasks.generators.likelihood import published_file, target_triples
 from mitigate.tasks.harms import OF_RUNS
 from mitigate.tasks.quality import figures_by_group
 from mitigate.words.targets import choose_targets, list_of
@@ -37,7 +38,7 @@ cook ExternalURL http://example.org
 def published(tmp_path: Path) -> pl.DataFrame:
     path = tmp_path / "triples.txt"
     path.write_text(FILE, encoding="utf-8")
-    return read_published(path)
+    return harms_release.triples(path, "skip").rows
 
 
 def test_which_published_triples_are_predicted(published: pl.DataFrame) -> None:
@@ -62,7 +63,9 @@ def test_published_triples_about_an_own_target_are_those_in_any_of_its_forms(tmp
     own.write_text("target,category,forms\ndeaf person,disability,signer\n")
     corpus = pl.DataFrame(schema=dict.fromkeys(("head", "relation", "tail"), pl.String))
     chosen = choose_targets(own)
-    found = target_triples(read_published(path), corpus, chosen, ["CapableOf"], list_of(chosen), size=10)
+    found = target_triples(
+        harms_release.triples(path, "skip").rows, corpus, chosen, ["CapableOf"], list_of(chosen), size=10
+    )
     expected = [(head, "deaf person", "disability") for head in ("deaf people", "signer")]
     assert found.select("head", "target", "category").rows() == expected
 
@@ -113,7 +116,7 @@ def test_coverage_of_each_target_and_the_targets_with_most_prejudice() -> None:
     schema = {"target": pl.String, "category": pl.String, "split": pl.String, "tail": pl.String, "weight": pl.Float32}
     ledger = pl.DataFrame(rows, schema=schema, orient="row")
     ledger = ledger.with_columns(relation=pl.lit("IsA"), source_row=pl.lit(None, pl.UInt32))
-    table = per_target(ledger)
+    table = kept_by_target(ledger)
     assert table.rows() == [("nurse", "profession", 12, 3, 4, 1), ("italy", "origin", 2, 2, 2, 2)]
     found = declared_figures(TRAINING_BY_TARGET, MetricFrame.by_category(table))
     assert found["coverage/triples"] == pytest.approx(100 * 5 / 14)
@@ -121,7 +124,7 @@ def test_coverage_of_each_target_and_the_targets_with_most_prejudice() -> None:
     assert (found["coverage/least"], found["coverage/least/profession"]) == (25, 25)
     assert found["coverage/least/origin"] is None  # two triples are too few
     copies = ledger.filter(target="nurse").with_columns(weight=pl.lit(1.0, pl.Float32), source_row=pl.lit(1, pl.UInt32))
-    assert per_target(pl.concat([ledger, copies])).equals(table)  # what a policy adds
+    assert kept_by_target(pl.concat([ledger, copies])).equals(table)  # what a policy adds
     table = pl.DataFrame({"category": ["gender"] * 11, "prejudice": [float(n) for n in range(10)] + [None]})
     found = share_figures(table, "ngram", OF_RUNS)
     assert found["ngram/largest_O-"] == found["ngram/largest_O-/gender"] == 9

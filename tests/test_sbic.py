@@ -9,9 +9,9 @@ from refusals import refuses
 
 from mitigate.errors import MitigateError
 from mitigate.load.sbic import normalise, read_annotations
+from mitigate.tasks.frames.forms import fold_numbers, fold_posts, needs_folds
 from mitigate.tasks.frames.posts import categories, check, gather, read_posts, sources, statistics
 from mitigate.tasks.frames.predictions import truth_of
-from mitigate.tasks.frames.training import fold_numbers, fold_posts, needs_folds
 from mitigate.words.frames import CHOICES
 
 COLUMNS = [

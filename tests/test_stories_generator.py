@@ -17,7 +17,7 @@ from mitigate.probe import stories as probing
 from mitigate.probe.stories import Sampling, _check_length, chances_of, sample_stories
 from mitigate.runs.progress import listening
 from mitigate.runs.store import PartFolder
-from mitigate.tasks.stories.train import as_language_model, paragraphs
+from mitigate.tasks.stories.generation import as_language_model, paragraphs
 from mitigate.train import stories as training
 from mitigate.train.comet import Fitted, Settings
 from mitigate.train.stories import Texts, fit

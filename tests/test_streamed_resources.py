@@ -13,7 +13,7 @@ from mitigate.load import any_triples, assertions, generations, lines, sentences
 from mitigate.load import files as statements_file
 from mitigate.load.lines import LONGEST
 from mitigate.load.relations_file import read_relations
-from mitigate.load.stream import Met, Streamed
+from mitigate.load.stream import Counts, Streamed
 from mitigate.triples import TRIPLES
 
 WEIGHT = '{"dataset": "/d/conceptnet", "license": "cc:by/4.0", "weight": 1.0}'
@@ -46,7 +46,7 @@ def written(tmp_path: Path) -> Callable[[str, str | bytes], str]:
 def whole(resource: Streamed) -> tuple[pl.DataFrame, list[str]]:
     """All rows, and what is said of the rest."""
     chunks = [chunk for _, _, chunk in resource.chunks() if chunk is not None]
-    notices = resource.describe(sum((chunk.met for chunk in chunks), Met()))
+    notices = resource.describe(sum((chunk.counts for chunk in chunks), Counts()))
     return pl.concat([chunk.rows for chunk in chunks]), notices
 
 

@@ -9,21 +9,20 @@ import pytest
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy, apply_policy
 from mitigate.load.files import load as load_statements
-from mitigate.load.hold_out import HeldOut, hold_out
 from mitigate.load.stream import Loaded
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.runs.fingerprints import digest_of_stage
 from mitigate.runs.store import PartFolder
 from mitigate.score.vader import Vader
-from mitigate.tasks.audit.measures import beside_the_paper, measure_resource, value_of
+from mitigate.tasks.audit.measures import beside_the_paper, measure_resource
 from mitigate.tasks.audit.read import Search, count_statements, read_rows
 from mitigate.tasks.audit.resource import ABOUT_A_TARGET, ROWS, STATEMENTS, resource_of, sum_counts
-from mitigate.tasks.corpus import corpus_of
+from mitigate.tasks.corpus import HeldOut, corpus_of, hold_out
 from mitigate.tasks.generators.base_model import check_distinct_relations, find_start
 from mitigate.tasks.label import Labeller
 from mitigate.tasks.labelled_statements import Labelling, Measurement, labellings
+from mitigate.tasks.stories.generation import label_sentences
 from mitigate.tasks.stories.measures import measure_stories
-from mitigate.tasks.stories.train import label_sentences
 from mitigate.tasks.targets import those_about
 from mitigate.triples import TRIPLES, label_columns
 from mitigate.words.prompts import PROMPTS
@@ -233,7 +232,6 @@ def test_triples_are_read_labelled_counted_and_measured(tmp_path: Path) -> None:
     found = measure_resource(tallied, counts, how, about={"seed": 1, "data": "mine"})
     assert (found["data"], found["seed"], found["rows"], found["empty_targets"]) == ("mine", 1, 3, 1)
     assert (found["sentiment/O-"], found["empty_zero/sentiment/O-"]) == (25, pytest.approx(50 / 3))
-    assert value_of(found, "sentiment/O-", "zero") == pytest.approx(50 / 3)
     stated = pl.DataFrame({"place": ["x"], "figure": ["O-"], "key": ["sentiment/O-"], "value": [17.0]})
     assert beside_the_paper(found, stated).row(0) == ("x", "O-", "sentiment/O-", 17.0, pytest.approx(50 / 3))
 

@@ -16,8 +16,13 @@ from mitigate.probe.kge import Attribute
 from mitigate.tasks.kge.figures import by_model, measure_bias, profession_table
 from mitigate.tasks.kge.graphs import Triples, permute_attributes, triples_of
 from mitigate.tasks.kge.mitigation import RelationalBias, change_vectors, downsampled, rebalanced
-from mitigate.tasks.kge.pairs import choose_pairs, compare_pairs
-from mitigate.tasks.kge.predictions import measure_leakage, parity_figures, predict_professions
+from mitigate.tasks.kge.predictions import (
+    choose_pairs,
+    compare_pairs,
+    measure_leakage,
+    parity_figures,
+    predict_professions,
+)
 from mitigate.tasks.kge.question import Question, find_question
 from mitigate.tasks.kge.training import (
     change_scores,

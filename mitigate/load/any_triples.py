@@ -12,7 +12,7 @@ from mitigate.load.conceptnet_format import triples_chunk
 from mitigate.load.file_format import Layout, layout_of
 from mitigate.load.lines import OnBadLine, check
 from mitigate.load.relations_file import read_relations
-from mitigate.load.stream import Chunk, Met, Streamed, given, opened
+from mitigate.load.stream import Chunk, Counts, Streamed, checked, path_of
 from mitigate.load.table import open_table
 from mitigate.words.targets import targets
 
@@ -41,7 +41,7 @@ def load(
 
     Raises MitigateError for a file that cannot be read, lacks such columns, or has other content."""
     check(on_bad_line)
-    place = given(path, "triples")
+    place = path_of(path, "triples")
     own = () if relations is None else tuple(read_relations(Path(relations)))
     layout = layout_of(place)
     wanted = _wanted(layout, columns)
@@ -49,16 +49,16 @@ def load(
     labelled = [end for end in ("head", "tail") if str(wanted[end]).endswith(";label")]
 
     def parse(block: object) -> Chunk:
-        met = Met()
-        frame = table.frame(block, met).with_columns(_one_label(pl.col(end)) for end in labelled)
+        counts = Counts()
+        frame = table.frame(block, counts).with_columns(_one_label(pl.col(end)) for end in labelled)
         for end in labelled:
-            met["noted", SEVERAL] += int(frame[end].struct.field("several").sum())
+            counts["noted", SEVERAL] += int(frame[end].struct.field("several").sum())
         frame = frame.with_columns(pl.col(end).struct.field("label").alias(end) for end in labelled)
-        return triples_chunk(place, frame, met, own=own)
+        return triples_chunk(place, frame, counts, own=own)
 
     expected = " ".join(str(wanted[name]) for name in NAMES)
     resource = Streamed(place, "triples", table.blocks, parse, expected, on_bad_line, own, needs_phrases=True)
-    return opened(resource)
+    return checked(resource)
 
 
 def _wanted(layout: Layout, columns: Columns | None) -> dict[str, str | int | Column]:

@@ -11,7 +11,7 @@ import polars as pl
 
 from mitigate.load.conceptnet_format import ONE_END, OTHER_LANGUAGE, triples_chunk
 from mitigate.load.lines import LONGEST, TOO_LONG, OnBadLine, check
-from mitigate.load.stream import Block, Chunk, Met, Streamed, bad, given, opened, split, text_blocks
+from mitigate.load.stream import Block, Chunk, Counts, Streamed, bad, checked, path_of, split, text_blocks
 from mitigate.load.table import open_table
 from mitigate.words.outside_text import counted
 
@@ -32,25 +32,25 @@ def load(path: str | None, on_bad_line: OnBadLine = "error") -> Streamed:
 
     Raises MitigateError for a file that cannot be read or has other content."""
     check(on_bad_line)
-    place = given(path, "conceptnet")
+    place = path_of(path, "conceptnet")
     if not next(text_blocks(place)).content.startswith(b"/a/"):
         return load_edges(place, on_bad_line)
 
     def parse(block: Block) -> Chunk:  # no partial: the fingerprint of a function may not hold a path
         return _parse(place, block)
 
-    return opened(Streamed(place, "triples", lambda: text_blocks(place), parse, EXPECTED, on_bad_line))
+    return checked(Streamed(place, "triples", lambda: text_blocks(place), parse, EXPECTED, on_bad_line))
 
 
 def _parse(path: Path, block: Block) -> Chunk:
-    met = Met()
-    lines = split(block, met)
+    counts = Counts()
+    lines = split(block, counts)
     ends = [line.count(ENGLISH) for line in lines]
     whole = [line.count(b"\t") == 4 and line.startswith(b"/a/") and len(line) <= LONGEST for line in lines]
-    met["left out", OTHER_LANGUAGE] += sum(good and end == 0 for good, end in zip(whole, ends, strict=True))
-    met["left out", ONE_END] += sum(good and end == 1 for good, end in zip(whole, ends, strict=True))
+    counts["left out", OTHER_LANGUAGE] += sum(good and end == 0 for good, end in zip(whole, ends, strict=True))
+    counts["left out", ONE_END] += sum(good and end == 1 for good, end in zip(whole, ends, strict=True))
     wrong = [i for i, good in enumerate(whole) if not good]
-    bad(met, (f"{path}:{block.first + i}: {_fault(lines[i])}" for i in wrong))
+    bad(counts, (f"{path}:{block.first + i}: {_fault(lines[i])}" for i in wrong))
     english = [i for i, (good, end) in enumerate(zip(whole, ends, strict=True)) if good and end == 2]
     numbers, texts = [], []
     for i in english:
@@ -58,12 +58,12 @@ def _parse(path: Path, block: Block) -> Chunk:
             texts.append(lines[i].decode("utf-8"))
             numbers.append(block.first + i)
         except UnicodeDecodeError as error:
-            bad(met, [f"{path}:{block.first + i}: not UTF-8 ({error.reason} at byte {error.start})"])
+            bad(counts, [f"{path}:{block.first + i}: not UTF-8 ({error.reason} at byte {error.start})"])
     frame = pl.DataFrame({"row": numbers, "line": texts}, schema={"row": pl.UInt32, "line": pl.String})
     frame = frame.with_columns(pl.col("line").str.extract_groups(ASSERTION).alias("parts")).unnest("parts")
     broken = frame.filter(pl.col("head").is_null())
-    bad(met, (f"{path}:{row}: {_fault(line.encode())}" for row, line in broken.select("row", "line").iter_rows()))
-    return triples_chunk(path, frame.drop("line").drop_nulls("head"), met)
+    bad(counts, (f"{path}:{row}: {_fault(line.encode())}" for row, line in broken.select("row", "line").iter_rows()))
+    return triples_chunk(path, frame.drop("line").drop_nulls("head"), counts)
 
 
 def _fault(line: bytes) -> str:
@@ -91,17 +91,17 @@ def load_edges(path: Path, on_bad_line: OnBadLine = "error") -> Streamed:
     table = open_table(path, COLUMNS, separator="\t", widths=(3, 4), stray_quotes=True)
 
     def parse(block: Block) -> Chunk:
-        met = Met()
-        return triples_chunk(path, _english(table.frame(block, met), met), met)
+        counts = Counts()
+        return triples_chunk(path, _english(table.frame(block, counts), counts), counts)
 
-    return opened(Streamed(path, "triples", lambda: text_blocks(path), parse, EXPECTED_EDGES, on_bad_line))
+    return checked(Streamed(path, "triples", lambda: text_blocks(path), parse, EXPECTED_EDGES, on_bad_line))
 
 
-def _english(frame: pl.DataFrame, met: Met) -> pl.DataFrame:
+def _english(frame: pl.DataFrame, counts: Counts) -> pl.DataFrame:
     """The rows with two English ends, as words; an end without a URI counts as English."""
     english = {end: pl.col(end).str.extract(URI, 1).fill_null("en") == "en" for end in ("head", "tail")}
     counted = frame.with_columns(ends=english["head"].cast(pl.Int8) + english["tail"].cast(pl.Int8))
-    met["left out", OTHER_LANGUAGE] += counted.filter(ends=0).height
-    met["left out", ONE_END] += counted.filter(ends=1).height
+    counts["left out", OTHER_LANGUAGE] += counted.filter(ends=0).height
+    counts["left out", ONE_END] += counted.filter(ends=1).height
     words = [pl.coalesce(pl.col(end).str.extract(URI, 2), end).alias(end) for end in ("head", "tail")]
     return counted.filter(pl.col("ends") == 2).drop("ends").with_columns(words)

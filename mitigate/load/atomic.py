@@ -17,7 +17,7 @@ from mitigate.load.columns import Column, Table
 from mitigate.load.conceptnet_format import triples_chunk
 from mitigate.load.file_format import TABLES, layout_of
 from mitigate.load.lines import OnBadLine, check
-from mitigate.load.stream import Chunk, Met, Streamed, given, opened
+from mitigate.load.stream import Chunk, Counts, Streamed, checked, path_of
 from mitigate.load.table import open_table
 from mitigate.package_data import rows_of
 from mitigate.triples import SPLITS
@@ -50,7 +50,7 @@ def load(path: str | None, on_bad_line: OnBadLine = "error", persons: Persons = 
     and for a folder without such files."""
     check(on_bad_line)
     check_persons(persons)
-    place = given(path, "atomic")
+    place = path_of(path, "atomic")
     splits = _splits(place) if place.is_dir() else {place: "train"}
     tables = {file: _table(file) for file in splits}
     own = _verbalised() if persons == "verbalised" else ()
@@ -61,19 +61,19 @@ def load(path: str | None, on_bad_line: OnBadLine = "error", persons: Persons = 
                 yield Piece(file, split, block, (number + block.share) / len(splits))
 
     def parse(piece: Piece) -> Chunk:
-        met = Met()
-        frame = _one_a_row(tables[piece.path].frame(piece.block, met), met)
+        counts = Counts()
+        frame = _one_a_row(tables[piece.path].frame(piece.block, counts), counts)
         nothing = (pl.col("tail").str.strip_chars().str.to_lowercase() == "none").fill_null(False)
-        met["left out", NOTHING] += frame.filter(nothing).height
+        counts["left out", NOTHING] += frame.filter(nothing).height
         split = "split" if "split" in frame.columns else pl.lit(piece.split)
         rows = frame.filter(~nothing).with_columns(split=split)
-        chunk = triples_chunk(piece.path, rows, met, published_names(), own, blanks=True)
+        chunk = triples_chunk(piece.path, rows, counts, published_names(), own, blanks=True)
         if persons == "kept":
             return chunk
         return chunk._replace(rows=chunk.rows.with_columns(without_persons(pl.col(end)) for end in ("head", "tail")))
 
     files = tuple(splits) if place.is_dir() else ()
-    return opened(Streamed(place, "triples", pieces, parse, EXPECTED, on_bad_line, own, files=files))
+    return checked(Streamed(place, "triples", pieces, parse, EXPECTED, on_bad_line, own, files=files))
 
 
 def _table(path: Path) -> Table:
@@ -95,7 +95,7 @@ def _listed() -> list[str]:
     return [row["atomic"] for row in rows_of("atomic_relations.csv") if row["atomic"]]
 
 
-def _one_a_row(frame: pl.DataFrame, met: Met) -> pl.DataFrame:
+def _one_a_row(frame: pl.DataFrame, counts: Counts) -> pl.DataFrame:
     """The frame with a row for each tail, from one with a column of lists for each relation."""
     lists = [name for name in frame.columns if name in _listed()]
     if not lists:
@@ -105,7 +105,7 @@ def _one_a_row(frame: pl.DataFrame, met: Met) -> pl.DataFrame:
         "row", maintain_order=True
     )
     is_empty = (pl.col("tail").list.len() == 0).fill_null(True)
-    met["left out", EMPTY] += long.filter(is_empty).height
+    counts["left out", EMPTY] += long.filter(is_empty).height
     return long.filter(~is_empty).explode("tail")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from mitigate.load.lines import LONGEST, TOO_LONG, parsed
-from mitigate.load.stream import BLANK, Block, Met, bad, split
+from mitigate.load.stream import BLANK, Block, Counts, bad, split
 
 SHOWN = 80  # characters of a line in a message
 INVISIBLE = "[\u00ad\u200b\u2060\ufeff]"  # "law\u00adyer" names a lawyer
@@ -45,19 +45,19 @@ class Table:
     frame: Callable[..., pl.DataFrame]  # of a block; counts faults and oddities
 
 
-def lines_of(block: Block, met: Met, faults: Faults) -> pl.DataFrame:
+def lines_of(block: Block, counts: Counts, faults: Faults) -> pl.DataFrame:
     """The block's lines with content: row, text, without characters that nobody sees, such as a zero-width space. Blank
     lines and those with such characters are counted; those that are not UTF-8, too long or no text are faults."""
-    texts = _decoded(split(block, met), block.first, faults)
+    texts = _decoded(split(block, counts), block.first, faults)
     frame = pl.DataFrame({"text": texts}, {"text": pl.String}).with_row_index("row", block.first).drop_nulls()
     wrong = frame["text"].str.contains("\0", literal=True)
     faults += [(row, NO_TEXT) for row in frame["row"].filter(wrong)]
     unseen = frame["text"].str.contains(INVISIBLE)
     if unseen.any():
-        met["noted", UNSEEN] += int(unseen.sum())
+        counts["noted", UNSEEN] += int(unseen.sum())
         frame = frame.with_columns(pl.col("text").str.replace_all(INVISIBLE, ""))
     blank = frame["text"].str.strip_chars() == ""
-    met["noted", BLANK] += int(blank.sum())
+    counts["noted", BLANK] += int(blank.sum())
     return frame.filter(~blank & ~wrong)
 
 
@@ -77,9 +77,9 @@ def _decoded(content: list[bytes], first: int, faults: Faults) -> list[str] | li
     return texts
 
 
-def report(path: Path, faults: Faults, met: Met) -> None:
+def report(path: Path, faults: Faults, counts: Counts) -> None:
     """Count the faults as bad lines, by their line."""
-    bad(met, (f"{path}:{row}: {fault}" for row, fault in sorted(faults, key=lambda one: one[0])))
+    bad(counts, (f"{path}:{row}: {fault}" for row, fault in sorted(faults, key=lambda one: one[0])))
 
 
 def with_lists(rows: pl.DataFrame, name: str, faults: Faults) -> pl.DataFrame:

@@ -9,7 +9,7 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.load.lines import OnBadLine, check, fields, first, read_lines, report_faults
-from mitigate.load.stream import MOST_NAMES, Chunk, Loaded, Met, bad
+from mitigate.load.stream import MOST_NAMES, Chunk, Counts, Loaded, bad
 from mitigate.triples import SPLITS, TRIPLES
 from mitigate.words.events import published_names
 from mitigate.words.outside_text import counted
@@ -73,14 +73,14 @@ def _fault(parts: list[str], labelled: bool, known: dict) -> str | None:
 def triples_chunk(
     path: Path,
     frame: pl.DataFrame,
-    met: Met,
+    counts: Counts,
     names: dict[str, str] | None = None,
     own: Sequence[Relation] = (),
     blanks: bool = False,
 ) -> Chunk:
     """The rows (row, head, relation, tail, perhaps split and valid) as TRIPLES; by default all valid and of split
     train. Case is folded, as in the harms paper, and repeats stay. Rows with a relation that has no phrase are counted
-    in `met`, as are training triples that are not valid; blank fields and unknown splits and labels are bad lines.
+    in `counts`, as are training triples that are not valid; blank fields and unknown splits and labels are bad lines.
 
     names: names of relations in this resource that differ from those of relations.csv. own: further relations. blanks:
     whether underscores stand for something left open ("buys ___"), and so stay."""
@@ -91,8 +91,8 @@ def triples_chunk(
     )
     blank = pl.any_horizontal(pl.col("head", "relation", "tail").fill_null("") == "")
     faulty = plain.filter(blank)
-    bad(met, (f"{path}:{row}: a blank field" for row in faulty["row"].unique(maintain_order=True)))
-    plain = _labelled(path, _split(path, plain.filter(~blank), met), met)
+    bad(counts, (f"{path}:{row}: a blank field" for row in faulty["row"].unique(maintain_order=True)))
+    plain = _labelled(path, _split(path, plain.filter(~blank), counts), counts)
     spelt = pl.col("relation").str.to_lowercase().str.replace_all(r"[ _]", "")
     known = published_names() | spellings(own) | (names or {})
     # behind a name space as ConceptNet and CSKG write it: /r/IsA, at:xReact
@@ -102,36 +102,38 @@ def triples_chunk(
     )
     unknown = named.filter(pl.col("known").is_null())["relation"].value_counts(sort=True)
     for name, count in unknown.head(MOST_NAMES).iter_rows():
-        met["relation", name] += count
+        counts["relation", name] += count
     if others := sum(unknown["count"][MOST_NAMES:]):
-        met["relation", "others"] += others
+        counts["relation", "others"] += others
     rows = named.drop_nulls("known").select("row", "split", "head", pl.col("known").alias("relation"), "tail", "valid")
-    return Chunk(rows, +met)
+    return Chunk(rows, +counts)
 
 
-def _split(path: Path, rows: pl.DataFrame, met: Met) -> pl.DataFrame:
+def _split(path: Path, rows: pl.DataFrame, counts: Counts) -> pl.DataFrame:
     """The rows with the project's names of splits."""
     if "split" not in rows.columns:
         return rows.with_columns(split=pl.lit("train"))
-    return _renamed(path, rows, "split", SPLITS, "; to ignore the column, set data.columns={split: null}", met)
+    return _renamed(path, rows, "split", SPLITS, "; to ignore the column, set data.columns={split: null}", counts)
 
 
-def _labelled(path: Path, rows: pl.DataFrame, met: Met) -> pl.DataFrame:
+def _labelled(path: Path, rows: pl.DataFrame, counts: Counts) -> pl.DataFrame:
     """The rows with their labels, without training triples that are not valid."""
     if "valid" not in rows.columns:
         return rows.with_columns(valid=pl.lit(True))
-    known = _renamed(path, rows, "valid", LABELS, " (1: a valid triple)", met)
+    known = _renamed(path, rows, "valid", LABELS, " (1: a valid triple)", counts)
     kept = known.filter(pl.col("valid") | (pl.col("split") != "train"))
-    met["left out", NOT_VALID] += known.height - kept.height
+    counts["left out", NOT_VALID] += known.height - kept.height
     return kept
 
 
-def _renamed(path: Path, rows: pl.DataFrame, column: str, names: dict[str, Any], more: str, met: Met) -> pl.DataFrame:
+def _renamed(
+    path: Path, rows: pl.DataFrame, column: str, names: dict[str, Any], more: str, counts: Counts
+) -> pl.DataFrame:
     """The rows with the column's words renamed; those with another word are bad lines."""
     word = pl.col(column).fill_null("").str.strip_chars().str.to_lowercase()
     dtype = pl.Series(list(names.values())).dtype
     renamed = rows.with_columns(renamed=word.replace_strict(names, default=None, return_dtype=dtype))
     wrong = renamed.filter(pl.col("renamed").is_null()).select("row", column)
     allowed = ", ".join(names)
-    bad(met, (f"{path}:{row}: {column} {given!r}; allowed: {allowed}{more}" for row, given in wrong.iter_rows()))
+    bad(counts, (f"{path}:{row}: {column} {given!r}; allowed: {allowed}{more}" for row, given in wrong.iter_rows()))
     return renamed.drop_nulls("renamed").drop(column).rename({"renamed": column})

@@ -13,7 +13,7 @@ from mitigate.errors import MitigateError
 from mitigate.load.any_triples import columns_of
 from mitigate.load.file_format import layout_of
 from mitigate.load.lines import OnBadLine, check, check_once, report_faults
-from mitigate.load.stream import Loaded
+from mitigate.load.stream import Loaded, path_of
 from mitigate.load.table import read_table
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE
 from mitigate.words.targets import targets
@@ -43,18 +43,13 @@ def load(
     two of its name, for a label_column that is called as a column of the result, and, unless on_bad_line is "skip", for
     lines with another number of columns, blank fields, other labels, or bytes that are not UTF-8."""
     check(on_bad_line)
-    if path is None:
-        raise MitigateError(
-            "data=statements needs data.path, which is not set; set data.path=FILE.tsv, a file of lines "
-            "'target<TAB>statement'"
-        )
+    place = path_of(path, "statements", "FILE.tsv, a file of lines 'target<TAB>statement'")
     labels = [] if label_column is None else [label_column.lower()]
     if taken := [name for name in labels if name in SCHEMA]:
         raise MitigateError(
             f"data.label_column={taken[0]}: the column {taken[0]} has another meaning here; rename the column of "
             "labels in the file"
         )
-    place = Path(path)
     found, notices = read_table(place, **_columns(place, columns, labels), on_bad_line=on_bad_line)
     text = pl.col("target", "statement", *labels)
     found = found.with_columns(text.fill_null("").str.strip_chars())

@@ -14,7 +14,7 @@ from mitigate.load.columns import Column
 from mitigate.load.conceptnet_format import triples_chunk
 from mitigate.load.lines import OnBadLine, check
 from mitigate.load.relations_file import read_relations
-from mitigate.load.stream import Chunk, Met, Streamed, given, opened
+from mitigate.load.stream import Chunk, Counts, Streamed, checked, path_of
 from mitigate.load.table import open_table
 from mitigate.words.events import published_names
 
@@ -43,22 +43,22 @@ def load(
     check(on_bad_line)
     if top is not None and top < 1:
         raise MitigateError(f"data.top={top} must be at least 1, or null for all generations of a line")
-    place = given(path, "generations")
+    place = path_of(path, "generations")
     own = () if relations is None else tuple(read_relations(Path(relations)))
     table = open_table(place, COLUMNS, remedy=f"; expected lines '{EXPECTED}'. Other triples: data=triples")
 
     def parse(block: object) -> Chunk:
-        met = Met()
-        rows = _generations(table.frame(block, met), top, met)
-        return triples_chunk(place, rows, met, published_names(), own, blanks=True)
+        counts = Counts()
+        rows = _generations(table.frame(block, counts), top, counts)
+        return triples_chunk(place, rows, counts, published_names(), own, blanks=True)
 
-    return opened(Streamed(place, "triples", table.blocks, parse, EXPECTED, on_bad_line, own))
+    return checked(Streamed(place, "triples", table.blocks, parse, EXPECTED, on_bad_line, own))
 
 
-def _generations(frame: pl.DataFrame, top: int | None, met: Met) -> pl.DataFrame:
+def _generations(frame: pl.DataFrame, top: int | None, counts: Counts) -> pl.DataFrame:
     """A row for each generation with content, in one line; the others are counted."""
     is_empty = (pl.col("tail").list.len() == 0).fill_null(True)
-    met["left out", EMPTY] += frame.filter(is_empty).height
+    counts["left out", EMPTY] += frame.filter(is_empty).height
     tails = (
         frame.filter(~is_empty).with_columns(pl.col("tail").list.head(top or pl.col("tail").list.len())).explode("tail")
     )
@@ -67,5 +67,5 @@ def _generations(frame: pl.DataFrame, top: int | None, met: Met) -> pl.DataFrame
     one_line = tails.with_columns(text.alias("tail"))
     nothing = pl.col("tail").str.to_lowercase()
     for word, what in NOTHING.items():
-        met["left out", what] += one_line.filter(nothing == word).height
+        counts["left out", what] += one_line.filter(nothing == word).height
     return one_line.filter(~nothing.is_in(list(NOTHING)))

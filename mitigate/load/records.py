@@ -1,7 +1,7 @@
 """Columns of values with types of their own: objects of JSON lines and JSON arrays, and Parquet."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from mitigate.errors import MitigateError
 from mitigate.load.columns import SHOWN, Column, Faults, Table, as_json, as_list, lines_of, report, with_lists
 from mitigate.load.file_format import elements, schema_of
 from mitigate.load.lines import LONGEST, TOO_LONG, parsed, read_whole
-from mitigate.load.stream import Block, Met, bad, text_blocks
+from mitigate.load.stream import Block, Counts, bad, text_blocks
 
 SLICE = 200_000  # rows of a Parquet file, or objects of a JSON array, that one chunk is made of
 TEXTS = (pl.String, pl.Categorical, pl.Enum, pl.Decimal, pl.Null)
@@ -19,26 +19,19 @@ _ABSENT: Any = object()
 
 
 class Slice(NamedTuple):
-    """A block of a Parquet file."""
+    """A block of a Parquet file or of a JSON array."""
 
-    first: int
-    share: float
-
-
-class Objects(NamedTuple):
-    """A block of a JSON array."""
-
-    first: int
-    values: list[Any]
-    share: float
+    first: int  # row or value, from 1
+    share: float  # of the file read so far
+    values: Sequence[Any] = ()  # of an array
 
 
 def open_array(path: Path, columns: Mapping[str, Column], content: bytes | None) -> Table:
     """The columns of the objects of a JSON array."""
 
-    def frame(block: Objects, met: Met) -> pl.DataFrame:
+    def frame(block: Slice, counts: Counts) -> pl.DataFrame:
         values = enumerate(block.values, block.first)
-        return _of_records(path, columns, ((row, value, as_json(value)) for row, value in values), met)
+        return _of_records(path, columns, ((row, value, as_json(value)) for row, value in values), counts)
 
     return Table(lambda: _objects(path, content), frame)
 
@@ -46,16 +39,16 @@ def open_array(path: Path, columns: Mapping[str, Column], content: bytes | None)
 def open_json_lines(path: Path, columns: Mapping[str, Column], content: bytes | None) -> Table:
     """The columns of JSON objects, one a line."""
 
-    def frame(block: Block, met: Met) -> pl.DataFrame:
+    def frame(block: Block, counts: Counts) -> pl.DataFrame:
         faults: Faults = []
-        lines = lines_of(block, met, faults)
-        report(path, faults, met)
-        return _of_records(path, columns, ((row, _parsed(text), text) for row, text in lines.iter_rows()), met)
+        lines = lines_of(block, counts, faults)
+        report(path, faults, counts)
+        return _of_records(path, columns, ((row, _parsed(text), text) for row, text in lines.iter_rows()), counts)
 
     return Table(lambda: text_blocks(path, content=content), frame)
 
 
-def _objects(path: Path, content: bytes | None) -> Iterator[Objects]:
+def _objects(path: Path, content: bytes | None) -> Iterator[Slice]:
     """Yield the values of a JSON array, which is read whole, in slices."""
     raw = read_whole(path) if content is None else content
     try:
@@ -67,9 +60,9 @@ def _objects(path: Path, content: bytes | None) -> Iterator[Objects]:
     for value in elements(text):
         values.append(value)
         if len(values) == SLICE:
-            yield Objects(first, values, 0.5)
+            yield Slice(first, 0.5, values)
             first, values = first + SLICE, []
-    yield Objects(first, values, 1.0)
+    yield Slice(first, 1.0, values)
 
 
 def _parsed(text: str) -> Any:
@@ -81,7 +74,7 @@ def _parsed(text: str) -> Any:
 
 
 def _of_records(
-    path: Path, columns: Mapping[str, Column], records: Iterator[tuple[int, Any, str]], met: Met
+    path: Path, columns: Mapping[str, Column], records: Iterator[tuple[int, Any, str]], counts: Counts
 ) -> pl.DataFrame:
     """The frame of JSON values with their numbers and texts; those that are a ValueError, not an object, or without a
     wanted text are bad lines."""
@@ -92,7 +85,7 @@ def _of_records(
         try:
             rows.append((number, *_values(record, columns)))
         except ValueError as error:
-            bad(met, [f"{path}:{number}: {error}; found {text[:SHOWN]!r}, expected {expected}"])
+            bad(counts, [f"{path}:{number}: {error}; found {text[:SHOWN]!r}, expected {expected}"])
     kinds = {name: pl.List(pl.String) if one.lists else pl.String for name, one in columns.items()}
     return pl.DataFrame(rows, {"row": pl.UInt32, **kinds}, orient="row")
 
@@ -146,7 +139,7 @@ def open_parquet(path: Path, columns: Mapping[str, Column]) -> Table:
     as_text = [_as_text(cell, kind, columns[name].lists).alias(name) for name, (cell, kind) in cells.items()]
     is_wrong = [_is_wrong(cell, kind, columns[name]).alias(f"{name} wrong") for name, (cell, kind) in cells.items()]
 
-    def frame(piece: Slice, met: Met) -> pl.DataFrame:
+    def frame(piece: Slice, counts: Counts) -> pl.DataFrame:
         faults: Faults = []
         try:
             rows = scan.slice(piece.first - 1, SLICE).select(*as_text, *is_wrong).collect()
@@ -160,7 +153,7 @@ def open_parquet(path: Path, columns: Mapping[str, Column]) -> Table:
                 rows = with_lists(rows, name, faults)
             elif not columns[name].lists:
                 faults += [(row, TOO_LONG) for row in rows.filter(pl.col(name).str.len_bytes() > LONGEST)["row"]]
-        report(path, list(dict(reversed(faults)).items()), met)
+        report(path, list(dict(reversed(faults)).items()), counts)
         return rows.filter(~pl.col("row").is_in([row for row, _ in faults])).select("row", *columns)
 
     return Table(

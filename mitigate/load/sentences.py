@@ -11,7 +11,7 @@ from mitigate.load.any_triples import columns_of
 from mitigate.load.columns import Columns, Place, Table
 from mitigate.load.file_format import Layout, layout_of
 from mitigate.load.lines import OnBadLine, check
-from mitigate.load.stream import BLANK, Block, Chunk, Loaded, Met, Streamed, describe, given, opened
+from mitigate.load.stream import BLANK, Block, Chunk, Counts, Loaded, Streamed, checked, describe, path_of
 from mitigate.load.table import UNREADABLE, open_lines, open_table, read_all
 from mitigate.words.outside_text import counted
 
@@ -27,7 +27,7 @@ def load(path: str | None, on_bad_line: OnBadLine = "error", columns: Columns | 
     sentence, and a table has a column of NAMES. Raises MitigateError for a file that cannot be read, or without such a
     column."""
     check(on_bad_line)
-    place = given(path, "sentences")
+    place = path_of(path, "sentences")
     column = columns_of(columns, ("statement",))["statement"] if columns else None
     return streamed(place, open_texts(place, column, NAME_IT), on_bad_line)
 
@@ -40,16 +40,16 @@ def open_texts(path: Path, column: Place | None, name_it: str, content: bytes | 
     table whose column is not named."""
     layout = layout_of(path, content)
     if layout.form == "lines" and column is None:
-        return open_lines(path, "statement", content)
+        return open_lines(path, content)
     found = _found(path, layout, name_it) if column is None else column
     remedy = f"; name the column of the texts: {name_it}"
     table = open_table(path, {"statement": found}, layout=layout, remedy=remedy, content=content)
-    if column is not None or layout.form != "table" or found.strip().lower() in NAMES:
+    if column is not None or layout.form != "table" or str(found).strip().lower() in NAMES:
         return table
 
-    def frame(block: Block, met: Met) -> pl.DataFrame:
-        met["noted", f"line of column names, {found!r}, which is not read as a text"] += block.first == 1
-        return table.frame(block, met)
+    def frame(block: Block, counts: Counts) -> pl.DataFrame:
+        counts["noted", f"line of column names, {found!r}, which is not read as a text"] += block.first == 1
+        return table.frame(block, counts)
 
     return Table(table.blocks, frame)
 
@@ -75,15 +75,15 @@ def streamed(path: Path, table: Table, on_bad_line: OnBadLine) -> Streamed:
     """Sentences from a table with a column `statement`, and perhaps `term`."""
 
     def parse(block: object) -> Chunk:
-        met = Met()
-        frame = table.frame(block, met)
+        counts = Counts()
+        frame = table.frame(block, counts)
         term = pl.col("term") if "term" in frame.columns else pl.lit(None, dtype=pl.String)
         rows = frame.select("row", _plain(term).alias("term"), _plain(pl.col("statement")).alias("statement"))
         blank = pl.col("statement").fill_null("") == ""
-        met["noted", "row without a sentence"] += rows.filter(blank).height
-        return Chunk(rows.filter(~blank), +met)
+        counts["noted", "row without a sentence"] += rows.filter(blank).height
+        return Chunk(rows.filter(~blank), +counts)
 
-    return opened(Streamed(path, "sentences", table.blocks, parse, "a sentence", on_bad_line))
+    return checked(Streamed(path, "sentences", table.blocks, parse, "a sentence", on_bad_line))
 
 
 def _plain(text: pl.Expr) -> pl.Expr:
@@ -101,10 +101,10 @@ def load_texts(path: str, column: str | None = None, on_bad_line: OnBadLine = "e
     if column is not None:
         _check_column(place, column, content)
     table = open_texts(place, column, "recipe.column=NAME", content)
-    rows, met = read_all(place, table)
+    rows, counts = read_all(place, table)
     blank = pl.col("statement").fill_null("").str.strip_chars() == ""
-    left_out = rows.filter(blank).height + met.pop(("noted", BLANK), 0)
-    notices = describe(met, on_bad_line)
+    left_out = rows.filter(blank).height + counts.pop(("noted", BLANK), 0)
+    notices = describe(counts, on_bad_line)
     kept = rows.filter(~blank)
     if kept.is_empty():
         raise MitigateError(f"{place} has no text to label")

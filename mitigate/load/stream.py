@@ -47,7 +47,7 @@ SENTENCES = {
 
 BLANK = "blank line"
 Kind = Literal["triples", "sentences", "statements", "stories", "prompts"]
-Met = Counter[tuple[str, str]]
+Counts = Counter[tuple[str, str]]
 """Counts of a file's lines other than plain rows, by (kind, what): ("left out", the reason), ("relation", an unknown
 name), ("noted", an accepted oddity), ("bad line", one of the first, with file and line) and ("bad line", "") for all
 others."""
@@ -65,12 +65,12 @@ class Chunk(NamedTuple):
     """The rows read from a block."""
 
     rows: pl.DataFrame  # schema TRIPLES or SENTENCES
-    met: Met
+    counts: Counts
 
     @property
     def height(self) -> int:
         """The number of rows it was made from, those left out included."""
-        return self.rows.height + sum(count for (kind, _), count in self.met.items() if kind != "noted")
+        return self.rows.height + sum(count for (kind, _), count in self.counts.items() if kind != "noted")
 
 
 @dataclass(frozen=True)
@@ -96,11 +96,11 @@ class Loaded:
         """Yield chunks as Streamed.chunks."""
         for number, rows in enumerate(self.rows.iter_slices(CHUNK)):
             share = min(1.0, (number + 1) * CHUNK / self.rows.height)
-            yield number, share, None if finished(number) else Chunk(rows, Met())
+            yield number, share, None if finished(number) else Chunk(rows, Counts())
 
-    def describe(self, met: Met) -> list[str]:
+    def describe(self, counts: Counts) -> list[str]:
         """The notices, and the counts in sentences."""
-        return [*self.notices, *describe(met, "skip")]
+        return [*self.notices, *describe(counts, "skip")]
 
 
 @dataclass(frozen=True)
@@ -136,9 +136,9 @@ class Streamed:
         for number, block in enumerate(self.blocks()):
             yield number, block.share, None if finished(number) else self.parse(block)
 
-    def describe(self, met: Met) -> list[str]:
+    def describe(self, counts: Counts) -> list[str]:
         """The counts in sentences. Raises MitigateError that names the bad lines, unless on_bad_line is "skip"."""
-        return describe(met, self.on_bad_line)
+        return describe(counts, self.on_bad_line)
 
     @property
     def rows(self) -> pl.DataFrame:
@@ -157,16 +157,16 @@ class Streamed:
                 f"{self.path} has sentences, and this recipe needs triples; for sentences, set recipe=audit"
             )
         chunks = [chunk for _, _, chunk in self.chunks() if chunk is not None]
-        met = sum((chunk.met for chunk in chunks), Met())
-        notices = self.describe(met)
+        counts = sum((chunk.counts for chunk in chunks), Counts())
+        notices = self.describe(counts)
         if self.needs_phrases and self.on_bad_line == "error":
-            check_relations(self.path, met, self.own_relations)
+            check_relations(self.path, counts, self.own_relations)
         return pl.concat([chunk.rows for chunk in chunks]), notices
 
 
-def check_relations(path: Path, met: Met, own: Sequence[Relation] = ()) -> None:
+def check_relations(path: Path, counts: Counts, own: Sequence[Relation] = ()) -> None:
     """Raise MitigateError for relations without a phrase, with their counts and the file that would give them one."""
-    unknown = {name: count for (kind, name), count in met.most_common() if kind == "relation"}
+    unknown = {name: count for (kind, name), count in counts.most_common() if kind == "relation"}
     if unknown:
         phrased, total = list(with_own(own)), sum(unknown.values())
         has = "has" if total == 1 else "have"
@@ -183,20 +183,21 @@ def check_relations(path: Path, met: Met, own: Sequence[Relation] = ()) -> None:
         )
 
 
-def given(path: str | None, data: str) -> Path:
-    """The file that data.path names. Raises MitigateError when it names none."""
+def path_of(path: str | None, name: str, form: str = "FILE", group: str = "data") -> Path:
+    """The file that data.path names, or model.path. form: that of the path, for the message. Raises MitigateError when
+    it names none."""
     if path is None:
-        raise MitigateError(f"data={data} needs data.path, which is not set; set data.path=FILE")
+        raise MitigateError(f"{group}={name} needs {group}.path, which is not set; set {group}.path={form}")
     return Path(path)
 
 
-def opened(resource: Streamed) -> Streamed:
+def checked(resource: Streamed) -> Streamed:
     """The resource, after a check of its first lines.
 
     Raises MitigateError when none of them can be read."""
     chunk = resource.parse(next(resource.blocks()))
-    if chunk.rows.is_empty() and {kind for kind, _ in chunk.met} <= {"bad line", "noted"}:
-        faults = [what for kind, what in chunk.met if kind == "bad line" and what]
+    if chunk.rows.is_empty() and {kind for kind, _ in chunk.counts} <= {"bad line", "noted"}:
+        faults = [what for kind, what in chunk.counts if kind == "bad line" and what]
         raise MitigateError(
             f"{resource.path} has no readable line; expected lines '{resource.expected}'"
             + (f". The first: {faults[0]}" if faults else "")
@@ -255,23 +256,21 @@ def _rest_of_line(file: BinaryIO) -> bytes:
     return rest
 
 
-def split(block: Block, met: Met) -> list[bytes]:
+def split(block: Block, counts: Counts) -> list[bytes]:
     """The block's lines without their ends; Windows line ends are noted."""
     content = block.content
     if windows := content.count(b"\r\n"):
-        met["noted", "line with Windows line ends (CRLF), accepted"] += windows
+        counts["noted", "line with Windows line ends (CRLF), accepted"] += windows
         content = content.replace(b"\r\n", b"\n")
     return content.removesuffix(b"\n").split(b"\n")
 
 
-def bad(met: Met, places: Iterable[str], more: int = 0) -> None:
+def bad(counts: Counts, places: Iterable[str]) -> None:
     """Count bad lines: the first few by their fault, with file and line, the others by their number."""
-    shown = sum(1 for kind, what in met if kind == "bad line" and what)
+    shown = sum(1 for kind, what in counts if kind == "bad line" and what)
     for place in places:
         shown += 1
-        met["bad line", place if shown <= SHOWN else ""] += 1
-    if more:
-        met["bad line", ""] += more
+        counts["bad line", place if shown <= SHOWN else ""] += 1
 
 
 def _line(fault: str) -> tuple[str, int]:
@@ -280,11 +279,11 @@ def _line(fault: str) -> tuple[str, int]:
     return (place[1], int(place[2])) if place else (fault, 0)
 
 
-def describe(met: Met, on_bad_line: OnBadLine | None) -> list[str]:
+def describe(counts: Counts, on_bad_line: OnBadLine | None) -> list[str]:
     """The counts in sentences. Raises MitigateError that names the bad lines, unless on_bad_line is "skip"."""
 
     def of(kind: str) -> list[tuple[str, int]]:
-        return [(what, count) for (of_kind, what), count in met.items() if of_kind == kind]
+        return [(what, count) for (of_kind, what), count in counts.items() if of_kind == kind]
 
     faults = sorted((what for what, _ in of("bad line") if what), key=_line)
     found = report_faults(faults, on_bad_line, sum(count for _, count in of("bad line")))

@@ -13,7 +13,7 @@ from mitigate.load.columns import Column, Faults, Place, Table, lines_of, report
 from mitigate.load.file_format import ENDINGS, Layout, layout_of
 from mitigate.load.lines import LONGEST, OPEN, OnBadLine, check_once, check_size, is_open, split_fields
 from mitigate.load.records import open_array, open_json_lines, open_parquet
-from mitigate.load.stream import LINES_OF_A_FIELD, Block, Met, describe, split, text_blocks
+from mitigate.load.stream import LINES_OF_A_FIELD, Block, Counts, describe, split, text_blocks
 from mitigate.words.outside_text import counted
 
 UNREADABLE = "\N{REPLACEMENT CHARACTER}"  # in place of bytes that are not UTF-8
@@ -63,29 +63,29 @@ def read_table(
 
     Raises MitigateError as open_table does, for a file of more than LARGEST bytes of text, and for bad lines, unless
     on_bad_line is "skip"; None: there is no such setting."""
-    rows, met = read_all(path, open_table(path, columns, **how))
-    return rows, describe(met, on_bad_line)
+    rows, counts = read_all(path, open_table(path, columns, **how))
+    return rows, describe(counts, on_bad_line)
 
 
-def read_all(path: Path, table: Table) -> tuple[pl.DataFrame, Met]:
+def read_all(path: Path, table: Table) -> tuple[pl.DataFrame, Counts]:
     """All rows of a table in memory, and the counts of faults and oddities. Raises MitigateError for more than LARGEST
     bytes of text."""
-    frames, met, size = list[pl.DataFrame](), Met(), 0
+    frames, counts, size = list[pl.DataFrame](), Counts(), 0
     for block in table.blocks():
         size += len(getattr(block, "content", b""))
         check_size(path, size)
-        frames.append(table.frame(block, met))
-    return pl.concat(frames), +met
+        frames.append(table.frame(block, counts))
+    return pl.concat(frames), +counts
 
 
-def open_lines(path: Path, column: str, content: bytes | None = None) -> Table:
-    """A text file whose unchanged lines are the only column."""
+def open_lines(path: Path, content: bytes | None = None) -> Table:
+    """A text file whose unchanged lines are the only column, `statement`."""
 
-    def frame(block: Block, met: Met) -> pl.DataFrame:
+    def frame(block: Block, counts: Counts) -> pl.DataFrame:
         faults: Faults = []
-        lines = lines_of(block, met, faults)
-        report(path, faults, met)
-        return lines.rename({"text": column})
+        lines = lines_of(block, counts, faults)
+        report(path, faults, counts)
+        return lines.rename({"text": "statement"})
 
     return Table(lambda: text_blocks(path, content=content), frame)
 
@@ -120,7 +120,7 @@ def _delimited(
     remedy: str,
     content: bytes | None,
 ) -> Table:
-    start = split(next(text_blocks(path, content=content)), Met())
+    start = split(next(text_blocks(path, content=content)), Counts())
     number, line = next(((number, line) for number, line in enumerate(start, start=1) if line.strip()), (0, b""))
     names = split_fields(line.decode("utf-8", errors="replace"), separator) if width is None else [""] * width
     between = {",": "a comma", "\t": "a tab"}.get(separator, repr(separator))
@@ -134,14 +134,14 @@ def _delimited(
     header = number if is_headed else 0
     fields = Fields(separator, len(names), stray_quotes, f"expected {len(names)} separated by {between}")
 
-    def frame(block: Block, met: Met) -> pl.DataFrame:
+    def frame(block: Block, counts: Counts) -> pl.DataFrame:
         faults: Faults = []
-        lines = lines_of(block, met, faults).filter(pl.col("row") != header)
+        lines = lines_of(block, counts, faults).filter(pl.col("row") != header)
         named = (pl.col(f"field_{place}").alias(name) for name, place in places.items())
         rows = fields.of(lines, faults).select("row", *named)
         for name in [name for name in places if wanted[name].lists]:
             rows = with_lists(rows, name, faults)
-        report(path, faults, met)
+        report(path, faults, counts)
         return rows
 
     return Table(lambda: text_blocks(path, quoted=True, content=content), frame)

@@ -1,8 +1,9 @@
 """Agreement: of raters with each other (Fleiss' and Cohen's kappa, Krippendorff's alpha), and of a scorer with
-raters (accuracy, precision, recall and F1 of each class; the harms paper's Tables 2 and 3).
+raters (accuracy, precision, recall and F1 of each class; the harms paper's Tables 2 and 3; the area under the receiver
+operating characteristic (ROC) curve of its strengths, and of scores of valid items).
 
 Kappa and alpha are 1 for full agreement and 0 for agreement by chance. They are None where only one class occurs: then
-chance agrees fully too."""
+chance agrees fully too. An area is 0.5 by chance; unlike kappa it does not depend on thresholds."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,6 +13,9 @@ from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE
 
 CLASSES = {PREJUDICE: "prejudice", NEUTRAL: "neutral", FAVOURITISM: "favouritism"}
 """Label -> its name in the keys of figures."""
+LEVELS = 50
+"""Levels of strength in resamples: neighbouring strengths are one level where there are more. The figure itself has
+them all."""
 
 
 def fold_other(labels: np.ndarray) -> np.ndarray:
@@ -30,11 +34,11 @@ def vote_counts(items: Sequence[str], labels: np.ndarray, classes: Sequence[int]
     return counts
 
 
-def majority(counts: np.ndarray, classes: Sequence[int] = tuple(CLASSES), tie: int = NEUTRAL) -> np.ndarray:
+def majority(counts: np.ndarray, tie: int = NEUTRAL) -> np.ndarray:
     """The class that most raters gave each item, (items,). Where two classes lead, `tie`: raters who disagree have not
     found a harm."""
     leading = counts == counts.max(axis=1, keepdims=True)
-    return np.where(leading.sum(axis=1) > 1, tie, np.asarray(classes)[counts.argmax(axis=1)])
+    return np.where(leading.sum(axis=1) > 1, tie, np.array(list(CLASSES))[counts.argmax(axis=1)])
 
 
 def fleiss_kappa(counts: np.ndarray) -> float | None:
@@ -97,13 +101,14 @@ def classification(
     scores: dict[str, float | None] = {"accuracy": float((truth == predicted).mean())}
     recalls, f1s = [], []
     for label, name in classes.items():
-        real, said = int((truth == label).sum()), int((predicted == label).sum())
+        num_true, num_predicted = int((truth == label).sum()), int((predicted == label).sum())
         both = int(((truth == label) & (predicted == label)).sum())
-        precision, recall = both / said if said else 0.0, both / real if real else 0.0
-        f1 = 2 * both / (real + said) if real + said else 0.0
-        scores |= {f"{name}/precision": precision, f"{name}/recall": recall, f"{name}/f1": f1, f"{name}/count": real}
-        recalls += [recall] if real else []
-        f1s += [f1] if real + said else []
+        precision, recall = both / num_predicted if num_predicted else 0.0, both / num_true if num_true else 0.0
+        f1 = 2 * both / (num_true + num_predicted) if num_true + num_predicted else 0.0
+        figures = {"precision": precision, "recall": recall, "f1": f1, "count": num_true}
+        scores |= {f"{name}/{figure}": value for figure, value in figures.items()}
+        recalls += [recall] if num_true else []
+        f1s += [f1] if num_true + num_predicted else []
     return scores | {
         "balanced_accuracy": float(np.mean(recalls)),
         "macro_f1": float(np.mean(f1s)),
@@ -113,3 +118,64 @@ def classification(
 
 def _beyond_chance(observed: float, expected: float) -> float | None:
     return float((observed - expected) / (1 - expected)) if expected < 1 else None
+
+
+def level_counts(truth: np.ndarray, strength: np.ndarray, most: int | None = None) -> np.ndarray:
+    """One row for each item with a 1 in the column of its class and its level of strength, (items, 3 * levels). most:
+    the number of levels, if there are more strengths; None: a level for each strength.
+
+    truth: labels -1, 0, 1, (items,)."""
+    levels = np.unique(strength, return_inverse=True)[1]
+    number = int(levels.max()) + 1
+    if most is not None and number > most:
+        levels, number = levels * most // number, most
+    counts = np.zeros((len(truth), len(CLASSES) * number))
+    counts[np.arange(len(truth)), number * np.searchsorted(list(CLASSES), truth) + levels] = 1
+    return counts
+
+
+def area(counts: np.ndarray) -> np.ndarray:
+    """The mean of two areas from sums of level_counts, (..., 3 * levels) -> (...,): of prejudice against all other
+    statements by low strengths, and of favouritism against all others by high ones. One alone where the other class
+    does not occur, NaN where neither does."""
+    by_class = counts.reshape(*counts.shape[:-1], len(CLASSES), -1)
+    prejudice, favouritism, all_of = by_class[..., 0, :], by_class[..., -1, :], by_class.sum(axis=-2)
+    areas = np.stack([_below(prejudice, all_of - prejudice), _below(all_of - favouritism, favouritism)])
+    known = ~np.isnan(areas)
+    return ratio(np.nan_to_num(areas).sum(axis=0), known.sum(axis=0))
+
+
+def _below(lower: np.ndarray, higher: np.ndarray) -> np.ndarray:
+    """The share of pairs in which the item of `lower` has the lower level, equal levels counting half."""
+    until = np.cumsum(lower, axis=-1) - lower / 2
+    return ratio((until * higher).sum(axis=-1), lower.sum(axis=-1) * higher.sum(axis=-1))
+
+
+def auc(scores: np.ndarray, valid: np.ndarray) -> float | None:
+    """The area under the ROC curve: the probability that a valid item has a higher score than an invalid one, ties
+    counted half. scores (n,), valid (n,) bool. .5 is chance; None where all are valid, or none is."""
+    valid = np.asarray(valid, dtype=bool)
+    above, below = int(valid.sum()), int((~valid).sum())
+    if not above or not below:
+        return None
+    from scipy.stats import rankdata  # a second to load, which filters and labels do without
+
+    ranks = rankdata(scores)
+    return float((ranks[valid].sum() - above * (above + 1) / 2) / (above * below))
+
+
+def auc_of_a_rater(votes: np.ndarray) -> float | None:
+    """The area under the ROC curve with one rater's vote as the score, on items where the two others agree; mean over
+    the three. votes: (n, 3) bool. A vote has two values and a score has many, so that a score may exceed it. None as in
+    auc."""
+    found = []
+    for rater in range(3):
+        others = np.delete(votes, rater, axis=1)
+        agreed = others[:, 0] == others[:, 1]
+        found.append(auc(votes[agreed, rater], others[agreed, 0]))
+    return None if None in found else float(np.mean(np.array(found, dtype=float)))
+
+
+def ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """The quotient; NaN where the lower number is 0."""
+    return np.divide(above, below, out=np.full(np.shape(below), np.nan), where=np.asarray(below) > 0)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-import numpy as np
 import polars as pl
 
 from mitigate.measure.bootstrap import Bootstrap
@@ -15,11 +14,9 @@ from mitigate.measure.harms import (
     representation_disparity,
     share_figures,
 )
-from mitigate.measure.jackknife import variance_interval
 from mitigate.measure.metric_frame import MetricFrame
-from mitigate.measure.uncertainty import as_bound, cluster_numbers, share_interval
+from mitigate.measure.uncertainty import mean_and_variance_bounds, named_bounds
 from mitigate.metrics import REPRESENTATION, Share, Statistic, harm_key, with_part
-from mitigate.metrics import bounds as ends_of
 from mitigate.triples import FAVOURITISM, PREJUDICE
 
 SHARES: tuple[Share, ...] = ("neutral", "prejudice", "favouritism")
@@ -58,41 +55,12 @@ def of_all_texts(tallied: pl.DataFrame, column: str, scorer: str) -> Figures:
     }
 
 
-def intervals(table: pl.DataFrame, scorer: str, clusters: Mapping[str, str], bootstrap: Bootstrap) -> Figures:
-    """The bounds of every mean and variance of `figures` ("NSM_low", "sentiment/D_O-/origin_high" ...), None where
-    fewer than two words have statements, and where there is no upper bound. clusters: as in
-    uncertainty.neutral_intervals."""
-    found: Figures = {}
-    for category, part in MetricFrame.by_category(table):
-        bounds = _bounds(part.drop_nulls("neutral"), SHARES, clusters, bootstrap)
-        for place, share in enumerate(SHARES):
-            for name, interval in zip(names(scorer)[share], bounds, strict=True):
-                found |= _named(with_part(name, category), [ends[place] for ends in interval])
-    return found
-
-
 def representation(table: pl.DataFrame, clusters: Mapping[str, str], bootstrap: Bootstrap) -> dict[str, float | None]:
     """D_R (eq. 3) with its bounds, and the number of targets, of targets without statements, and of statements."""
     found: dict[str, float | None] = {**counts(table), **representation_disparity(table)}
     for category, part in MetricFrame.by_category(table):
         most = max(1, *part["statements"].to_list())  # as percentages, which intervals of variances are made for
         shares = part.with_columns(statements=100 * pl.col("statements") / most)
-        _, interval = _bounds(shares, ["statements"], clusters, bootstrap)
-        found |= _named(with_part(REPRESENTATION, category), [ends[0] for ends in interval], (most / 100) ** 2)
+        _, interval = mean_and_variance_bounds(shares, ["statements"], clusters, bootstrap)
+        found |= named_bounds(with_part(REPRESENTATION, category), [ends[0] for ends in interval], (most / 100) ** 2)
     return found
-
-
-def _bounds(
-    part: pl.DataFrame, columns: tuple[str, ...] | list[str], clusters: Mapping[str, str], bootstrap: Bootstrap
-) -> tuple:
-    """Low and high of the means, and low and high of the variances, (columns,) each."""
-    if part.is_empty():
-        unknown = np.full(len(columns), np.nan)
-        return (unknown, unknown), (unknown, unknown)
-    values, numbers = part.select(columns).to_numpy(), cluster_numbers(part, clusters)
-    return share_interval(values, numbers, bootstrap), variance_interval(values, numbers, bootstrap.level)
-
-
-def _named(name: str, ends: list, unit: float = 1.0) -> Figures:
-    bounds = [as_bound(end) for end in ends]
-    return {key: None if end is None else end * unit for key, end in zip(ends_of(name), bounds, strict=True)}

@@ -1,8 +1,7 @@
 """Measures of predicted frames: precision, recall and F1 of the positive class, BLEU-2 and ROUGE-L against all
 references (Sap et al. 2020, Section 4.1), and calibration of probabilities. Intervals are over posts."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from scipy.optimize import minimize
@@ -26,14 +25,20 @@ def classification(truth: np.ndarray, predicted: np.ndarray, intervals: Bootstra
     drawn = np.random.default_rng(intervals.seed).multinomial(
         size, [*(cells / size), 1 - cells.sum() / size], size=intervals.resamples
     )
-    tails = [50 * (1 - intervals.level), 100 - 50 * (1 - intervals.level)]
     resampled = _scores(drawn[:, :3])
+    figures = {name: (found[number], resampled[:, number]) for number, name in enumerate(FIGURES)}
+    return _with_bounds(figures, intervals.level)
+
+
+def _with_bounds(figures: Mapping[str, tuple[float, np.ndarray]], level: float) -> dict[str, float | None]:
+    """Figures, each with its values in resamples, by name, with _low and _high; None for NaN."""
     row: dict[str, float | None] = {}
-    for number, name in enumerate(FIGURES):
-        known = resampled[:, number][~np.isnan(resampled[:, number])]
+    for name, (value, resampled) in figures.items():
+        known = resampled[~np.isnan(resampled)]
+        tails = [50 * (1 - level), 100 - 50 * (1 - level)]
         ends = np.percentile(known, tails) if len(known) else [np.nan, np.nan]
-        for key, value in zip((name, *bounds(name)), (found[number], *ends), strict=True):
-            row[key] = None if np.isnan(value) else float(value)
+        named = zip((name, *bounds(name)), (value, *ends), strict=True)
+        row |= {key: None if np.isnan(number) else float(number) for key, number in named}
     return row
 
 
@@ -50,8 +55,6 @@ def text_scores(generated: Sequence[str], references: Sequence[Sequence[str]]) -
     """Scores of each text against all its references, (texts, 8): BLEU-2 and ROUGE-L (F1) in percent, 0 for an empty
     text; then the terms of the BLEU-2 of all texts: matching words and pairs, words and pairs, and the lengths of the
     text and of the reference.
-
-
 
     BLEU-2 is sacrebleu's sentence BLEU with n-grams up to 2 (of a text of one word, up to 1); ROUGE-L is rouge-score's,
     the best reference's. Needs the packages of the extra `frames`."""
@@ -82,17 +85,13 @@ def text_figures(scores: np.ndarray, intervals: Bootstrap) -> dict[str, float | 
         len(scores), np.full(len(scores), 1 / len(scores)), size=intervals.resamples
     )
     sums = np.concatenate([part @ scores for part in np.array_split(drawn, 1 + len(drawn) // 500)])
-    tails = [50 * (1 - intervals.level), 100 - 50 * (1 - intervals.level)]
-    row: dict[str, float | None] = {}
     total = scores.sum(0)
-    for name, value, resampled in (
-        ("bleu2", total[0] / len(scores), sums[:, 0] / len(scores)),
-        ("rouge_l", total[1] / len(scores), sums[:, 1] / len(scores)),
-        ("corpus_bleu2", corpus_bleu2(total[2:]), corpus_bleu2(sums[:, 2:])),
-    ):
-        figures = (value, *np.percentile(resampled, tails))
-        row |= dict(zip((name, *bounds(name)), map(float, figures), strict=True))
-    return row
+    figures = {
+        "bleu2": (total[0] / len(scores), sums[:, 0] / len(scores)),
+        "rouge_l": (total[1] / len(scores), sums[:, 1] / len(scores)),
+        "corpus_bleu2": (corpus_bleu2(total[2:]), corpus_bleu2(sums[:, 2:])),
+    }
+    return _with_bounds(figures, intervals.level)
 
 
 def calibration_error(probability: np.ndarray, truth: np.ndarray) -> float:
@@ -124,8 +123,3 @@ def calibrated(log_odds: np.ndarray, scale_and_shift: tuple[float, float]) -> np
     """Probabilities (n,) by fit_calibration's scale and shift."""
     scale, shift = scale_and_shift
     return expit(scale * log_odds + shift)
-
-
-def describe(truth: np.ndarray) -> dict[str, Any]:
-    """The number of posts and the percentage of positives."""
-    return {"posts": len(truth), "positive": 100 * float(truth.mean())}

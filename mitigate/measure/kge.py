@@ -1,11 +1,13 @@
-"""Quality of embeddings of a knowledge graph, and the shift of professions' scores by a sensitive attribute (equation 1
-of "Measuring social bias in knowledge graph embeddings")."""
+"""Quality of embeddings of a knowledge graph, the shift of professions' scores by a sensitive attribute (equation 1 of
+"Measuring social bias in knowledge graph embeddings"), and the uncertainty of figures over trainings and permuted
+graphs."""
 
 from collections.abc import Callable
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import spearmanr, ttest_ind
+from scipy.stats import rankdata, spearmanr, t, ttest_ind
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedGroupKFold
@@ -120,20 +122,18 @@ def predictive_parity(is_right: np.ndarray, is_a: np.ndarray) -> float | None:
     return float(100 * (is_right[is_a].mean() - is_right[~is_a].mean()))
 
 
-def amplification(
-    predicted: np.ndarray, is_a: np.ndarray, of_a: np.ndarray, of_b: np.ndarray, fewest: int = FEWEST
-) -> float | None:
+def amplification(predicted: np.ndarray, is_a: np.ndarray, of_a: np.ndarray, of_b: np.ndarray) -> float | None:
     """Amplification of the graph's bias by predictions, in percentage points.
 
     of_a, of_b: (p,) the number of people of each group with the profession in the graph. A profession leans to the
     group whose share of its holders is above that of all holders. Its share among those for whom it is predicted, minus
-    its share in the graph, is taken towards that group; the mean over professions with at least `fewest` predictions
+    its share in the graph, is taken towards that group; the mean over professions with at least FEWEST predictions
     and as many holders. Above 0: bias is amplified. 0: predictions have the graph's shares. None where there is no such
     profession."""
     size = len(of_a)
     all_of, of_group_a = (np.bincount(predicted[of], minlength=size) for of in (np.ones_like(is_a), is_a))
     holders = of_a + of_b
-    used = (all_of >= fewest) & (holders >= fewest)
+    used = (all_of >= FEWEST) & (holders >= FEWEST)
     if not used.any():
         return None
     in_graph = of_a[used] / holders[used]
@@ -163,3 +163,72 @@ def leakage(vectors: np.ndarray, is_a: np.ndarray, groups: np.ndarray, probe: st
 def leakage_by_chance(vectors: np.ndarray, is_a: np.ndarray, groups: np.ndarray, probe: str, seed: int) -> float | None:
     """The leakage after the attribute is permuted among people: the value without any relation."""
     return leakage(vectors, np.random.default_rng(seed).permutation(is_a), groups, probe, seed)
+
+
+class Mean(NamedTuple):
+    """A mean with Student's 95 % interval; NaN for unknown bounds."""
+
+    mean: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+def over_seeds(values: np.ndarray) -> Mean:
+    """The mean over trainings, (seeds, ...), and its interval. There is none for one training, nor for several with the
+    same value: the next may have another."""
+    return _student(values, fewest=2, others=0)
+
+
+def null_band(values: np.ndarray) -> Mean:
+    """The mean over permuted graphs, (graphs, ...), and the band in which 95 % of the figures of further permuted
+    graphs lie (Student's prediction interval, one training each); there is none for fewer than three graphs, nor for
+    several with the same value."""
+    return _student(values, fewest=3, others=1)
+
+
+def _student(values: np.ndarray, fewest: int, others: int) -> Mean:
+    """The mean and Student's interval, NaN for fewer values. others: 1 for an interval of a further value."""
+    values = np.asarray(values, dtype=float)
+    mean, half = values.mean(0), np.full_like(values.mean(0), np.nan)
+    if len(values) >= fewest:
+        half = t.ppf((1 + LEVEL) / 2, len(values) - 1) * values.std(0, ddof=1) * np.sqrt(others + 1 / len(values))
+        half = np.where(np.ptp(values, axis=0) > 0, half, np.nan)
+    return Mean(mean, mean - half, mean + half)
+
+
+def within(found: Mean, least: float, most: float) -> Mean:
+    """The mean with its bounds clipped to the range of the figure."""
+    return Mean(found.mean, np.maximum(found.low, least), np.minimum(found.high, most))
+
+
+def outside_of_others(values: np.ndarray) -> int | None:
+    """The number of figures outside the band of all others, (graphs,): about one of 20 is expected. None for fewer than
+    four."""
+    values = np.asarray(values, dtype=float)
+    if len(values) < 4:
+        return None
+    bands = [null_band(np.delete(values, place)) for place in range(len(values))]
+    return sum(bool(value < band.low or value > band.high) for value, band in zip(values, bands, strict=True))
+
+
+def agreement(rankings: np.ndarray) -> float | None:
+    """The mean of Spearman's rank correlation over all pairs of rankings (n, professions): 1 where all rank the same.
+    None for fewer than two rankings or three professions, and for a ranking without any difference."""
+    rankings = np.asarray(rankings, dtype=float)
+    if len(rankings) < 2 or rankings.shape[1] < 3 or not np.ptp(rankings, axis=1).all():
+        return None
+    found = np.corrcoef(rankdata(rankings, axis=1))
+    return float(found[np.triu_indices(len(found), 1)].mean())
+
+
+def shared_ends(rankings: np.ndarray, size: int) -> float | None:
+    """The share of the `size` largest and the `size` smallest of one ranking that another has among its own; mean over
+    all pairs, 0 to 1. None for fewer than two rankings (n, professions)."""
+    rankings = np.asarray(rankings)
+    size = min(size, rankings.shape[1] // 2)
+    if len(rankings) < 2 or not size:
+        return None
+    orders = np.argsort(rankings, axis=1, kind="stable")
+    ends = [(set(order[:size].tolist()), set(order[-size:].tolist())) for order in orders]
+    shares = [len(one[end] & other[end]) / size for one, other in combinations(ends, 2) for end in (0, 1)]
+    return float(np.mean(shares))

@@ -42,11 +42,11 @@ def with_peers(pairs: pl.DataFrame) -> pl.DataFrame:
 
     pairs: target, cluster, relation, said; repeats of a target count once."""
     once = pairs.select("target", "cluster", "relation", "said").unique()
-    asked = once.select("target", "cluster", "relation").unique()
+    probed = once.select("target", "cluster", "relation").unique()
     pair = ["relation", "said"]
     return (
         pairs.join(_others(once, pair, "having"), on=["cluster", *pair], how="left", maintain_order="left")
-        .join(_others(asked, ["relation"], "peers"), on=["cluster", "relation"], how="left", maintain_order="left")
+        .join(_others(probed, ["relation"], "peers"), on=["cluster", "relation"], how="left", maintain_order="left")
         .with_columns(pl.col("having", "peers").cast(pl.UInt32))
     )
 

@@ -1,5 +1,6 @@
 """Quality of a generator without raters: perplexity; BLEU-2 and novelty as COMeT reports them (Bosselut et al. 2019);
-the share of its triples that a plausibility classifier accepts; and the dependence of its tails on the target."""
+the share of its triples that a plausibility classifier accepts; the dependence of its tails on the target; and the
+training triples about targets that a policy keeps."""
 
 import math
 from collections import Counter
@@ -13,6 +14,8 @@ from mitigate.metrics import NEW_DISTINCT_TAILS, NEW_TAILS, NEW_TRIPLES, NOVELTY
 Words = Sequence[str]
 SMOOTHING = 0.1
 LARGEST = 700.0  # its exp is in the range of a float
+FEWEST = 10
+"""The fewest triples about a target for which its own share is used as the lowest one."""
 
 
 def perplexity(scored: pl.DataFrame) -> float | None:
@@ -148,11 +151,11 @@ def empty_tails(probed: pl.DataFrame) -> float | None:
 def shared_tails(probed: pl.DataFrame) -> float | None:
     """The probability, in percent, that one target's tail is also another's with the same relation: 0 if no two targets
     share a tail, 100 if all have the same, whatever their number. None for a single target."""
-    said = probed.select("target", "relation", "tail").unique(maintain_order=True)  # sums in one order
-    others = said.select(pl.col("target").n_unique().over("relation") - 1).to_series().to_numpy().astype(float)
-    sharers = said.select(pl.len().over("relation", "tail") - 1).to_series().to_numpy().astype(float)
-    asked = others > 0
-    return float(100 * np.mean(sharers[asked] / others[asked])) if asked.any() else None
+    distinct = probed.select("target", "relation", "tail").unique(maintain_order=True)  # sums in one order
+    others = distinct.select(pl.col("target").n_unique().over("relation") - 1).to_series().to_numpy().astype(float)
+    sharers = distinct.select(pl.len().over("relation", "tail") - 1).to_series().to_numpy().astype(float)
+    has_others = others > 0
+    return float(100 * np.mean(sharers[has_others] / others[has_others])) if has_others.any() else None
 
 
 def _found(tail: Words, references: Sequence[Words], length: int) -> tuple[int, int]:
@@ -165,3 +168,45 @@ def _found(tail: Words, references: Sequence[Words], length: int) -> tuple[int, 
 
 def _grams(words: Words, length: int) -> Counter[tuple[str, ...]]:
     return Counter(zip(*(words[start:] for start in range(length)), strict=False))
+
+
+def kept_by_target(ledger: pl.DataFrame) -> pl.DataFrame:
+    """A row for each target that training triples are about: target, category, triples and tails (distinct pairs of
+    relation and tail) before the policy, `kept` and `kept_tails` after it. A policy that removes all triples about a
+    target makes the generator neutral about it.
+
+    ledger: the result of apply_policy; triples that a policy adds do not count."""
+    about = ledger.filter(pl.col("target").is_not_null(), pl.col("split") == "train", pl.col("source_row").is_null())
+    kept = pl.col("weight") > 0
+    pair = pl.struct("relation", "tail")
+    return about.group_by("target", "category", maintain_order=True).agg(
+        triples=pl.len(),
+        kept=kept.sum(),
+        tails=pair.n_unique(),
+        kept_tails=pair.filter(kept).n_unique(),
+    )
+
+
+def kept_share(table: pl.DataFrame) -> float | None:
+    """The percentage of the triples about targets that is kept; None where there is none.
+
+    table: that of kept_by_target, or a part of it. Source: this project."""
+    return _percentage(table, "kept", "triples")
+
+
+def kept_tails_share(table: pl.DataFrame) -> float | None:
+    """The percentage of the distinct pairs of relation and tail that is kept, summed over targets."""
+    return _percentage(table, "kept_tails", "tails")
+
+
+def least_kept_share(table: pl.DataFrame) -> float | None:
+    """The percentage of the triples about a target that is kept, of the target that keeps least, among those with at
+    least FEWEST."""
+    enough = table.filter(pl.col("triples") >= FEWEST)
+    return enough.select((100 * pl.col("kept") / pl.col("triples")).min()).item()
+
+
+def _percentage(part: pl.DataFrame, kept: str, before: str) -> float | None:
+    """The percentage of `before` that is `kept`, both summed over targets."""
+    total = int(part[before].sum())
+    return 100 * int(part[kept].sum()) / total if total else None

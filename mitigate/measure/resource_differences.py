@@ -11,10 +11,9 @@ from scipy import stats
 
 from mitigate.errors import MitigateError
 from mitigate.measure.audit_figures import SHARES, names
-from mitigate.measure.bootstrap import cluster_sums, mean_of
+from mitigate.measure.bootstrap import cluster_numbers, cluster_sums, mean_of
 from mitigate.measure.comparison import DIFFERENCES, mean_change, paired, row_of, variance_change
 from mitigate.measure.metric_frame import MetricFrame
-from mitigate.measure.uncertainty import cluster_numbers
 from mitigate.metrics import REPRESENTATION, harm_key, with_part
 
 OF_SECOND = "_second"  # the suffix of the second resource's columns

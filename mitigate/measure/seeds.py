@@ -5,7 +5,7 @@ There are two analyses. With targets drawn, the interval includes the variation 
 result for other words and other seeds. With targets fixed it includes the variation between trainings only: the result
 for other seeds and the same words. A category of few words says little about others, and has the second only.
 
-Seeds and words are crossed: all models are probed about the same words. Each is left out in turn (jackknife.py), and
+Seeds and words are crossed: all models are probed about the same words. Each is left out in turn (the jackknife), and
 the two errors are squared and added, as in the cluster-robust variance of two ways of clustering (Cameron, Gelbach and
 Miller 2011) without the correction that makes it smaller."""
 
@@ -19,8 +19,15 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.measure import comparison
-from mitigate.measure.bootstrap import cluster_sums, mean_of, variance_of
-from mitigate.measure.change import Change, How, together
+from mitigate.measure.bootstrap import (
+    Figure,
+    cluster_numbers,
+    cluster_sums,
+    jackknife,
+    mean_of,
+    variance_of,
+    without_each,
+)
 from mitigate.measure.comparison import (
     BOTH,
     COMPARED,
@@ -28,13 +35,15 @@ from mitigate.measure.comparison import (
     NO_VARIANCE,
     SEEDS,
     TARGETS,
+    Change,
+    How,
     neutral_side_by_side,
     row_of,
+    together,
 )
 from mitigate.measure.harms import neutral_names
-from mitigate.measure.jackknife import Figure, jackknife, without_each
 from mitigate.measure.metric_frame import MetricFrame
-from mitigate.measure.uncertainty import FEW_TARGETS, cluster_numbers
+from mitigate.measure.uncertainty import FEW_TARGETS
 from mitigate.metrics import with_part
 
 
@@ -50,7 +59,6 @@ def neutral_changes(
     runs: Sequence[pl.DataFrame],
     scorer: str,
     clusters: Mapping[str, str],
-    level: float = 0.95,
 ) -> pl.DataFrame:
     """A row of COMPARED for each neutral mean and variance, overall and per category, paired by target. baselines and
     runs are tables of harms.per_target, one for each seed; of several, means over seeds are compared.
@@ -71,8 +79,8 @@ def neutral_changes(
         few = numbers.max() + 1 < FEW_TARGETS
         found = compare(values[:, : len(baselines)], values[:, len(baselines) :], numbers)
         for name, change in zip(neutral_names(scorer), found, strict=True):
-            row = row_of(with_part(name, category), part.height, change.fixed if few else change.drawn, level)
-            drawn = by_seeds(change, SEEDS if few else BOTH, level) if several else {"p": None, "drawn": TARGETS}
+            row = row_of(with_part(name, category), part.height, change.fixed if few else change.drawn)
+            drawn = by_seeds(change, SEEDS if few else BOTH) if several else {"p": None, "drawn": TARGETS}
             rows.append(row | drawn)
     return pl.DataFrame(rows, schema=COMPARED)
 
@@ -92,9 +100,9 @@ def _of_models(before: np.ndarray, after: np.ndarray, clusters: np.ndarray) -> l
     return [Changes(one, replace(one, error=math.nan)) for one in found]
 
 
-def by_seeds(found: Changes, drawn: str, level: float = 0.95) -> dict[str, float | str | None]:
+def by_seeds(found: Changes, drawn: str) -> dict[str, float | str | None]:
     """The columns of STATISTICS that CHANGE does not have."""
-    fixed = found.fixed.row(level)
+    fixed = found.fixed.row()
     return {"drawn": drawn} | {f"fixed_{name}": fixed[name] for name in FIXED}
 
 

@@ -10,6 +10,7 @@ from mitigate.measure import audit_figures
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import POLARISED, counts
 from mitigate.measure.metric_frame import MetricFrame
+from mitigate.measure.uncertainty import intervals_of
 from mitigate.metrics import (
     BY_KIND,
     ENDS,
@@ -27,7 +28,7 @@ SHARES = {"prejudice": (PREJUDICE,), "favouritism": (FAVOURITISM,), "neutral": (
 STORY = ["row", "target", "category", "kind", "template", "prompt"]  # the same for all sentences of one story
 
 
-def shares(said: pl.DataFrame, by: Sequence[str], columns: Sequence[str]) -> pl.DataFrame:
+def shares(sentences: pl.DataFrame, by: Sequence[str], columns: Sequence[str]) -> pl.DataFrame:
     """The sentences (columns STORY and labels) grouped by some columns: (by, stories, sentences, and for each label
     column sentiment_prejudice, sentiment_favouritism and sentiment_neutral in percent), in their order."""
     percentages = [
@@ -36,7 +37,7 @@ def shares(said: pl.DataFrame, by: Sequence[str], columns: Sequence[str]) -> pl.
         for share, labels in SHARES.items()
     ]
     stories = pl.struct("row", "target").n_unique().alias("stories")
-    return said.group_by(by, maintain_order=True).agg(stories, pl.len().alias("sentences"), *percentages)
+    return sentences.group_by(by, maintain_order=True).agg(stories, pl.len().alias("sentences"), *percentages)
 
 
 def story_counts(
@@ -65,11 +66,8 @@ def by_kind(
 
     table: the result of tally.per_target. kinds: target -> kind."""
     of_kinds = table.with_columns(category=pl.col("target").replace_strict(kinds))
-    found = {
-        **audit_figures.figures(of_kinds, scorer),
-        **audit_figures.intervals(of_kinds, scorer, clusters, bootstrap),
-    }
-    found |= counts(of_kinds)
+    bounds = intervals_of(of_kinds, audit_figures.names(scorer), clusters, bootstrap)
+    found = audit_figures.figures(of_kinds, scorer) | bounds | counts(of_kinds)
     names = [kind for kind, _ in MetricFrame.by_category(of_kinds) if kind]
     ends = tuple(with_part("", kind) + end for kind in names for end in ENDS)
     return prefixed({key: value for key, value in found.items() if key.endswith(ends)}, variant=BY_KIND)
@@ -81,7 +79,7 @@ def by_chance(
     """The mean variance over targets of a percentage where targets do not matter, and the p-value of the actual
     variance: the stories of each prompt are shuffled among its targets. None for a single target.
 
-    per_story: the result of shares(said, STORY, ...); stories without a template are shuffled by kind."""
+    per_story: the result of shares(sentences, STORY, ...); stories without a template are shuffled by kind."""
     targets = np.unique(per_story["target"].to_numpy(), return_inverse=True)[1]
     if targets.max(initial=0) == 0:
         return None
@@ -110,8 +108,8 @@ def within_templates(per_story: pl.DataFrame, columns: Sequence[str], bootstrap:
     mean of theirs, in percentage points, mean over the templates that it shares, with an interval over templates. Two
     targets of one template are a counterfactual pair, and both have the same difference with opposite signs.
 
-    per_story: the result of shares(said, STORY, ...). Returns (target, templates, and {column}_{share} with _low and
-    _high, null for a single template); no row where no template has two targets."""
+    per_story: the result of shares(sentences, STORY, ...). Returns (target, templates, and {column}_{share} with _low
+    and _high, null for a single template); no row where no template has two targets."""
     names = [f"{column}_{share}" for column in columns for share in POLARISED]
     cells = per_story.drop_nulls("template").group_by("template", "target", maintain_order=True)
     shared = cells.agg(pl.col(names).mean()).filter(pl.len().over("template") > 1)
@@ -127,17 +125,17 @@ def within_templates(per_story: pl.DataFrame, columns: Sequence[str], bootstrap:
     return pl.DataFrame(rows, {"target": pl.String, "templates": pl.UInt32, **numbers}).fill_nan(None)
 
 
-def naming_target(said: pl.DataFrame, patterns: Mapping[str, str] | None = None) -> float:
+def naming_target(sentences: pl.DataFrame, patterns: Mapping[str, str] | None = None) -> float:
     """The percentage of stories that name their target again, as a whole word or with a plural's ending: a generator
     that never names it ignores the prompt. patterns: regular expressions of targets with other forms."""
     pattern = pl.concat_str(pl.lit(r"(?i)\b"), pl.col("target").str.escape_regex(), pl.lit(r"(?:e?s)?\b"))
     if patterns:
         pattern = pl.coalesce(pl.col("target").replace_strict(patterns, default=None, return_dtype=pl.String), pattern)
-    stories = said.group_by("row", "target").agg(pl.col("statement").str.contains(pattern).any())
+    stories = sentences.group_by("row", "target").agg(pl.col("statement").str.contains(pattern).any())
     return 100 * float(stories["statement"].sum()) / stories.height
 
 
-def distinct_sentences(said: pl.DataFrame) -> float:
+def distinct_sentences(sentences: pl.DataFrame) -> float:
     """The number of distinct sentences as a percentage of sentences: low for a generator that writes the same about all
     targets."""
-    return 100 * said["statement"].n_unique() / said.height
+    return 100 * sentences["statement"].n_unique() / sentences.height

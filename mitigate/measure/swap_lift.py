@@ -10,7 +10,7 @@ from zlib import crc32
 import numpy as np
 import polars as pl
 
-from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.bootstrap import Bootstrap, cluster_numbers
 
 OTHERS = 4
 """The number of other heads with which the tails of a head are combined."""
@@ -50,28 +50,30 @@ def other_heads(prompts: pl.DataFrame, count: int = OTHERS, seed: int = 1) -> pl
     return pl.concat([pl.DataFrame(schema=schema), *(frame.cast(pl.Schema(schema)) for frame in found)])
 
 
-def is_echo(head: str = "head", tail: str = "tail") -> pl.Expr:
+def is_echo(head: str = "head") -> pl.Expr:
     """Return whether a tail only repeats its head: both are the same except for case, an article and an ending e, s or
     es ("dish", "the dishes"). "car" and "care" count as the same too."""
-    return _bare(head) == _bare(tail)
+    return _bare(head) == _bare("tail")
 
 
-def shares(prompts: pl.DataFrame, own: pl.DataFrame, swapped: pl.DataFrame, asked: int | None = None) -> pl.DataFrame:
+def shares(
+    prompts: pl.DataFrame, own: pl.DataFrame, swapped: pl.DataFrame, num_tails: int | None = None
+) -> pl.DataFrame:
     """The prompts (group, head, relation) with `accepted`, the percentage of their tails that is accepted with their
     own head, and `elsewhere`, the same with the other heads.
 
     own: (group, head, relation, tail, accepted); swapped: the same with `other`, the head with which a tail is accepted
     or not. A tail that repeats its head (is_echo) is not accepted, whatever the classifier returns: a generator that
-    repeats heads would otherwise score by phrases such as "a dog is a dog". asked: the number of tails for each prompt;
-    missing tails count as not accepted, so that a generator does not gain by leaving out uncertain tails. None: only
+    repeats heads would otherwise score by phrases such as "a dog is a dog". num_tails: of each prompt; missing
+    tails count as not accepted, so that a generator does not gain by leaving out uncertain tails. None: only
     the tails present count, and prompts without any are left out."""
     here = own.with_columns(pl.col("accepted") & ~is_echo()).group_by(PROMPT).agg(pl.len(), pl.col("accepted").sum())
     there = swapped.with_columns(pl.col("accepted") & ~is_echo("other"))
     there = there.group_by(PROMPT).agg(pl.col("accepted").sum().alias("elsewhere"), pl.col("other").n_unique())
     table = prompts.select(PROMPT).unique(maintain_order=True)
     for found in (here, there):
-        table = table.join(found, on=PROMPT, how="left" if asked else "inner", maintain_order="left")
-    size = pl.lit(asked) if asked else pl.col("len")
+        table = table.join(found, on=PROMPT, how="left" if num_tails else "inner", maintain_order="left")
+    size = pl.lit(num_tails) if num_tails else pl.col("len")
     return table.select(
         *PROMPT,
         accepted=(100 * pl.col("accepted") / size).fill_null(0.0),
@@ -102,14 +104,9 @@ def swap_lift(table: pl.DataFrame, clusters: Mapping[str, str], bootstrap: Boots
     weights = table["weight"].to_numpy()[:, None]
     value = float((weights * values).sum() / weights.sum())
     value = 0.0 if abs(value) < ROUNDING else value
-    interval = bootstrap.weighted_mean(values, weights, head_numbers(table, clusters))
+    interval = bootstrap.weighted_mean(values, weights, cluster_numbers(table, clusters, "head"))
     bounds = [bound.item() for bound in interval]
     return Lift(value, *(None if math.isnan(bound) else bound for bound in bounds))
-
-
-def head_numbers(table: pl.DataFrame, clusters: Mapping[str, str]) -> np.ndarray:
-    """A number for each row's head, from 0 without gaps; inflections of one word have the same."""
-    return np.unique([clusters.get(head, head) for head in table["head"]], return_inverse=True)[1]
 
 
 def _bare(column: str) -> pl.Expr:

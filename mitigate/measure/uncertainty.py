@@ -2,14 +2,13 @@
 targets."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
 
-from mitigate.measure.bootstrap import MOST_VARIANCE, Bootstrap, Interval
+from mitigate.measure.bootstrap import MOST_VARIANCE, Bootstrap, Interval, cluster_numbers, variance_interval
 from mitigate.measure.harms import neutral_names
-from mitigate.measure.jackknife import variance_interval
 from mitigate.measure.metric_frame import MetricFrame
 from mitigate.metrics import bounds as ends_of
 from mitigate.metrics import with_part
@@ -21,26 +20,42 @@ FEW_TARGETS = 20
 def neutral_intervals(
     table: pl.DataFrame, scorer: str, clusters: Mapping[str, str], bootstrap: Bootstrap | None = None
 ) -> dict[str, float | None]:
-    """The 95 % bounds of all figures of harms.neutral_metrics, as "NSM_low", "NSM_high", "NSM/origin_low" ...; None for
-    fewer than two words, and for an upper bound that does not exist.
+    """The bounds of all figures of harms.neutral_metrics, as intervals_of: "NSM_low", "NSM_high", "NSM/origin_low"."""
+    return intervals_of(table, {"neutral": neutral_names(scorer)}, clusters, bootstrap or Bootstrap())
 
-    table: the result of harms.per_target. clusters: target -> the word that stands for its cluster (hers -> she, french
-    -> france); any other target is a cluster of its own."""
-    bootstrap = bootstrap or Bootstrap()
-    metrics: dict[str, float | None] = {}
+
+def intervals_of(
+    table: pl.DataFrame, names: Mapping[str, tuple[str, str]], clusters: Mapping[str, str], bootstrap: Bootstrap
+) -> dict[str, float | None]:
+    """The 95 % bounds of means and variances over targets, overall and per category; None for fewer than two words, and
+    for an upper bound that does not exist.
+
+    table: the result of harms.per_target. names: of mean and variance, by the column of their percentages. clusters: as
+    bootstrap.cluster_numbers has them."""
+    found: dict[str, float | None] = {}
     for category, part in MetricFrame.by_category(table):
-        known = part.drop_nulls("neutral")
-        bounds = [math.nan] * 4
-        if known.height:
-            values, numbers = known["neutral"].to_numpy()[:, None], cluster_numbers(known, clusters)
-            intervals = [
-                *share_interval(values, numbers, bootstrap),
-                *variance_interval(values, numbers, bootstrap.level),
-            ]
-            bounds = [bound.item() for bound in intervals]
-        names = [end for name in neutral_names(scorer) for end in ends_of(with_part(name, category))]
-        metrics |= {name: as_bound(bound) for name, bound in zip(names, bounds, strict=True)}
-    return metrics
+        bounds = mean_and_variance_bounds(part.drop_nulls("neutral"), list(names), clusters, bootstrap)
+        for place, pair in enumerate(names.values()):
+            for name, interval in zip(pair, bounds, strict=True):
+                found |= named_bounds(with_part(name, category), [ends[place] for ends in interval])
+    return found
+
+
+def mean_and_variance_bounds(
+    part: pl.DataFrame, columns: Sequence[str], clusters: Mapping[str, str], bootstrap: Bootstrap
+) -> tuple[Interval, Interval]:
+    """The intervals of the means and of the variances of percentages, (columns,) each."""
+    if part.is_empty():
+        unknown = np.full(len(columns), np.nan)
+        return Interval(unknown, unknown), Interval(unknown, unknown)
+    values, numbers = part.select(columns).to_numpy(), cluster_numbers(part, clusters)
+    return share_interval(values, numbers, bootstrap), variance_interval(values, numbers, bootstrap.level)
+
+
+def named_bounds(name: str, ends: Sequence[float], unit: float = 1.0) -> dict[str, float | None]:
+    """The bounds of a figure by their keys, in multiples of a unit."""
+    bounds = [as_bound(end) for end in ends]
+    return {key: None if end is None else end * unit for key, end in zip(ends_of(name), bounds, strict=True)}
 
 
 def mean_over_targets(
@@ -84,8 +99,3 @@ def few_targets(table: pl.DataFrame, clusters: Mapping[str, str]) -> list[str]:
         for category in table["category"].unique(maintain_order=True)
         if len(set(cluster_numbers(known.filter(category=category), clusters))) < FEW_TARGETS
     ]
-
-
-def cluster_numbers(table: pl.DataFrame, clusters: Mapping[str, str]) -> np.ndarray:
-    """A number for each row's word, from 0 without gaps."""
-    return np.unique([clusters.get(target, target) for target in table["target"]], return_inverse=True)[1]

@@ -14,7 +14,7 @@ from omegaconf import DictConfig
 
 from mitigate.filter import Policy
 from mitigate.load.files import root_with
-from mitigate.load.paper_ratings import FILTERED, RESOURCES, rated_sets
+from mitigate.load.ratings import FILTERED, RESOURCES, rated_sets
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes import rated_scorers
 from mitigate.recipes.job import Job, perform, say, say_notes
@@ -111,10 +111,8 @@ def record(job: Job, plan: Plan) -> None:
     tables = tables_of(job.results, plan)
     for name, table in tables.items():
         write(job.folder / f"{name}.csv", table.write_csv())
-    write(
-        job.folder / "classifiers.md",
-        as_markdown(rated_scorers.classifier_table(tables["intervals"], plan.learnt_from)),
-    )
+    classifiers = rated_scorers.classifier_table(tables["intervals"], plan.learnt_from)
+    write(job.folder / "classifiers.md", as_markdown(classifiers))
     job.tracking.summarise(job.results["metrics"].facts() | as_metrics(tables["policies"]))
 
 

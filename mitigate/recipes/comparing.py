@@ -18,7 +18,7 @@ from mitigate.report.verdicts import FAILS, HOLDS, OPEN
 from mitigate.runs.finished import folders, recipe_of
 from mitigate.tasks.compare.endpoints import Endpoints
 from mitigate.tasks.compare.plan import Kind, Plan, compare, write_page
-from mitigate.tracking.charts import headline_differences
+from mitigate.tracking.charts import compared, headline_differences, summary
 
 KINDS = {"audit": "audits", "kge": "embeddings"}  # by the recipe of the compared runs
 OF_RUNS = "runs"
@@ -55,7 +55,9 @@ def run(config: DictConfig) -> None:
     if found is not None:
         say_findings(config, found)
     if config.compare.gate:
-        _end_by_gate(found["gate"] if found else OPEN)
+        outcome = found["gate"] if found else OPEN  # a rehearsal has none
+        say(f"  gate        {outcome}: exit status {STATUS[outcome]}")
+        raise SystemExit(STATUS[outcome])
 
 
 def _check_gate(config: DictConfig, kind: str, endpoints: Endpoints) -> None:
@@ -105,10 +107,12 @@ def record(job: Job, kind: Kind, plan: Plan) -> None:
     page, found = kind.page_of(plan, *figures, folder=job.folder, command=job.command), job.results[OVERVIEW].facts()
     if page.differences:
         rows = pl.concat(headline_differences(*sides) for sides in page.differences)
-        also = {}
+        verdict = {}
         if "gate" in found:
-            also = {"verdict": " ".join(each["sentence"] for each in found["contrasts"]), "gate": found["gate"]}
-        reporting.record_differences(job, rows, page.first_scorer, also=also)
+            verdict = {"verdict": " ".join(each["sentence"] for each in found["contrasts"]), "gate": found["gate"]}
+        job.tracking.summarise(summary(rows) | verdict)
+        job.tracking.table("differences", rows)
+        reporting.record_charts(job, compared(rows, page.first_scorer))
     for name, frame in page.frames.items():
         if name not in TEXTS or job.records_texts:
             job.tracking.table(name, frame)
@@ -129,9 +133,3 @@ def say_findings(config: DictConfig, found: Mapping[str, Any]) -> None:
     for line in found["lines"]:
         say(f"  {line}")
     say_notes(found["notices"])
-
-
-def _end_by_gate(outcome: str) -> None:
-    """End the process with the exit status of the primary endpoints' outcome; a rehearsal has none."""
-    say(f"  gate        {outcome}: exit status {STATUS[outcome]}")
-    raise SystemExit(STATUS[outcome])

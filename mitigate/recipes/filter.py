@@ -16,9 +16,8 @@ from mitigate.load.conceptnet_format import Loaded
 from mitigate.load.stream import Streamed
 from mitigate.probe.comet import find_devices
 from mitigate.recipes import reporting
-from mitigate.recipes.dry_run import say_downloads
 from mitigate.recipes.job import Job, perform, say, say_notes
-from mitigate.recipes.loading import load_data, read_target_list
+from mitigate.recipes.loading import load_data, read_target_list, say_downloads
 from mitigate.recipes.policy_stages import generated_tails, with_critic
 from mitigate.recipes.scorers import FEW, Scorers, make_labeller, missing
 from mitigate.runs.fingerprints import digest_of_values

@@ -10,7 +10,7 @@ from omegaconf import DictConfig
 from mitigate.errors import MitigateError
 from mitigate.recipes.job import Job, say
 from mitigate.runs.finished import source_of as source_of
-from mitigate.tracking.charts import Chart, compared, summary
+from mitigate.tracking.charts import Chart
 from mitigate.tracking.headlines import figures, headlines
 
 NOTHING: Mapping[str, str] = {}
@@ -72,16 +72,6 @@ def record_charts(job: Job, charts: Mapping[str, Chart]) -> None:
     """Give W&B charts by name."""
     for name, chart in charts.items():
         job.tracking.chart(name, chart)
-
-
-def record_differences(
-    job: Job, rows: pl.DataFrame, first: str = "regard", *, also: Mapping[str, str] = NOTHING
-) -> None:
-    """Give W&B the differences of headlines, charts.DIFFERENCES, as values with `also`, a table and charts. first: the
-    scorer in regard's place."""
-    job.tracking.summarise(summary(rows) | dict(also))
-    job.tracking.table("differences", rows)
-    record_charts(job, compared(rows, first))
 
 
 def record_plots(job: Job) -> None:

@@ -203,11 +203,8 @@ def _build(score: DictConfig, setting: str, configured: str, name: str, few: boo
         raise one_of("score.engine", score.engine, ENGINES)
     check_name(configured)
     arguments = plain(score.scorers[configured])
-    if (
-        few
-        and arguments["_target_"].startswith("mitigate.")
-        and hasattr(named(arguments, f"score.scorers.{configured}"), "of_few")
-    ):
+    is_ours = arguments["_target_"].startswith("mitigate.")
+    if few and is_ours and hasattr(named(arguments, f"score.scorers.{configured}"), "of_few"):
         arguments["_target_"] += ".of_few"
     here = _load(arguments, configured, name)
     is_followed = isinstance(here, OwnScorer) and (here.own_sources or here.fault)  # workers' files are not seen

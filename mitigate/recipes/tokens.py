@@ -13,21 +13,21 @@ from mitigate.serve.people import Limits, People, Person, record
 def run(config: DictConfig) -> None:
     """Create or revoke a token, or list the people. Raises MitigateError for a name that is taken, unknown or not
     allowed."""
-    asked, place = config.tokens, Path(config.paths.outputs).resolve() / ".serve"
+    settings, place = config.tokens, Path(config.paths.outputs).resolve() / ".serve"
     people = People(place)
-    if asked.create is not None and asked.revoke is not None:
+    if settings.create is not None and settings.revoke is not None:
         raise MitigateError("tokens.create and tokens.revoke are two commands; give one of them")
     if config.dry_run:
         say(f"  would change {people.path}")
-    elif asked.create is not None:
-        limits = Limits(asked.running, asked.queued, asked.disk)
-        token = people.create(asked.create, is_admin=asked.admin, priority=asked.priority, limits=limits)
-        record(place, None, "create token", person=asked.create)
-        say(f"  token of {asked.create}, which is not shown again\n\n{token}\n")
-    elif asked.revoke is not None:
-        people.revoke(asked.revoke)
-        record(place, None, "revoke token", person=asked.revoke)
-        say(f"  {asked.revoke} has no token any more")
+    elif settings.create is not None:
+        limits = Limits(settings.running, settings.queued, settings.disk)
+        token = people.create(settings.create, is_admin=settings.admin, priority=settings.priority, limits=limits)
+        record(place, None, "create token", person=settings.create)
+        say(f"  token of {settings.create}, which is not shown again\n\n{token}\n")
+    elif settings.revoke is not None:
+        people.revoke(settings.revoke)
+        record(place, None, "revoke token", person=settings.revoke)
+        say(f"  {settings.revoke} has no token any more")
     else:
         for person in people.all():
             say(_line(person))

@@ -99,11 +99,11 @@ def measure_table(metrics: Metrics, shown: Sequence[Row]) -> Table:
 
 def sizes(metrics: Metrics) -> str:
     """The numbers of rows, statements and targets for the terminal: a row about two targets is two statements."""
-    targets = metrics[keys.TARGETS]
+    names = (keys.ROWS, keys.ROWS_ABOUT_A_TARGET, keys.STATEMENTS, keys.TARGETS, keys.EMPTY_TARGETS)
+    rows, about, statements, targets, empty = (int(metrics[name] or 0) for name in names)
     return (
-        f"  {counted(metrics[keys.ROWS], 'row')}, {metrics[keys.ROWS_ABOUT_A_TARGET]:,} about a target: "
-        f"{counted(metrics[keys.STATEMENTS], 'statement')} about {targets - metrics[keys.EMPTY_TARGETS]:,} of "
-        f"{counted(targets, 'target')}"
+        f"  {counted(rows, 'row')}, {about:,} about a target: {counted(statements, 'statement')} about "
+        f"{targets - empty:,} of {counted(targets, 'target')}"
     )
 
 

@@ -45,7 +45,7 @@ class Datasheet:
 
 def render(sheet: Datasheet, ledger: pl.DataFrame, of_targets: pl.DataFrame) -> str:
     """The datasheet as Markdown with the hub's metadata. ledger: what apply_policy returns; of_targets: what
-    measure.coverage.per_target returns of it."""
+    measure.quality.kept_by_target returns of it."""
     from huggingface_hub import DatasetCard, DatasetCardData  # a fifth of a second to load
 
     data = DatasetCardData(

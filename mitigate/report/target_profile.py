@@ -33,12 +33,12 @@ class Profile(Page):
     scorers: Mapping[str, str]  # of the roles, whose reliability is shown
     few: float  # percent of peers
     top: int  # rows of a table
-    figures: pl.DataFrame  # tasks.target_profile.statements.figures, of all targets of the categories
-    distinctive: pl.DataFrame  # tasks.target_profile.statements.distinctive
-    graph: Mapping[str, Any] | None = None  # tasks.target_profile.embeddings.about
-    placed: pl.DataFrame | None = None  # tasks.target_profile.embeddings.placed
-    framed: pl.DataFrame | None = None  # tasks.target_profile.statements.frame_figures
-    implied: pl.DataFrame | None = None  # tasks.target_profile.statements.implied
+    figures: pl.DataFrame  # tasks.target_profile.measures.figures, of all targets of the categories
+    distinctive: pl.DataFrame  # tasks.target_profile.measures.distinctive
+    graph: Mapping[str, Any] | None = None  # tasks.target_profile.measures.about
+    placed: pl.DataFrame | None = None  # tasks.target_profile.measures.placed
+    framed: pl.DataFrame | None = None  # tasks.target_profile.measures.frame_figures
+    implied: pl.DataFrame | None = None  # tasks.target_profile.measures.implied
     most_peers: int = 0  # whose statements the model of frames reads
 
     @cached_property

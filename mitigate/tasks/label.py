@@ -180,8 +180,8 @@ def texts_to_ask(
     and other texts."""
     for scorer in scorers:
         if isinstance(scorer, Asks):
-            asked, number = unlabelled(_texts(scorer, statements, others), scorer, cache)
-            yield f"{scorer.name} would ask {scorer.asks} about {asked:,} of {number:,} texts; the others are cached"
+            uncached, number = unlabelled(_texts(scorer, statements, others), scorer, cache)
+            yield f"{scorer.name} would ask {scorer.asks} about {uncached:,} of {number:,} texts; the others are cached"
 
 
 def abstentions(scorers: Sequence[Scorer], statements: pl.DataFrame, others: Sequence[pl.Series] = ()) -> Iterator[str]:

@@ -38,9 +38,7 @@ class RunMeasurement:
     target_list: TargetList = PAPER
     intervals: Bootstrap = BOOTSTRAP
     empty_targets: EmptyTargets = "exclude"
-    accuracies: Accuracies | None = (
-        None  # sensitivity and specificity of scorers, for shares corrected for their errors
-    )
+    accuracies: Accuracies | None = None  # of scorers, for shares corrected for their errors
 
     def tables(self, statements: pl.DataFrame, scorers: Sequence[str] | None = None) -> dict[str, pl.DataFrame]:
         """The result of per_target_tables, by default for the scorers without the extras."""

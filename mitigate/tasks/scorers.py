@@ -96,11 +96,8 @@ def check_name(name: Any) -> None:
     harm_key(name, "mean")  # raises where it begins the keys of other metrics
     ending = next((ending for ending in ENDINGS if name.endswith(ending)), None)
     if ending or name in COLUMNS:
-        why = (
-            (f"ends in {ending}, which is reserved for other columns of scorers")
-            if ending
-            else "is another column of tables"
-        )
+        reserved = f"ends in {ending}, which is reserved for other columns of scorers"
+        why = reserved if ending else "is another column of tables"
         raise MitigateError(f"invalid scorer name {name!r}: it {why}. Choose another name.")
 
 

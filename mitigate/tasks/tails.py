@@ -8,6 +8,7 @@ import polars as pl
 from mitigate.errors import MitigateError, one_of
 from mitigate.load.columns import Column
 from mitigate.load.file_format import layout_of
+from mitigate.load.stream import path_of
 from mitigate.load.table import read_table
 from mitigate.probe.tails import GivenTails
 from mitigate.words.outside_text import counted
@@ -18,13 +19,9 @@ LISTS = ("generations", "tails")  # columns of lists in place of `tail`
 
 def locate(path: str | None) -> Path:
     """Return the path of the file after checking it. Raises MitigateError as open_tails."""
-    if path is None:
-        raise MitigateError(
-            "model=tails needs model.path, which is not set; set model.path=FILE.tsv, a file with columns head, "
-            "relation, tail"
-        )
-    open_tails(Path(path))
-    return Path(path)
+    place = path_of(path, "tails", "FILE.tsv, a file with columns head, relation, tail", group="model")
+    open_tails(place)
+    return place
 
 
 def open_tails(folder: Path) -> GivenTails:
@@ -34,14 +31,14 @@ def open_tails(folder: Path) -> GivenTails:
 
     Raises MitigateError for a file that is missing or cannot be read, lacks a column, or has a row without a tail or
     with a score that is not a number."""
-    path, rows = folder, _rows(folder)
+    rows = _rows(folder)
     if rows.is_empty():
-        raise MitigateError(f"{path} has no rows; expected head, relation and tail in each")
+        raise MitigateError(f"{folder} has no rows; expected head, relation and tail in each")
     for name in ("relation", "tail"):
         blank = rows.filter(pl.col(name).fill_null("") == "")
         if blank.height:
             has = f"{counted(blank.height, 'row')} {'has' if blank.height == 1 else 'have'}"
-            raise MitigateError(f"{path}: {has} no {name}, first in line {blank['row'][0]}; remove such rows")
+            raise MitigateError(f"{folder}: {has} no {name}, first in line {blank['row'][0]}; remove such rows")
     return GivenTails(rows.sort("score", "row", descending=[True, False], nulls_last=True))
 
 

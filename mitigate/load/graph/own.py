@@ -8,9 +8,9 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.load.file_format import layout_of
-from mitigate.load.graph.graph import SPLITS, Graph, Triple, build
-from mitigate.load.graph.read import names_of, triples_of
+from mitigate.load.graph.graph import SPLITS, Graph, Triple, build, names_of, triples_of
 from mitigate.load.lines import OnBadLine, check, read_lines, report_faults
+from mitigate.load.stream import path_of
 from mitigate.load.table import read_table
 from mitigate.words.outside_text import counted
 
@@ -30,12 +30,7 @@ def load(path: str | None, names: str | None = None, on_bad_line: OnBadLine = "e
     5 % for validation, 5 % for testing, and the rest, with every triple that alone has an entity or a relation, for
     training. Raises MitigateError for a path that is not given, missing files, bad lines, and too few triples."""
     check(on_bad_line)
-    if path is None:
-        raise MitigateError(
-            "data=graph needs data.path, which is not set; set data.path=FILE.tsv, or a folder with train, valid and "
-            "test"
-        )
-    place = Path(path)
+    place = path_of(path, "graph", "FILE.tsv, or a folder with train, valid and test")
     notices: list[str] = []
     splits: dict[str, list[Triple]] = {}
     if is_openke(place):
@@ -43,9 +38,9 @@ def load(path: str | None, names: str | None = None, on_bad_line: OnBadLine = "e
     elif place.is_dir():
         for split in SPLITS:
             file = _split_file(place, split)
-            splits[split], told = triples_of(None, file, on_bad_line=on_bad_line)
+            splits[split], of_file = triples_of(None, file, on_bad_line=on_bad_line)
             check_order(file, splits[split])
-            notices += told
+            notices += of_file
     elif place.name.endswith("2id.txt"):
         raise MitigateError(f"{place} is one file of an OpenKE folder; set data.path={place.parent}")
     else:
@@ -124,7 +119,7 @@ def triples_by_id(folder: Path, on_bad_line: OnBadLine) -> tuple[dict[str, list[
     notices = [f"{folder} is in OpenKE's layout: lines are read as head, tail, relation"]
     for split in SPLITS:
         path = folder / f"{split}2id.txt"
-        lines, told = _counted_lines(path, EXPECTED_OPENKE)
+        lines, of_file = _counted_lines(path, EXPECTED_OPENKE)
         faults: list[str] = []
         splits[split] = []
         for number, line in enumerate(lines, start=2):
@@ -139,7 +134,7 @@ def triples_by_id(folder: Path, on_bad_line: OnBadLine) -> tuple[dict[str, list[
                 faults.append(f"{path}:{number}: relation {relation} is not in {RELATIONS}")
             else:
                 splits[split].append((entities[head], relations[relation], entities[tail]))
-        notices += told + report_faults(faults, on_bad_line)
+        notices += of_file + report_faults(faults, on_bad_line)
     return splits, notices
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from mitigate.errors import MitigateError
 from mitigate.load.files import find_root, root_with
-from mitigate.load.graph.graph import SPLITS, Graph, Triple, build
-from mitigate.load.graph.read import labels_of, members_of, names_of, triples_of
+from mitigate.load.graph.graph import SPLITS, Graph, Triple, build, labels_of, members_of, names_of, triples_of
 from mitigate.words.outside_text import counted
 
 REGION = re.compile(r"-(GB|US)$")

@@ -76,7 +76,10 @@ def read_embeddings(path: str | None, kind: str | None, kinds: Iterable[str]) ->
 def restrict(graph: Graph, entities: Container[str], relations: Container[str]) -> Graph:
     """The triples of a graph that these entities and relations are in, with a notice of the others. Raises
     MitigateError if fewer than half of the test triples are left, or none of a split."""
-    splits = {split: _as_ids(graph, getattr(graph, split)) for split in SPLITS}
+    names, labels = graph.entities, graph.relations
+    splits = {
+        split: [(names[h], labels[r], names[t]) for h, r, t in getattr(graph, split).tolist()] for split in SPLITS
+    }
     kept = {
         split: [(h, r, t) for h, r, t in rows if h in entities and r in relations and t in entities]
         for split, rows in splits.items()
@@ -104,10 +107,6 @@ def align(found: TrainedEmbeddings, graph: Graph) -> tuple[np.ndarray, np.ndarra
     if found.reciprocal:
         rows = np.concatenate([rows, rows + len(found.relations)])
     return found.entity_vectors[[entity[id_] for id_ in graph.entities]], found.relation_vectors[rows]
-
-
-def _as_ids(graph: Graph, numbers: np.ndarray) -> list[tuple[str, str, str]]:
-    return [(graph.entities[h], graph.relations[r], graph.entities[t]) for h, r, t in numbers.tolist()]
 
 
 def _parts(place: Path) -> tuple[dict[str, np.ndarray], dict[str, tuple[str, ...]], dict[str, Any]]:

@@ -10,7 +10,7 @@ from omegaconf import DictConfig
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy
 from mitigate.load.files import find_root
-from mitigate.load.paper_ratings import crowd_files
+from mitigate.load.ratings import crowd_files
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes import loading, rated_scorers, reporting
 from mitigate.recipes.job import plain

@@ -1,26 +1,35 @@
-"""recipe=audit: the harms of a resource as it is. load > verbalise > score > measure > report."""
+"""recipe=audit: the harms of a resource as it is. load > verbalise > score > measure > report.
 
+The page, its plots and tables, and the statements as a file are one stage, write_report."""
+
+from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
+import polars as pl
 from omegaconf import DictConfig
 
 from mitigate.recipes import reporting
-from mitigate.recipes.audit.page import write_report
 from mitigate.recipes.audit.plan import Plan, make_plan
 from mitigate.recipes.job import Job, may_record_texts, perform, say, say_notes
 from mitigate.report import audit_tables
+from mitigate.report.audit import Audit, by_relation, render
+from mitigate.report.html import save
+from mitigate.runs.files import write
 from mitigate.runs.store import PartFolder
-from mitigate.tasks.audit.measures import beside_the_paper, measure_resource, paper_figures, paper_notes
+from mitigate.tasks.audit.measures import beside_the_paper, measure_resource, notices, paper_figures, paper_notes
 from mitigate.tasks.audit.paper_variants import variants
 from mitigate.tasks.audit.read import count_statements, read_rows
-from mitigate.tasks.audit.resource import STATEMENTS, sum_counts
+from mitigate.tasks.audit.resource import STATEMENTS, Resource, sum_counts
 from mitigate.tasks.identity import identity_words_of
-from mitigate.tasks.labelled_statements import choice
+from mitigate.tasks.labelled_statements import Measurement, about_targets, choice, export
 from mitigate.tasks.policies.drop_rules import measure_drop_rules
 from mitigate.triples import ROLES
 from mitigate.words.outside_text import counted
 from mitigate.words.targets import notice_of_own
+
+DRAWN = "Examples and word clouds are of {:,} statements, chosen by chance from {:,}; figures are of all of them."
 
 
 def run(config: DictConfig) -> float | None:
@@ -134,3 +143,59 @@ def _facts(plan: Plan) -> dict[str, Any]:
         "texts": {"targets": "about a target", "all": "all"}[plan.search.texts],
         **{f"{scorer.name} scorer": scorer.fingerprint for scorer in plan.labeller.scorers},
     }
+
+
+def write_report(
+    metrics: Mapping[str, Any],
+    tallied: pl.DataFrame,
+    how: Measurement,
+    stated: pl.DataFrame | None,
+    explored: pl.DataFrame | None,
+    people: pl.DataFrame | None,
+    explained: Sequence[str],
+    resource: Resource,
+    rows: pl.DataFrame,
+    words: Mapping[str, Any] | None,
+    *,
+    folder: Path,
+    about: Mapping[str, Any],
+    **fields: Any,
+) -> dict[str, Any]:
+    """Write the page, its tables and pictures, and statements.tsv, of statements drawn by the seed. stated: what
+    paper_figures returns; rows: counts of the resource's rows; words: notices of labels that depend on identity words;
+    fields: further ones of Audit. Returns the page's notices."""
+    statements, height = choice(folder / "statements", how.intervals.seed)
+    every, labels = about_targets(folder / "statements"), how.wordings
+    audit = Audit(
+        name=folder.name,
+        metrics=metrics,
+        labellings=labels,
+        targets=how.tables(tallied),
+        statements=statements,
+        relations=by_relation(every, labels) if "relation" in statements.columns else None,
+        beside=None if stated is None else beside_the_paper(metrics, stated),
+        explained=explained,
+        variants=explored,
+        people=people,
+        notices=[
+            *resource.loaded.describe(sum_counts([rows])),
+            *notices(tallied, how),
+            *(words or {"notices": ()})["notices"],
+            *([] if statements.height == height else [DRAWN.format(statements.height, height)]),
+        ],
+        **fields,
+        **about,
+    )
+    write(folder / "audit.html", render(audit))
+    write(folder / "statements.tsv", export(statements))
+    frames = {
+        "measures": audit_tables.measures(metrics, list(labels.values())),
+        **{f"targets_{column}": frame for column, frame in audit.targets.items()},
+        "relations": audit.relations,
+        "beside_the_paper": audit.beside,
+        "variants": explored,
+        "policies_against_people": people,
+        "targets": how.target_list.table(how.targets),
+    }
+    save(folder, {name: frame for name, frame in frames.items() if frame is not None}, audit.pictures)
+    return {"notices": list(audit.notices)}

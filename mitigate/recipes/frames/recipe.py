@@ -21,10 +21,9 @@ from mitigate.runs.store import Result
 from mitigate.score.frames import FILE
 from mitigate.tasks.frames import posts as of_posts
 from mitigate.tasks.frames.figures import FOLDS, MODEL, as_metrics, classification_table, text_table
-from mitigate.tasks.frames.form_examples import check_start
+from mitigate.tasks.frames.forms import Start, check_start, fold_numbers, train_base, train_fold
 from mitigate.tasks.frames.predictions import predict_base, predict_baselines, predict_folds, predict_texts
 from mitigate.tasks.frames.scorer import choose_scorer, flip_rates
-from mitigate.tasks.frames.training import Start, fold_numbers, train_base, train_fold
 from mitigate.tasks.ratings.paper_statements import read_rated
 from mitigate.train.frames import Settings
 from models.digests import sha256_of

@@ -17,10 +17,10 @@ from mitigate.recipes.reporting import source_of, title_of
 from mitigate.runs.fingerprints import digest_of_values
 from mitigate.runs.finished import FinishedRun, read_runs
 from mitigate.tasks.kge.graphs import Triples, triples_of
-from mitigate.tasks.kge.imported import check_interaction
 from mitigate.tasks.kge.mitigation import CONTROL, MITIGATIONS, RelationalBias
-from mitigate.tasks.kge.pairs import Pair, choose_pairs
-from mitigate.tasks.kge.question import AND, Question, find_question
+from mitigate.tasks.kge.predictions import Pair, choose_pairs
+from mitigate.tasks.kge.question import AND, SETTINGS, Question, find_question
+from mitigate.tasks.kge.training import check_interaction
 from mitigate.train.kge import Settings
 from models.kge.embeddings import KINDS, Embeddings
 from models.kge.interaction import DotProduct
@@ -32,14 +32,7 @@ NO_NULL = (
     "and no permuted graph."
 )
 PROFESSIONS = "professions.parquet"
-SAME = (
-    "data.name",
-    "kge.sensitive",
-    "kge.values",
-    "kge.occupation",
-    "kge.fewest",
-    "kge.fewest_of_each",
-)  # in compared runs
+SAME = ("data.name", *(f"kge.{name}" for name in SETTINGS))  # in compared runs
 
 
 @dataclass(frozen=True)

@@ -1,25 +1,33 @@
 """recipe=kge: bias in knowledge-graph embeddings. load > train > rank > measure > report."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
+import polars as pl
 from omegaconf import DictConfig
 
 from mitigate.load.graph.trained_embeddings import TrainedEmbeddings
 from mitigate.recipes import reporting
 from mitigate.recipes.job import Job, folder_name, may_record_texts, perform, say, say_notes
-from mitigate.recipes.kge.page import write_report
 from mitigate.recipes.kge.plan import Plan, make_plan
 from mitigate.report import kge as page
+from mitigate.report.html import save
+from mitigate.report.kge import Results, both_ways, front_table, render
+from mitigate.runs import files
 from mitigate.runs.store import Result
-from mitigate.tasks.kge.figures import join_null, measure_bias, profession_table
+from mitigate.tasks.kge.figures import correlations, join_null, measure_bias, profession_table
 from mitigate.tasks.kge.graphs import Triples
-from mitigate.tasks.kge.imported import keep_embeddings
 from mitigate.tasks.kge.mitigation import CONTROL, MITIGATIONS, RelationalBias, change_vectors, changed_name
-from mitigate.tasks.kge.pairs import compare_pairs
-from mitigate.tasks.kge.predictions import measure_leakage, parity_figures, predict_professions
-from mitigate.tasks.kge.training import change_scores, rank_test_triples, train_embeddings, train_on_permuted
+from mitigate.tasks.kge.predictions import compare_pairs, measure_leakage, parity_figures, predict_professions
+from mitigate.tasks.kge.training import (
+    change_scores,
+    keep_embeddings,
+    rank_test_triples,
+    train_embeddings,
+    train_on_permuted,
+)
 
 
 def run(config: DictConfig) -> float | None:
@@ -196,3 +204,52 @@ def record(job: Job, plan: Plan) -> None:
     if null := job.results.get("null"):
         say(f"  permuted    {plan.permuted} graphs, {page.training_seconds(null.table()):,.0f} s of training")
     say(f"  report      {job.folder / 'kge.html'}")
+
+
+def write_report(
+    metrics: Mapping[str, Any],
+    professions: pl.DataFrame,
+    changes: pl.DataFrame,
+    null: pl.DataFrame | None,
+    pairs: pl.DataFrame,
+    ranks: pl.DataFrame,
+    others: Mapping[str, pl.DataFrame],
+    *,
+    left_out: Sequence[str],
+    folder: Path,
+    about: Mapping[str, Any],
+    **what: Any,
+) -> dict[str, Any]:
+    """Write the page, its tables and pictures. left_out: notices on people who are in neither group; what: further
+    fields of the page. Returns the number of professions in each side's table."""
+    unknown = []
+    if changes["model"].n_unique() < 2:
+        unknown.append("There is only one training, so the differences between seeds are unknown (kge.seeds).")
+    if null is None:
+        unknown.append(
+            "There are no permuted graphs (kge.permuted), so no null band: place and sign of a single profession "
+            "show nothing."
+        )
+    results = Results(
+        name=folder.name,
+        metrics=metrics,
+        professions=professions,
+        changes=changes,
+        null=null,
+        correlations=correlations(changes, professions),
+        null_correlations=[] if null is None else correlations(null, professions),
+        pairs=pairs,
+        ranks=ranks,
+        others=others,
+        notices=[*unknown, *left_out],
+        **{**what, "names": tuple(what["names"])},
+        **about,
+    )
+    files.write(folder / "kge.html", render(results))
+    frames = {"professions": professions, "ranks": ranks, "pairs": pairs}
+    if null is not None:
+        frames["permuted"] = null
+    if results.variants:
+        frames["front"] = front_table(metrics, results.variants)
+    save(folder, frames, results.pictures)
+    return {name: len(rows) for name, rows in both_ways(professions, results.names, results.top)}

@@ -12,12 +12,13 @@ from omegaconf import DictConfig
 from mitigate import verbalise
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy, check_relations
+from mitigate.load import harms_release
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.metrics import HELD_OUT
 from mitigate.probe.comet import check_search, find_devices, prompts
 from mitigate.recipes import loading, model_spec, rated_scorers, reporting
-from mitigate.recipes.dry_run import Unread
 from mitigate.recipes.job import build, plain, say
+from mitigate.recipes.loading import Unread
 from mitigate.recipes.scorers import Scorers, make_labeller
 from mitigate.runs.store import as_parquet, digest_of
 from mitigate.score.labels import cached_labels, text_for
@@ -303,7 +304,8 @@ def _published(
     if path is None:
         return None, [f"Perplexity on published triples about targets is not measured: {reason}."]
     how = {"size": config.probe.published_triples, "seed": config.probe.heads_seed}
-    found = likelihood.target_triples(likelihood.read_published(path), corpus, targets, relations, target_list, **how)
+    published = harms_release.triples(path, "skip").rows  # other lines are left out: the file is not the user's own
+    found = likelihood.target_triples(published, corpus, targets, relations, target_list, **how)
     if found.is_empty():
         return None, [f"Perplexity on published triples about targets is not measured: {path} has no new ones."]
     return found, []

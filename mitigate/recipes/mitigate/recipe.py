@@ -8,8 +8,8 @@ from functools import partial
 from omegaconf import DictConfig
 
 from mitigate.filter import apply_policy
-from mitigate.recipes.dry_run import outline, say_downloads
 from mitigate.recipes.job import Job, is_repeat_in_sweep, perform, say, say_notes
+from mitigate.recipes.loading import outline, say_downloads
 from mitigate.recipes.mitigate import policies, results
 from mitigate.recipes.mitigate.plan import Plan, Probe, make_plan, say_labels, unread_plan
 from mitigate.recipes.policy_stages import generated_tails, with_critic

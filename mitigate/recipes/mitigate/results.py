@@ -9,7 +9,7 @@ from urllib.parse import quote
 import polars as pl
 from omegaconf import DictConfig
 
-from mitigate.measure.coverage import per_target
+from mitigate.measure.quality import kept_by_target
 from mitigate.recipes import reporting
 from mitigate.recipes.job import Job, may_record_texts, say, say_notes
 from mitigate.recipes.mitigate.plan import Plan
@@ -145,7 +145,7 @@ def write_report(
     found = {"measures": metrics_table.measures({"value": metrics}), "targets": target_list.table(how.targets)}
     found |= {f"targets_{column}": frame for column, frame in about.targets.items()}
     found |= {f"ledger_by_{by}": summary(rows, by) for by in ("relation", "target", "reason")}
-    found |= {"coverage": per_target(rows), "ledger_most_polarised": most_polarised(rows, list(scorers))}
+    found |= {"coverage": kept_by_target(rows), "ledger_most_polarised": most_polarised(rows, list(scorers))}
     found |= {} if by_relation is None else {"swap_lift": by_relation}
     save(folder, found, about.pictures)
     if model:

@@ -16,8 +16,8 @@ from mitigate.report.stories import Stories, prompts, render, render_card
 from mitigate.runs.files import write
 from mitigate.tasks.labelled_statements import Measurement
 from mitigate.tasks.labelled_statements import export as export_statements
+from mitigate.tasks.stories.generation import export
 from mitigate.tasks.stories.measures import notices
-from mitigate.tasks.stories.train import export
 from mitigate.words.outside_text import portable
 
 

@@ -17,16 +17,15 @@ from mitigate.measure.bootstrap import Bootstrap
 from mitigate.probe.chat_stories import Wording
 from mitigate.probe.comet import find_devices
 from mitigate.recipes import loading, model_spec, reporting
-from mitigate.recipes.dry_run import Unread
 from mitigate.recipes.job import build, plain
+from mitigate.recipes.loading import Unread
 from mitigate.recipes.scorers import Scorers, make_labeller
 from mitigate.runs.store import as_parquet, digest_of
 from mitigate.tasks.corpus import relations_in_training, triples_of
 from mitigate.tasks.generators.base_model import Start, origin_notices
 from mitigate.tasks.label import Labeller
 from mitigate.tasks.labelled_statements import Measurement, labellings
-from mitigate.tasks.stories.prompts import prompts_of_file
-from mitigate.tasks.stories.train import Sampling, check_tells
+from mitigate.tasks.stories.generation import Sampling, check_tells, prompts_of_file
 from mitigate.tasks.targets import targets_of_statements, those_about
 from mitigate.train import launch
 from mitigate.train.comet import Settings

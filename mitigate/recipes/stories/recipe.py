@@ -10,8 +10,8 @@ from omegaconf import DictConfig
 from mitigate.filter import apply_policy
 from mitigate.probe.chat_stories import ask_stories, costs, endpoint_facts, in_words
 from mitigate.recipes import reporting
-from mitigate.recipes.dry_run import outline, say_downloads
 from mitigate.recipes.job import GROUPS, Job, may_record_texts, perform, say, say_notes
+from mitigate.recipes.loading import outline, say_downloads
 from mitigate.recipes.scorers import missing
 from mitigate.recipes.stories.page import write_report
 from mitigate.recipes.stories.plan import SAMPLING, Plan, Resource, is_file, make_plan, unread_plan
@@ -20,8 +20,8 @@ from mitigate.runs.store import Result
 from mitigate.tasks.generators.base_model import Start, origin_facts, origin_notices
 from mitigate.tasks.generators.train import as_it_is
 from mitigate.tasks.label import Labeller
+from mitigate.tasks.stories.generation import as_read, generate_stories, label_sentences, train_on_sentences
 from mitigate.tasks.stories.measures import compare_within_templates, measure_stories
-from mitigate.tasks.stories.train import as_read, generate_stories, label_sentences, train_on_sentences
 from mitigate.words.outside_text import counted
 from mitigate.words.targets import notice_of_own
 

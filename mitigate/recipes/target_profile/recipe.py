@@ -18,11 +18,17 @@ from mitigate.report.target_profile import Profile, console, render
 from mitigate.runs import files
 from mitigate.runs.store import Result
 from mitigate.score.frames import Frames
-from mitigate.tasks.compare.plan import names_of, shared_settings
-from mitigate.tasks.target_profile.embeddings import about as about_graph
-from mitigate.tasks.target_profile.embeddings import placed
-from mitigate.tasks.target_profile.plan import PROFESSIONS, ProfilePlan, facts_of, make_plan
-from mitigate.tasks.target_profile.statements import distinctive, figures, frame_figures, framed_statements, implied
+from mitigate.tasks.compare.plan import names_of, run_and_command, shared_settings
+from mitigate.tasks.target_profile.measures import (
+    distinctive,
+    figures,
+    frame_figures,
+    framed_statements,
+    implied,
+    placed,
+)
+from mitigate.tasks.target_profile.measures import facts_of_graph as about_graph
+from mitigate.tasks.target_profile.plan import PROFESSIONS, ProfilePlan, make_plan
 from mitigate.triples import LabelCache
 
 SIDES = ("figures", "distinctive", "placed", "framed", "implied")  # the tables that the page shows
@@ -108,7 +114,7 @@ def pipeline(job: Job, plan: Plan) -> None:
         sides,
         plan.shown,
         after=[found],
-        using={"folder": job.folder, "about": about_page(job, plan)},
+        using={"folder": job.folder, "facts_of_graph": about_page(job, plan)},
         leaves=["profile.html", "plots", "tables"],
     )
 
@@ -122,8 +128,8 @@ def findings(sides: dict[str, Any], shown: dict[str, Any]) -> dict[str, Any]:
 def about_page(job: Job, plan: Plan) -> dict[str, Any]:
     """The origin of the page: command, stages and provenance."""
     runs = plan.runs
-    named = {grid.title: facts_of(grid.run) for grid in runs.grids}
-    named |= {recipe: facts_of(run) for recipe, run in (("kge", runs.kge), ("frames", runs.frames)) if run}
+    named = {grid.title: run_and_command(grid.run) for grid in runs.grids}
+    named |= {recipe: run_and_command(run) for recipe, run in (("kge", runs.kge), ("frames", runs.frames)) if run}
     facts = {"data": reporting.source_of(plan.data), **named}
     return {"demonstration": plan.data["demonstration"], **reporting.about(job, facts)}
 
@@ -147,10 +153,10 @@ def profile_of(sides: Mapping[str, pl.DataFrame], shown: Mapping[str, Any], **pa
 
 
 def write_report(
-    sides: Mapping[str, pl.DataFrame], shown: Mapping[str, Any], *, folder: Path, about: Mapping[str, Any]
+    sides: Mapping[str, pl.DataFrame], shown: Mapping[str, Any], *, folder: Path, facts_of_graph: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Write the page, its tables and its pictures."""
-    profile = profile_of(sides, shown, name=folder.name, **about)
+    profile = profile_of(sides, shown, name=folder.name, **facts_of_graph)
     files.write(folder / "profile.html", render(profile))
     save(folder, sides, profile.pictures, latex=False)
     return {"targets": profile.ordered}

@@ -83,8 +83,8 @@ class Answers:
         with nullcontext() if self._in_numpy else self._few_threads():
             with ThreadPoolExecutor(max_workers=2) as pool:
                 scorers = pool.submit(self._load_scorers, pool)
-                model, asked = self._generator
-                probed = self._search(model, prompts, asked)
+                model, wordings = self._generator
+                probed = self._search(model, prompts, wordings)
                 scorers.result()
             from mitigate.score.labels import NOTHING_CACHED
             from mitigate.score.plausibility import with_plausibility
@@ -137,14 +137,14 @@ class Answers:
         _ = self._scorers
         plausibility.result()
 
-    def _search(self, model: Any, prompts: Sequence[tuple[str, str]], asked: Mapping[str, str]) -> pl.DataFrame:
+    def _search(self, model: Any, prompts: Sequence[tuple[str, str]], wordings: Mapping[str, str]) -> pl.DataFrame:
         from mitigate.tasks.generators.probe import EVENTS, probe_generator
 
         top, beams = self._setting("probe.top", 10), self._setting("probe.beams", 10)
         if self._policy is not None and self._policy.reranks:
             top = beams = self._policy.candidates
         how: dict[str, Any] = {"beams": beams, "top": top, "max_length": self._setting("probe.max_length", 15)}
-        named = {relation: asked[relation] for _, relation in prompts}
+        named = {relation: wordings[relation] for _, relation in prompts}
         heads = pl.DataFrame([("", relation, head) for head, relation in prompts], schema=EVENTS, orient="row")
         return probe_generator(model, as_targets([""]), named, heads=heads.unique(maintain_order=True), **how)
 

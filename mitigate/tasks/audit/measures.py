@@ -8,6 +8,7 @@ import polars as pl
 from mitigate import metrics as keys
 from mitigate.measure import audit_figures
 from mitigate.measure.harms import EmptyTargets
+from mitigate.measure.uncertainty import intervals_of
 from mitigate.metrics import prefixed
 from mitigate.package_data import frame_of
 from mitigate.tasks.audit.resource import ABOUT_A_TARGET, ROWS, sum_counts
@@ -37,7 +38,7 @@ def harms(tallied: pl.DataFrame, how: Measurement) -> dict[str, Any]:
     for labels in how.labellings:
         table = tables[labels.column]
         of_scorer = audit_figures.figures(table, labels.scorer)
-        of_scorer |= audit_figures.intervals(table, labels.scorer, clusters, how.intervals)
+        of_scorer |= intervals_of(table, audit_figures.names(labels.scorer), clusters, how.intervals)
         of_scorer |= audit_figures.of_all_texts(tallied, labels.column, labels.scorer)
         found |= prefixed(of_scorer, labels.template)
     if found[keys.EMPTY_TARGETS]:
@@ -47,12 +48,6 @@ def harms(tallied: pl.DataFrame, how: Measurement) -> dict[str, Any]:
             of_scorer = audit_figures.figures(with_other[labels.column], labels.scorer)
             found |= prefixed(of_scorer, labels.template, VARIANT[other])
     return found
-
-
-def value_of(metrics: Mapping[str, Any], key: str, empty_targets: EmptyTargets) -> Any:
-    """A figure under a convention for targets without statements; the one figure if all targets have some."""
-    other = next(iter(prefixed({key: None}, variant=VARIANT[empty_targets])))
-    return metrics.get(other, metrics.get(key))
 
 
 def notices(tallied: pl.DataFrame, how: Measurement) -> list[str]:
@@ -86,7 +81,8 @@ def paper_notes(resource: str) -> list[str]:
 def beside_the_paper(metrics: Mapping[str, Any], stated: pl.DataFrame) -> pl.DataFrame:
     """The paper's figures with ours (place, figure, key, paper, ours); a target without statements counts as 0 %.
     stated: what paper_figures returns."""
-    ours = [value_of(metrics, key, "zero") for key in stated["key"]]
+    as_zero = prefixed(dict.fromkeys(stated["key"]), variant=keys.EMPTY_ZERO)  # there if some targets have none
+    ours = [metrics.get(zero, metrics.get(key)) for zero, key in zip(as_zero, stated["key"], strict=True)]
     return stated.rename({"value": "paper"}).with_columns(ours=pl.Series(ours, dtype=pl.Float64)).drop_nulls("ours")
 
 

@@ -10,7 +10,7 @@ from typing import get_args
 import polars as pl
 
 from mitigate.errors import MitigateError, one_of
-from mitigate.load.stream import CHUNK, Met
+from mitigate.load.stream import CHUNK, Counts
 from mitigate.measure.tally import tally, tally_rows, total
 from mitigate.runs.progress import progress
 from mitigate.tasks.audit import resource as counting
@@ -64,8 +64,8 @@ def read_rows(
                 continue
             found, num_about = about(resource, chunk.rows, search)
             rows.save(number, found)
-            sizes = Met({ROWS: chunk.rows.height, ABOUT_A_TARGET: num_about, counting.STATEMENTS: found.height})
-            counted.save(number, counting.counts_table(chunk.met + sizes))
+            sizes = Counts({ROWS: chunk.rows.height, ABOUT_A_TARGET: num_about, counting.STATEMENTS: found.height})
+            counted.save(number, counting.counts_table(chunk.counts + sizes))
             advance(chunk.height, to=share)
     counts = counting.sum_counts(counted)
     if num_repeated := repeats(rows):
@@ -101,7 +101,7 @@ def repeats(rows: Iterable[pl.DataFrame]) -> int:
     return len(hashes) - hashes.n_unique()
 
 
-def _nothing_found(resource: Resource, search: Search, counts: Met, title: str, left_out: str) -> MitigateError:
+def _nothing_found(resource: Resource, search: Search, counts: Counts, title: str, left_out: str) -> MitigateError:
     """The error of a resource that is about no target. Its message names settings that find some, each tried here."""
     targets, search = search.targets, replace(search, texts="targets")
     taken, plurals = {*paper_targets(), *targets["target"]}, dict[str, list[str]]()

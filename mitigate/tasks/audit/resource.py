@@ -8,7 +8,7 @@ from typing import Any, Literal
 import polars as pl
 
 from mitigate.errors import MitigateError, one_of
-from mitigate.load.stream import Chunk, Kind, Loaded, Met, Streamed
+from mitigate.load.stream import Chunk, Counts, Kind, Loaded, Streamed
 from mitigate.runs.fingerprints import digest_of_values
 from mitigate.tasks.targets import Wanted, targets_of_statements, those_about
 from mitigate.triples import TEMPLATES
@@ -49,19 +49,19 @@ class Resource:
                 chunk = _counting(chunk, self.splits)
             yield number, share, chunk
 
-    def templates(self, asked: str | None = None) -> Sequence[str]:
+    def templates(self, template: str | None = None) -> Sequence[str]:
         """The templates to measure with: the given one, or all of the resource. Raises MitigateError for another."""
         there = TEMPLATES if self.kind == "triples" else TEMPLATES[:1]
-        if asked is None:
+        if template is None:
             return there
-        if asked not in TEMPLATES:
-            raise one_of("measure.template", asked, TEMPLATES)
-        if asked not in there:
+        if template not in TEMPLATES:
+            raise one_of("measure.template", template, TEMPLATES)
+        if template not in there:
             raise MitigateError(
-                f"measure.template={asked} needs triples: a plain statement does not mark the words of its relation; "
-                "set measure.template=paper, or give the triples (data=triples)"
+                f"measure.template={template} needs triples: a plain statement does not mark the words of its "
+                "relation; set measure.template=paper, or give the triples (data=triples)"
             )
-        return (asked,)
+        return (template,)
 
 
 def resource_of(
@@ -91,14 +91,14 @@ def resource_of(
 def _counting(chunk: Chunk, splits: str) -> Chunk:
     """Keep the valid triples of the splits that count, and count the others as left out."""
     valid = chunk.rows.filter("valid")
-    left_out = Met({("left out", "labelled 0 (not valid)"): chunk.rows.height - valid.height})
+    left_out = Counts({("left out", "labelled 0 (not valid)"): chunk.rows.height - valid.height})
     if splits == "all":
-        return Chunk(valid, +(chunk.met + left_out))
+        return Chunk(valid, +(chunk.counts + left_out))
     train = valid.filter(split="train")
     for split, count in valid["split"].value_counts().iter_rows():
         if split != "train":
             left_out["left out", f"valid triples of {split}; filter.splits=all counts them too"] += count
-    return Chunk(train, +(chunk.met + left_out))
+    return Chunk(train, +(chunk.counts + left_out))
 
 
 def _of_splits(triples: pl.DataFrame, splits: str) -> tuple[pl.DataFrame, list[str]]:
@@ -114,14 +114,14 @@ def _of_splits(triples: pl.DataFrame, splits: str) -> tuple[pl.DataFrame, list[s
     return valid.filter(split="train"), [notice]
 
 
-def counts_table(counts: Met) -> pl.DataFrame:
+def counts_table(counts: Counts) -> pl.DataFrame:
     """Return counts as a table (kind, what, count)."""
     return pl.DataFrame([(*key, count) for key, count in counts.items()], schema=COUNTS, orient="row")
 
 
-def sum_counts(parts: Iterable[pl.DataFrame]) -> Met:
+def sum_counts(parts: Iterable[pl.DataFrame]) -> Counts:
     """Sum tables of counts."""
-    total = Met()
+    total = Counts()
     for part in parts:
         for kind, what, count in part.iter_rows():
             total[kind, what] += count

@@ -75,8 +75,8 @@ class ComparedAudit:
     def targets(self, wording: Wording) -> pl.DataFrame:
         """A row a target with its percentages; a target without statements has none."""
         column = self.columns[wording]
-        asked = self.run.table(f"tables/targets_{column}.csv", ["target", "category"]).select("target", "category")
-        return per_target(self._tally, column, asked)
+        targets = self.run.table(f"tables/targets_{column}.csv", ["target", "category"]).select("target", "category")
+        return per_target(self._tally, column, targets)
 
     def alone(self, wording: Wording, figure: str) -> float | None:
         """A figure of metrics.json, over all the audit's own targets."""

@@ -7,8 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from mitigate.measure.change import of_row
-from mitigate.measure.comparison import holm
+from mitigate.measure.comparison import change_of, holm
 from mitigate.measure.resource_differences import OF_SECOND, rank_correlation, representation, shares
 from mitigate.metrics import TEMPLATE_PREFIX, harm_key, parse
 from mitigate.report import compared_audits
@@ -156,6 +155,6 @@ def corrected(table: pl.DataFrame) -> pl.DataFrame:
         adjusted = holm([row["p"] for row in family])
         level = 1 - ALPHA / max(1, sum(p is not None for p in adjusted))
         for row, p in zip(family, adjusted, strict=True):
-            interval = of_row(row).row(level)
+            interval = change_of(row).row(level)
             row.update(zip(CORRECTED, (p, interval["low"], interval["high"]), strict=True))
     return pl.DataFrame(rows, schema={**table.schema, **dict.fromkeys(CORRECTED, pl.Float64)})

@@ -12,8 +12,7 @@ import polars as pl
 
 from mitigate import metrics as keys
 from mitigate.errors import MitigateError
-from mitigate.measure.kge import between_trainings, rank_correlation
-from mitigate.measure.kge_null import shared_ends
+from mitigate.measure.kge import between_trainings, rank_correlation, shared_ends
 from mitigate.metrics import kge_key
 from mitigate.report import compared_embeddings
 from mitigate.report.compared_embeddings import KgeComparison
@@ -21,15 +20,15 @@ from mitigate.runs.fingerprints import digest_of
 from mitigate.runs.finished import NOT_GIVEN, FinishedRun, Named, folders
 from mitigate.tasks.compare.endpoints import Endpoints
 from mitigate.tasks.compare.plan import Plan, Stage, by_figure, data_flags, data_source, differing_settings, read_two
-from mitigate.tasks.kge.figures import TOP
+from mitigate.tasks.kge.figures import TOP, correlations
 from mitigate.tasks.kge.predictions import FIGURES, LEAKS
+from mitigate.tasks.kge.question import SETTINGS
 from mitigate.tasks.kge.training import HITS
 
 RANK, CHANGES, PARITY, LEAKAGE, PROFESSIONS = (
     f"{name}.parquet" for name in ("rank", "changes", "parity", "leakage", "professions")
 )
-OF_THE_QUESTION = ("sensitive", "values", "occupation", "fewest", "fewest_of_each", "step")
-MUST_AGREE = ("data.name", *(f"kge.{name}" for name in OF_THE_QUESTION))
+MUST_AGREE = ("data.name", *(f"kge.{name}" for name in (*SETTINGS, "step")))
 COMPARED = {  # key -> the table with a figure of each training, its column, and what it is multiplied by
     keys.KGE_MRR: (RANK, "mrr", 1),
     **{kge_key(f"hits_{k}"): (RANK, f"hits_{k}", 100) for k in HITS},
@@ -179,10 +178,7 @@ def agreement_of(professions: pl.DataFrame) -> dict[str, float | None]:
 def _of_trainings(run: FinishedRun, key: str) -> np.ndarray:
     """A figure of each training; empty where some training has none."""
     if key == keys.KGE_CORRELATION:
-        ratios = run.table(PROFESSIONS, ["log_ratio"]).select("profession", "log_ratio")
-        joined = run.table(CHANGES, ["model"]).join(ratios, on="profession", maintain_order="left")
-        parts = joined.partition_by("model", maintain_order=True)
-        found = [rank_correlation(part["change"].to_numpy(), part["log_ratio"].to_numpy()) for part in parts]
+        found = correlations(run.table(CHANGES, ["model"]), run.table(PROFESSIONS, ["log_ratio"]))
     else:
         name, column, factor = COMPARED[key]
         found = [None if value is None else factor * value for value in run.table(name, [column])[column]]

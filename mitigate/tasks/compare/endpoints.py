@@ -9,8 +9,7 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.measure.change import of_row
-from mitigate.measure.comparison import FIXED, STATISTICS, holm
+from mitigate.measure.comparison import FIXED, STATISTICS, change_of, holm
 from mitigate.metrics import PAPER_SCORERS, PLAUSIBLE, SWAP_LIFT, find, harm_key, quality_key
 from mitigate.report.verdicts import ALPHA
 
@@ -110,7 +109,7 @@ def within_margins(quality: pl.DataFrame, tested: pl.DataFrame, margins: Mapping
     rows: list[dict[str, Any]] = []
     for row in quality.filter(pl.col("figure").is_in(list(margins)), pl.col("error").is_not_null()).to_dicts():
         name = row["contrast"], row["figure"]
-        margin, level, change = margins[row["figure"]], levels.get(name, 1 - ALPHA), of_row(row)
+        margin, level, change = margins[row["figure"]], levels.get(name, 1 - ALPHA), change_of(row)
         passes = change.passes(margin, level)
         found = {"margin": margin, "copy_passes": None if math.isnan(passes) else 100 * passes}
         found |= {end: change.row(level)[end] for end in ("low", "high")}
@@ -129,5 +128,5 @@ def _first_shared(table: pl.DataFrame, names: Sequence[str], num_contrasts: int)
 def _corrected(row: Mapping[str, Any], level: float) -> dict[str, float | None]:
     """The bounds of the corrected intervals, with targets drawn and with targets fixed."""
     analyses = {"": row, "fixed_": {**row, **{name: row[f"fixed_{name}"] for name in FIXED}}}
-    found = {start: of_row(values).row(level) for start, values in analyses.items()}
+    found = {start: change_of(values).row(level) for start, values in analyses.items()}
     return {f"{start}{end}_corrected": row[end] for start, row in found.items() for end in ("low", "high")}

@@ -10,12 +10,12 @@ import numpy as np
 import polars as pl
 
 from mitigate import metrics
-from mitigate.measure.change import DIFFERENCE, RATIO, Change
-from mitigate.measure.comparison import SEEDS, STATISTICS
-from mitigate.measure.quality import is_scored, sentence_bleu2
+from mitigate.measure.bootstrap import cluster_numbers
+from mitigate.measure.comparison import DIFFERENCE, RATIO, SEEDS, STATISTICS, Change
+from mitigate.measure.quality import is_scored, sentence_bleu2, share_by_target
 from mitigate.measure.seeds import Changes, by_seeds, of_seeds, weighted_difference
-from mitigate.measure.swap_lift import PROMPT, head_numbers, with_weights
-from mitigate.measure.uncertainty import FEW_TARGETS, cluster_numbers
+from mitigate.measure.swap_lift import PROMPT, with_weights
+from mitigate.measure.uncertainty import FEW_TARGETS
 from mitigate.metrics import ABOUT_BITS, ABOUT_PERPLEXITY, PEOPLE_VALID, PLAUSIBLE, SWAP_LIFT, quality_key
 from mitigate.runs.finished import FinishedRun
 from mitigate.tasks.compare.figures import statements_with
@@ -120,7 +120,7 @@ def _likelihoods(
         before, after = (
             np.stack([table["nll"].to_numpy() for table in side], axis=1) / weights[:, None] for side in some
         )
-        nats = _drawn(before, after, weights, _numbers(first["head"].to_numpy()))
+        nats = _drawn(before, after, weights, cluster_numbers(first, {}, "head"))
         yield _row(quality_key(measure, part), first.height, Changes(*map(unit, nats)), drawn)
 
 
@@ -136,10 +136,10 @@ def _bits(nats: Change) -> Change:
 def _bleu2(part: str, sides: Sides) -> dict[str, Any]:
     """The difference of sentence BLEU-2 of the first tail that each model generates for each head and relation."""
     tables = [[_sentence_scores(table) for table in side] for side in sides]
-    heads = tables[0][0]["head"].to_numpy()
+    heads = tables[0][0].select("head")
     before, after = (np.stack([100 * table["bleu2"].to_numpy() for table in side], axis=1) for side in tables)
-    found = _drawn(before, after, np.ones(len(heads)), _numbers(heads))
-    return _row(quality_key("bleu2", part), len(heads), found, TRIPLES)
+    found = _drawn(before, after, np.ones(heads.height), cluster_numbers(heads, {}, "head"))
+    return _row(quality_key("bleu2", part), heads.height, found, TRIPLES)
 
 
 def _sentence_scores(likelihood: pl.DataFrame) -> pl.DataFrame:
@@ -163,7 +163,7 @@ def _lifts(contrast: Contrast) -> Iterator[dict[str, Any]]:
     for part, condition in lift_parts(joined).items():
         rows = with_weights(joined.filter(condition))
         if not rows.is_empty():
-            found = _drawn(*_split(rows, contrast), rows["weight"].to_numpy(), head_numbers(rows, clusters))
+            found = _drawn(*_split(rows, contrast), rows["weight"].to_numpy(), cluster_numbers(rows, clusters, "head"))
             yield _row(quality_key(SWAP_LIFT, part), rows["head"].n_unique(), found, HEADS)
 
 
@@ -184,9 +184,8 @@ def _valid_shares(
     runs: Sequence[FinishedRun], relations: Sequence[str], condition: pl.Expr, column: str
 ) -> pl.DataFrame:
     """target, and each run's percentage of a column as run_0, run_1 ..., of the targets that all have."""
-    classified = [statements_with(run, relations).filter(condition, pl.col(column).is_not_null()) for run in runs]
-    by_target = [table.group_by("target", maintain_order=True) for table in classified]
-    return _joined([rows.agg(value=100 * pl.col(column).mean()) for rows in by_target], ["target"])
+    tables = [share_by_target(statements_with(run, relations).filter(condition), column) for run in runs]
+    return _joined([table.rename({"share": "value"}) for table in tables], ["target"])
 
 
 def _joined(tables: Sequence[pl.DataFrame], key: Sequence[str]) -> pl.DataFrame:
@@ -236,8 +235,3 @@ def _row(figure: str, items: int | None, found: Changes, drawn: str | None) -> d
     if not several:  # with one model each nothing is tested about policies
         row |= {"p": None}
     return row | by_seeds(found, with_seeds if several or seeds_alone else str(drawn))
-
-
-def _numbers(names: np.ndarray) -> np.ndarray:
-    """A number for each distinct name, from 0 without gaps."""
-    return np.unique(names, return_inverse=True)[1]

@@ -12,11 +12,11 @@ import polars as pl
 from mitigate.filter import Policy, polarised
 from mitigate.measure import confusion
 from mitigate.measure.agreement import fold_other
-from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.bootstrap import Bootstrap, cluster_numbers
+from mitigate.measure.confusion import Accuracy, corrected_share, share_error, standard_error
 from mitigate.measure.metric_frame import MetricFrame
-from mitigate.measure.misclassification import Accuracy, corrected_share, share_error, standard_error
 from mitigate.measure.quality import share_by_target
-from mitigate.measure.uncertainty import cluster_numbers, mean_over_targets
+from mitigate.measure.uncertainty import mean_over_targets
 from mitigate.metrics import TEMPLATE_PREFIX, bounds, harm_key, keyed
 from mitigate.score.crowd import SHIPPED
 from mitigate.score.people import POLAR

@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.frames import FIGURES, classification, describe, text_figures, text_scores
+from mitigate.measure.frames import FIGURES, classification, text_figures, text_scores
 from mitigate.metrics import bounds, keyed
 from mitigate.package_data import frame_of
 from mitigate.tasks.frames.predictions import truth_of
@@ -43,7 +43,8 @@ def classification_table(
             row |= dict.fromkeys(key for name in FIGURES for key in (name, *bounds(name)))
             if joined.height:
                 truth = joined["truth"].to_numpy().astype(bool)
-                row |= describe(truth) | classification(truth, joined["predicted"].to_numpy().astype(bool), intervals)
+                row |= {"positive": 100 * float(truth.mean())}
+                row |= classification(truth, joined["predicted"].to_numpy().astype(bool), intervals)
             rows.append(row)
     return pl.DataFrame(rows, infer_schema_length=None)
 

@@ -40,8 +40,10 @@ def gather(annotations: pl.DataFrame) -> pl.DataFrame:
     asked about a group, as the post was not offensive to them, counts as negative for `targeted`, and is left out for
     `ingroup`."""
     binary = annotations.with_columns((pl.col(name) >= POSITIVE).cast(pl.Float64) for name in CHOICES)
-    asked = pl.col("unit").is_not_null() & (pl.col("offensive") == 0)
-    binary = binary.with_columns(targeted=pl.when(asked).then(pl.col("targeted").fill_null(0.0)).otherwise("targeted"))
+    not_offensive = pl.col("unit").is_not_null() & (pl.col("offensive") == 0)
+    binary = binary.with_columns(
+        targeted=pl.when(not_offensive).then(pl.col("targeted").fill_null(0.0)).otherwise("targeted")
+    )
     units = binary.unique(["key", "file", "unit", *CHOICES], maintain_order=True)
     posts = (
         units.group_by("key", maintain_order=True)

@@ -10,8 +10,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from mitigate.runs.progress import progress
-from mitigate.tasks.frames.form_examples import SCHEMA, fill_posts
-from mitigate.tasks.frames.training import BASE, needs_folds
+from mitigate.tasks.frames.forms import BASE, SCHEMA, fill_posts, needs_folds
 from mitigate.words.frames import CHOICES
 from models.form import Form
 

@@ -98,7 +98,7 @@ def find_start(
         how = regimen(folder, layout, relation)
     except ValueError as error:
         raise MitigateError(str(error)) from error
-    asked = asked_with(how.relation, further, comet=comet)
+    wordings = asked_with(how.relation, further, comet=comet)
     by_words = how.relation == "token" and not train and not folder.is_file()  # a file of tails names relations itself
     if by_words and regimen(folder).relation != "token":
         raise MitigateError(
@@ -107,7 +107,7 @@ def find_start(
         )
     if by_words:
         added = json.loads((folder / TOKENIZER).read_text(encoding="utf-8")).get("added_tokens", [])
-        wanted = {asked[relation.name] for relation in further}
+        wanted = {wordings[relation.name] for relation in further}
         if unknown := sorted(wanted - {token["content"] for token in added}):
             raise MitigateError(
                 f"the model in {folder} has no token for the relations {', '.join(unknown)}: it was trained without "
@@ -140,9 +140,9 @@ def check_length(start: Start, longest: int) -> None:
         )
 
 
-def check_heads(start: Start, asked: pl.DataFrame, longest: int) -> None:
+def check_heads(start: Start, pairs: pl.DataFrame, longest: int) -> None:
     """Raise MitigateError for heads that are too long for a model of transformers, which reads all of a head, together
-    with their relation and a tail: one in training, or one of `longest` tokens. asked: (head, relation). The model is
+    with their relation and a tail: one in training, or one of `longest` tokens. pairs: (head, relation). The model is
     loaded only where texts have so many bytes that they might have too many tokens."""
     path = start.folder / CONFIG
     if not _reads_all(start) or not path.is_file():
@@ -160,7 +160,7 @@ def check_heads(start: Start, asked: pl.DataFrame, longest: int) -> None:
         text = 2 * text
         around = len(chat_prompt(load_tokenizer(start.folder), "", start.options.get("system")).encode())
     size = text + max(longest, TAIL_TOKENS + 1) + around
-    rows = asked.filter(size > positions).unique(["head", "relation"], keep="first", maintain_order=True)
+    rows = pairs.filter(size > positions).unique(["head", "relation"], keep="first", maintain_order=True)
     if rows.is_empty():
         return
     generator = start.load()
@@ -254,14 +254,14 @@ def check_distinct_relations(start: Start) -> None:
     reads only the first few of a phrase. Loads the model if it has further relations."""
     if not start.further or start.regimen.relation == "token":
         return
-    asked = start.asked
-    prompts = start.load().prompts(["a"] * len(asked), list(asked.values()))
+    wordings = start.asked
+    prompts = start.load().prompts(["a"] * len(wordings), list(wordings.values()))
     names: dict[tuple[int, ...], list[str]] = {}
-    for name, prompt in zip(asked, prompts, strict=True):
+    for name, prompt in zip(wordings, prompts, strict=True):
         names.setdefault(tuple(prompt), []).append(name)
     further = {relation.name for relation in start.further}
     if same := [found for found in names.values() if len(found) > 1 and further & set(found)]:
-        listed = "; ".join(", ".join(f"{name} ({asked[name]!r})" for name in found) for found in same)
+        listed = "; ".join(", ".join(f"{name} ({wordings[name]!r})" for name in found) for found in same)
         raise MitigateError(
             f"these relations have phrases with the same first {RELATION_TOKENS} tokens, and the generator reads no "
             f"more: {listed}. Give them phrases that differ within these tokens, or set model.relation=token, or with "

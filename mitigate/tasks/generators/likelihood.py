@@ -53,12 +53,6 @@ def published_file(setting: str | None, root: str | None) -> tuple[Path | None, 
     return found, "" if found else f"there is no {harms_release.CONCEPTNET} in {where}"
 
 
-def read_published(path: Path) -> pl.DataFrame:
-    """Read the triples of a file of lines `head Relation tail`. Other lines are left out: the file is not the user's
-    own."""
-    return harms_release.triples(path, "skip").rows
-
-
 def target_triples(
     published: pl.DataFrame,
     corpus: pl.DataFrame,
@@ -105,9 +99,9 @@ def held_out_likelihood(
     `characters`, as probe.likelihood; `generated`, the tail that the generator itself finds best; and with a
     plausibility classifier `generated_valid`, whether it accepts that tail."""
     held_out = labelled.filter("valid", split="test")
-    model, asked = _ready(generator, device)
-    scored = probing.likelihood(model, held_out, asked)
-    found = probing.completions(model, held_out, asked)
+    model, wordings = _ready(generator, device)
+    scored = probing.likelihood(model, held_out, wordings)
+    found = probing.completions(model, held_out, wordings)
     if plausibility:
         accepted = with_plausibility(found.rename({"generated": "tail"}), plausibility, cache)
         found = found.with_columns(generated_valid=accepted["judged_valid"])
@@ -130,8 +124,8 @@ def pointwise_information(
     It is 0 for a tail as likely for the head as for these, and at most the log of their number. The likelihood of each
     distinct relation and tail is computed with each of the heads: for 48 heads, at most 49 times the work of a
     likelihood. Raises MitigateError for fewer than 2 heads, or more than there are targets."""
-    model, asked = _ready(generator, device)
-    measure = Information(model, asked, other_heads(heads, seed))
+    model, wordings = _ready(generator, device)
+    measure = Information(model, wordings, other_heads(heads, seed))
     ordered = triples.with_row_index("_row").sort("relation", "tail", maintain_order=True)  # equal ones together
     found = np.empty(triples.height)
     with progress("information", triples.height, "triples") as advance:

@@ -57,17 +57,17 @@ def lift_table(
     of_targets = targets.select(group="category", head="target").join(
         pl.DataFrame({"relation": list(relations)}, schema={"relation": pl.String}), how="cross", maintain_order="left"
     )
-    asked = pl.concat([prompts.select(pl.lit(HELD_OUT).alias("group"), "head", "relation"), of_targets])
-    others = swap_lift.other_heads(asked, seed=seed)
-    asked = asked.join(others, on=PROMPT, how="semi", maintain_order="left")
+    every_prompt = pl.concat([prompts.select(pl.lit(HELD_OUT).alias("group"), "head", "relation"), of_targets])
+    others = swap_lift.other_heads(every_prompt, seed=seed)
+    every_prompt = every_prompt.join(others, on=PROMPT, how="semi", maintain_order="left")
 
     def measured(tails: pl.DataFrame, of: pl.DataFrame, size: int | None = None) -> pl.DataFrame:
         return _shares(of, tails, others, size, plausibility, cache)
 
-    constants = asked.join(constant_tails(labelled, scorers=scorers), on="relation", maintain_order="left")
-    oracle = measured(_oracle(asked, labelled, constants, plausibility, cache), asked)
+    constants = every_prompt.join(constant_tails(labelled, scorers=scorers), on="relation", maintain_order="left")
+    oracle = measured(_oracle(every_prompt, labelled, constants, plausibility, cache), every_prompt)
     reached = oracle.group_by("group", "relation").agg(counts=pl.col("accepted").mean() >= LEAST_OF_ORACLE)
-    counting = asked.join(reached.filter("counts"), on=["group", "relation"], how="semi", maintain_order="left")
+    counting = every_prompt.join(reached.filter("counts"), on=["group", "relation"], how="semi", maintain_order="left")
     generated = _generated(statements, heads, scorers)
     there = counting.join(generated, on="group", how="semi", maintain_order="left")  # no group without any tail
     of_all, of_neutral = there.filter(~NEUTRAL_TAILS), there.filter(NEUTRAL_TAILS)
@@ -140,11 +140,11 @@ def _generated(statements: pl.DataFrame, heads: pl.DataFrame, scorers: Sequence[
 
 
 def _oracle(
-    asked: pl.DataFrame, labelled: pl.DataFrame, constants: pl.DataFrame, plausibility: Scorer, cache: LabelCache
+    prompts: pl.DataFrame, labelled: pl.DataFrame, constants: pl.DataFrame, plausibility: Scorer, cache: LabelCache
 ) -> pl.DataFrame:
     """(group, head, relation, tail): a tail for each target, all true tails of a held-out head."""
     triples = labelled.filter("valid").select(pl.col("head").str.to_lowercase(), "relation", "tail", "split")
-    true = asked.with_columns(key=pl.col("head").str.to_lowercase()).join(
+    true = prompts.with_columns(key=pl.col("head").str.to_lowercase()).join(
         triples, left_on=["key", "relation"], right_on=["head", "relation"], maintain_order="left"
     )
     held_out = true.filter(pl.col("group") == HELD_OUT, pl.col("split") == "test").select(*PROMPT, "tail")
@@ -161,7 +161,7 @@ def _shares(
     prompts: pl.DataFrame,
     tails: pl.DataFrame,
     others: pl.DataFrame,
-    asked: int | None,
+    size: int | None,
     plausibility: Scorer,
     cache: LabelCache,
 ) -> pl.DataFrame:
@@ -174,7 +174,7 @@ def _shares(
     )
     accepted = with_plausibility(triples, plausibility, cache)["judged_valid"].fill_null(False).alias("accepted")
     here, there = own.with_columns(accepted[: own.height]), swapped.with_columns(accepted[own.height :])
-    return swap_lift.shares(prompts, here, there, asked)
+    return swap_lift.shares(prompts, here, there, size)
 
 
 def constant_tails(labelled: pl.DataFrame, top: int = TOP, scorers: Sequence[str] = ROLES) -> pl.DataFrame:

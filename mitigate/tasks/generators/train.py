@@ -147,17 +147,17 @@ def code_after(start: Start) -> Callable[..., Any]:
     return start.code if start.code in loaders else Comet.load
 
 
-def examples(rows: pl.DataFrame, asked: Mapping[str, str]) -> Examples:
+def examples(rows: pl.DataFrame, wordings: Mapping[str, str]) -> Examples:
     """Return rows of a ledger as training examples, relations worded as in prompts. Raises MitigateError for relations
     without such a wording."""
-    if unknown := sorted(set(rows["relation"]) - set(asked)):
+    if unknown := sorted(set(rows["relation"]) - set(wordings)):
         raise MitigateError(
-            f"training triples have unknown relations: {', '.join(unknown)}; allowed: {', '.join(asked)}. Leave the "
+            f"training triples have unknown relations: {', '.join(unknown)}; allowed: {', '.join(wordings)}. Leave the "
             "other triples out"
         )
     return Examples(
         heads=rows["head"].to_list(),
-        phrases=[asked[relation] for relation in rows["relation"]],
+        phrases=[wordings[relation] for relation in rows["relation"]],
         tails=rows["tail"].to_list(),
         weights=rows["weight"].to_numpy(),
     )

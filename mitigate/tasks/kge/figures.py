@@ -7,8 +7,15 @@ import numpy as np
 import polars as pl
 
 from mitigate import metrics as keys
-from mitigate.measure.kge import rank_correlation
-from mitigate.measure.kge_null import agreement, null_band, outside_of_others, over_seeds, shared_ends, within
+from mitigate.measure.kge import (
+    agreement,
+    null_band,
+    outside_of_others,
+    over_seeds,
+    rank_correlation,
+    shared_ends,
+    within,
+)
 from mitigate.tasks.kge.predictions import FIGURES, LEAKS
 from mitigate.tasks.kge.question import Question
 from mitigate.tasks.kge.training import HITS
@@ -22,6 +29,14 @@ def by_model(changes: pl.DataFrame) -> np.ndarray:
     """The changes of a table (model, profession, change) as an array (models, professions)."""
     size = changes["profession"].n_unique()
     return changes["change"].to_numpy().reshape(-1, size)
+
+
+def correlations(changes: pl.DataFrame, professions: pl.DataFrame) -> list[float | None]:
+    """The rank correlation of each model's changes (model, profession, change) with log count ratios (profession,
+    log_ratio)."""
+    ratios = professions.select("profession", "log_ratio")
+    parts = changes.join(ratios, on="profession", maintain_order="left").partition_by("model", maintain_order=True)
+    return [rank_correlation(part["change"].to_numpy(), part["log_ratio"].to_numpy()) for part in parts]
 
 
 def profession_table(question: Question, changes: pl.DataFrame, null: pl.DataFrame | None) -> pl.DataFrame:

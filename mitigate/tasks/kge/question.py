@@ -16,6 +16,7 @@ from mitigate.tasks.kge.graphs import triples_of
 OTHERS = "all others"
 AND = " & "  # joins attributes, and the values of each, to an intersection
 UNKNOWN = "unknown"
+SETTINGS = ("sensitive", "values", "occupation", "fewest", "fewest_of_each")  # of the group kge, that make a question
 MOST_NAMED = 8  # values that a message names
 
 

@@ -1,5 +1,5 @@
-"""Training of one model of a graph, its ranks on test triples, and changes of the scores of professions by equation
-1."""
+"""Training of one model of a graph, or embeddings that another program trained, checked and kept like those of a
+training; ranks on test triples, and changes of the scores of professions by equation 1."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -9,20 +9,26 @@ import numpy as np
 import polars as pl
 import torch
 
+from mitigate.errors import MitigateError
+from mitigate.load.graph.graph import Graph
+from mitigate.load.graph.trained_embeddings import TrainedEmbeddings, align
 from mitigate.measure.kge import attribute_direction, change_of_scores, hits, log_count_ratio, mean_reciprocal_rank
 from mitigate.probe.kge import nudge, weights
 from mitigate.runs.files import replacing_folder
 from mitigate.tasks.kge.graphs import Triples, permute_attributes
 from mitigate.tasks.kge.question import Question, count_holders, with_values
 from mitigate.train import harness
-from mitigate.train.harness import Log
 from mitigate.train.kge import Penalty, Settings, fit
-from models.kge.embeddings import Embeddings
+from models.kge.embeddings import KINDS, Embeddings
 from models.kge.interaction import DotProduct
 from models.kge.ranking import filtered_ranks
 
 HITS = (1, 3, 10)
 EMBEDDINGS, CHECKPOINTS = "embeddings", "checkpoints"
+CHECKED = 300  # test triples that interactions are compared on
+CLEARLY = 1.2  # times the MRR of the given interaction: another that reaches it is the right one
+ABOVE_CHANCE = 3.0  # times the MRR of random ranks, below which vectors do not fit the graph, ...
+USABLE = 0.02  # ... nor below this MRR, where chance is far lower
 
 
 def train_embeddings(
@@ -33,16 +39,13 @@ def train_embeddings(
     penalty: Penalty | None = None,
     *,
     folder: Path,
-    fingerprint: str,
-    accelerator: str = "auto",
-    log: Log | None = None,
+    **how: Any,
 ) -> dict[str, Any]:
     """Train one model, and write it to embeddings/{name}/ of the folder; returns the facts of train.kge.fit.
 
-    shape: kind, dimension and deviation; penalty: added to the loss. Checkpoints with that fingerprint are left in
-    checkpoints/{name}/, for a killed training to continue from."""
-    where = {"fingerprint": fingerprint, "accelerator": accelerator, "log": log}
-    network, facts = _fitted(triples, shape, settings, folder / CHECKPOINTS / name, penalty=penalty, **where)
+    shape: kind, dimension and deviation; penalty: added to the loss; how: fingerprint, accelerator and log, as
+    train.kge.fit takes them. Checkpoints are left in checkpoints/{name}/, for a killed training to resume."""
+    network, facts = _fitted(triples, shape, settings, folder / CHECKPOINTS / name, penalty=penalty, **how)
     with replacing_folder(folder / EMBEDDINGS / name) as part:
         network.save(part)
     return facts
@@ -58,15 +61,13 @@ def train_on_permuted(
     name: str,
     *,
     folder: Path,
-    fingerprint: str,
-    accelerator: str = "auto",
-    log: Log | None = None,
+    **how: Any,
 ) -> pl.DataFrame:
     """Train on the graph with permuted attributes of that number, and return the changes of scores: profession, change,
-    own_ratio (the log count ratio in the permuted graph), valid_mrr and seconds. The model itself is not kept."""
+    own_ratio (the log count ratio in the permuted graph), valid_mrr and seconds. The model itself is not kept. how: as
+    train_embeddings."""
     permuted = permute_attributes(triples, [part.relation for part in question.attributes], number)
-    where = {"fingerprint": fingerprint, "accelerator": accelerator, "log": log}
-    network, facts = _fitted(permuted, shape, settings, folder / CHECKPOINTS / name, **where)
+    network, facts = _fitted(permuted, shape, settings, folder / CHECKPOINTS / name, **how)
     of_a, of_b = count_holders(permuted.all, question, *with_values(permuted.all, question.attributes))
     return question.professions.select(
         "profession",
@@ -131,11 +132,7 @@ def open_embeddings(folder: Path, name: str) -> Embeddings:
 
 
 def _fitted(
-    triples: Triples,
-    shape: Mapping[str, Any],
-    settings: Settings,
-    checkpoints: Path,
-    **how: Any,
+    triples: Triples, shape: Mapping[str, Any], settings: Settings, checkpoints: Path, **how: Any
 ) -> tuple[Embeddings, dict[str, Any]]:
     harness.seed(settings.seed)
     network = Embeddings(
@@ -144,3 +141,48 @@ def _fitted(
     fitted = fit(network, triples.train, triples.valid, triples.all, settings, checkpoints, **how)
     network.keep(triples.num_entities - triples.num_added)
     return network.cpu().eval(), {"seed": settings.seed, **fitted._asdict()}
+
+
+def network_of(found: TrainedEmbeddings, graph: Graph, kind: str) -> Embeddings:
+    """The embeddings with the graph's numbers of entities and relations, scored by an interaction. Raises ValueError
+    for one that needs an even dimension."""
+    entities, relations = align(found, graph)
+    network = Embeddings(kind, len(entities), len(graph.relations), entities.shape[1], reciprocal=found.reciprocal)
+    with torch.no_grad():
+        network.entities.copy_(torch.from_numpy(entities))
+        network.relations.copy_(torch.from_numpy(relations))
+    return network.eval()
+
+
+def check_interaction(found: TrainedEmbeddings, graph: Graph, triples: Triples) -> None:
+    """Raise MitigateError if another interaction ranks test triples clearly better than the given one, or if the given
+    one ranks them hardly better than chance: a bias of wrong scores means nothing."""
+    chosen = np.random.default_rng(0).permutation(len(triples.test))[:CHECKED]
+    test, every = torch.from_numpy(triples.test[chosen]), torch.from_numpy(triples.all)
+    reached = {}
+    for kind in KINDS:
+        try:
+            network = network_of(found, graph, kind)
+            ranks = filtered_ranks(network, test, every, triples.num_entities)
+        except (ValueError, FloatingPointError):  # an odd dimension, scores that overflow
+            continue
+        reached[kind] = mean_reciprocal_rank(np.concatenate([rank.numpy() for rank in ranks]))
+    mine, best = reached.get(found.kind, 0.0), max(reached, key=lambda kind: reached[kind])
+    chance = float(np.mean(1 / np.arange(1, triples.num_entities + 1)))
+    least = max(ABOVE_CHANCE * chance, USABLE)
+    facts = f"On {len(chosen)} test triples the MRR is {mine:.3f} with model.kind={found.kind}"
+    if reached[best] > max(CLEARLY * mine, least):
+        raise MitigateError(f"{facts}, and {reached[best]:.3f} with {best}; set model.kind={best}")
+    if mine < least:
+        raise MitigateError(
+            f"{facts}, too close to chance ({chance:.4f}): the vectors do not fit data's triples by this interaction. "
+            f"Check ids and their order, and model.kind, one of {', '.join(KINDS)}"
+        )
+
+
+def keep_embeddings(found: TrainedEmbeddings, graph: Graph, name: str, *, folder: Path) -> dict[str, Any]:
+    """Write the embeddings to embeddings/{name}/ of the folder. Returns their facts."""
+    network = network_of(found, graph, found.kind)
+    with replacing_folder(folder / EMBEDDINGS / name) as part:
+        network.save(part)
+    return {**network.facts, "origin": found.origin}

@@ -9,9 +9,9 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy
-from mitigate.measure.coverage import per_target
 from mitigate.measure.declared_measures import declared_figures
 from mitigate.measure.metric_frame import MetricFrame
+from mitigate.measure.quality import kept_by_target
 from mitigate.metrics import ADDED, DROPPED, KEPT, TRAINING_BY_TARGET, TRAINING_PASSES, TRAINING_STEPS, WEIGHT
 from mitigate.report import datasheet
 from mitigate.report.datasheet import Datasheet
@@ -82,8 +82,10 @@ def named(relations: Sequence[str]) -> str:
 
 def measure_filter(ledger: pl.DataFrame) -> dict[str, Any]:
     """Numbers of training triples that the policy kept, dropped and added, and the shares of those about targets that
-    it kept (measure.coverage). ledger: what apply_policy returns."""
-    return filter_figures(ledger) | declared_figures(TRAINING_BY_TARGET, MetricFrame.by_category(per_target(ledger)))
+    it kept (measure.quality). ledger: what apply_policy returns."""
+    return filter_figures(ledger) | declared_figures(
+        TRAINING_BY_TARGET, MetricFrame.by_category(kept_by_target(ledger))
+    )
 
 
 def training_figures(training: Mapping[str, Any]) -> dict[str, Any]:
@@ -147,7 +149,7 @@ def write_data_set(
         **fields,
         notices=[*origin["notices"], *_limits(ledger, valid)],
     )
-    files.write(folder / SHEET, datasheet.render(sheet, valid, per_target(valid)))
+    files.write(folder / SHEET, datasheet.render(sheet, valid, kept_by_target(valid)))
     files.write(folder / CROISSANT, datasheet.croissant(sheet, contents, tables))
     return {name: table.height for name, table in tables.items()}
 

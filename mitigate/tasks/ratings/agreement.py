@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mitigate.measure import confusion, ranking
+from mitigate.measure import agreement, confusion
 from mitigate.measure.agreement import classification, fleiss_of, fleiss_sums, fold_other, vote_counts
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.identity import FALSE_POSITIVES
@@ -42,7 +42,7 @@ WITH_INTERVALS: dict[str, confusion.Figure] = {
 }
 """Figures of a scorer's labels against the majority of raters."""
 AUC, ABSTAINED = "auc", "abstained"
-"""The order of a scorer's strengths (measure.ranking), and its share of labels "other"."""
+"""The order of a scorer's strengths (measure.agreement.area), and its share of labels "other"."""
 OF_SCORER = (IDENTITY, SPEED) = ("identity_false_positives", "texts_per_second")
 """Figures of a scorer that are not of a source: its mean share of false positives on unseen identity terms, and its
 speed."""
@@ -232,13 +232,13 @@ def _with_intervals(
         figures = {name: _of_columns(figure, 0, 9) for name, figure in WITH_INTERVALS.items()}
         if scorer != ALWAYS_NEUTRAL:  # which has no strengths
             strength = rows[label_columns(scorer, "paper")[1]].to_numpy()
-            columns += [(labels == OTHER)[:, None], ranking.level_counts(most, strength, ranking.LEVELS)]
+            columns += [(labels == OTHER)[:, None], agreement.level_counts(most, strength, agreement.LEVELS)]
             figures[ABSTAINED] = lambda sums: sums[..., 9] / sums[..., :9].sum(axis=-1)
-            figures[AUC] = _of_columns(ranking.area, 10)
+            figures[AUC] = _of_columns(agreement.area, 10)
         named = {f"{place}/{name}": figure for name, figure in figures.items()}
         found |= confusion.with_intervals(np.concatenate(columns, axis=1), named, bootstrap, crossed)
         if found.get(f"{place}/{AUC}") is not None:
-            found[f"{place}/{AUC}"] = float(ranking.area(ranking.level_counts(most, strength).sum(axis=0)))
+            found[f"{place}/{AUC}"] = float(agreement.area(agreement.level_counts(most, strength).sum(axis=0)))
     return found
 
 

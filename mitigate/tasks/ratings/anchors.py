@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.measure.rater_drift import Drift, Votes, without_drift
+from mitigate.measure.human_ratings import Drift, Votes, without_drift
 from mitigate.measure.uncertainty import FEW_TARGETS
 from mitigate.metrics import ENDS, keyed
 from mitigate.runs.finished import open_run
@@ -119,7 +119,7 @@ def sides(
 
 
 def as_votes(sides: Sequence[pl.DataFrame]) -> list[Votes]:
-    """Return the sides as measure.rater_drift takes them, relations numbered without gaps."""
+    """Return the sides as measure.human_ratings takes them, relations numbered without gaps."""
     relations = np.unique(pl.concat(sides)["relation"])
     return [
         Votes(

@@ -9,8 +9,7 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.paper_ratings import read_beside
-from mitigate.load.ratings import read_answers
+from mitigate.load.ratings import read_answers, read_beside
 from mitigate.runs.fingerprints import digest_of
 from mitigate.runs.finished import open_run
 from mitigate.tasks.ratings.agreement import label_rated
@@ -64,18 +63,18 @@ def read_survey(folder: Path, answers: Sequence[Path], on_bad_line: Any = "error
     except MitigateError as error:
         raise MitigateError(f"humans.survey: {error} Give the run folder of the survey.") from error
     key, survey = run.table("key.parquet", KEY), run.metrics
-    loaded = read_answers(answers, frozenset(key["item"]), survey["raters"], on_bad_line)
+    ratings, notices = read_answers(answers, frozenset(key["item"]), survey["raters"], on_bad_line)
     batches = dict.fromkeys(key["source"].unique().sort(), str(survey["name"]))
     again = [source for source in batches if source not in survey["sources"]]
     earlier = run.table(EARLIER) if EARLIER in run.files else None
     before = {} if earlier is None else dict(earlier.select("source", "batch").unique(maintain_order=True).iter_rows())
     return Ratings(
         key=key,
-        ratings=loaded.ratings,
+        ratings=ratings,
         sources=[*survey["sources"], *again, *before],
         batches=batches | before,
         demonstration=survey["demonstration"],
-        notices=loaded.notices,
+        notices=notices,
         target_list=list_of_runs([run]),
         earlier=earlier,
     )
@@ -83,7 +82,7 @@ def read_survey(folder: Path, answers: Sequence[Path], on_bad_line: Any = "error
 
 def read_labelled_sentences(files: Mapping[str, Sequence[Path]]) -> Ratings:
     """Read sentences with labels beside them, by the name of their source: a file of sentences, one of bias labels, and
-    perhaps one of validity labels. Raises MitigateError as load.paper_ratings.read_beside does."""
+    perhaps one of validity labels. Raises MitigateError as load.ratings.read_beside does."""
     keys, ratings = [], []
     for source, places in files.items():
         given = read_beside(*places).rename({"item": "statement"})

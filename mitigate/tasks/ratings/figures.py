@@ -11,9 +11,9 @@ from typing import Any
 import polars as pl
 
 from mitigate.measure.agreement import CLASSES, fleiss_kappa, krippendorff_alpha, majority, vote_counts
-from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.bootstrap import Bootstrap, cluster_numbers
 from mitigate.measure.comparison import holm, sign_flip_test
-from mitigate.measure.uncertainty import cluster_numbers, mean_over_targets
+from mitigate.measure.uncertainty import mean_over_targets
 from mitigate.metrics import bounds, keyed
 from mitigate.report.metric_display import ordered
 from mitigate.tasks.ratings import anchors

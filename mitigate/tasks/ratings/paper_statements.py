@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from mitigate.load.paper_ratings import KNOWLEDGE, RESOURCES, read_beside, read_crowd
+from mitigate.load.ratings import KNOWLEDGE, RESOURCES, read_beside, read_crowd
 from mitigate.measure.agreement import majority, vote_counts
 from mitigate.triples import FAVOURITISM, PREJUDICE
 from mitigate.verbalise import mask_column

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError, one_of
-from mitigate.measure.rating_variance import Components, detectable, statements_needed
+from mitigate.measure.human_ratings import Components, detectable, statements_needed
 from mitigate.package_data import frame_of
 from mitigate.runs.fingerprints import digest_of
 from mitigate.runs.finished import read_runs as finished_runs
@@ -106,27 +106,21 @@ def in_order(key: pl.DataFrame) -> pl.DataFrame:
 def power(key: pl.DataFrame, raters: int) -> dict[str, dict[str, float]]:
     """Precision of a survey of several models, by figure (polarised, valid): `detectable`, the minimum detectable
     difference from the first model in percentage points, and `statements`, the number of each model that makes POINTS
-    detectable (80 % power). It rests on paper_variances, and is the most cautious of several sets of ratings. Empty for
-    fewer than two models."""
+    detectable (80 % power). It rests on the variances of the harms paper's ratings (benchmarks/people_drift.py
+    computes them), and is the most cautious of several sets. Empty for fewer than two models."""
     models = [rows for _, rows in key.filter(~pl.col("source").str.ends_with(AGAIN)).group_by("source")]
     if len(models) < 2:
         return {}
     items = [set(rows["item"]) for rows in models]
     shared = min(len(one & other) / len(one) for one, other in combinations(items, 2))
     found = {}
-    for (figure,), rows in paper_variances().group_by("figure", maintain_order=True):
+    for (figure,), rows in frame_of("rating_variance.csv").group_by("figure", maintain_order=True):
         variances = [Components(*row) for row in rows.select(Components._fields).iter_rows()]
         found[str(figure)] = {
             "detectable": round(max(detectable(each, len(items[0]), raters, shared) for each in variances), 1),
             "statements": math.ceil(max(statements_needed(POINTS, each, raters, shared) for each in variances)),
         }
     return found
-
-
-def paper_variances() -> pl.DataFrame:
-    """The variances of the harms paper's ratings: source, figure, statements, and Components.
-    benchmarks/people_drift.py computes them."""
-    return frame_of("rating_variance.csv")
 
 
 def _shared(pool: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:

@@ -12,7 +12,7 @@ import polars as pl
 from mitigate.load.conceptnet_format import read_triples
 from mitigate.load.harms_release import GENERICSKB, genericskb
 from mitigate.load.identity_terms import masked, read_frames, read_further_terms, read_predicates, read_terms
-from mitigate.load.paper_ratings import read_crowd
+from mitigate.load.ratings import read_crowd
 from mitigate.train import regard as training
 from mitigate.train.regard import part_of
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE

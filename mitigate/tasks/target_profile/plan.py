@@ -4,7 +4,6 @@ the targets of the profile."""
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
@@ -136,11 +135,6 @@ def _notices(grids: Sequence[Grid]) -> Iterator[str]:
         if probed < FEW_RELATIONS:
             relations = counted(probed, "relation")
             yield f"The run {grid.title} was probed with {relations}: intervals over so few are rough. COMeT has 34."
-
-
-def facts_of(run: FinishedRun) -> dict[str, Any]:
-    """Origin of a part of the page."""
-    return {"run": run.folder.name, "command": run.manifest.get("command")}
 
 
 def cluster_of(target: str, clusters: Mapping[str, str]) -> str:
