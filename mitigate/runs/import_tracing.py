@@ -340,9 +340,14 @@ def _with_included(file: Path) -> list[Path]:
 @cache
 def digest_of_reached(found: Reached) -> str:
     """One hash of the code and the data files."""
-    code = [facts_of(path).code for path in found.sources]
+    code = [_code(path) for path in found.sources]
     data = [f"{path.name} {_digest_of_file(path)}" for path in found.data]
     return hashlib.sha256("\0".join([*code, *data]).encode()).hexdigest()
+
+
+def _code(path: Path) -> str:
+    """A hash of a source without comments and docstrings."""
+    return facts_of(path).code
 
 
 @cache
