@@ -5,10 +5,10 @@ import polars as pl
 import pytest
 
 from mitigate.measure import harms
-from mitigate.measure.audit_figures import figures, intervals, names, of_all_texts, representation
+from mitigate.measure.audit_figures import figures, names, of_all_texts, representation
 from mitigate.measure.bootstrap import Bootstrap, cluster_numbers, variance_interval
 from mitigate.measure.tally import per_target, tally, tally_rows, total
-from mitigate.measure.uncertainty import few_targets, neutral_intervals
+from mitigate.measure.uncertainty import few_targets, intervals_of, neutral_intervals
 from mitigate.words.targets import clusters as shipped
 from mitigate.words.targets import targets
 
@@ -95,7 +95,7 @@ def shares(statements: list[int], prejudice: list[float]) -> pl.DataFrame:
 
 def test_every_mean_and_variance_has_bounds_around_it() -> None:
     table = shares([10] * 40, [float(i) for i in range(40)])
-    found, bounds = figures(table, "regard"), intervals(table, "regard", {}, Bootstrap(resamples=500))
+    found, bounds = figures(table, "regard"), intervals_of(table, names("regard"), {}, Bootstrap(resamples=500))
     for name in ("NRM", "NRV", "regard/O-", "regard/D_O-", "NRM/own", "regard/D_O-/own"):
         assert bounds[f"{name}_low"] < found[name] < bounds[f"{name}_high"]
     assert bounds["regard/O-_low"] == pytest.approx(100 - bounds["NRM_high"], abs=0.2)
