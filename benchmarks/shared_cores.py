@@ -11,6 +11,7 @@ import argparse
 import hashlib
 import multiprocessing
 import os
+import signal
 import sys
 import threading
 from collections.abc import Iterator, Mapping
@@ -44,6 +45,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--small", action="store_true", help="tiny models; prints the section and writes nothing")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the neighbours end too
     shape = SIZES[SIZE] | (SMALL if arguments.small else {})
     work = Work(DecoderConfig("minilm", **shape), read_examples(arguments.root))
     contestants = [entrant(name, variables, work) for name, variables in WAITING.items()]
