@@ -110,8 +110,8 @@ def main() -> None:
     print(section)
 
 
-def read_examples(root: str | None) -> Examples:
-    triples = load(root).rows.filter(split="train")
+def read_examples(root: str | None, split: str = "train") -> Examples:
+    triples = load(root).rows.filter(split=split, valid=True)
     phrases = {relation.name: relation.phrase for relation in comet_relations()}
     spoken = [phrases[relation] for relation in triples["relation"]]
     return Examples(triples["head"].to_list(), spoken, triples["tail"].to_list())

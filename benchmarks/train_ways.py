@@ -21,10 +21,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.results import machine, processor, write_section
 from benchmarks.train import read_examples
-from mitigate.load.conceptnet import load
 from mitigate.train.comet import CometModule, Examples, Settings, perplexity
 from mitigate.train.harness import keep_freed_memory, native_precision
-from mitigate.words.relations import comet_relations
 from models.comet import Comet
 from models.minilm import locate
 
@@ -225,7 +223,7 @@ def main() -> None:
     parser.add_argument("--dry", action="store_true", help="writes nothing")
     arguments = parser.parse_args()
     keep_freed_memory()
-    examples, dev = read_examples(arguments.root), read_dev(arguments.root)
+    examples, dev = read_examples(arguments.root), read_examples(arguments.root, "dev")
     ways = {name: begin(WAYS[name], examples, arguments.epochs, arguments.seed) for name in arguments.ways}
     for _ in turns(ways):
         pass
@@ -246,13 +244,6 @@ def turns(ways: Mapping[str, Way]) -> Iterator[None]:
             way.turn()
             print(f"{name}: {way.done} of {way.total}, {way.seconds:.0f} s", file=sys.stderr, flush=True)
         yield
-
-
-def read_dev(root: str | None) -> Examples:
-    phrases = {relation.name: relation.phrase for relation in comet_relations()}
-    rows = load(root).rows
-    dev = rows.filter(rows["split"] == "dev", rows["valid"])
-    return Examples(dev["head"].to_list(), [phrases[name] for name in dev["relation"]], dev["tail"].to_list())
 
 
 def report(ways: Mapping[str, Way], dev: Examples, arguments: argparse.Namespace) -> str:
