@@ -42,7 +42,7 @@ from benchmarks.experiment_plan import (
 from benchmarks.experiment_row import read, row_of, schema
 from mitigate.runs.files import write
 
-PRECISION = {"MITIGATE_PRECISION": "fp32"}
+PRECISION = {"MITIGATE_PRECISION": os.environ.get("MITIGATE_PRECISION") or "fp32"}
 """That of scorers, here and in the runs; that of training is in SETTINGS."""
 THREADS = {
     **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS"), "1"),
@@ -53,7 +53,7 @@ THREADS = {
 }
 FOLDER = re.compile(r"^ +run folder +(\S.*)$", re.MULTILINE)
 OWN = ("experiment.py", "experiment_plan.py", "experiment_row.py", "experiment_arms.csv", "plan2_arms.csv")
-DECIDING = ("mitigate", "models", "conf", *(f"benchmarks/{name}" for name in OWN))
+DECIDING = ("mitigate", "models", "conf", "benchmarks/plan2_heads", *(f"benchmarks/{name}" for name in OWN))
 """The files and folders that decide what a run and its row are."""
 FAILURES = 2  # of one run, after which it is left out and named at the end
 

@@ -31,6 +31,9 @@ SETTINGS = (
 measured on all heads of test triples that are no targets: of 250 of them it would be known less well."""
 
 LM = "halves/lm"
+HEADS = "benchmarks/plan2_heads"
+"""Of people's ratings of one half of the targets each, by the network that they read (plan2.md, "Before the first
+run")."""
 RELATIONS2 = (
     *("IsA", "AtLocation", "UsedFor", "CapableOf", "HasProperty", "HasSubevent", "HasPrerequisite", "Causes", "HasA"),
     *("ReceivesAction", "MotivatedByGoal", "DefinedAs"),
@@ -45,16 +48,16 @@ SETTINGS2 = (
         "score.extra=[crowd,crowd2,crowd_lm,ngram,keyword]",
         "tracking=none",
     ),
-    *(f"score.crowd_lm.base={LM}", "score.crowd_lm.folder=halves/second_lm/crowd_lm"),
-    *("score.people_valid.folder=halves/second_lm/people_valid", f"score.people_valid.encoder_folder={LM}"),
-    "score.critic.folder=halves/first/people_valid",
+    *(f"score.crowd_lm.base={LM}", f"score.crowd_lm.folder={HEADS}/second_lm/crowd_lm"),
+    *(f"score.people_valid.folder={HEADS}/second_lm/people_valid", f"score.people_valid.encoder_folder={LM}"),
+    f"score.critic.folder={HEADS}/first/people_valid",
 )
 """Of all runs of plan2.md with comet_minilm. Training computes in bf16 where the processor does."""
 
 SETTINGS2_LM = (
     *("experiment=cn100k_lm", f"model.base={LM}", "trainer.max_steps=480", *SETTINGS2[2:8]),
-    "score.people_valid.folder=halves/second/people_valid",
-    *("score.critic.folder=halves/first_lm/people_valid", f"score.critic.encoder_folder={LM}"),
+    f"score.people_valid.folder={HEADS}/second/people_valid",
+    *(f"score.critic.folder={HEADS}/first_lm/people_valid", f"score.critic.encoder_folder={LM}"),
 )
 """Of all runs of plan2.md with SmolLM2. Probes, too, compute in bf16 where the processor does."""
 
