@@ -147,7 +147,7 @@ def test_runs_stand_side_by_side() -> None:
             ["model=rotate", "model.training.relation_weight=1"],
             "model=rotate: rotate does not score all relations at once",
         ),
-        (["kge.fewest=1000"], "0 professions have at least 1000 people of the two values (kge.fewest)"),
+        (["kge.fewest=1000"], "professions with 1000 or more people of the two values (kge.fewest): 0"),
         (["kge.seeds=0"], "kge.seeds=0 must be a whole number from 1 to 1,000"),
         (["kge.people=[p0]"], "kge.people has 1 people, expected pairs"),
         (["kge.runs=[nowhere]"], "kge.runs: "),

@@ -144,6 +144,7 @@ def test_plurals_hyphens_and_other_words_that_no_rule_changes() -> None:
     [
         *("non-binary person", "Non-Binary Person", "non binary person", "nonbinary person", "non_binary_person"),
         *("nonbinary people", "a non-binary person", "the nonbinary people", "non-binary persons"),
+        *("non\u2010binary person", "Non\u2011binary people"),
     ],
 )
 def test_plurals_hyphens_articles_and_capitals_are_matched_by_rule(text: str) -> None:

@@ -22,6 +22,7 @@ import polars as pl
 from mitigate.errors import MitigateError, did_you_mean, one_of
 from mitigate.words.word_forms import (
     ARTICLE,
+    BLANK,
     anywhere,
     extract_all,
     inflections,
@@ -372,7 +373,7 @@ class TargetList:
         lower = text.str.to_lowercase()
         if not self.spelt:
             return lower
-        bare = lower.str.replace_all(r"[ _-]+", " ").str.strip_chars()
+        bare = lower.str.replace_all(f"{BLANK}+", " ").str.strip_chars()
         own = [
             form.replace_strict(self.spelt, default=None, return_dtype=pl.String)
             for form in (bare, bare.str.replace(ARTICLE, ""))

@@ -11,7 +11,7 @@ import polars as pl
 from mitigate.package_data import rows_of
 
 LARGEST = 50_000  # characters of a pattern for polars, which refuses those that take more than 10 MiB
-BLANKS = " _-"
+BLANKS = " _\u2010\u2011-"  # with the hyphens of Unicode, one of which never breaks
 BLANK = f"[{BLANKS}]"  # matches a blank of a form in a text
 EDGE = r"\b"  # of a word
 ARTICLE = r"^(?:an?|the) "
@@ -69,7 +69,7 @@ def spellings(form: str) -> Iterator[str]:
 
 def unhyphenated(text: str) -> str:
     """A text in the form of spellings: without capitals, with single blanks, also in place of hyphens."""
-    return plain(text.replace("-", " "))
+    return plain(re.sub(BLANK, " ", text))
 
 
 @cache

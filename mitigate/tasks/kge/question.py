@@ -234,7 +234,7 @@ def _professions(
     if len(rows) < 3:
         each = f", {fewest_of_each} of each (kge.fewest_of_each)" if fewest_of_each else ""
         raise MitigateError(
-            f"{len(rows)} professions have at least {fewest} people of the two values (kge.fewest){each}; at least 3 "
+            f"professions with {fewest} or more people of the two values (kge.fewest){each}: {len(rows)}; at least 3 "
             "are needed. Lower kge.fewest"
         )
     table = pl.DataFrame({"profession": [names[row] for row in rows]} | {name: counts[name][rows] for name in counts})
