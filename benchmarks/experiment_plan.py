@@ -81,7 +81,7 @@ class Experiment:
 
 EXPERIMENTS = {
     "plan": Experiment(HERE / "experiment_arms.csv", HERE / "experiment.csv", SETTINGS),
-    "plan2": Experiment(HERE / "plan2_arms.csv", HERE / "plan2.csv", SETTINGS2, ("screening", "test")),
+    "plan2": Experiment(HERE / "plan2_arms.csv", HERE / "plan2.csv", SETTINGS2, ("screening", "test", "dose")),
     "plan2_lm": Experiment(HERE / "plan2_arms.csv", HERE / "plan2.csv", SETTINGS2_LM, ("lm_screening", "lm")),
 }
 """By the name of the file that describes each; plan2.md has two generators."""
