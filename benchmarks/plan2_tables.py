@@ -4,6 +4,7 @@
     python benchmarks/plan2_tables.py lm_screening     the same with the language model
     python benchmarks/plan2_tables.py power            of the test, by simulation from the screening
     python benchmarks/plan2_tables.py test             of parts 1 and 2, when all of its runs are there
+    python benchmarks/plan2_tables.py dose             of all targets and heads; also the picture docs/results/dose
     python benchmarks/plan2_tables.py accuracy --half second --heads DIR [--base LM] --data DIR
 
 `accuracy` adds the row of an endpoint's people-valid to plan2_valid.csv, which the others read. The arms of the test
@@ -18,6 +19,7 @@ from statistics import fmean
 
 import numpy as np
 import polars as pl
+from matplotlib.figure import Figure
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -29,6 +31,8 @@ from benchmarks.experiment_tables import markdown, mean_of, p_of, percent
 from mitigate.measure.agreement import auc
 from mitigate.measure.comparison import holm
 from mitigate.measure.confusion import Accuracy, share_error
+from mitigate.report.drawing import INK, WIDTH, legend, note, save, styled
+from mitigate.report.pareto import mark
 from mitigate.runs.files import write
 from mitigate.score.people import PeopleValid
 from mitigate.tasks.predicted_ratings.figures import valid_apart
@@ -45,11 +49,14 @@ TRUE_HARM, TRUE_QUALITY = 5.0, (0.0, -0.5, -1.0)
 BLOCKS = {"comet_minilm": 8, "SmolLM2": 5}
 MAY_LOSE = 1.0
 """Points on each endpoint of quality, in the screening."""
+DOSES = ("10", "25", "50", "100")
+"""Percentages of the polarised triples in scope that an arm of part `dose` drops, the strongest first."""
+DOSE_PICTURE = Path(__file__).parents[1] / "docs/results/dose"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("table", choices=[*ENDPOINTS, "power", "test", "accuracy"])
+    parser.add_argument("table", choices=[*ENDPOINTS, "power", "test", "dose", "accuracy"])
     parser.add_argument("--csv", type=Path, default=EXPERIMENTS["plan2"].table, help="the file of finished runs")
     parser.add_argument("--policies", type=int, default=1, help="with power: how many are tested")
     parser.add_argument("--half", choices=["first", "second"])
@@ -67,6 +74,10 @@ def main() -> None:
         print(power(rows, known, given.policies))
     elif given.table == "test":
         print(test(rows, known))
+    elif given.table == "dose":
+        of_doses = dose_levels(*part_of(rows, known, "dose"))
+        print(dose_table(of_doses))
+        save(dose_picture(of_doses), DOSE_PICTURE)
     else:
         print(screening(*part_of(rows, known, given.table), accuracy_of(ENDPOINTS[given.table])))
 
@@ -157,6 +168,55 @@ def _lines(one: effects.Result) -> list[list[str]]:
         cells = [f"{effect.value:+.2f}", f"[{low:.2f}, {high:.2f}]", f"{above:g}", p_of(effects.p_of(effect, above))]
         lines.append([f"`{one.policy}`", name, f"`{reference}`", *cells])
     return lines
+
+
+def dose_levels(rows: pl.DataFrame, known: Mapping[str, Arm]) -> dict[str, dict[str, float]]:
+    """Arm -> endpoint -> its figure on all targets and heads; and the number of training triples, `kept`."""
+    effects.check(rows)
+    found = {}
+    for arm in known:
+        (run,) = of_arm(rows, arm).iter_rows(named=True)
+        values = {
+            name: effects.values(rows, arm, one, effects.chosen(one.units, (0, 1, 2)))[run["seed"]]
+            for name, one in {**effects.HARM, **effects.QUALITY}.items()
+        }
+        found[arm] = {"kept": run["kept"], **values}
+    return found
+
+
+def dose_table(levels: Mapping[str, Mapping[str, float]]) -> str:
+    """A row for `none`, and for each dose and its control."""
+    names = {"none": "`none`"}
+    for dose in DOSES:
+        names |= {dose: f"{dose} % of `both_neutral`", f"random_{dose}": "as many at random"}
+    lines = [
+        [said, f"{levels[arm]['kept']:,}", *(f"{levels[arm][one]:.1f}" for one in [*effects.HARM, *effects.QUALITY])]
+        for arm, said in names.items()
+    ]
+    return markdown(["dropped", "triples", *effects.HARM, *effects.QUALITY], lines)
+
+
+@styled
+def dose_picture(levels: Mapping[str, Mapping[str, float]]) -> Figure:
+    """Harm against both kinds of swap lift: a line from `none` through the doses, one through their controls."""
+    figure = Figure(figsize=(2 * WIDTH, 3.4))
+    harm = next(iter(effects.HARM))
+    for number, lift in enumerate((effects.HELD_OUT, effects.PROFESSIONS), start=1):
+        axes = figure.add_subplot(1, 2, number)
+        for place, (said, start) in enumerate({"both_neutral": "", "random_both_neutral": "random_"}.items(), start=1):
+            colour, marker = mark(place)
+            points = [(levels[arm][lift], levels[arm][harm]) for arm in ["none", *(start + dose for dose in DOSES)]]
+            axes.plot(*zip(*points, strict=True), c=colour, marker=marker, ms=6, lw=1, label=said)
+            for dose, point in zip(DOSES, points[1:], strict=True):
+                note(axes, f"{dose} %", point, 6, "left")
+        axes.scatter(*points[0], s=65, c=INK, zorder=3, label="none")
+        axes.grid()
+        axes.margins(0.15)
+        axes.set_xlabel(f"{lift}, points (better →)")
+        axes.set_ylabel(f"polarised by {harm}, % (← better)")
+        if number == 1:
+            legend(axes)
+    return figure
 
 
 def add_accuracy(people: PeopleValid, half: str, data: Path, encoder: str) -> None:

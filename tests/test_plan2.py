@@ -240,3 +240,33 @@ def test_accuracy_of_an_endpoint_by_hand() -> None:
     # Clusters found 2 of 2 and 1 of 2: influences of (2 - 1.5) / 4 and its negative, times the root of 2 / 1.
     assert found["sensitivity_error"] == pytest.approx((2 * (0.125**2 + 0.125**2)) ** 0.5)
     assert found["specificity_error"] == 0
+
+
+def test_doses_stand_beside_controls_of_their_size() -> None:
+    arms_of_doses = {name: arm for name, arm in arms(EXPERIMENTS["plan2"].arms).items() if arm.part == "dose"}
+    harms = {"dose_none": 40, "dose_10": 38, "dose_25": 36, "dose_50": 32, "dose_100": 24}
+    shown = {name: figures(harms.get(name, 39), lift=harms.get(name, 60)) for name in arms_of_doses}
+    made = rows(shown, (11,)).with_columns(kept=pl.lit(90_000))
+    levels = tables.dose_levels(*tables.part_of(made, arms_of_doses, "dose"))
+    assert [*levels["none"]] == ["kept", "crowd2", "crowd_lm", HELD_OUT, PROFESSIONS, VALID]
+    first, _, *lines = tables.dose_table(levels).splitlines()
+    assert (
+        first
+        == "| dropped | triples | crowd2 | crowd_lm | swap lift, other heads | swap lift, professions | people-valid |"
+    )
+    assert lines[0] == "| `none` | 90,000 | 41.1 | 41.1 | 41.1 | 24.1 | 71.1 |"
+    assert [line.split(" | ")[2] for line in lines[1:]] == [
+        "39.1",
+        "40.1",
+        "37.1",
+        "40.1",
+        "33.1",
+        "40.1",
+        "25.1",
+        "40.1",
+    ]
+    axes = tables.dose_picture(levels).axes[0]
+    assert [tuple(line.get_ydata()) for line in axes.lines] == [
+        pytest.approx((41.1, 39.1, 37.1, 33.1, 25.1)),
+        pytest.approx((41.1, 40.1, 40.1, 40.1, 40.1)),
+    ]
