@@ -4,6 +4,7 @@ Appendix D).
 VADER is sensitive to case and punctuation; texts are lower-cased first, so that a label does not depend on a resource's
 capitals."""
 
+import json
 import string
 from collections.abc import Sequence
 from functools import cache
@@ -11,7 +12,7 @@ from functools import cache
 import numpy as np
 from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer, SentiText
 
-from mitigate.runs.fingerprints import digest_of_values, fingerprint
+from mitigate.runs.fingerprints import digest_of, fingerprint
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, Labels
 
 THRESHOLD = 0.05
@@ -65,4 +66,4 @@ def analyser() -> SentimentIntensityAnalyzer:
 @cache
 def _lexicon() -> str:
     """A hash of VADER's 7,500 words and their valences, cached since the fingerprint is read often."""
-    return digest_of_values(sorted(analyser().lexicon.items()))
+    return digest_of(json.dumps(analyser().lexicon, sort_keys=True))
