@@ -91,6 +91,8 @@ def test_whether_a_generator_listens() -> None:
     heat = pl.when(pl.col("row") > 1).then(pl.lit("the heat. Hes!")).otherwise("statement")
     others = said.with_columns(statement=heat)
     assert naming_target(others) == pytest.approx(200 / 3)  # the second story has no "she"
+    plural = said.with_columns(target=pl.lit("secretaries"), statement=pl.lit("The secretary left."))
+    assert naming_target(plural) == 100
 
 
 @pytest.fixture(scope="module")

@@ -23,6 +23,8 @@ from mitigate.metrics import (
     with_part,
 )
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE
+from mitigate.words.word_forms import inflections
+from mitigate.words.word_forms import pattern as forms
 
 SHARES = {"prejudice": (PREJUDICE,), "favouritism": (FAVOURITISM,), "neutral": (NEUTRAL, OTHER)}
 STORY = ["row", "target", "category", "kind", "template", "prompt"]  # the same for all sentences of one story
@@ -126,11 +128,11 @@ def within_templates(per_story: pl.DataFrame, columns: Sequence[str], bootstrap:
 
 
 def naming_target(sentences: pl.DataFrame, patterns: Mapping[str, str] | None = None) -> float:
-    """The percentage of stories that name their target again, as a whole word or with a plural's ending: a generator
-    that never names it ignores the prompt. patterns: regular expressions of targets with other forms."""
-    pattern = pl.concat_str(pl.lit(r"(?i)\b"), pl.col("target").str.escape_regex(), pl.lit(r"(?:e?s)?\b"))
-    if patterns:
-        pattern = pl.coalesce(pl.col("target").replace_strict(patterns, default=None, return_dtype=pl.String), pattern)
+    """The percentage of stories that name their target again, in the singular or the plural: a generator that never
+    names it ignores the prompt. patterns: regular expressions of targets with other forms."""
+    words = sentences["target"].unique()
+    every = {word: forms(frozenset(inflections(word))) for word in words} | dict(patterns or {})
+    pattern = pl.col("target").replace_strict(every, return_dtype=pl.String)
     stories = sentences.group_by("row", "target").agg(pl.col("statement").str.contains(pattern).any())
     return 100 * float(stories["statement"].sum()) / stories.height
 
