@@ -137,6 +137,9 @@ def test_settings_are_fields_and_only_what_differs_is_submitted_with_a_file_of_o
 def test_from_an_empty_start_to_two_generators_side_by_side(page: Page) -> None:
     """A browser and jobs start, which takes seconds: a page is used as a whole."""
     page.get_by_text("No run is finished.").wait_for()
+    comparing, asking = page.get_by_role("button", name="Compare the chosen runs"), page.locator("#ask-form button")
+    assert comparing.is_disabled()
+    assert asking.is_disabled()
     for number, policy in enumerate(("none", "both"), start=1):
         page.locator("#submit-form select[name=policy]").select_option(policy)
         page.locator("#submit-form input[name=label]").fill("0" * 80)  # which has no place to break
@@ -145,7 +148,8 @@ def test_from_an_empty_start_to_two_generators_side_by_side(page: Page) -> None:
         page.locator(f"#job-{number}").get_by_role("link", name="Report").wait_for()
     assert page.locator("#run-rows tr").count() == 2
     page.get_by_label("Choose both, made_up, seed 1").check()
-    page.get_by_role("button", name="Compare the chosen runs").click()
+    assert asking.is_enabled()
+    comparing.click()
     page.locator("#job-3").get_by_role("link", name="Comparison").wait_for()
     with page.context.expect_page() as opened:
         page.locator("#job-3").get_by_role("link", name="Comparison").click()
