@@ -24,7 +24,7 @@ from mitigate.errors import MitigateError
 from mitigate.tasks.generators.base_model import Start, find_start
 from mitigate.tasks.generators.train import check_training, train_generator
 from mitigate.train.comet import Settings
-from mitigate.words.relations import asked_with
+from mitigate.words.relations import prompt_phrases
 from models.adapters import check_targets
 from models.language_model import LanguageModel
 from models.seq2seq import Seq2Seq
@@ -174,7 +174,7 @@ def test_the_main_job_leaves_an_adapter_with_a_card(tmp_path: Path, job) -> None
     assert json.loads((done.folder / "metrics.json").read_text())["statements"] == 3 * 3 * 10
     probed = pl.read_parquet(done.folder / "probe.parquet").filter(relation="IsA", target="lawyer")
     model = LanguageModel.load(done.folder / "model")
-    (found,) = model.search(model.prompts(["lawyer"], [asked_with("phrase")["IsA"]]), max_length=3)
+    (found,) = model.search(model.prompts(["lawyer"], [prompt_phrases("phrase")["IsA"]]), max_length=3)
     assert probed["log_prob"].to_list() == pytest.approx([beam.log_prob for beam in found], abs=1e-3)
 
 

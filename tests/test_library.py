@@ -213,7 +213,7 @@ def test_triples_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     own = mitigate.read_relations(tmp_path / "phrases.csv")
     labelled = mitigate.label_statements(both, [], own_relations=own)
     assert labelled["masked"].to_list() == ["this person is a person", "this person owns car"]
-    assert mitigate.open_generator(own_relations=own).asked["owns"] == "owns"
+    assert mitigate.open_generator(own_relations=own).phrases["owns"] == "owns"
 
 
 def count_words(texts: Sequence[str]) -> list[int]:

@@ -11,7 +11,7 @@ from command import SMALL
 from small_models import save_gpt1, save_llama, save_original
 
 from mitigate.triples import PROBED
-from mitigate.words.relations import asked_with
+from mitigate.words.relations import prompt_phrases
 from models import original
 from models.comet import Comet
 from models.language_model import LanguageModel
@@ -41,7 +41,7 @@ def run(job):
 
 def check(folder: Path, generator: Comet | LanguageModel, wording: str) -> None:
     """The run's beams and held-out triples have the likelihoods that the generator gives them, asked so."""
-    asked = asked_with(wording)
+    asked = prompt_phrases(wording)
     probed = pl.read_parquet(folder / "probe.parquet")
     assert (probed.schema, probed.height) == (pl.Schema(PROBED), 3 * 3 * 10)
     whole = probed.filter(rank=1).with_columns(tail=pl.col("tail").str.strip_chars())
@@ -71,7 +71,7 @@ def test_a_language_model_of_hugging_faces(bases, job) -> None:
 
 def test_an_original_comet(bases, run, tmp_path: Path) -> None:
     """Takes over 3 s: the only job on a checkpoint of the original."""
-    checkpoint = save_original(tmp_path / "pretrained.pickle", bases["GPT1"], list(asked_with("token")))
+    checkpoint = save_original(tmp_path / "pretrained.pickle", bases["GPT1"], list(prompt_phrases("token")))
     at_hand = ["model=comet_original", f"model.init={checkpoint}", f"model.base={bases['GPT1']}"]
     folder, comet = run(*at_hand, *AS_IT_IS), original.load(checkpoint, bases["GPT1"])
     assert (comet.layout, comet.relation) == ("comet", "words")

@@ -9,7 +9,7 @@ from mitigate.tasks.generators.probe import event_heads
 from mitigate.verbalise import verbalise
 from mitigate.words.events import check_persons, heads_about, heads_of_relations, published_names, without_persons
 from mitigate.words.prompts import kind_of
-from mitigate.words.relations import Relation, asked_with, comet_relations, named, relations, with_own
+from mitigate.words.relations import Relation, comet_relations, named, prompt_phrases, relations, with_own
 from mitigate.words.targets import choose_targets
 from models.encoding import Encoding
 from models.minilm import locate
@@ -45,15 +45,15 @@ def test_neutral_phrases_are_silent_and_stand_as_the_phrases_do() -> None:
         assert weighed & set(phrase) or neutral == phrase, name
 
 
-def test_wordings_that_a_generator_is_asked_with_also_of_further_relations() -> None:
-    found = {wording: asked_with(wording)["HasPrerequisite"] for wording in ("phrase", "words", "token")}
+def test_phrases_in_prompts_also_of_further_relations() -> None:
+    found = {wording: prompt_phrases(wording)["HasPrerequisite"] for wording in ("phrase", "words", "token")}
     assert found == {"phrase": "requires", "words": "has prequisite", "token": "<HasPrerequisite>"}
-    assert [len(set(asked_with(wording).values())) for wording in ("words", "token")] == [34, 34]
+    assert [len(set(prompt_phrases(wording).values())) for wording in ("words", "token")] == [34, 34]
     with pytest.raises(MitigateError, match="unknown model.relation 'verb'; allowed: phrase, words, token"):
-        asked_with("verb")
-    found = {wording: asked_with(wording, [MENTORS])["Mentors"] for wording in ("phrase", "words", "token")}
+        prompt_phrases("verb")
+    found = {wording: prompt_phrases(wording, [MENTORS])["Mentors"] for wording in ("phrase", "words", "token")}
     assert found == {"phrase": "is a mentor of", "words": "is a mentor of", "token": "<Mentors>"}
-    assert len(asked_with("phrase", [MENTORS, relations()["Synonym"]])) == 36
+    assert len(prompt_phrases("phrase", [MENTORS, relations()["Synonym"]])) == 36
 
 
 def test_relations_of_ones_own_stand_beside_the_projects_and_change_no_table() -> None:
@@ -102,7 +102,7 @@ def test_events_and_short_words_are_read_whole_and_neutral() -> None:
     lawyer = asked.filter(target="lawyer")["head"]
     assert not [word for head in lawyer for word in head.split() if word in lexicon]
     further = [relations()[name] for name in heads_of_relations()]
-    asked = asked_with("words", further, comet=False)
+    asked = prompt_phrases("words", further, comet=False)
     assert len(asked) == 23
     assert len({tuple(tokens[:5]) for tokens in encoding.encode(list(asked.values()))}) == 23
 

@@ -15,7 +15,7 @@ from test_ask import probed_run
 
 from mitigate.errors import MitigateError
 from mitigate.runs.finished import open_run
-from mitigate.serve.batching import Asked, Batcher, BusyError, Models
+from mitigate.serve.batching import Batcher, BusyError, Models, RunQuestion
 from mitigate.tasks.ask.answers import Answers
 
 
@@ -130,7 +130,7 @@ def test_what_the_probe_found_is_read_and_the_rest_is_generated_once_for_all(mod
     answered = [(none, "Lawyer", "capab"), *((none, head, "CapableOf") for head in ("gardener", "poet", "gardener"))]
     answered.append((none, "poet", "IsA"))
     refused = [(none, " ", "CapableOf"), (none, "poet", "Absent"), (tmp_path, "poet", "CapableOf")]
-    found = models.generate([Asked(*asked) for asked in (*answered, (both, "gardener", "CapableOf"), *refused)])
+    found = models.generate([RunQuestion(*asked) for asked in (*answered, (both, "gardener", "CapableOf"), *refused)])
     stored, gardener, poet, again, other_relation, other, *wrong = found
     assert all(isinstance(answer, dict) for answer in (stored, poet, other))
     assert (stored["head"], stored["relation"], stored["policy"]) == ("lawyer", "CapableOf", "none")
@@ -153,7 +153,7 @@ def test_a_run_that_is_lost_meanwhile_fails_its_own_questions_alone(models: Mode
         return pl.DataFrame(rows, schema=["head", "relation", "rank", "tail"], orient="row")
 
     monkeypatch.setattr(Answers, "generated_of", generated_of)
-    answer, fault = models.generate([Asked(none, "poet", "CapableOf"), Asked(both, "poet", "CapableOf")])
+    answer, fault = models.generate([RunQuestion(none, "poet", "CapableOf"), RunQuestion(both, "poet", "CapableOf")])
     assert isinstance(answer, dict)
     assert [row["tail"] for row in answer["tails"]] == ["a tail"]
     assert str(fault).startswith(str(both))
@@ -161,23 +161,23 @@ def test_a_run_that_is_lost_meanwhile_fails_its_own_questions_alone(models: Mode
 
 def test_models_are_read_anew_with_their_run_and_let_go(models: Models, tmp_path, monkeypatch) -> None:
     run = probed_run(tmp_path)
-    models.generate([Asked(run, "lawyer", "CapableOf")])
+    models.generate([RunQuestion(run, "lawyer", "CapableOf")])
     models.label(["a text"])
     models.release()
     assert (list(models.opened), models.scorers is None) == ([run], False)
     models.idle = 0.0
     models.release()
     assert (models.opened, models.scorers) == ({}, None)
-    models.generate([Asked(run, "lawyer", "CapableOf")])
+    models.generate([RunQuestion(run, "lawyer", "CapableOf")])
     first = models.opened[run].answers
-    models.generate([Asked(run, "nurse", "CapableOf")])
+    models.generate([RunQuestion(run, "nurse", "CapableOf")])
     assert models.opened[run].answers is first
     manifest = run / "manifest.json"
     manifest.write_text(manifest.read_text() + " ")
-    models.generate([Asked(run, "nurse", "CapableOf")])
+    models.generate([RunQuestion(run, "nurse", "CapableOf")])
     assert models.opened[run].answers is not first
     monkeypatch.setattr("mitigate.serve.batching.MOST_GENERATORS", 2)
     runs = [probed_run(tmp_path / str(number)) for number in range(3)]
     for run in runs:
-        models.generate([Asked(run, "lawyer", "CapableOf")])
+        models.generate([RunQuestion(run, "lawyer", "CapableOf")])
     assert list(models.opened) == runs[1:]

@@ -24,7 +24,7 @@ from mitigate.serve import schemas as shapes
 from mitigate.serve.access import COOKIE
 from mitigate.serve.allowed_jobs import Rules
 from mitigate.serve.app import make_app
-from mitigate.serve.batching import Asked, Models
+from mitigate.serve.batching import Models, RunQuestion
 from mitigate.serve.job_output import log_of
 from mitigate.serve.request_checks import LARGEST_BODY
 from mitigate.serve.service import Service
@@ -41,7 +41,7 @@ class Formula(Models):
         super().__init__(list, 600.0)
         self.batches: list[int] = []
 
-    def generate(self, asked: Sequence[Asked]) -> list[dict[str, Any] | MitigateError]:
+    def generate(self, asked: Sequence[RunQuestion]) -> list[dict[str, Any] | MitigateError]:
         self.batches.append(len(asked))
         time.sleep(0.05)
         return [

@@ -87,7 +87,7 @@ def test_no_label_can_be_read_off_the_states_after_erasure(ledger: pl.DataFrame,
     assert table.columns == ["mean", "left_1", "right_1", "left_2", "right_2"]
     table.write_parquet(tmp_path / "eraser.parquet")
     erased, generator = with_eraser(small, tmp_path / "eraser.parquet", "digest").load(), small.load()
-    prompts = generator.prompts(ledger["head"].to_list(), [small.asked[name] for name in ledger["relation"]])
+    prompts = generator.prompts(ledger["head"].to_list(), [small.phrases[name] for name in ledger["relation"]])
     tails = generator.tails(ledger["tail"].to_list())
     signs = torch.tensor(ledger["sentiment_neutral"].to_list())
     of_token = signs.repeat_interleave(torch.tensor([len(tail) for tail in tails]))

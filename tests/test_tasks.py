@@ -162,7 +162,7 @@ def test_the_code_that_loads_a_start_counts_for_its_stages(folder: Path) -> None
 def test_refusals_of_the_loader_and_of_a_model_that_is_not_trained(folder: Path) -> None:
     with pytest.raises(MitigateError, match="times must be at least 1"):
         find_start(Toy, folder, options={"times": 0}).load()
-    assert find_start(Toy, folder, relation="token").asked["CapableOf"] == "<CapableOf>"
+    assert find_start(Toy, folder, relation="token").phrases["CapableOf"] == "<CapableOf>"
     with pytest.raises(MitigateError, match="this model has none and is not trained here"):
         find_start(Toy, folder, relation="token", train=False)
 
@@ -181,11 +181,11 @@ OWN = Relation("Mentors", "is a mentor of", "works with")
 def test_further_relations_are_asked_about_also_once_trained(folder: Path) -> None:
     """With their words only where the model was trained with these."""
     start = find_start(Toy, folder, further=[OWN])
-    assert start.asked["Mentors"] == start.trained(Toy, folder, "w").asked["Mentors"] == "is a mentor of"
+    assert start.phrases["Mentors"] == start.trained(Toy, folder, "w").phrases["Mentors"] == "is a mentor of"
     assert start.fingerprint != find_start(Toy, folder).fingerprint
     (folder / "config.json").write_text('{"comet_relation": "token"}')
     (folder / TOKENIZER).write_text('{"added_tokens": [{"content": "<Mentors>"}]}')
-    assert find_start(Toy, folder, train=False, further=[OWN]).asked["Mentors"] == "<Mentors>"
+    assert find_start(Toy, folder, train=False, further=[OWN]).phrases["Mentors"] == "<Mentors>"
     (folder / TOKENIZER).write_text('{"added_tokens": []}')
     with pytest.raises(MitigateError, match="has no token for the relations <Mentors>: it was trained without them"):
         find_start(Toy, folder, train=False, further=[OWN])

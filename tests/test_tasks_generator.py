@@ -28,7 +28,7 @@ from mitigate.tasks.policies.filtered import filter_figures
 from mitigate.tasks.policies.rerank import rerank
 from mitigate.tasks.tails import locate, open_tails
 from mitigate.triples import PROBED, Labels
-from mitigate.words.relations import Relation, asked_with
+from mitigate.words.relations import Relation, prompt_phrases
 from models.tail_prompts import Beam
 
 TARGETS = pl.DataFrame({"target": ["nurse", "man"], "category": ["profession", "gender"]})
@@ -179,7 +179,7 @@ def test_tails_of_the_head_come_first_then_those_of_all(tmp_path: Path) -> None:
 
 def test_tails_have_no_probabilities_and_hundreds_are_ranked(tmp_path: Path) -> None:
     triples = pl.DataFrame({"head": ["nurse"], "relation": ["IsA"], "tail": ["kind helper"]})
-    scored = likelihood(open_tails(written(tmp_path, LINES)), triples, asked_with("token"))
+    scored = likelihood(open_tails(written(tmp_path, LINES)), triples, prompt_phrases("token"))
     assert math.isnan(scored["nll"][0])
     assert scored["tokens"][0] == 3
     assert perplexity(scored) is None
@@ -224,7 +224,7 @@ def test_relations_of_the_project_and_of_ones_own_are_known(tmp_path: Path) -> N
     own = [Relation("works_with", "works with", "works with"), Relation("mentors", "is a mentor of", "is a mentor of")]
     path = written(tmp_path, "relation\ttail\nWorks With\ta team\nmentors\ta friend\nisa\tperson\n")
     start = start_of(path, further=own)
-    asked = {name: start.asked[name] for name in ("works_with", "mentors", "IsA")}
+    asked = {name: start.phrases[name] for name in ("works_with", "mentors", "IsA")}
     assert probe_generator(start, ["nurse"], asked, top=1)["tail"].to_list() == ["a team", "a friend", "person"]
     with pytest.raises(MitigateError) as error:
         start_of(path, further=own[:1])

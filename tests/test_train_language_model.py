@@ -80,7 +80,7 @@ def test_the_main_job_trains_it_on_what_the_policy_keeps(save, settings, asked, 
     prompt = tokenizer(text, return_tensors="pt")["input_ids"]
     start = open_generator(model)
     ours = start.load()
-    assert start.asked["IsA"] == asked
+    assert start.phrases["IsA"] == asked
     assert ours.prompts(["lawyer"], [asked]) == prompt.tolist()
     probed = pl.read_parquet(done.folder / "probe.parquet").filter(relation="IsA", target="lawyer")
     (found,) = ours.search(prompt.tolist(), max_length=4)

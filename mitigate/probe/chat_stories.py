@@ -63,7 +63,7 @@ def ask_stories(
 
 
 def _ask(prompts: list[str], endpoint: Endpoint, wording: Wording, how: Sampling) -> list[Answer]:
-    texts = [how.asked(prompt) for prompt in prompts]
+    texts = [how.text_of(prompt) for prompt in prompts]
     fields: dict[str, Any] = {"max_tokens": how.max_tokens, "temperature": how.temperature, "seed": how.seed}
     try:
         if wording.prompt == "text":

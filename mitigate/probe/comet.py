@@ -74,7 +74,7 @@ class Grid:
     def parts(self) -> range:
         return range(math.ceil(self.size / PART))
 
-    def asked(self, part: int) -> pl.DataFrame:
+    def prompts_of(self, part: int) -> pl.DataFrame:
         """The prompts of a part."""
         return self.prompts[part * PART : (part + 1) * PART]
 
@@ -104,14 +104,14 @@ def probe(
         generator = copy.deepcopy(generator).bfloat16()
     grid = Grid(prompts(targets, relations, heads), beams, top, max_length)
     missing = [part for part in grid.parts if part not in parts]
-    there = grid.size - sum(grid.asked(part).height for part in missing)
+    there = grid.size - sum(grid.prompts_of(part).height for part in missing)
     if len(devices) == 1:
         answered = answer(generator, grid, missing, parts, devices[0])
     else:
         answered = _answer_in_processes(generator, grid, missing, parts, devices)
     with progress("probe", grid.size, "prompts", done=there) as advance:
         for part in answered:
-            advance(grid.asked(part).height)
+            advance(grid.prompts_of(part).height)
 
 
 def check_search(beams: int, top: int, precision: str) -> None:
@@ -204,20 +204,20 @@ def answer(generator: Generator, grid: Grid, share: Sequence[int], parts: Parts,
     generator = generator.to(device)
     rows = CPU_ROWS if device == "cpu" else PART * grid.beams
     for part in share:
-        asked = grid.asked(part)
-        prompts = generator.prompts(asked["head"].to_list(), asked["phrase"].to_list())
+        part_rows = grid.prompts_of(part)
+        prompts = generator.prompts(part_rows["head"].to_list(), part_rows["phrase"].to_list())
         try:
             found = generator.search(prompts, beams=grid.beams, max_length=grid.max_length, rows=rows)
         except ValueError as error:
             raise MitigateError(f"the probe cannot run: {error} (probe.max_length={grid.max_length})") from error
-        parts.save(part, _rows(generator, asked, [result[: grid.top] for result in found]))
+        parts.save(part, _rows(generator, part_rows, [result[: grid.top] for result in found]))
         yield part
 
 
-def _rows(generator: Generator, asked: pl.DataFrame, found: list[list[Beam]]) -> pl.DataFrame:
+def _rows(generator: Generator, prompts: pl.DataFrame, found: list[list[Beam]]) -> pl.DataFrame:
     """The prompts' beams as rows of PROBED."""
     beams = [beam for result in found for beam in result]
-    rows = asked[[place for place, result in enumerate(found) for _ in result]]
+    rows = prompts[[place for place, result in enumerate(found) for _ in result]]
     return rows.select(
         "target",
         "category",

@@ -76,7 +76,7 @@ class Sampling:
         if faults := [fault for holds, fault in checks if not holds]:
             raise MitigateError("recipe: " + "; ".join(faults))
 
-    def asked(self, prompt: str) -> str:
+    def text_of(self, prompt: str) -> str:
         """The text for a prompt."""
         return self.instruction.replace("{prompt}", prompt)
 
@@ -88,7 +88,7 @@ def sample_stories(
     """The prompts (row, prompt, and any other columns) with `story`: its whole sentences, at most how.most; "" where
     there is none. Raises MitigateError for prompts too long for the model."""
     generator = generator.to(device)
-    begun = generator.encode([how.asked(prompt) for prompt in prompts["prompt"]])
+    begun = generator.encode([how.text_of(prompt) for prompt in prompts["prompt"]])
     _check_length(generator.positions, max(map(len, begun)), how.max_tokens)
     order = sorted(range(len(begun)), key=lambda place: len(begun[place]))  # less padding in batches
     pieces = [order[start : start + PART] for start in range(0, len(order), PART)]

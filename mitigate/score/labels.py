@@ -116,18 +116,18 @@ def with_labels(statements: pl.DataFrame, scorer: Scorer, cache: LabelCache) -> 
 
 def with_answers(
     rows: pl.DataFrame,
-    asked: pl.Expr,
+    where: pl.Expr,
     parts: Sequence[pl.Expr],
     scorer: Scorer,
     cache: LabelCache,
     names: tuple[str, str],
 ) -> pl.DataFrame:
     """The rows with two columns of these names: whether a scorer of texts with several parts, joined by SEPARATOR,
-    accepts each (bool), and its probability; both null for rows where `asked` is false. Each distinct text is
+    accepts each (bool), and its probability; both null for rows where `where` is false. Each distinct text is
     classified once."""
     numbered = rows.with_row_index("_place")
     joined = pl.concat_str([part.str.replace_all(SEPARATOR, " ", literal=True) for part in parts], separator=SEPARATOR)
-    texts = numbered.filter(asked).select("_place", joined.alias("_text"))
+    texts = numbered.filter(where).select("_place", joined.alias("_text"))
     said = label_column(texts["_text"], scorer, cache)
     accepted, probability = names
     found = texts.select("_place", pl.Series(accepted, said.label == 1), pl.Series(probability, said.strength))

@@ -38,7 +38,7 @@ class BusyError(MitigateError):
     """The error for more waiting questions than are allowed."""
 
 
-class Asked(NamedTuple):
+class RunQuestion(NamedTuple):
     """A question to the run in a folder."""
 
     folder: Path
@@ -147,12 +147,12 @@ class Models:
         self.opened: dict[Path, _Open] = {}
         self._lock = threading.Lock()  # of what is loaded
 
-    def generate(self, asked: Sequence[Asked]) -> list[dict[str, Any] | MitigateError]:
+    def generate(self, questions: Sequence[RunQuestion]) -> list[dict[str, Any] | MitigateError]:
         """The answer to each question: the run, its policy and seed, the head as the run has it, and the tails with
         their labels; or the error."""
-        found: list[dict[str, Any] | MitigateError | None] = [None] * len(asked)
+        found: list[dict[str, Any] | MitigateError | None] = [None] * len(questions)
         together: dict[Path, dict[int, tuple[str, str]]] = {}
-        for place, (folder, head, relation) in enumerate(asked):
+        for place, (folder, head, relation) in enumerate(questions):
             try:
                 run = self._open(folder)
                 head, name = run.index.head(head), run.index.relation(relation)
@@ -189,7 +189,7 @@ class Models:
         return [_labelled(row, names) for row in labels.iter_rows(named=True)]
 
     def known(self, runs: Sequence[FinishedRun]) -> dict[str, list[str]]:
-        """The relations and targets that all these runs can be asked about. It reads tables alone, in any thread."""
+        """The relations and targets that all these runs share. It reads tables alone, in any thread."""
         opened = [Answers(run) for run in runs]
         return {"relations": shared_relations(opened), "targets": all_targets(opened)}
 

@@ -13,7 +13,7 @@ from mitigate.runs.finished import FinishedRun
 from mitigate.serve import queue
 from mitigate.serve import schemas as shapes
 from mitigate.serve.allowed_jobs import RefusedError
-from mitigate.serve.batching import Asked
+from mitigate.serve.batching import RunQuestion
 from mitigate.serve.request_checks import CallerDep
 from mitigate.serve.results import Results, differing, summary
 from mitigate.serve.service import ServiceDep
@@ -104,8 +104,8 @@ def _compared(comparison: shapes.Comparison, results: Results) -> dict[str, Any]
 async def generate(question: shapes.Question, request: Request, service: ServiceDep) -> shapes.Answers:
     """The best tails of one run or two for a head and a relation, with their labels."""
     runs = await run_in_threadpool(_with_generators, question.runs, service.results)
-    asked = [Asked(run.folder, question.head, question.relation) for run in runs]
-    return shapes.Answers(answers=await request.app.state.generate.ask(asked))
+    questions = [RunQuestion(run.folder, question.head, question.relation) for run in runs]
+    return shapes.Answers(answers=await request.app.state.generate.ask(questions))
 
 
 @router.post("/label")

@@ -50,8 +50,8 @@ class Corpus:
     triples: pl.DataFrame
     own_relations: Sequence[Relation]  # a user's own, with their phrases
     relations: Sequence[Relation]  # that are probed
-    further: Sequence[Relation]  # that the generator is asked about besides COMeT's 34, or in their place
-    comet: bool = True  # whether it is asked about COMeT's 34
+    further: Sequence[Relation]  # that the generator is prompted with besides COMeT's 34, or in their place
+    comet: bool = True  # whether it is prompted with COMeT's 34
     held_out: HeldOut | None = None
     notices: Sequence[str] = field(default_factory=tuple)
 

@@ -109,7 +109,7 @@ WORDINGS: dict[str, Callable[[Relation], str]] = {
 }
 
 
-def asked_with(wording: str, further: Iterable[Relation] = (), *, comet: bool = True) -> dict[str, str]:
+def prompt_phrases(wording: str, further: Iterable[Relation] = (), *, comet: bool = True) -> dict[str, str]:
     """The words in a generator's prompt for each of COMeT's 34 relations and the further ones, by name: {"CapableOf":
     "is capable of"}. comet: whether the 34 are included.
 

@@ -258,7 +258,7 @@ def _probe(
 ) -> tuple[Probe, list[str]]:
     """The prompts, and sentences on what is not measured."""
     targets, target_list = chosen.select("target", "category"), list_of(chosen)
-    relations = {relation.name: start.asked[relation.name] for relation in corpus.relations}
+    relations = {relation.name: start.phrases[relation.name] for relation in corpus.relations}
     names = list(relations)
     events = event_heads(targets, names, target_list) if config.data.get("events") else None
     trained = corpus.triples.filter("valid")  # or predicted

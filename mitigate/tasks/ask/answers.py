@@ -25,7 +25,7 @@ from mitigate.runs.finished import FinishedRun
 from mitigate.tasks.ask.run_index import Index
 from mitigate.triples import Labels, Scorer
 from mitigate.verbalise import Masking
-from mitigate.words.relations import asked_with
+from mitigate.words.relations import prompt_phrases
 from mitigate.words.targets import as_targets
 from models.few_tails import FewTails
 from models.kinds import kind_of
@@ -197,7 +197,7 @@ class Answers:
 
             if isinstance(model, Comet):
                 model.decoder = ready(model.decoder)
-        return model, asked_with(wording, self.index.further, comet=self.index.has_comet_relations)
+        return model, prompt_phrases(wording, self.index.further, comet=self.index.has_comet_relations)
 
     @cached_property
     def _policy(self) -> Policy | None:

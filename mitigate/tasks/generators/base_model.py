@@ -14,7 +14,7 @@ from mitigate.errors import MitigateError
 from mitigate.runs.fingerprints import digest_of_values
 from mitigate.tasks.tails import check_relations
 from mitigate.words.outside_text import counted
-from mitigate.words.relations import Relation, asked_with
+from mitigate.words.relations import Relation, prompt_phrases
 from models.adapters import base_of, is_adapter
 from models.digests import sha256_of
 from models.encoding import TOKENIZER, token_ids
@@ -36,13 +36,13 @@ class Start:
     weights: str  # a hash of its files
     regimen: Regimen
     options: Mapping[str, Any] = field(default_factory=dict)
-    further: Sequence[Relation] = ()  # relations that it is asked about besides COMeT's 34
-    comet: bool = True  # whether it is asked about COMeT's 34 at all
+    further: Sequence[Relation] = ()  # relations that it is prompted with besides COMeT's 34
+    comet: bool = True  # whether it is prompted with COMeT's 34 at all
 
     @property
-    def asked(self) -> dict[str, str]:
+    def phrases(self) -> dict[str, str]:
         """The text in its prompts for each relation, by name: in training, in the probe and on held-out triples."""
-        return asked_with(self.regimen.relation, self.further, comet=self.comet)
+        return prompt_phrases(self.regimen.relation, self.further, comet=self.comet)
 
     @property
     def fingerprint(self) -> str:
@@ -91,14 +91,14 @@ def find_start(
 
     layout and relation: of its prompts; None: as it was trained. train: whether it will be trained; otherwise it can
     learn no new words. Of the options, `checkpoint` names a file that belongs to the model. further: relations that it
-    is asked about besides COMeT's 34, or with comet=False in their place.
+    is prompted with besides COMeT's 34, or with comet=False in their place.
 
     Raises MitigateError where it was trained with other prompts, or cannot be prompted so."""
     try:
         how = regimen(folder, layout, relation)
     except ValueError as error:
         raise MitigateError(str(error)) from error
-    wordings = asked_with(how.relation, further, comet=comet)
+    wordings = prompt_phrases(how.relation, further, comet=comet)
     by_words = how.relation == "token" and not train and not folder.is_file()  # a file of tails names relations itself
     if by_words and regimen(folder).relation != "token":
         raise MitigateError(
@@ -151,7 +151,7 @@ def check_heads(start: Start, pairs: pl.DataFrame, longest: int) -> None:
     positions = config.get("max_position_embeddings", config.get("n_positions"))
     if not isinstance(positions, int):
         return
-    phrases = pl.col("relation").replace_strict(dict(start.asked), default="", return_dtype=pl.String)
+    phrases = pl.col("relation").replace_strict(dict(start.phrases), default="", return_dtype=pl.String)
     text, around = pl.col("head").str.len_bytes() + phrases.str.len_bytes(), AROUND
     if start.options.get("prompt") == "chat":  # which has the text twice
         from models.language_model import chat_prompt  # loads transformers, which other models do without
@@ -166,7 +166,7 @@ def check_heads(start: Start, pairs: pl.DataFrame, longest: int) -> None:
     generator = start.load()
     if (limit := generator.positions) is None:
         return
-    prompts = generator.prompts(rows["head"].to_list(), [start.asked[relation] for relation in rows["relation"]])
+    prompts = generator.prompts(rows["head"].to_list(), [start.phrases[relation] for relation in rows["relation"]])
     row = max(range(len(prompts)), key=lambda row: len(prompts[row]))
     size_of_longest = len(prompts[row])
     if (needed := generator.needed(size_of_longest, TAIL_TOKENS + 1)) > limit:
@@ -204,7 +204,7 @@ def origin_facts(start: Start) -> dict[str, str]:
 
 
 def cut_notices(start: Start, probed: pl.DataFrame, triples: pl.DataFrame) -> list[str]:
-    """Notices of texts that the model reads in part: heads that are asked about, and heads and tails of training
+    """Notices of texts that the model reads in part: heads of prompts, and heads and tails of training
     triples. probed: (target, head); triples: those that are trained, (head, tail).
 
     A COMeT reads HEAD_TOKENS of a head, a model of transformers all; of a tail each learns TAIL_TOKENS."""
@@ -254,7 +254,7 @@ def check_distinct_relations(start: Start) -> None:
     reads only the first few of a phrase. Loads the model if it has further relations."""
     if not start.further or start.regimen.relation == "token":
         return
-    wordings = start.asked
+    wordings = start.phrases
     prompts = start.load().prompts(["a"] * len(wordings), list(wordings.values()))
     names: dict[tuple[int, ...], list[str]] = {}
     for name, prompt in zip(wordings, prompts, strict=True):

@@ -19,7 +19,7 @@ from mitigate.score.plausibility import with_plausibility
 from mitigate.tasks.generators.base_model import Start
 from mitigate.tasks.label import Labeller
 from mitigate.triples import LabelCache, Scorer
-from mitigate.words.relations import asked_with
+from mitigate.words.relations import prompt_phrases
 from mitigate.words.targets import PAPER, TargetList, targets
 
 AUTO = "auto"
@@ -84,7 +84,7 @@ def published_likelihood(
     generator: Start, triples: pl.DataFrame, labeller: Labeller, *, device: str = "cpu"
 ) -> pl.DataFrame:
     """Label what target_triples returns, and add `nll`, `tokens` and `characters` of the tails, as probe.likelihood."""
-    return probing.likelihood(generator.load().to(device), labeller.label(triples), generator.asked)
+    return probing.likelihood(generator.load().to(device), labeller.label(triples), generator.phrases)
 
 
 def held_out_likelihood(
@@ -111,8 +111,8 @@ def held_out_likelihood(
 def _ready(generator: Generator | Start, device: str) -> tuple[Generator, dict[str, str]]:
     """The generator on a device, and the wording of each relation in its prompts."""
     if isinstance(generator, Start):
-        return generator.load().to(device), generator.asked
-    return generator.to(device), asked_with("phrase")
+        return generator.load().to(device), generator.phrases
+    return generator.to(device), prompt_phrases("phrase")
 
 
 def pointwise_information(

@@ -13,7 +13,7 @@ from mitigate.tasks.generators.base_model import Start
 from mitigate.triples import PROBED, Parts
 from mitigate.words.events import heads_about, heads_of_relations
 from mitigate.words.prompts import kind_of
-from mitigate.words.relations import asked_with
+from mitigate.words.relations import prompt_phrases
 from mitigate.words.targets import PAPER, TargetList, choose_targets
 
 HELD_OUT = "held_out"
@@ -41,7 +41,7 @@ class PartsInMemory:
 def probe_generator(
     generator: Generator | Start,
     targets: pl.DataFrame | Sequence[str],
-    asked: Mapping[str, str] | Sequence[str] | None = None,
+    phrases: Mapping[str, str] | Sequence[str] | None = None,
     *,
     beams: int = 10,
     top: int = 10,
@@ -53,7 +53,7 @@ def probe_generator(
 ) -> pl.DataFrame:
     """The best tails of every target and relation (columns PROBED), in the order of targets, then relations, then rank.
 
-    targets: (target, category), as choose_targets returns, or words. asked: the wording of each relation, by name; or
+    targets: (target, category), as choose_targets returns, or words. phrases: the wording of each relation, by name; or
     names of relations, worded as the generator was trained; None: COMeT's 34 and the generator's further ones. Of
     `beams` beams of at most max_length tokens the best `top` are kept. fp32 is exact; bf16 is approximate. parts: store
     of finished parts, which survives a kill. devices: a process for each; for several, `parts` must be a folder's.
@@ -64,19 +64,19 @@ def probe_generator(
     parts = PartsInMemory() if parts is None else parts
     if not isinstance(targets, pl.DataFrame):
         targets = choose_targets(targets)
-    if not isinstance(asked, Mapping):
-        wordings = generator.asked if isinstance(generator, Start) else asked_with("phrase")
-        names = list(wordings) if asked is None else asked
+    if not isinstance(phrases, Mapping):
+        wordings = generator.phrases if isinstance(generator, Start) else prompt_phrases("phrase")
+        names = list(wordings) if phrases is None else phrases
         if unknown := next((name for name in names if name not in wordings), None):
             raise one_of("relation", unknown, wordings)
-        asked = {name: wordings[name] for name in names}
-    if targets.is_empty() or not asked:
+        phrases = {name: wordings[name] for name in names}
+    if targets.is_empty() or not phrases:
         raise MitigateError(f"the probe has no {'targets' if targets.is_empty() else 'relations'}; give at least one")
     model = generator.load() if isinstance(generator, Start) else generator
     probing.probe(
         model,
         targets,
-        list(asked.items()),
+        list(phrases.items()),
         parts=parts,
         beams=beams,
         top=top,
@@ -124,6 +124,6 @@ def probe_heads(
         if number in parts:
             continue
         heads = rows.select(target="head", category=pl.lit(HELD_OUT))
-        phrase = {str(relation): generator.asked[str(relation)]}
+        phrase = {str(relation): generator.phrases[str(relation)]}
         parts.save(number, probe_generator(model, heads, phrase, devices=[device], **search))
     return pl.concat([pl.DataFrame(schema=PROBED), *parts])

@@ -67,11 +67,11 @@ def train_generator(
     with in_training(start, Path(model)) as generator:
         fitted = launch.fit(
             generator,
-            examples(rows.filter(split="train"), start.asked),
+            examples(rows.filter(split="train"), start.phrases),
             settings,
             checkpoints,
             fingerprint=fingerprint or digest_of_values(ledger, start, settings),
-            dev=examples(rows.filter(split="dev"), start.asked),
+            dev=examples(rows.filter(split="dev"), start.phrases),
             log=log,
             **where,
         )
@@ -89,7 +89,7 @@ def in_training(start: Start, model: Path) -> Iterator[Any]:
             f"{', '.join(f'{kind.__name__}.load' for kind in (Comet, *OF_TRANSFORMERS))} opens"
         )
     if start.regimen.relation == "token":
-        generator.add(list(start.asked.values()))
+        generator.add(list(start.phrases.values()))
     begin_training(generator)
     yield generator
     if isinstance(generator, OF_TRANSFORMERS):

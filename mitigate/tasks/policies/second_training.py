@@ -159,7 +159,7 @@ def _settings(policy: Policy, settings: TrainingSettings) -> TrainingSettings:
 
 
 def _examples(rows: pl.DataFrame, start: Start) -> Examples:
-    return examples(rows.with_columns(weight=pl.lit(1.0)), start.asked)
+    return examples(rows.with_columns(weight=pl.lit(1.0)), start.phrases)
 
 
 def _neutral_dev(policy: Policy, labelled: pl.DataFrame) -> pl.DataFrame:

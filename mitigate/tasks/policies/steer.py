@@ -88,7 +88,7 @@ def fit_eraser(
     MitigateError where all triples are of one class."""
     rows = _fitted_on(policy, ledger, target_list)
     generator = start.load().to(device).eval()
-    prompts = generator.prompts(rows["head"].to_list(), [start.asked[relation] for relation in rows["relation"]])
+    prompts = generator.prompts(rows["head"].to_list(), [start.phrases[relation] for relation in rows["relation"]])
     tails = generator.tails(rows["tail"].to_list())
     classes = (rows["sign"].cast(pl.Int64) + 1).to_list()
     moments = Moments(generator.decoder.config.width, CLASSES)
