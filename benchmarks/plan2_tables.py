@@ -165,7 +165,12 @@ def _lines(one: effects.Result) -> list[list[str]]:
     for (name, reference), effect in one.effects.items():
         low, high = effect.bounds(1 - 2 * effects.ALPHA)
         above = effects.bound_of(name)
-        cells = [f"{effect.value:+.2f}", f"[{low:.2f}, {high:.2f}]", f"{above + 0.0:g}", p_of(effects.p_of(effect, above))]
+        cells = [
+            f"{effect.value:+.2f}",
+            f"[{low:.2f}, {high:.2f}]",
+            f"{above + 0.0:g}",
+            p_of(effects.p_of(effect, above)),
+        ]
         lines.append([f"`{one.policy}`", name, f"`{reference}`", *cells])
     return lines
 
