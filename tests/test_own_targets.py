@@ -237,4 +237,4 @@ def test_forms_of_own_targets_count_as_one_word_and_are_found_in_stories() -> No
     rows = [(1, "deaf person", "Deaf people sing."), (2, "deaf person", "they sing."), (3, "lawyer", "lawyers sing.")]
     said = pl.DataFrame(rows, schema=["row", "target", "statement"], orient="row")
     assert naming_target(said, own_patterns(list_of(["deaf person"]))) == pytest.approx(200 / 3)
-    assert naming_target(said) == pytest.approx(100 / 3)
+    assert naming_target(said) == pytest.approx(200 / 3)  # an irregular plural counts for any target
