@@ -12,7 +12,7 @@ from mitigate.errors import MitigateError
 from mitigate.filter.policy import Policy
 from mitigate.package_data import rows_of
 from mitigate.words.targets import PAPER, TargetList
-from mitigate.words.word_forms import ARTICLE, BLANK, article, contains, spellings, with_plurals
+from mitigate.words.word_forms import ARTICLE, article, contains, spellings, unhyphenated_column, with_plurals
 
 ENDS = ("head", "tail")
 MOST = 4.0
@@ -46,7 +46,7 @@ def swap(
         for place, target in chosen.select("place", "target").iter_rows()
     ]
     likes = {other: list(with_plurals(other))[-1] for targets in others.values() for other in targets}
-    bare = {end: pl.col(end).str.to_lowercase().str.replace_all(f"{BLANK}+", " ").str.strip_chars() for end in ENDS}
+    bare = {end: unhyphenated_column(pl.col(end)) for end in ENDS}
     is_plural = {end: bare[end].str.replace(ARTICLE, "").is_in(_plurals(target_list, others)) for end in ENDS}
     shared = chosen.with_columns(
         others=pl.Series(drawn, dtype=pl.List(pl.String)),

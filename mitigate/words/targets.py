@@ -22,7 +22,6 @@ import polars as pl
 from mitigate.errors import MitigateError, did_you_mean, one_of
 from mitigate.words.word_forms import (
     ARTICLE,
-    BLANK,
     anywhere,
     extract_all,
     inflections,
@@ -30,6 +29,7 @@ from mitigate.words.word_forms import (
     plain,
     spellings,
     unhyphenated,
+    unhyphenated_column,
     with_plurals,
 )
 
@@ -373,7 +373,7 @@ class TargetList:
         lower = text.str.to_lowercase()
         if not self.spelt:
             return lower
-        bare = lower.str.replace_all(f"{BLANK}+", " ").str.strip_chars()
+        bare = unhyphenated_column(text)
         own = [
             form.replace_strict(self.spelt, default=None, return_dtype=pl.String)
             for form in (bare, bare.str.replace(ARTICLE, ""))

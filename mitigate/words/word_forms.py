@@ -72,6 +72,11 @@ def unhyphenated(text: str) -> str:
     return plain(re.sub(BLANK, " ", text))
 
 
+def unhyphenated_column(text: pl.Expr) -> pl.Expr:
+    """The texts of a column in the form of `unhyphenated`."""
+    return text.str.to_lowercase().str.replace_all(f"{BLANK}+", " ").str.strip_chars()
+
+
 @cache
 def pattern(forms: frozenset[str], exact: frozenset[str] = frozenset()) -> str:
     """A regular expression for any of the forms as whole words, the longest first, in capitals or not. Where a form
