@@ -1,133 +1,62 @@
-"""A BERT encoder as transformers' BertModel computes it for labelling: eager attention, no dropout, no pooler. The same
-weights under the same names give the same numbers.
+"""A BERT encoder that reads texts: the mean token state of each, as transformers' BertModel computes it with eager
+attention.
 
-Classifiers are loaded in each command, and importing BertModel takes five seconds of a processor; training still uses
-BertModel, whose dropout draws other random numbers than another implementation would."""
+A pass takes always as many tokens as another, whatever texts they are of: a matrix product of another number of rows
+may choose another kernel, whose last bits differ, and a text's label then depended on the texts beside it. Texts of all
+lengths share a pass, one behind the other; only attention sees them apart.
 
+Classifiers are loaded in each command, and importing BertModel takes five seconds of a processor. It still trains them,
+as its dropout draws other random numbers than another implementation would."""
+
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
+from torch.nn.functional import gelu
 
+from models.regard.batching import passes
 from models.stored_tensors import read_facts
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
-
-
-class Embeddings(nn.Module):
-    """The embeddings of tokens, (batch, length) -> (batch, length, width): of word, place and the first segment."""
-
-    def __init__(self, config: SimpleNamespace) -> None:
-        super().__init__()
-        self.word_embeddings = _embedding(config.vocab_size, config.hidden_size)
-        self.position_embeddings = _embedding(config.max_position_embeddings, config.hidden_size)
-        self.token_type_embeddings = _embedding(config.type_vocab_size, config.hidden_size)
-        self.LayerNorm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
-
-    def forward(self, tokens: Tensor) -> Tensor:
-        places = self.position_embeddings.weight[: tokens.shape[1]]
-        return self.LayerNorm(self.word_embeddings(tokens) + self.token_type_embeddings.weight[0] + places)
-
-
-class SelfAttention(nn.Module):
-    """Multi-head attention, states (batch, length, width) -> the same shape."""
-
-    def __init__(self, config: SimpleNamespace) -> None:
-        super().__init__()
-        self.heads, self.width = config.num_attention_heads, config.hidden_size // config.num_attention_heads
-        self.query = nn.Linear(config.hidden_size, config.hidden_size)
-        self.key = nn.Linear(config.hidden_size, config.hidden_size)
-        self.value = nn.Linear(config.hidden_size, config.hidden_size)
-
-    def forward(self, states: Tensor, mask: Tensor | None) -> Tensor:
-        query, key, value = (
-            part(states).unflatten(2, (self.heads, self.width)).transpose(1, 2)
-            for part in (self.query, self.key, self.value)
-        )
-        weights = query @ key.transpose(2, 3) * self.width**-0.5  # (batch, heads, length, length)
-        weights = (weights if mask is None else weights + mask).softmax(-1)
-        return (weights @ value).transpose(1, 2).flatten(2)
-
-
-class Sum(nn.Module):
-    """A linear layer with a residual connection and layer normalisation."""
-
-    def __init__(self, config: SimpleNamespace, inner: int) -> None:
-        super().__init__()
-        self.dense = nn.Linear(inner, config.hidden_size)
-        self.LayerNorm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
-
-    def forward(self, states: Tensor, before: Tensor) -> Tensor:
-        return self.LayerNorm(self.dense(states) + before)
-
-
-class Attention(nn.Module):
-    """Self-attention and its sum."""
-
-    def __init__(self, config: SimpleNamespace) -> None:
-        super().__init__()
-        self.self = SelfAttention(config)
-        self.output = Sum(config, config.hidden_size)
-
-    def forward(self, states: Tensor, mask: Tensor | None) -> Tensor:
-        return self.output(self.self(states, mask), states)
-
-
-class Intermediate(nn.Module):
-    """The wide layer of the perceptron."""
-
-    def __init__(self, config: SimpleNamespace) -> None:
-        super().__init__()
-        self.dense = nn.Linear(config.hidden_size, config.intermediate_size)
-
-    def forward(self, states: Tensor) -> Tensor:
-        return nn.functional.gelu(self.dense(states))
-
-
-class Layer(nn.Module):
-    """Attention, then the perceptron."""
-
-    def __init__(self, config: SimpleNamespace) -> None:
-        super().__init__()
-        self.attention = Attention(config)
-        self.intermediate = Intermediate(config)
-        self.output = Sum(config, config.intermediate_size)
-
-    def forward(self, states: Tensor, mask: Tensor | None) -> Tensor:
-        states = self.attention(states, mask)
-        return self.output(self.intermediate(states), states)
-
-
-class Encoder(nn.Module):
-    """The layers, in their order."""
-
-    def __init__(self, config: SimpleNamespace) -> None:
-        super().__init__()
-        self.layer = nn.ModuleList(Layer(config) for _ in range(config.num_hidden_layers))
+TOKENS, HALF_TOKENS, GPU_TOKENS = 256, 1024, 65_536
+"""The tokens of a pass in float32, in half precision and on a GPU. More take longer where texts are few; with fewer,
+loading the weights takes the time."""
+Group = tuple[slice, int]
+"""The places in a pass of texts of one length, and their number."""
 
 
 class Bert(nn.Module):
-    """A BERT encoder with BertModel's call, which returns `last_hidden_state` alone."""
+    """The weights of a BERT encoder, under the names of BertModel's."""
 
     def __init__(self, config: SimpleNamespace) -> None:
         super().__init__()
         self.config = config
-        self.embeddings = Embeddings(config)
-        self.encoder = Encoder(config)
+        width, inner = config.hidden_size, config.intermediate_size
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Any:
-        """input_ids (batch, length); attention_mask the same shape, 0 where there is padding."""
-        states, mask = self.embeddings(input_ids), None
-        if attention_mask is not None:
-            least = torch.finfo(states.dtype).min
-            mask = torch.zeros_like(attention_mask, dtype=states.dtype)
-            mask = mask.masked_fill(attention_mask == 0, least)[:, None, None, :]
-        for layer in self.encoder.layer:
-            states = layer(states, mask)
-        return SimpleNamespace(last_hidden_state=states)
+        def norm() -> nn.LayerNorm:
+            return nn.LayerNorm(width, eps=config.layer_norm_eps)
+
+        def layer() -> nn.Module:
+            heads = _module(**{name: nn.Linear(width, width) for name in ("query", "key", "value")})
+            output = _module(dense=nn.Linear(width, width), LayerNorm=norm())
+            return _module(
+                attention=_module(self=heads, output=output),
+                intermediate=_module(dense=nn.Linear(width, inner)),
+                output=_module(dense=nn.Linear(inner, width), LayerNorm=norm()),
+            )
+
+        self.embeddings = _module(
+            word_embeddings=nn.Embedding(config.vocab_size, width),
+            position_embeddings=nn.Embedding(config.max_position_embeddings, width),
+            token_type_embeddings=nn.Embedding(config.type_vocab_size, width),
+            LayerNorm=norm(),
+        )
+        self.encoder = _module(layer=nn.ModuleList(layer() for _ in range(config.num_hidden_layers)))
 
     @classmethod
     def load(cls, folder: Path) -> "Bert":
@@ -138,12 +67,72 @@ class Bert(nn.Module):
             raise ValueError(
                 f"{folder} holds a model of type {config.model_type} with {config.hidden_act}; bert with gelu is needed"
             )
-        encoder = cls(config)
+        with torch.device("meta"):  # so that no weights are drawn before these are loaded
+            encoder = cls(config)
         stored = load_file(folder / WEIGHTS)  # has a pooler and position numbers besides, which are not used
         encoder.load_state_dict({name: stored[name] for name in encoder.state_dict()}, assign=True)
         return encoder.eval()
 
 
-def _embedding(rows: int, width: int) -> nn.Embedding:
-    """An embedding with uninitialised weights, which are loaded afterwards, so that none need to be drawn."""
-    return nn.Embedding(rows, width, _weight=torch.empty(rows, width))
+@torch.no_grad()
+def mean_states(bert: Any, rows: Sequence[Sequence[int]], layers: Sequence[int] = ()) -> Tensor:
+    """The mean token states of n texts after each of `layers` (numbers from 0; none: after the last), (n, layers,
+    width) float32. bert: a Bert, or a BertModel that does not train; rows: the token ids of each text.
+
+    A text's numbers are the same bits whatever texts are read with it."""
+    kept, words = [*layers] or [len(bert.encoder.layer) - 1], bert.embeddings.word_embeddings.weight
+    found = torch.zeros(len(rows), len(kept), words.shape[1])
+    fewest = GPU_TOKENS if words.is_cuda else TOKENS if words.dtype == torch.float32 else HALF_TOKENS
+    for indices in passes([len(row) for row in rows], fewest):
+        tokens, places, groups = _pack([rows[index] for index in indices], fewest)
+        states = _embed(bert.embeddings, tokens.to(words.device), places.to(words.device))
+        for number in range(max(kept) + 1):
+            states = _layer(bert.encoder.layer[number], states, groups, bert.config.num_attention_heads)
+            if number in kept:
+                found[indices, kept.index(number)] = torch.cat([_means(states, *group) for group in groups]).cpu()
+    return found
+
+
+def _pack(rows: Sequence[Sequence[int]], fewest: int) -> tuple[Tensor, Tensor, list[Group]]:
+    """The tokens of texts, shortest first, one behind the other, and their places in their texts, both (tokens,) and
+    filled up to `fewest`; and the groups of texts."""
+    groups, places, start = [], [], 0
+    for length, texts in zip(*np.unique([len(row) for row in rows], return_counts=True), strict=True):
+        groups.append((slice(start, start + int(length * texts)), int(texts)))
+        places.append(torch.arange(length).repeat(texts))
+        start = groups[-1][0].stop
+    filled = torch.zeros(2, max(start, fewest), dtype=torch.long)
+    filled[0, :start] = torch.tensor([token for row in rows for token in row])
+    filled[1, :start] = torch.cat(places)
+    return filled[0], filled[1], groups
+
+
+def _embed(embeddings: Any, tokens: Tensor, places: Tensor) -> Tensor:
+    """The embeddings of tokens, of their places and of the first segment, (tokens, width)."""
+    words = embeddings.word_embeddings(tokens) + embeddings.token_type_embeddings.weight[0]
+    return embeddings.LayerNorm(words + embeddings.position_embeddings(places))
+
+
+def _layer(layer: Any, states: Tensor, groups: Sequence[Group], heads: int) -> Tensor:
+    """States (tokens, width) -> the same shape: attention within each text, then the perceptron."""
+    attention = layer.attention.self
+    parts = [part(states).unflatten(1, (heads, -1)) for part in (attention.query, attention.key, attention.value)]
+    mixed = torch.zeros_like(parts[0])
+    for rows, texts in groups:
+        query, key, value = (part[rows].unflatten(0, (texts, -1)).transpose(1, 2) for part in parts)
+        weights = query @ key.transpose(2, 3) * query.shape[-1] ** -0.5  # (texts, heads, length, length)
+        mixed[rows] = (weights.softmax(-1) @ value).transpose(1, 2).flatten(0, 1)
+    states = layer.attention.output.LayerNorm(layer.attention.output.dense(mixed.flatten(1)) + states)
+    inner = gelu(layer.intermediate.dense(states))
+    return layer.output.LayerNorm(layer.output.dense(inner) + states)
+
+
+def _means(states: Tensor, rows: slice, texts: int) -> Tensor:
+    return states[rows].unflatten(0, (texts, -1)).float().mean(1)
+
+
+def _module(**children: nn.Module) -> nn.Module:
+    module = nn.Module()
+    for name, child in children.items():
+        module.add_module(name, child)
+    return module

@@ -14,13 +14,13 @@ import numpy as np
 from safetensors.numpy import load_file, save_file
 
 from models.minilm import SHA256
+from models.regard.batching import in_blocks
 from models.regard.minilm import CONFIG, WEIGHTS
 from models.stored_tensors import read_facts
 
 LABELS = ("negative", "neutral", "positive")
 """The meaning of the columns."""
 FOLDS = 10
-PIECE = 1024  # texts whose probabilities by every head are held at a time
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,9 @@ class Heads:
 
     def probabilities(self, features: np.ndarray, head: int) -> np.ndarray:
         """(n, 3) float32, columns as in LABELS."""
-        return softmax(features @ self.weight[head] + self.bias[head])
+        return in_blocks(
+            lambda part: softmax(features[part] @ self.weight[head] + self.bias[head]), np.arange(len(features))
+        )
 
     def columns(self, probabilities: np.ndarray, head: int) -> np.ndarray:
         """The column of LABELS of each text, (n,)."""
@@ -83,13 +85,14 @@ class CrossFitted:
     def mean(self, features: np.ndarray, subjects: np.ndarray, texts: np.ndarray) -> np.ndarray:
         """(n, columns): the mean probabilities by the heads of these folds of subjects and of texts, (n, FOLDS) bool
         each."""
-        found = np.zeros((len(features), self.bias.shape[-1]), dtype=np.float32)
-        for start in range(0, len(features), PIECE):
-            rows = slice(start, start + PIECE)
-            kept = (subjects[rows, :, None] & texts[rows, None, :])[..., None]
-            each = softmax(np.einsum("nd,stdc->nstc", features[rows], self.weight, optimize=True) + self.bias)
-            found[rows] = (each * kept).sum((1, 2)) / kept.sum((1, 2))
-        return found
+        weight = self.weight.transpose(2, 0, 1, 3).reshape(features.shape[1], -1)
+
+        def means(part: np.ndarray) -> np.ndarray:
+            kept = (subjects[part, :, None] & texts[part, None, :])[..., None]
+            each = softmax((features[part] @ weight).reshape(-1, *self.bias.shape) + self.bias)
+            return (each * kept).sum((1, 2)) / kept.sum((1, 2))
+
+        return in_blocks(means, np.arange(len(features)))
 
     def folds_of_texts(self, texts: Sequence[str]) -> np.ndarray:
         """The folds of texts whose heads did not learn from each text, (n, FOLDS) bool; all for a text that none learnt

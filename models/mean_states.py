@@ -15,13 +15,10 @@ from torch.nn import ModuleList
 from torch.nn.functional import normalize
 
 from models import minilm
-from models.bert import Bert
+from models.bert import GPU_TOKENS, Bert, mean_states
 from models.digests import sha256_of_each
 from models.regard.batching import TOKENS, token_batches
 from models.regard.minilm import MiniLMClassifier
-
-GPU_TOKENS = 65_536
-"""The tokens of a batch on a GPU, most of which smaller batches leave idle."""
 
 
 class States(Protocol):
@@ -41,28 +38,18 @@ class Encoder:
     sha256 = minilm.SHA256
 
     def __init__(self, encoder_folder: Path, dtype: torch.dtype = torch.float32, layers: Sequence[int] = ()) -> None:
-        needed = range(max(layers) + 1) if layers else None
-        self._classifier = MiniLMClassifier(encoder_folder, None, needed, read=Bert.load).to(dtype).eval()
-        self._classifier.to(_device())
-        every = self._classifier.encoder.encoder.layer
-        self._found: dict[int, Tensor] = {}
-        self._width = self._classifier.head.in_features * max(1, len(layers))
-        for place in [*layers] or [len(every) - 1]:
-            every[place].register_forward_hook(lambda _, __, states, place=place: self._found.update({place: states}))
+        self._classifier = MiniLMClassifier(encoder_folder, None, read=Bert.load).to(dtype).to(_device()).eval()
+        self._layers = sorted(layers)
 
     @classmethod
     def shared(cls, encoder_folder: Path, dtype: torch.dtype, layers: Sequence[int] = ()) -> "Encoder":
         """One object for all callers while one of them keeps it: heads are small, and the encoder has 90 MB."""
         return _shared((encoder_folder.resolve(), dtype, *layers), lambda: cls(encoder_folder, dtype, layers))
 
-    @torch.inference_mode()
     def features(self, texts: Sequence[str]) -> np.ndarray:
         """(n, width) float32."""
-        return _in_batches(self._classifier.encode(texts), self._states, self._width)
-
-    def _states(self, tokens: Tensor) -> list[Tensor]:
-        self._classifier.encoder(input_ids=tokens)
-        return [self._found[place] for place in sorted(self._found)]
+        means = mean_states(self._classifier.encoder, self._classifier.encode(texts), self._layers)
+        return normalize(means, dim=-1).flatten(1).numpy()
 
 
 class Causal:

@@ -1,5 +1,5 @@
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -11,8 +11,12 @@ import pytest
 from mitigate.errors import MitigateError
 from mitigate.runs.label_cache import LabelStore
 from mitigate.score import labels as labelling
+from mitigate.score.crowd import Crowd
 from mitigate.score.labels import label_column, with_labels
-from mitigate.triples import Labels
+from mitigate.score.people import Crowd2, PeopleValid
+from mitigate.score.plausibility import Plausibility
+from mitigate.score.regard import MiniLMRegard
+from mitigate.triples import Labels, Scorer
 
 
 class Counting:
@@ -125,3 +129,22 @@ def test_two_processes_may_write_at_once(tmp_path: Path) -> None:
         list(pool.map(_fill, [tmp_path, tmp_path], [0, 1500]))
     known, _ = LabelStore(tmp_path).get("f" * 64, [f"text {number}" for number in range(4600)])
     assert known.sum() == 4500
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("made", [MiniLMRegard, Crowd, Crowd2, PeopleValid, Plausibility])
+def test_a_text_has_the_same_bits_whatever_texts_stand_with_it(
+    made: Callable[[], Scorer], precision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a label would depend on which of the others a cache has: a killed run would not end as another."""
+    monkeypatch.setenv("MITIGATE_PRECISION", precision)
+    phrases = [
+        f"{one}{two}" for one in ("", "not ", "very ", "an old ") for two in ("kind", "rude to men of the town", "x")
+    ]
+    texts = [f"a nurse\tIsA\t{phrase}" for phrase in phrases] + [f"{phrase}\tIsA\tdishonest" for phrase in phrases]
+    scorer = made()
+    found = scorer(texts)
+    for part in ([0], [5, 20], range(3, 20)):
+        again = scorer([texts[number] for number in part])
+        assert again.strength.tobytes() == found.strength[list(part)].tobytes()
+        assert again.label.tolist() == found.label[list(part)].tolist()

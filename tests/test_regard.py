@@ -18,7 +18,7 @@ from mitigate.triples import NEUTRAL
 from models.bert import Bert
 from models.minilm import locate
 from models.regard import LABELS
-from models.regard.batching import pad, token_batches
+from models.regard.batching import in_blocks, pad, passes, token_batches
 from models.regard.few import FewTexts
 from models.regard.gate import Cascade, Gate
 from models.regard.int8 import Int8Linear, quantize, quantized
@@ -104,10 +104,23 @@ def test_a_texts_probabilities_are_the_same_bytes_whatever_texts_are_read_with_i
     """Else a label would depend on which of the others a cache knows."""
     torch.manual_seed(0)
     classifier = MiniLMClassifier(locate(), rank=None, read=Bert.load).to(dtype).eval()
-    for length in (6, 13, 30):
-        rows, longer = torch.randint(2000, 20000, (16, length)).tolist(), torch.randint(2000, 20000, (4, 40)).tolist()
-        assert np.array_equal(classifier.read(rows), classifier.read([*longer, *rows])[4:])
-        assert np.array_equal(classifier.read(rows[:1]), classifier.read(rows)[:1])
+    rows = [torch.randint(2000, 20000, (length,)).tolist() for length in (6, 13, 30, 6, 100) for _ in range(12)]
+    found = classifier.read(rows)
+    for part in ([0], [1, 13, 36, 59], range(20), range(7, 60)):
+        assert np.array_equal(classifier.read([rows[number] for number in part]), found[list(part)])
+
+
+def test_a_pass_has_few_tokens_and_a_block_all_its_rows() -> None:
+    assert [part.tolist() for part in passes([4, 2, 9, 2, 3], 8)] == [[1, 3, 4], [0], [2]]  # 2 + 2 + 3, 4, a long text
+    assert list(passes([], 8)) == []
+    asked: list[int] = []
+
+    def doubled(places: np.ndarray) -> np.ndarray:
+        asked.append(len(places))
+        return 2 * places
+
+    assert in_blocks(doubled, np.arange(70)).tolist() == list(range(0, 140, 2))
+    assert asked == [64, 64]
 
 
 def test_ngrams_stay_within_their_text_and_a_classifier_adds_them_up(tmp_path):

@@ -2,7 +2,7 @@
 Knowledge Base Completion"."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from models.digests import sha256_of
 from models.plausibility.phrases import MeanOfWords, MiniLMPhrases
+from models.regard.batching import in_blocks
 from models.stored_tensors import load_trained, read_facts
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
@@ -54,12 +55,17 @@ class Bilinear(nn.Module):
             return found
         distinct = list(dict.fromkeys([*heads, *tails]))
         place = {phrase: i for i, phrase in enumerate(distinct)}
-        vectors = self.vectors(self.phrases.encode(distinct))
-        first, second = (vectors[[place[phrase] for phrase in phrases]] for phrases in (heads, tails))
+        phrases = self.phrases.encode(distinct)
+        vectors = in_blocks(lambda part: self.vectors([phrases[i] for i in part]).numpy(), np.arange(len(distinct)))
+        first, second = (np.array([place[phrase] for phrase in column]) for column in (heads, tails))
         named = np.array(relations)
-        for relation, matrix in zip(self.relations, self.matrices.float(), strict=True):
+
+        def products(matrix: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+            return lambda rows: (vectors[first[rows]] @ matrix * vectors[second[rows]]).sum(1)
+
+        for relation, matrix in zip(self.relations, self.matrices.float().numpy(), strict=True):
             rows = np.flatnonzero(named == relation)
-            found[rows] = (first[rows] @ matrix * second[rows]).sum(1).numpy()
+            found[rows] = in_blocks(products(matrix), rows)
         return found
 
     @torch.no_grad()

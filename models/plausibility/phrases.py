@@ -8,12 +8,10 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from models.bert import Bert
+from models.bert import Bert, mean_states
 from models.plausibility.pieces import PieceReader, Pieces
-from models.regard.batching import pad, token_batches
 
 WEIGHTS, WORDS = "model.safetensors", "embeddings.word_embeddings.weight"
-TOGETHER = 768  # tokens read at once; of two to ten pieces a phrase, with more there is more padding
 MOST_KEPT = 20_000  # phrases, 15 MB
 SPREAD = 0.3  # standard deviation of the numbers in words' vectors; with MiniLM's own, .05, tanh has no curve
 
@@ -67,20 +65,9 @@ class MeanOfStates(nn.Module):
         return torch.stack([kept[phrase] for phrase in phrases])
 
     def _read(self, phrases: Sequence[str]) -> Tensor:
-        """The same by the encoder; phrases of similar length are read together."""
-        pieces = self.read(phrases)
-        means = torch.empty(len(pieces), self.encoder.config.hidden_size, dtype=torch.float16)
-        for batch in token_batches([len(each) + 2 for each in pieces], TOGETHER):
-            means[torch.tensor(batch)] = self._means([pieces[i] for i in batch]).half()
-        return means
-
-    def _means(self, phrases: Sequence[Pieces]) -> Tensor:
-        tokens, mask = pad([[self.read.start, *pieces, self.read.end] for pieces in phrases], padding=0)
-        states = self.encoder(input_ids=tokens, attention_mask=mask).last_hidden_state
-        if mask is None:
-            return states.mean(1)
-        shares = (mask / mask.sum(1, keepdim=True)).to(states.dtype)
-        return (states * shares[:, :, None]).sum(1)
+        """The same by the encoder."""
+        rows = [[self.read.start, *pieces, self.read.end] for pieces in self.read(phrases)]
+        return mean_states(self.encoder, rows)[:, 0].half()
 
 
 class MiniLMPhrases(nn.Module):

@@ -1,6 +1,6 @@
-"""Texts of the same length share a batch, so that none of it is padding."""
+"""Which texts a network reads together, and rows in blocks, so that no text's numbers depend on the others."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 TOKENS = 2048  # in one batch; beyond it the activations of a small encoder no longer fit the cache of a core
+ROWS = 64  # of a block
 
 
 def token_batches(lengths: Sequence[int], tokens: int = TOKENS, fewest: int = 2) -> Iterator[np.ndarray]:
@@ -22,6 +23,28 @@ def token_batches(lengths: Sequence[int], tokens: int = TOKENS, fewest: int = 2)
         if is_last or (end + 1 - start) * lengths[order[end]] > tokens:
             yield order[start:end] if end - start >= fewest else order[start:end].repeat(fewest)
             start = end
+
+
+def passes(lengths: Sequence[int], tokens: int) -> Iterator[np.ndarray]:
+    """Indices of texts, shortest first, that have at most `tokens` tokens together; a longer text stands alone."""
+    order = np.argsort(lengths, kind="stable")
+    start = total = 0
+    for end, index in enumerate(order):
+        if total + lengths[index] > tokens and end > start:
+            yield order[start:end]
+            start, total = end, 0
+        total += lengths[index]
+    if len(order):
+        yield order[start:]
+
+
+def in_blocks(function: Callable[[np.ndarray], np.ndarray], places: np.ndarray) -> np.ndarray:
+    """function(places), whose rows belong to the n places, by blocks of ROWS places; the last is filled up. A matrix
+    product of another number of rows may choose another kernel, whose last bits differ."""
+    if not len(places):
+        return function(places)
+    filled = np.resize(places, -(-len(places) // ROWS) * ROWS)
+    return np.concatenate([function(block) for block in filled.reshape(-1, ROWS)])[: len(places)]
 
 
 def pad(rows: Sequence[Sequence[int]], padding: int) -> "tuple[Tensor, Tensor | None]":

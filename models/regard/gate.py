@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from models.regard import LABELS
-from models.regard.batching import pad, token_batches
+from models.regard.batching import in_blocks, token_batches
 from models.regard.minilm import CloseExact, MiniLMClassifier
 from models.stored_tensors import load_trained, read_facts
 
@@ -76,26 +76,22 @@ class Cascade:
     @torch.inference_mode()
     def opinions(self, rows: Sequence[list[int]]) -> np.ndarray:
         """The gate's own probabilities (n, 4) of texts as the classifier encodes them."""
-        result = np.zeros((len(rows), len(LABELS)), dtype=np.float32)
+        strongest = torch.zeros(len(rows), self.gate.windows.out_channels)
         for indices in token_batches([len(row) for row in rows], TOGETHER):
-            tokens, mask = pad([rows[index] for index in indices], padding=0)
-            result[indices] = self._logits(tokens, mask).softmax(-1).numpy()
-        return result
+            strongest[indices] = self._strongest(torch.tensor([rows[index] for index in indices]))
+        head = self.gate.head
+        return in_blocks(lambda part: head(strongest[part]).softmax(-1).numpy(), np.arange(len(rows)))
 
-    def _logits(self, tokens: Tensor, mask: Tensor | None) -> Tensor:
-        """The logits of the gate's forward, from the tables."""
+    def _strongest(self, tokens: Tensor) -> Tensor:
+        """Tokens (batch, length) -> each channel's strongest window (batch, channels), from the tables."""
         self._fill(tokens)
         before, here, after = (nn.functional.embedding(tokens, table) for table in self._tables)
-        if mask is not None:
-            after = after * mask[:, :, None]  # what follows the last token is padding
         found = here
         found[:, 1:] += before[:, :-1]
         found[:, :-1] += after[:, 1:]
-        if mask is not None:
-            found = found.masked_fill(mask[:, :, None] == 0, -torch.inf)
         bias = self.gate.windows.bias
         assert bias is not None
-        return self.gate.head((found.amax(1) + bias).relu())
+        return (found.amax(1) + bias).relu()
 
     def _fill(self, tokens: Tensor) -> None:
         """Compute the rows of the tables of these tokens' blocks, once each; all rows take longer than a few texts."""

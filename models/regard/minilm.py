@@ -17,10 +17,10 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from models.bert import Bert
+from models.bert import Bert, mean_states
 from models.digests import sha256_of
 from models.regard import LABELS
-from models.regard.batching import pad, token_batches
+from models.regard.batching import in_blocks
 from models.stored_tensors import load_trained, read_facts
 
 CLOSE = 0.1  # of two log-probabilities: nearer ones are computed in float32
@@ -98,11 +98,8 @@ class MiniLMClassifier(nn.Module):
     @torch.inference_mode()
     def read(self, rows: Sequence[list[int]]) -> np.ndarray:
         """The same of texts as encode gives them."""
-        result = np.zeros((len(rows), len(LABELS)), dtype=np.float32)
-        for indices in token_batches([len(row) for row in rows]):
-            logits = self(*pad([rows[index] for index in indices], padding=0))
-            result[indices] = logits.float().softmax(-1).numpy()
-        return result
+        means = mean_states(self.encoder, rows)[:, 0].to(self.head.weight.dtype)
+        return in_blocks(lambda part: self.head(means[part]).float().softmax(-1).numpy(), np.arange(len(rows)))
 
     @torch.no_grad()
     def take(self, free: "MiniLMClassifier") -> None:
