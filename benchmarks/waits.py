@@ -35,6 +35,7 @@ WAITS: dict[str, tuple[str, float | None, list[str]]] = {  # name -> in words, a
     "filter": ("`recipe=filter` of 1,000 triples", 1.8, [*FILTER, "data.path={triples}", "tracking=none"]),
     "recorded": ("the same, recorded in W&B offline", None, [*FILTER, "data.path={triples}"]),
 }
+QUIET = 1.5  # load: of the turns, with as many threads as cores for a part of them
 WITHOUT_FOLDERS = ("version", "help", "wrong")
 
 
@@ -172,16 +173,20 @@ def cell(seconds: Sequence[float]) -> str:
 
 def report(given: argparse.Namespace, lines: Sequence[str], load: float) -> str:
     """The section of RESULTS.md."""
+    cores, threads = os.cpu_count(), os.environ.get("OMP_NUM_THREADS") or os.cpu_count()
+    others = f"""\
+Other programs had the cores meanwhile (load {load:.0f} on {cores}), so that CPU seconds are higher than on quiet cores, for which
+the aims are, and elapsed seconds say little."""
+    quiet = f"No other program had the {cores} cores; the aims are elapsed seconds, warm."
     text = f"""\
 ## Waits: seconds until a command answers
 
 By `python benchmarks/waits.py`, both versions in turns in one run, {given.rounds} rounds warm and {given.cold_rounds}
-cold; medians, with the rounds behind. CPU seconds are user and system together, of one thread. Other programs had the
-cores meanwhile (load {load:.0f} on {os.cpu_count()}), so that CPU seconds are higher than on quiet cores, for which the
-aims are, and elapsed seconds say little. Cold: no bytecode, and pages of the environment's files dropped but for those
-that other programs had mapped, such as PyTorch's. Answers: tails and labels of `ask`, the bytes of `filter`'s
-files, in which strengths of regard differ where one version computes them in bfloat16 and the other in float32; else
-what is printed.
+cold; medians, with the rounds behind. CPU seconds are user and system together, OMP_NUM_THREADS={threads}.
+{others if load > QUIET else quiet}
+Cold: no bytecode, and pages of the environment's files dropped but for those that other programs had mapped, such as
+PyTorch's. Answers: tails and labels of `ask`, the bytes of `filter`'s files, in which strengths of regard differ where
+one version computes them in bfloat16 and the other in float32; else what is printed.
 """
     return "\n".join([text, *lines])
 

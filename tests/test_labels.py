@@ -14,8 +14,8 @@ from mitigate.score import labels as labelling
 from mitigate.score.crowd import Crowd
 from mitigate.score.labels import label_column, with_labels
 from mitigate.score.people import Crowd2, PeopleValid
-from mitigate.score.plausibility import Plausibility
-from mitigate.score.regard import MiniLMRegard
+from mitigate.score.plausibility import FewPlausibility, Plausibility
+from mitigate.score.regard import FewRegard, MiniLMRegard
 from mitigate.triples import Labels, Scorer
 
 
@@ -132,7 +132,7 @@ def test_two_processes_may_write_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
-@pytest.mark.parametrize("made", [MiniLMRegard, Crowd, Crowd2, PeopleValid, Plausibility])
+@pytest.mark.parametrize("made", [MiniLMRegard, FewRegard, Crowd, Crowd2, PeopleValid, Plausibility, FewPlausibility])
 def test_a_text_has_the_same_bits_whatever_texts_stand_with_it(
     made: Callable[[], Scorer], precision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,7 @@ from models import minilm
 from models.digests import sha256_of
 from models.numpy_layers import Encoder, Weights, linear, read
 from models.plausibility.pieces import PieceReader
-from models.regard.batching import token_batches
+from models.regard.batching import in_blocks, token_batches
 from models.stored_tensors import read_facts
 
 CONFIG, WEIGHTS, COMPACT = "config.json", "model.safetensors", "compact.safetensors"
@@ -61,7 +61,7 @@ class FewAverage:
             known = np.pad(vectors(pieces), ((0, 0), (0, 1)), constant_values=1)  # a relation can like heads as such
             first, second = (known[[place[phrase] for phrase in phrases]] for phrases in (heads, tails))
             chosen = matrices[[self.relations.index(name) for name in relations]]
-            found.append(np.einsum("ni,nij,nj->n", first, chosen, second, optimize=True))
+            found.append((first[:, None] @ chosen @ second[..., None])[:, 0, 0])
         return np.stack(found).mean(0) + self.shift
 
 
@@ -86,6 +86,7 @@ def _by_states(stored: Weights, encoder_folder: Path, reader: PieceReader) -> Ve
         means = np.zeros((len(rows), encoder.width), dtype=np.float32)
         for indices in token_batches([len(row) for row in rows], TOGETHER):
             means[indices] = encoder.states(np.array([rows[index] for index in indices])).mean(1)
-        return np.tanh(linear(means.astype(np.float16).astype(np.float32), stored, "phrases.project"))
+        halves = means.astype(np.float16).astype(np.float32)
+        return in_blocks(lambda part: np.tanh(linear(halves[part], stored, "phrases.project")), np.arange(len(halves)))
 
     return vectors
