@@ -175,8 +175,8 @@ def report(given: argparse.Namespace, lines: Sequence[str], load: float) -> str:
     """The section of RESULTS.md."""
     cores, threads = os.cpu_count(), os.environ.get("OMP_NUM_THREADS") or os.cpu_count()
     others = f"""\
-Other programs had the cores meanwhile (load {load:.0f} on {cores}), so that CPU seconds are higher than on quiet cores, for which
-the aims are, and elapsed seconds say little."""
+Other programs had the cores meanwhile (load {load:.0f} on {cores}), so that CPU seconds are higher than on quiet cores,
+for which the aims are, and elapsed seconds say little."""
     quiet = f"No other program had the {cores} cores; the aims are elapsed seconds, warm."
     text = f"""\
 ## Waits: seconds until a command answers
