@@ -1,12 +1,12 @@
 """A BERT encoder that reads texts: the mean token state of each, as transformers' BertModel computes it with eager
 attention.
 
-A pass takes always as many tokens as another, whatever texts they are of: a matrix product of another number of rows
-may choose another kernel, whose last bits differ, and a text's label then depended on the texts beside it. Texts of all
-lengths share a pass, one behind the other; only attention sees them apart.
+Every pass has the same number of tokens. Matrix products with different numbers of rows can use different kernels,
+whose results differ in the last bits, so that a text's label would depend on the texts beside it. Texts of all lengths
+share a pass, one after the other; only attention separates them.
 
-Classifiers are loaded in each command, and importing BertModel takes five seconds of a processor. It still trains them,
-as its dropout draws other random numbers than another implementation would."""
+Each command loads classifiers, and importing BertModel takes five seconds. It still trains them: its dropout draws
+other random numbers than another implementation would."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,15 +24,15 @@ from models.stored_tensors import read_facts
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 TOKENS, HALF_TOKENS, GPU_TOKENS = 256, 1024, 65_536
-"""The tokens of a pass in float32, in half precision and on a GPU. More take longer where texts are few; with fewer,
-loading the weights takes the time."""
+"""The tokens of a pass in float32, in half precision and on a GPU. Larger passes are slower for a few texts, smaller
+ones for many."""
 Group = tuple[slice, int]
-"""The places in a pass of texts of one length, and their number."""
+"""The rows of a pass that texts of one length take, and the number of these texts."""
 
 
 class Unset(nn.Linear):
-    """A linear layer whose weights are loaded afterwards, so that none need to be drawn: 0.1 s. On PyTorch's device
-    "meta" none are drawn either, and SymPy is imported: 1.2 s."""
+    """A linear layer without initial weights, which are loaded afterwards; drawing them takes 0.1 s. PyTorch's "meta"
+    device draws none either, but imports SymPy: 1.2 s."""
 
     def reset_parameters(self) -> None:
         pass
@@ -84,14 +84,13 @@ class Bert(nn.Module):
 @torch.no_grad()
 def mean_states(bert: Any, rows: Sequence[Sequence[int]], layers: Sequence[int] = ()) -> Tensor:
     """The mean token states of n texts after each of `layers` (numbers from 0; none: after the last), (n, layers,
-    width) float32. bert: a Bert, or a BertModel that does not train; rows: the token ids of each text.
-
-    A text's numbers are the same bits whatever texts are read with it."""
+    width) float32, the same bits for a text whatever the other texts are. bert: a Bert or a BertModel; rows: the token
+    ids of each text."""
     kept, words = [*layers] or [len(bert.encoder.layer) - 1], bert.embeddings.word_embeddings.weight
     found = torch.zeros(len(rows), len(kept), words.shape[1])
-    fewest = GPU_TOKENS if words.is_cuda else TOKENS if words.dtype == torch.float32 else HALF_TOKENS
-    for indices in passes([len(row) for row in rows], fewest):
-        tokens, places, groups = _pack([rows[index] for index in indices], fewest)
+    size = GPU_TOKENS if words.is_cuda else TOKENS if words.dtype == torch.float32 else HALF_TOKENS
+    for indices in passes([len(row) for row in rows], size):
+        tokens, places, groups = _pack([rows[index] for index in indices], size)
         states = _embed(bert.embeddings, tokens.to(words.device), places.to(words.device))
         for number in range(max(kept) + 1):
             states = _layer(bert.encoder.layer[number], states, groups, bert.config.num_attention_heads)
@@ -100,15 +99,15 @@ def mean_states(bert: Any, rows: Sequence[Sequence[int]], layers: Sequence[int] 
     return found
 
 
-def _pack(rows: Sequence[Sequence[int]], fewest: int) -> tuple[Tensor, Tensor, list[Group]]:
-    """The tokens of texts, shortest first, one behind the other, and their places in their texts, both (tokens,) and
-    filled up to `fewest`; and the groups of texts."""
+def _pack(rows: Sequence[Sequence[int]], size: int) -> tuple[Tensor, Tensor, list[Group]]:
+    """The tokens of texts, shortest first, and their positions within their texts, both padded with 0 to `size`; and
+    the groups of texts."""
     groups, places, start = [], [], 0
     for length, texts in zip(*np.unique([len(row) for row in rows], return_counts=True), strict=True):
         groups.append((slice(start, start + int(length * texts)), int(texts)))
         places.append(torch.arange(length).repeat(texts))
         start = groups[-1][0].stop
-    filled = torch.zeros(2, max(start, fewest), dtype=torch.long)
+    filled = torch.zeros(2, max(start, size), dtype=torch.long)
     filled[0, :start] = torch.tensor([token for row in rows for token in row])
     filled[1, :start] = torch.cat(places)
     return filled[0], filled[1], groups

@@ -1,4 +1,4 @@
-"""Which texts a network reads together, and rows in blocks, so that no text's numbers depend on the others."""
+"""Batches of texts and blocks of rows, formed so that no text's results depend on the other texts."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ def token_batches(lengths: Sequence[int], tokens: int = TOKENS, fewest: int = 2)
 
 
 def passes(lengths: Sequence[int], tokens: int) -> Iterator[np.ndarray]:
-    """Indices of texts, shortest first, that have at most `tokens` tokens together; a longer text stands alone."""
+    """Indices of texts, shortest first, in passes of at most `tokens` tokens; a longer text has a pass of its own."""
     order = np.argsort(lengths, kind="stable")
     start = total = 0
     for end, index in enumerate(order):
@@ -39,8 +39,8 @@ def passes(lengths: Sequence[int], tokens: int) -> Iterator[np.ndarray]:
 
 
 def in_blocks(function: Callable[[np.ndarray], np.ndarray], places: np.ndarray) -> np.ndarray:
-    """function(places), whose rows belong to the n places, by blocks of ROWS places; the last is filled up. A matrix
-    product of another number of rows may choose another kernel, whose last bits differ."""
+    """function(places), one row for each of n places, computed in blocks of exactly ROWS places, of which the last is
+    filled up. Matrix products with different numbers of rows can use different kernels, whose last bits differ."""
     if not len(places):
         return function(places)
     filled = np.resize(places, -(-len(places) // ROWS) * ROWS)
