@@ -129,6 +129,9 @@ def test_a_service_worker_and_job_are_killed_and_two_peoples_queues_go_on_in_ord
     try:
         first = submit(ann, 1)
         until(lambda: client.job(first)["starts"] == 1)
+        until(lambda: any(lock.read_text() for lock in path.parent.glob("jobs/*.lock")))
+        (lock,) = path.parent.glob("jobs/*.lock")
+        os.killpg(int(lock.read_text()), signal.SIGSTOP)  # else it may end before it is killed
         second, third, others = submit(ann, 2), submit(ann, 3), submit(bob, 4)
         order = {others: 1, second: 2, third: 3}
         assert waiting() == order
@@ -140,7 +143,6 @@ def test_a_service_worker_and_job_are_killed_and_two_peoples_queues_go_on_in_ord
         service.wait()
         for pid in worker_of(path):
             os.kill(pid, signal.SIGKILL)
-        (lock,) = path.parent.glob("jobs/*.lock")
         os.killpg(int(lock.read_text()), signal.SIGKILL)
         with queue.opened(path) as table:
             table.execute("UPDATE jobs SET lease = 0 WHERE state = 'running'")
