@@ -125,7 +125,8 @@ def _layer(layer: Any, states: Tensor, groups: Sequence[Group], heads: int) -> T
     parts = [part(states).unflatten(1, (heads, -1)) for part in (attention.query, attention.key, attention.value)]
     mixed = torch.zeros_like(parts[0])
     for rows, texts in groups:
-        query, key, value = (part[rows].unflatten(0, (texts, -1)).transpose(1, 2) for part in parts)
+        # Contiguous, as products of several texts make them anyway; one text alone would use another kernel.
+        query, key, value = (part[rows].unflatten(0, (texts, -1)).transpose(1, 2).contiguous() for part in parts)
         weights = query @ key.transpose(2, 3) * query.shape[-1] ** -0.5  # (texts, heads, length, length)
         mixed[rows] = (weights.softmax(-1) @ value).transpose(1, 2).flatten(0, 1)
     states = layer.attention.output.LayerNorm(layer.attention.output.dense(mixed.flatten(1)) + states)
