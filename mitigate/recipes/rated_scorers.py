@@ -109,9 +109,11 @@ def drop_policies(scorers: Scorers) -> list[Policy]:
     """All configured policies whose action is to drop and whose scorers label, `none` first, with the names that these
     have in tables."""
     loader, found = GlobalHydra.instance().config_loader(), []
+    config = loader.load_configuration("config", [], RunMode.RUN)
+    OmegaConf.set_struct(config, False)
     for name in loader.get_group_options("policy"):
-        config = loader.load_configuration("config", [f"policy={name}"], RunMode.RUN)
-        OmegaConf.set_struct(config, False)
+        # The group's file alone: composing the whole configuration for each policy took five seconds.
+        config.policy = loader.load_configuration(f"policy/{name}", [], RunMode.RUN).policy
         policy = build(config.policy)
         if is_drop_rule(policy) and not scorers.absent_roles(policy):
             found.append(scorers.in_tables(policy))
