@@ -19,7 +19,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn.functional import gelu
 
-from models.regard.batching import passes
+from models.batching import passes
 from models.stored_tensors import read_facts
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"

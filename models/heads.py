@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
+from models.batching import in_blocks
 from models.minilm import SHA256
-from models.regard.batching import in_blocks
 from models.regard.minilm import CONFIG, WEIGHTS
 from models.stored_tensors import read_facts
 

@@ -15,9 +15,9 @@ from torch.nn import ModuleList
 from torch.nn.functional import normalize
 
 from models import minilm
+from models.batching import TOKENS, token_batches
 from models.bert import GPU_TOKENS, Bert, mean_states
 from models.digests import sha256_of_each
-from models.regard.batching import TOKENS, token_batches
 from models.regard.minilm import MiniLMClassifier
 
 

@@ -15,10 +15,10 @@ from transformers import GPT2Config, GPT2ForSequenceClassification, PreTrainedTo
 
 from mitigate.score.regard import SHIPPED, MiniLMRegard
 from mitigate.triples import NEUTRAL
+from models.batching import in_blocks, pad, passes, token_batches
 from models.bert import Bert
 from models.minilm import locate
 from models.regard import LABELS
-from models.regard.batching import in_blocks, pad, passes, token_batches
 from models.regard.few import FewTexts
 from models.regard.gate import Cascade, Gate
 from models.regard.int8 import Int8Linear, quantize, quantized

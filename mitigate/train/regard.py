@@ -19,8 +19,8 @@ from mitigate.train import harness
 from mitigate.train.batches import Epochs
 from mitigate.train.harness import Log
 from mitigate.train.module import TrainingModule
+from models.batching import pad
 from models.regard import LABELS
-from models.regard.batching import pad
 
 Batch = tuple[Tensor, Tensor | None, Tensor]
 Settings = Mapping[str, Any]

@@ -11,9 +11,9 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from models.batching import in_blocks
 from models.digests import sha256_of
 from models.plausibility.phrases import MeanOfWords, MiniLMPhrases
-from models.regard.batching import in_blocks
 from models.stored_tensors import load_trained, read_facts
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"

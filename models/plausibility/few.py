@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from models import minilm
+from models.batching import in_blocks, token_batches
 from models.digests import sha256_of
 from models.numpy_layers import Encoder, Weights, linear, read
 from models.plausibility.pieces import PieceReader
-from models.regard.batching import in_blocks, token_batches
 from models.stored_tensors import read_facts
 
 CONFIG, WEIGHTS, COMPACT = "config.json", "model.safetensors", "compact.safetensors"

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 from tokenizers import Tokenizer
 
+from models.batching import token_batches
 from models.digests import sha256_of
 from models.minilm import CONFIG, TOKENIZER, WEIGHTS
 from models.numpy_layers import WORDS, Encoder, linear, read, softmax
 from models.regard import LABELS
-from models.regard.batching import token_batches
 from models.stored_tensors import read_facts
 
 GATE, GATE_WEIGHTS = "gate.json", "gate.safetensors"

@@ -14,8 +14,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from models.batching import in_blocks, token_batches
 from models.regard import LABELS
-from models.regard.batching import in_blocks, token_batches
 from models.regard.minilm import CloseExact, MiniLMClassifier
 from models.stored_tensors import load_trained, read_facts
 

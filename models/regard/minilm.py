@@ -17,10 +17,10 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
+from models.batching import in_blocks
 from models.bert import Bert, mean_states
 from models.digests import sha256_of
 from models.regard import LABELS
-from models.regard.batching import in_blocks
 from models.stored_tensors import load_trained, read_facts
 
 CLOSE = 0.1  # of two log-probabilities: nearer ones are computed in float32

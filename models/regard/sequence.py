@@ -11,10 +11,10 @@ import numpy as np
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
+from models.batching import TOKENS, pad, token_batches
 from models.hub import whole, without_code
 from models.progress_bars import no_bars
 from models.regard import LABELS
-from models.regard.batching import TOKENS, pad, token_batches
 from models.regard.int8 import quantize
 
 NAMES = {
