@@ -106,7 +106,7 @@ def test_unknown_groups_and_recipes(arguments: list[str], message: str) -> None:
 
 
 def test_other_commands_are_left_to_hydra() -> None:
-    for arguments in (["--help"], ["policy=both"], ["recipe=ask", "ask.run=DIR"], ["--cfg", "job"]):
+    for arguments in (["policy=both"], ["recipe=ask", "ask.run=DIR"], ["--cfg", "job"]):
         assert helping.answer(arguments, [*CONF, Path("absent")]) is None
 
 
