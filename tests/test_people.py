@@ -283,7 +283,13 @@ def test_the_recipe_leaves_heads_their_accuracy_and_their_cards(tmp_path: Path) 
     """Hundreds of heads are trained, which takes a minute."""
     write_rated(write_crowd(tmp_path / "data"))
     save_llama(tmp_path / "model", ["a nurse helps"] * 3)
-    command = ["recipe=people", f"data.root={tmp_path / 'data'}", "measure.resamples=50", "tracking.mode=none"]
+    command = [
+        "recipe=classifier",
+        "classifier=people",
+        f"data.root={tmp_path / 'data'}",
+        "measure.resamples=50",
+        "tracking.mode=none",
+    ]
     command += [f"paths.outputs={tmp_path / 'runs'}", f"paths.cache={tmp_path / 'cache'}"]
     done = apart(*command, f"recipe.base={tmp_path / 'model'}")
     assert done.returncode == 0, done.stderr

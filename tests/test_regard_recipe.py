@@ -171,7 +171,13 @@ def test_a_seed_decides_how_the_teacher_starts(tmp_path, monkeypatch):
 @pytest.mark.thorough
 def test_the_recipe_leaves_two_classifiers_with_cards_and_their_figures(tmp_path, monkeypatch, capsys):
     use_few_terms(monkeypatch)
-    command = ["recipe=regard", f"data.root={write_regard(tmp_path)}", *REGARD, f"paths.outputs={tmp_path / 'runs'}"]
+    command = [
+        "recipe=classifier",
+        "classifier=regard",
+        f"data.root={write_regard(tmp_path)}",
+        *REGARD,
+        f"paths.outputs={tmp_path / 'runs'}",
+    ]
     command.append("tracking.mode=none")
     assert here(monkeypatch, *command) == 0
     (folder,) = (tmp_path / "runs").iterdir()
