@@ -128,7 +128,6 @@ class Metric:
     family: str
     source: str  # paper and equation or table
     meaning: str
-    absent: str  # why the figure is missing where its rows are there
 
     def may_have(self, part: str) -> bool:
         """Return whether its keys may have this part, or none."""
@@ -203,7 +202,6 @@ class Group:
     rows: str  # of Rows
     group: str  # the part of a key: "neutral"
     title: str  # in tables; "" where they do not show it
-    absent: str  # why a figure is missing: the group is empty
 
 
 @cache

@@ -36,8 +36,7 @@ def test_console_of_one_run() -> None:
         "    polar                   –\n"
         "    origin              70.25\n"
         "filter, triples\n"
-        "  kept                  2,100\n"
-        "  –  no statement with a polarised label: plausible share (polar)"
+        "  kept                  2,100"
     )
 
 

@@ -15,7 +15,6 @@ from mitigate.report import metric_display
 from mitigate.report.excluded_targets import left_out
 from mitigate.report.ledger import summary
 from mitigate.report.markdown import environment, plain
-from mitigate.report.missing_figures import why
 
 NOT_KNOWN = {"", "other", "unknown", "none", "not given"}
 PERMISSIVE = {"mit", "apache-2.0", "bsd-2-clause", "bsd-3-clause", "cc0-1.0", "cc-by-2.5", "cc-by-3.0", "cc-by-4.0"}
@@ -132,7 +131,6 @@ def licence_of(data: str | None, base: str | None) -> str:
 
 
 def shown(metrics: metric_display.Metrics, key: str, decimals: int) -> str:
-    """A figure with its interval, or why there is none."""
-    reason = why(metrics, key)
-    also = f"({reason})" if reason else metric_display.interval(metrics, key, decimals)
-    return f"{metric_display.number(metrics.get(key), decimals)} {also}".rstrip()
+    """A figure with its interval."""
+    bounds = metric_display.interval(metrics, key, decimals)
+    return f"{metric_display.number(metrics.get(key), decimals)} {bounds}".rstrip()

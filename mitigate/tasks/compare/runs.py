@@ -14,7 +14,6 @@ from mitigate.report import compared_runs, contrast_findings
 from mitigate.report.compared_runs import Comparison
 from mitigate.report.contrast_findings import Pair
 from mitigate.report.examples import only_in
-from mitigate.report.missing_figures import why
 from mitigate.report.pareto import HARMS, QUALITIES, Axis
 from mitigate.report.scorer_reliability import proxies
 from mitigate.report.verdicts import gates
@@ -200,11 +199,10 @@ def missing(contrast: Contrast, compared: Iterable[str], scorers: Sequence[str])
         if key in done or parsed is None or parsed.end or parsed.variant or parsed.stem not in LISTED:
             continue
         lacking = [run for run in runs if run.metrics.get(key) is None]
-        reasons = dict.fromkeys(why(run.metrics, key) or NOT_MEASURED for run in lacking)
         some = f" (in {len(lacking)} of {len(runs)} runs)" if len(lacking) < len(runs) else ""
         by_labels = parsed.part.rpartition("/")[2] in BY_LABEL and not scorers
         otherwise = OTHER_SCORERS if by_labels else OTHER_ITEMS
-        found[key] = " or ".join(reasons) + some if lacking else otherwise
+        found[key] = NOT_MEASURED + some if lacking else otherwise
     return found
 
 
