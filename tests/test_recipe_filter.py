@@ -1,4 +1,4 @@
-"""recipe=filter and recipe=template: what each policy drops, of the sample and of a file with odd characters; and
+"""recipe=filter: what each policy drops, of the sample and of a file with odd characters; and
 phrases before any tail."""
 
 from pathlib import Path
