@@ -297,11 +297,6 @@ class _Called:
         return self.scorer(texts)
 
 
-def forget() -> None:
-    """Release the scorers that all runs share; they are loaded again when they are needed."""
-    _built.cache_clear()
-
-
 @cache
 def _built(target: str, arguments: str, few: bool) -> Any:
     """Build the object of a class and its arguments, given as JSON: one for all runs that name it. few: its variant for
