@@ -108,8 +108,8 @@ CASES = [
     Advice(
         "policy",
         "policy=both policy.action=keep",
-        "set policy.balance=true, policy.decoding=rerank or policy.tuning=prefer, or choose policy=none",
-        ["policy.balance=true", "policy.decoding=rerank", "policy.tuning=prefer", "policy=none ~policy.action"],
+        "set policy.balance=true or policy.decoding=rerank, or choose policy=none",
+        ["policy.balance=true", "policy.decoding=rerank", "policy=none ~policy.action"],
     ),
     Advice("policy", "policy=both policy.action=swap policy.swapped_relations=[]", f"such as {SWAPPED}", [SWAPPED]),
     Advice("policy", "policy=both policy.name=none", "policy.name=NAME", ["policy.name=mine"]),

@@ -111,7 +111,6 @@ LLAMA = ["model=hf", "model.base=LLAMA"]
             "trainer.vocabulary=tails (allowed: auto or all), trainer.compile=true (allowed: auto or false): only the",
         ),
         ([*LLAMA, "trainer=fsdp"], "trainer.strategy=fsdp (allowed: auto or ddp): only"),
-        ([*LLAMA, "policy=erase"], "policy=erase works only with the project's own decoder, and this model is"),
         (
             ["model=seq2seq", "model.base=.", "model.prompt=tail"],
             "unknown model.prompt 'tail'; allowed: phrase, chat, gen",

@@ -1,5 +1,5 @@
 """Counterfactual augmentation: copies of statements about one target for others of its group, with the same total
-weight; balance of polarised shares between targets; and policies of a user's own."""
+weight; balance of polarised shares between targets; triples dropped at random; and policies of a user's own."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -122,6 +122,19 @@ def _statement(is_target: Mapping[str, pl.Expr]) -> pl.Expr:
         .then(pl.concat_str(headed.str.strip_suffix(pl.col("tail")), "others"))
         .otherwise(headed)
     )
+
+
+def drop_at_random(rows: pl.DataFrame, reached: pl.Expr, in_scope: pl.Expr, seed: int) -> pl.DataFrame:
+    """The rows with `weight` 0 and the reason "drawn at random" for as many of each split and relation as are reached,
+    drawn by seed from those in the scope, polarised or not; the others with weight 1 and the reason "kept"."""
+    lots = pl.Series(np.random.default_rng(seed).permutation(rows.height))
+    drawn = rows.with_columns(_scope=in_scope, _lot=lots, _many=reached.sum().over("split", "relation"))
+    place = pl.when("_scope").then("_lot").rank("ordinal").over("split", "relation")  # null outside the scope
+    is_drawn = (place <= pl.col("_many")).fill_null(False)
+    return drawn.with_columns(
+        weight=(~is_drawn).cast(pl.Float64),
+        reason=pl.when(is_drawn).then(pl.lit("drawn at random")).otherwise(pl.lit("kept")),
+    ).drop("_scope", "_lot", "_many")
 
 
 def even_out(ledger: pl.DataFrame, direction: pl.Expr, filtered: pl.Expr) -> pl.DataFrame:

@@ -232,7 +232,7 @@ class DevPerplexity(lightning.Callback):
         self, trainer: lightning.Trainer, pl_module: lightning.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         step = trainer.global_step
-        if step < self.module.steps and not self.is_due(step):
+        if step < self.module.steps and not self.module.batches.ends_epoch(step - 1):
             return
         # All use the first process's figure: theirs could differ in the last digit, and all gather where one saves.
         found = trainer.strategy.broadcast(perplexity(self.module.model, self.dev))
@@ -240,19 +240,10 @@ class DevPerplexity(lightning.Callback):
             raise diverged(f"the dev perplexity after {step:,} steps is {found}")
         if self.write_log and trainer.is_global_zero:
             self.write_log({"dev_perplexity": found}, step)
-        if self.best is None or self.is_better(found):
-            self.keep(trainer, found)
+        if self.best is None or found < self.found:
+            self._keep(trainer, found)
 
-    def is_due(self, step: int) -> bool:
-        """Return whether the weights of a step before the last are evaluated."""
-        return self.module.batches.ends_epoch(step - 1)
-
-    def is_better(self, found: float) -> bool:
-        """Return whether weights of this perplexity are kept in place of those before."""
-        return found < self.found
-
-    def keep(self, trainer: lightning.Trainer, found: float) -> None:
-        """Keep the present weights."""
+    def _keep(self, trainer: lightning.Trainer, found: float) -> None:
         self.found, self.kept = found, trainer.global_step
         if self.best is None:
             return
@@ -344,14 +335,12 @@ def fit_module(
     fingerprint: str,
     dev: Examples | None,
     log: Log | None,
-    watching: Callable[..., DevPerplexity] = DevPerplexity,
     **trainer: Any,
 ) -> Fitted:
-    """The part of `fit` that all models of texts share. watching: evaluates on dev and decides which weights are
-    kept."""
+    """The part of `fit` that all models of texts share."""
     keep_best = module.settings.keep == "best"
     checkpoints = Checkpoints(folder, fingerprint)
-    watch = watching(module, dev, checkpoints.best if keep_best else None, log) if dev else None
+    watch = DevPerplexity(module, dev, checkpoints.best if keep_best else None, log) if dev else None
     counts = harness.fit(
         module,
         precision=module.settings.precision,

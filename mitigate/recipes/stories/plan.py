@@ -223,22 +223,11 @@ def _with_training(config: DictConfig, scorers: Scorers, sampling: Sampling, dev
 
 
 def check_policy(policy: Policy) -> None:
-    """Raise MitigateError for a policy that acts on the search for tails or trains a second time, which stories do not
-    have, and for one that needs a critic."""
-    if policy.generator is not None:
-        raise MitigateError(
-            f"policy.generator={policy.generator} is asked by recipe=mitigate and recipe=filter alone; say "
-            "policy.generator=null, which leaves the tails of the data"
-        )
+    """Raise MitigateError for a policy that acts on the search for tails, which stories do not have."""
     if policy.decoding != "none":
         raise MitigateError(
             f"policy={policy.name} acts on the search for tails, and stories are sampled: their figures would be "
             "called the policy's. Set policy=none, or one that filters"
-        )
-    if policy.tunes or policy.unless_valid:
-        raise MitigateError(
-            f"policy={policy.name} with policy.tuning={policy.tuning} policy.unless_valid="
-            f"{str(policy.unless_valid).lower()} needs the main job; set policy=none, or one that filters by labels"
         )
 
 

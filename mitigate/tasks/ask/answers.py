@@ -118,7 +118,7 @@ class Answers:
     @cached_property
     def _in_numpy(self) -> bool:
         """Return whether the generator is computed in numpy."""
-        is_exact = self.run.setting("probe.precision") != "bf16" and (self._policy is None or not self._policy.steers)
+        is_exact = self.run.setting("probe.precision") != "bf16"
         return self.few and is_exact and self._is_small and FewTails.fits(self.run.folder / "model")
 
     def _check(self) -> None:
@@ -180,10 +180,6 @@ class Answers:
         try:
             if self._in_numpy:
                 model: Any = FewTails.load(folder)
-            elif self._policy is not None and self._policy.steers:
-                from mitigate.tasks.policies import steer  # loads Lightning, which other runs do without
-
-                model = steer.load_steered(self.run.folder, self._policy)
             else:
                 model = kind_of(folder).load(folder)
             wording = regimen(folder).relation

@@ -4,7 +4,7 @@ of heads and relations."""
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -69,10 +69,6 @@ class Start:
     def trained(self, code: Callable[..., Any], folder: Path, weights: str) -> "Start":
         """The trained model: prompted the same way, loaded from a folder of its own."""
         return Start(code, folder, weights, self.regimen, further=self.further, comet=self.comet)
-
-    def steered(self, code: Callable[..., Any], digest: str, options: Mapping[str, Any]) -> "Start":
-        """The same model with another decoding. code: its loader; digest: the hash of what steers it."""
-        return replace(self, code=code, weights=digest_of_values(self.weights, digest), options=options)
 
 
 def find_start(

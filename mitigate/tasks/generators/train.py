@@ -29,7 +29,7 @@ from models.language_model import LanguageModel
 from models.seq2seq import Seq2Seq
 from models.tail_prompts import Layout
 
-__all__ = ["Examples", "TrainingSettings", "as_it_is", "check_training", "examples", "train_generator", "trained"]
+__all__ = ["TrainingSettings", "as_it_is", "check_training", "examples", "train_generator", "trained"]
 
 OF_TRANSFORMERS = (LanguageModel, Seq2Seq)
 """Classes besides Comet with models that can be trained; each loads what it saves."""

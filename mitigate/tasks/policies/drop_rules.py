@@ -28,8 +28,7 @@ ALL = "all"
 
 def is_drop_rule(policy: Policy) -> bool:
     """Return whether the policy drops whole triples by their own labels alone, or nothing."""
-    whole = policy.strongest == 1 and not policy.unless_valid
-    return policy.action == "drop" and whole and not policy.own_action
+    return policy.action == "drop" and not policy.own_action
 
 
 def drop_rules(
