@@ -1,7 +1,6 @@
 """Generators, opened by folder or name and trained on the triples that a ledger keeps: train."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -64,24 +63,6 @@ def train_generator(
             again = partial(train_generator, ledger, start, settings, model=model, log=log, where=where)
             return again(checkpoints=Path(folder), fingerprint=fingerprint)
     rows = valid_rows(ledger.filter(pl.col("weight") > 0))
-    with in_training(start, Path(model)) as generator:
-        fitted = launch.fit(
-            generator,
-            examples(rows.filter(split="train"), start.phrases),
-            settings,
-            checkpoints,
-            fingerprint=fingerprint or digest_of_values(ledger, start, settings),
-            dev=examples(rows.filter(split="dev"), start.phrases),
-            log=log,
-            **where,
-        )
-    return fitted._asdict()
-
-
-@contextmanager
-def in_training(start: Start, model: Path) -> Iterator[Any]:
-    """Context with the start's generator, ready to be trained; at the end it is saved in the folder `model`. Raises
-    MitigateError where it cannot be trained."""
     generator = start.load()
     if not isinstance(generator, (Comet, *OF_TRANSFORMERS)):
         raise MitigateError(
@@ -91,11 +72,21 @@ def in_training(start: Start, model: Path) -> Iterator[Any]:
     if start.regimen.relation == "token":
         generator.add(list(start.phrases.values()))
     begin_training(generator)
-    yield generator
+    fitted = launch.fit(
+        generator,
+        examples(rows.filter(split="train"), start.phrases),
+        settings,
+        checkpoints,
+        fingerprint=fingerprint or digest_of_values(ledger, start, settings),
+        dev=examples(rows.filter(split="dev"), start.phrases),
+        log=log,
+        **where,
+    )
     if isinstance(generator, OF_TRANSFORMERS):
         generator.end_training()
-    with replacing_folder(model) as part:
+    with replacing_folder(Path(model)) as part:
         generator.save(part)
+    return fitted._asdict()
 
 
 def begin_training(generator: Any) -> None:
