@@ -3,8 +3,7 @@
 A prompt works in a slot of its own and does not see the others; when some slots are free, waiting prompts move in,
 so that the processor always has many rows to multiply."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -15,13 +14,6 @@ from models.products import filled, lay_out
 from models.tail_prompts import Beam, check_prompts
 from models.top_tokens import TopTokens
 from models.tree_attention import SharedPrefixes, TreeAttention
-
-NextTokens = Callable[[Tensor, int], tuple[Tensor, Tensor]]
-"""A function from hidden states (rows, width) and a count to log-probabilities and tokens, each (rows, count), the best
-first; of equal ones the lower token first."""
-
-Head = Callable[[Any, int], NextTokens]
-"""A function that makes one for a network and a largest number of rows."""
 
 
 @torch.inference_mode()
@@ -34,14 +26,12 @@ def beam_search(
     beams: int = 10,
     max_length: int = 15,
     rows: int = 680,
-    head: Head = TopTokens,
 ) -> list[list[Beam]]:
     """The best continuations of each prompt, the best first: at most `beams` of them, of at most max_length
     tokens, END counted.
 
     unseen is a token that nothing looks at where it stands in a prompt: the padding between its parts. rows is the
-    most beams worked on at a time: it sets memory and speed, not the result. head proposes next tokens; a generator
-    that is steered has one of its own. Computes in the decoder's own precision
+    most beams worked on at a time: it sets memory and speed, not the result. Computes in the decoder's own precision
     (log-probabilities are summed in float64), so a copy of it in bfloat16 gives an approximate search. Raises
     ValueError for a decoder in training mode, an empty prompt or one too long for the decoder's positions."""
     _check(decoder, prompts, max_length)
@@ -49,7 +39,7 @@ def beam_search(
         return []
     unseen = -1 if unseen is None else unseen  # which is no token
     slots = min(max(1, rows // beams), len(prompts))
-    search = _Search(decoder, prompts, end, unseen, beams, max_length, slots, head)
+    search = _Search(decoder, prompts, end, unseen, beams, max_length, slots)
     found: list[list[Beam]] = [[] for _ in prompts]
     waiting = list(range(len(prompts)))[::-1]
     while waiting or search.busy():
@@ -74,7 +64,6 @@ class _Search:
         beams: int,
         max_length: int,
         slots: int,
-        head: Head,
     ) -> None:
         weight = decoder.words.weight
         device = weight.device
@@ -83,7 +72,7 @@ class _Search:
         self.prompts = [_placed(prompt, unseen) for prompt in prompts]
         nodes = max(map(len, self.prompts)) + beams * (max_length - 1)
         self.attention = TreeAttention(decoder.config, slots, like=weight)
-        self.top_tokens = head(decoder, slots * beams)
+        self.top_tokens = TopTokens(decoder, slots * beams)
         self.beams = Beams(slots, beams, max_length, end, device)
         self.prompt = torch.full((slots,), -1)  # which prompt is in the slot; -1 when it is free
         self.position = torch.zeros(slots, dtype=torch.long, device=device)  # of the tokens that come next
