@@ -13,13 +13,12 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 from transformers import GPT2Config, GPT2ForSequenceClassification, PreTrainedTokenizerFast
 
-from mitigate.score.regard import SHIPPED, MiniLMRegard
+from mitigate.score.regard import MiniLMRegard
 from mitigate.triples import NEUTRAL
 from models.batching import pad, token_batches
 from models.bert import Bert
 from models.minilm import locate
 from models.regard import LABELS
-from models.regard.few import FewTexts
 from models.regard.gate import Cascade, Gate
 from models.regard.int8 import Int8Linear, quantize, quantized
 from models.regard.minilm import CloseExact, LowRank, MiniLMClassifier
@@ -294,18 +293,6 @@ def test_a_folder_without_a_gate_is_read_whole(parts: tuple[Gate, MiniLMClassifi
     scorer = MiniLMRegard(tmp_path)
     assert scorer.fingerprint == MiniLMRegard(tmp_path, gate=False).fingerprint
     assert len(scorer(GATED).label) == 3
-
-
-@pytest.mark.parametrize("gate", [True, False])
-def test_numpy_gives_what_the_network_gives_in_float32(gate: bool):
-    folder = SHIPPED / "minilm"
-    classifier = MiniLMClassifier.load(folder, locate())
-    network = Cascade.load(folder, locate(), classifier) if gate else classifier
-    texts = ["this person is a thief", "this person is kind", "a cat is on the mat", "", "word " * 200]
-    found = FewTexts(folder, locate(), gate).probabilities(texts)
-    assert found == pytest.approx(network.probabilities(texts), abs=1e-5)
-    assert len({*found.argmax(1)}) == 3
-    assert FewTexts(folder, locate(), gate).probabilities([]).shape == (0, 4)
 
 
 class OfNumbers:

@@ -17,13 +17,12 @@ from mitigate.load.stream import Streamed
 from mitigate.recipes import reporting
 from mitigate.recipes.job import Job, perform, say, say_notes
 from mitigate.recipes.loading import load_data, read_target_list, say_downloads
-from mitigate.recipes.scorers import FEW, Scorers, make_labeller, missing
+from mitigate.recipes.scorers import Scorers, make_labeller, missing
 from mitigate.runs.fingerprints import digest_of_values
 from mitigate.tasks.corpus import relations_in_training, triples_of
 from mitigate.tasks.label import Labeller
 from mitigate.tasks.labelled_statements import long_texts
 from mitigate.tasks.policies import filtered
-from mitigate.triples import TEMPLATES
 from mitigate.words.outside_text import counted, portable
 from mitigate.words.relations import with_own
 
@@ -75,7 +74,6 @@ def make_plan(config: DictConfig, scorers: Scorers, policy: Policy, origin: Mapp
     notices = [*corpus.notices, *notices]
     say_notes(notices)
     say(f"  {counted(corpus.rows.height, 'triple')}")
-    scorers.few = len(TEMPLATES) * corpus.rows.height <= FEW
     labelling = [*scorers.of_roles, *scorers.of_policy(policy)]
     return Plan(
         policy=policy,
