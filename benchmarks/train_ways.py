@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.results import machine, processor, write_section
 from benchmarks.train import read_examples
 from mitigate.train.comet import CometModule, Examples, Settings, perplexity
-from mitigate.train.harness import keep_freed_memory, native_precision
+from mitigate.train.harness import native_precision
 from models.comet import Comet
 from models.minilm import locate
 
@@ -222,7 +222,6 @@ def main() -> None:
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
     parser.add_argument("--dry", action="store_true", help="writes nothing")
     arguments = parser.parse_args()
-    keep_freed_memory()
     examples, dev = read_examples(arguments.root), read_examples(arguments.root, "dev")
     ways = {name: begin(WAYS[name], examples, arguments.epochs, arguments.seed) for name in arguments.ways}
     for _ in turns(ways):

@@ -22,7 +22,7 @@ from models.regard.ngram import NgramClassifier
 GATE = "gate.json"  # of a folder that has one
 SHIPPED = Path(str(files("mitigate").joinpath("data/regard")))
 MEANING = {"negative": PREJUDICE, "neutral": NEUTRAL, "positive": FAVOURITISM, "other": OTHER}
-PRECISIONS = ("auto", "bf16", "int8", "fp32")
+PRECISIONS = ("auto", "bf16", "fp32")
 
 
 class MiniLMRegard:
@@ -73,7 +73,11 @@ class NgramRegard:
 class BertRegard:
     """Any sequence classifier of the Hugging Face hub, or of a folder, with regard's names of labels.
 
-    precision auto is that of MITIGATE_PRECISION, else fp32; int8 rounds the products further."""
+<<<<<<< HEAD
+    precision auto is that of MITIGATE_PRECISION, else fp32."""
+=======
+    precision auto is bf16 where the processor computes in it, else fp32."""
+>>>>>>> 661ae07f (Drop int8 classifiers and the keeping of freed memory)
 
     name = "regard"
 
@@ -85,7 +89,7 @@ class BertRegard:
         from models.regard.sequence import SequenceClassifier  # loads transformers: five seconds, for this scorer alone
 
         dtype = {"bf16": torch.bfloat16, "fp32": torch.float32}.get(precision, native_dtype())
-        self._classifier = SequenceClassifier.load(str(model), dtype, int8=precision == "int8")
+        self._classifier = SequenceClassifier.load(str(model), dtype)
         self.fingerprint = fingerprint(self, self._classifier.sha256(), str(dtype))
 
     def __call__(self, texts: Sequence[str]) -> Labels:
