@@ -8,17 +8,15 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from models.beam_state import Beams
-from models.decoder import Network
-from models.products import filled, lay_out
+from models.beam_state import Beams, best_tokens
+from models.decoder import Decoder
 from models.tail_prompts import Beam, check_prompts
-from models.top_tokens import TopTokens
 from models.tree_attention import SharedPrefixes, TreeAttention
 
 
 @torch.inference_mode()
 def beam_search(
-    decoder: Network,
+    decoder: Decoder,
     prompts: Sequence[Sequence[int]],
     *,
     end: int,
@@ -57,7 +55,7 @@ class _Search:
 
     def __init__(
         self,
-        decoder: Network,
+        decoder: Decoder,
         prompts: Sequence[Sequence[int]],
         end: int,
         unseen: int,
@@ -67,12 +65,11 @@ class _Search:
     ) -> None:
         weight = decoder.words.weight
         device = weight.device
-        self.decoder = decoder if hasattr(decoder, "tiles") else lay_out(decoder)  # top_tokens.ready
+        self.decoder = decoder
         self.unseen, self.slots = unseen, slots
         self.prompts = [_placed(prompt, unseen) for prompt in prompts]
         nodes = max(map(len, self.prompts)) + beams * (max_length - 1)
         self.attention = TreeAttention(decoder.config, slots, like=weight)
-        self.top_tokens = TopTokens(decoder, slots * beams)
         self.beams = Beams(slots, beams, max_length, end, device)
         self.prompt = torch.full((slots,), -1)  # which prompt is in the slot; -1 when it is free
         self.position = torch.zeros(slots, dtype=torch.long, device=device)  # of the tokens that come next
@@ -108,8 +105,8 @@ class _Search:
         token = self.beams.token[slot, beam]
         self.seen[slot, beam, node] = (token != self.unseen) | (steps[slot] > 0)  # a tail's are all looked at
         self.attention.place(slot, node, self.seen[slot, beam])
-        hidden = self.decoder(filled(token), filled(self.position[slot]), self.attention)[: len(token)]
-        parent = self.beams.advance(*self.top_tokens(hidden, live.shape[1]))
+        hidden = self.decoder(token, self.position[slot], self.attention)
+        parent = self.beams.advance(*best_tokens(self.decoder.logits(hidden), live.shape[1]))
         self.seen = self.seen[torch.arange(self.slots, device=parent.device)[:, None], parent]
         self.position += 1
 
@@ -133,7 +130,7 @@ def _placed(prompt: Sequence[int], unseen: int) -> list[tuple[int, int]]:
     return [(token, place) for place, token in enumerate(prompt) if token != unseen or place == len(prompt) - 1]
 
 
-def _check(decoder: Network, prompts: Sequence[Sequence[int]], max_length: int) -> None:
+def _check(decoder: Decoder, prompts: Sequence[Sequence[int]], max_length: int) -> None:
     if decoder.training:
         raise ValueError("the decoder is in training mode, where dropout changes what it says; call eval() first")
     check_prompts(prompts, max_length, decoder.config.positions)

@@ -1,11 +1,11 @@
 """One transformer decoder that is GPT-1, GPT-2 or a causal MiniLM by configuration.
 
-It runs on flat rows, a token each, and leaves to an `Attention` which row may look at which: packed training
-(packing.py) and beam search over a tree of tokens (beam.py) are strategies beside it, not variants of it."""
+It runs on flat rows, a token each, and leaves to an `Attention` which row may look at which: padded training
+(comet.py) and beam search over a tree of tokens (beam.py) are strategies beside it, not variants of it."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, get_args
+from typing import Literal, NamedTuple, Protocol, get_args
 
 import torch
 from torch import Tensor, nn
@@ -26,17 +26,21 @@ class Attention(Protocol):
         ...
 
 
-class Network(Protocol):
-    """The network that beam search runs: a `Decoder`, or a model of another form that works on rows."""
+class Padded:
+    """Attention among the rows of texts of one length: each attends to itself and the earlier rows of its text, or,
+    with a mask (texts, 1, length, length), to the rows for which it is True. (An `Attention`.)"""
 
-    training: bool
-    config: Any  # layers, heads and width of keys, group and positions, as DecoderConfig has them
-    words: Any  # whose weight is that of the head
-    bias: Any  # of the head, or None
+    def __init__(self, texts: int, dropout: float, mask: Tensor | None = None) -> None:
+        self.texts = texts
+        self.dropout = dropout
+        self.mask = mask
 
-    def __call__(self, tokens: Tensor, positions: Tensor, attention: Attention) -> Tensor:
-        """tokens (rows,), positions (rows,) -> hidden (rows, width)."""
-        ...
+    def __call__(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        query, key, value = (rows.unflatten(0, (self.texts, -1)).transpose(1, 2) for rows in (query, key, value))
+        mixed = F.scaled_dot_product_attention(
+            query, key, value, attn_mask=self.mask, dropout_p=self.dropout, is_causal=self.mask is None
+        )  # (texts, heads, length, head_width)
+        return mixed.transpose(1, 2).flatten(0, 1)
 
 
 class _Design(NamedTuple):
@@ -68,7 +72,6 @@ class DecoderConfig:
     inner: int = 3072  # width between the two layers of the MLP
     dropout: float = 0.1
     eps: float = 1e-5
-    group: ClassVar[int] = 1  # heads of queries for each head of keys and values
 
     def __post_init__(self) -> None:
         faults = []

@@ -10,7 +10,8 @@ from torch.nn import functional as F
 
 from models.form import NO, UNKNOWN, YES, Field, Form
 from models.form_rows import LaidOut, Rows
-from models.packing import UNSEEN
+
+UNSEEN = -1e30  # added to a score; finite, so that a row that sees nothing still gets numbers
 
 
 class Filled(NamedTuple):

@@ -150,12 +150,6 @@ CASES = [
     ),
     Advice(
         "training",
-        "trainer.compile=true trainer.devices=2",
-        "set trainer.compile=auto or trainer.compile=false",
-        ["trainer.compile=auto", "trainer.compile=false"],
-    ),
-    Advice(
-        "training",
         "trainer.batch_size=1 trainer.devices=2",
         "set trainer.batch_size=2 or more",
         ["trainer.batch_size=2"],
@@ -203,12 +197,6 @@ CASES = [
         f"{LLAMA} trainer.vocabulary=tails",
         "trainer.vocabulary=tails (allowed: auto or all)",
         ["trainer.vocabulary=auto", "trainer.vocabulary=all"],
-    ),
-    Advice(
-        "start",
-        f"{LLAMA} trainer.compile=true",
-        "trainer.compile=true (allowed: auto or false)",
-        ["trainer.compile=auto", "trainer.compile=false"],
     ),
     Advice(
         "start",

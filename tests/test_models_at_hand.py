@@ -107,8 +107,8 @@ LLAMA = ["model=hf", "model.base=LLAMA"]
         ),
         ([*LLAMA, "model.relation=token", *AS_IT_IS], "needs a token for each relation"),
         (
-            [*LLAMA, "trainer.compile=true", "trainer.vocabulary=tails"],
-            "trainer.vocabulary=tails (allowed: auto or all), trainer.compile=true (allowed: auto or false): only the",
+            [*LLAMA, "trainer.vocabulary=tails"],
+            "trainer.vocabulary=tails (allowed: auto or all): only the",
         ),
         ([*LLAMA, "trainer=fsdp"], "trainer.strategy=fsdp (allowed: auto or ddp): only"),
         (

@@ -86,7 +86,6 @@ COMMANDS = [
     ("policy.name=../x", "policy.name=../x must be a name: letters, digits"),
     ("data.name=..", "data.name=.. must be a name: letters, digits"),
     ("dry_run=maybe", "unknown dry_run 'maybe'; allowed: true, false"),
-    ("trainer.compile=foo", "unknown trainer.compile 'foo'; allowed: auto, true, false"),
 ]
 
 

@@ -82,7 +82,12 @@ class Plan:
     start: Start  # the model that is trained, or probed as it is
     trains: bool
     settings: Settings  # of a training
-    where: Mapping[str, Any]  # accelerator, devices, strategy and compile of a training
+<<<<<<< HEAD
+    where: Mapping[str, Any]  # accelerator, devices and strategy of a training
+=======
+    where: Mapping[str, Any]  # accelerator, devices and strategy of a training
+    tail_generator: Start | None  # of a policy that replaces tails
+>>>>>>> d31d5bd7 (Train on padded texts, search by a plain head, leave Llama to transformers)
     data_fingerprint: str  # of the corpus and the targets
     about: dict[str, Any]  # seed, policy, data, model and fingerprint, as metrics.json begins
     not_measured: list[str]  # sentences on published triples

@@ -200,9 +200,8 @@ def _with_training(config: DictConfig, scorers: Scorers, sampling: Sampling, dev
     settings, where = model_spec.training_settings(config)
     if launch.count_devices(where["accelerator"], where["devices"]) > 1:
         raise MitigateError(f"recipe=stories trains on one device, not on trainer.devices={where['devices']}")
-    if where["strategy"] == "fsdp" or where["compile"] is True:
-        given = "strategy=fsdp" if where["strategy"] == "fsdp" else "compile=true"
-        raise MitigateError(f"recipe=stories trains on one device as it is; leave trainer.{given} out")
+    if where["strategy"] == "fsdp":
+        raise MitigateError("recipe=stories trains on one device as it is; leave trainer.strategy=fsdp out")
     launch.check(settings, **where)
     check_training(settings)
     corpus = triples_of(loading.load_data(config))

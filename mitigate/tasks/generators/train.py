@@ -34,7 +34,7 @@ OF_TRANSFORMERS = (LanguageModel, Seq2Seq)
 """Classes besides Comet with models that can be trained; each loads what it saves."""
 
 SETTINGS = TrainingSettings()
-WHERE: Mapping[str, Any] = {"accelerator": "cpu", "devices": 1, "strategy": "auto", "compile": False}
+WHERE: Mapping[str, Any] = {"accelerator": "cpu", "devices": 1, "strategy": "auto"}
 
 
 def train_generator(
@@ -54,7 +54,7 @@ def train_generator(
     ledger: what apply_policy returns; a column `valid` leaves out the triples that are not. checkpoints: a folder from
     which a killed training resumes if it holds one of this fingerprint; None: it begins anew. fingerprint: of all that
     changes the result; None: that of the arguments. log gets numbers and the step they belong to. where: accelerator,
-    devices, strategy and compile, as launch.fit takes them.
+    devices and strategy, as launch.fit takes them.
 
     Raises MitigateError where nothing is left to train on, for relations that the generator has no wording of, and
     where the model cannot be trained."""
@@ -103,11 +103,11 @@ def as_it_is(start: Start) -> dict[str, Any]:
     return {"trained": False, "weights": start.weights}
 
 
-def check_training(start: Start, settings: TrainingSettings, *, compile: Any, strategy: str, **_: Any) -> None:
+def check_training(start: Start, settings: TrainingSettings, *, strategy: str, **_: Any) -> None:
     """Raise MitigateError for ways of training that the start's model does not support."""
     if code_after(start) == Comet.load:
         return
-    check_settings(settings, compile=compile, strategy=strategy)
+    check_settings(settings, strategy=strategy)
     if lora := start.options.get("lora"):
         if find_spec("peft") is None:
             raise MitigateError(NEEDED)
