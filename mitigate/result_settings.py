@@ -15,12 +15,7 @@ SURROUNDINGS: dict[str, tuple[str, ...]] = {
     "humans": ("survey", "anchors_from", "answers", "sentences", "bias_labels", "quality_labels"),
     "kge": ("device", "checkpoint_every"),
     "frames": ("device", "checkpoint_every", "weights"),
-<<<<<<< HEAD
     "trainer": ("accelerator", "devices", "strategy", "checkpoint_every"),
-=======
-    "profile": ("runs", "kge", "frames"),
-    "trainer": ("accelerator", "devices", "strategy", "checkpoint_every"),
->>>>>>> d31d5bd7 (Train on padded texts, search by a plain head, leave Llama to transformers)
     "model": (
         *("folder.cache", "endpoint", "key", "concurrency", "timeout", "tries"),
         *("folder.revision", "missing.revision"),

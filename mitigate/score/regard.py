@@ -73,11 +73,7 @@ class NgramRegard:
 class BertRegard:
     """Any sequence classifier of the Hugging Face hub, or of a folder, with regard's names of labels.
 
-<<<<<<< HEAD
     precision auto is that of MITIGATE_PRECISION, else fp32."""
-=======
-    precision auto is bf16 where the processor computes in it, else fp32."""
->>>>>>> 661ae07f (Drop int8 classifiers and the keeping of freed memory)
 
     name = "regard"
 

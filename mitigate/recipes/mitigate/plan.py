@@ -82,12 +82,7 @@ class Plan:
     start: Start  # the model that is trained, or probed as it is
     trains: bool
     settings: Settings  # of a training
-<<<<<<< HEAD
     where: Mapping[str, Any]  # accelerator, devices and strategy of a training
-=======
-    where: Mapping[str, Any]  # accelerator, devices and strategy of a training
-    tail_generator: Start | None  # of a policy that replaces tails
->>>>>>> d31d5bd7 (Train on padded texts, search by a plain head, leave Llama to transformers)
     data_fingerprint: str  # of the corpus and the targets
     about: dict[str, Any]  # seed, policy, data, model and fingerprint, as metrics.json begins
     not_measured: list[str]  # sentences on published triples
@@ -109,7 +104,7 @@ class Plan:
         unlifted = [] if self.plausibility is None or self.probe.lifted else [NO_LIFT]
         by_critic = of_critic(self.critic, self.people)
         cut = base_model.cut_notices(self.start, probed, read)
-        of_model = [*base_model.origin_notices(self.start), *self.not_measured, *cut]
+        of_model = [*self.not_measured, *cut]
         return [*corpus.notices, *worded, *of_model, *unlifted, *same_sources(self.fingerprints), *by_critic]
 
     @property

@@ -22,7 +22,7 @@ from mitigate.recipes.loading import Unread
 from mitigate.recipes.scorers import Scorers, make_labeller
 from mitigate.runs.store import as_parquet, digest_of
 from mitigate.tasks.corpus import relations_in_training, triples_of
-from mitigate.tasks.generators.base_model import Start, origin_notices
+from mitigate.tasks.generators.base_model import Start
 from mitigate.tasks.label import Labeller
 from mitigate.tasks.labelled_statements import Measurement, labellings
 from mitigate.tasks.stories.generation import Sampling, check_tells, prompts_of_file
@@ -116,7 +116,7 @@ def make_plan(config: DictConfig) -> Plan:
     start = model_spec.find_start(config.model, False)
     check_tells(start)
     rows, chosen, notices = _prompts(config)
-    more: dict[str, Any] = {"device": device, "start": start, "notices": [*origin_notices(start), *notices]}
+    more: dict[str, Any] = {"device": device, "start": start, "notices": notices}
     generator = _name_of(config.model.base)
     return _plan(config, scorers, sampling, rows, chosen, generator, start.weights, **more)
 
@@ -215,7 +215,7 @@ def _with_training(config: DictConfig, scorers: Scorers, sampling: Sampling, dev
     resource = Resource(corpus, policy, labeller, settings, where["accelerator"], described)
     content = as_parquet(corpus.rows) + as_parquet(chosen.select("target", "category"))
     digest = start.weights + digest_of(content + loading.digest_of_relations(corpus.own_relations))
-    notices = [*origin_notices(start), *corpus.notices, *of_prompts]
+    notices = [*corpus.notices, *of_prompts]
     more: dict[str, Any] = {"device": device, "start": start, "resource": resource, "notices": notices}
     generator = f"{_name_of(config.model.base)} after {config.data.name}, policy {config.policy.name}"
     return _plan(config, scorers, sampling, prompted, chosen, generator, digest, **more)

@@ -19,7 +19,7 @@ from mitigate.train.comet import Examples, Log, check_settings
 from mitigate.train.comet import Settings as TrainingSettings
 from mitigate.triples import valid_rows
 from mitigate.words.relations import Relation
-from models import gguf, minilm
+from models import minilm
 from models.adapters import NEEDED, check_targets, is_adapter
 from models.comet import Comet
 from models.hub import is_seq2seq
@@ -172,8 +172,10 @@ def open_generator(
     trained on or probed with besides COMeT's 34.
 
     Raises MitigateError for a model that is not found, was trained with other prompts, or cannot be prompted so."""
+    from models import hub  # loads huggingface_hub
+
     try:
-        folder = minilm.locate() if model is None else gguf.locate(str(model))
+        folder = minilm.locate() if model is None else hub.locate(str(model))
     except (ValueError, OSError) as error:
         raise MitigateError(str(error)) from error
     how: dict[str, Any] = {"layout": layout, "relation": relation, "train": trainable, "further": own_relations}
