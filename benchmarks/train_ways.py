@@ -27,7 +27,7 @@ from models.comet import Comet
 from models.minilm import locate
 
 TURN = 17  # steps
-BATCH, TOGETHER, LR, HOLD = 128, 8, 5e-4, 0.8  # of experiment=cn100k_cpu
+BATCH, LR, HOLD = 128, 5e-4, 0.8  # of experiment=cn100k_cpu
 MUON_LR, BESIDE_MUON, MOMENTUM = 2e-3, 1e-3, 0.95  # BESIDE_MUON: AdamW's, of all that are not matrices of blocks
 QUINTIC = (3.4445, -4.7750, 2.0315)  # of Newton-Schulz (Jordan et al. 2024, Muon)
 AUTOCAST = torch.bfloat16 if native_precision("cpu") == "bf16-mixed" else torch.float32
@@ -40,9 +40,7 @@ class Way:
     """The batches of one update, by the share of the training that is over."""
 
     def __init__(self, comet: Comet, examples: Examples, epochs: float, seed: int) -> None:
-        settings = Settings(
-            max_epochs=epochs, batch_size=BATCH, together=TOGETHER, lr=LR, hold=HOLD, seed=seed, vocabulary="tails"
-        )
+        settings = Settings(max_epochs=epochs, batch_size=BATCH, lr=LR, hold=HOLD, seed=seed, vocabulary="tails")
         self.comet = comet
         self.module = CometModule(comet, examples, settings)
         self.module.begin_vocabulary()

@@ -19,10 +19,9 @@ from mitigate.train.comet import Examples, Log, check_settings
 from mitigate.train.comet import Settings as TrainingSettings
 from mitigate.triples import valid_rows
 from mitigate.words.relations import Relation
-from models import minilm
+from models import hub, minilm
 from models.adapters import NEEDED, check_targets, is_adapter
 from models.comet import Comet
-from models.hub import is_seq2seq
 from models.kinds import kind_of
 from models.language_model import LanguageModel
 from models.seq2seq import Seq2Seq
@@ -172,8 +171,6 @@ def open_generator(
     trained on or probed with besides COMeT's 34.
 
     Raises MitigateError for a model that is not found, was trained with other prompts, or cannot be prompted so."""
-    from models import hub  # loads huggingface_hub
-
     try:
         folder = minilm.locate() if model is None else hub.locate(str(model))
     except (ValueError, OSError) as error:
@@ -182,7 +179,7 @@ def open_generator(
     if model is None and trainable:
         return find_start(Comet.from_encoder, folder, options={"layout": layout, "relation": relation}, **how)
     try:
-        kind = kind_of(folder) if trainable or is_seq2seq(folder) else LanguageModel
+        kind = kind_of(folder) if trainable or hub.is_seq2seq(folder) else LanguageModel
     except (ValueError, OSError) as error:
         raise MitigateError(f"{folder} is not a model folder ({error})") from error
     if kind is Comet:
