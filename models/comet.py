@@ -128,7 +128,7 @@ def hidden_before(
     if unseen is not None:
         seen = tokens != unseen
         seen[:, HEAD_TOKENS + RELATION_TOKENS :] = True
-        mask = send(seen, device)[:, None, None] & torch.ones(length, length, dtype=torch.bool, device=device).tril()
+        mask = send(seen, device)[:, None] & torch.ones(length, length, dtype=torch.bool, device=device).tril()
     positions = torch.arange(length, device=device).repeat(len(texts))
     attention = Padded(len(texts), decoder.config.dropout if decoder.training else 0.0, mask)
     return decoder(send(tokens.ravel(), device), positions, attention)[send(np.concatenate(places), device)]

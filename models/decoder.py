@@ -12,9 +12,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from models import hf_layouts
-from models.dropout import Dropout
+from models.dropout import Dropout, dropout
 from models.stored_tensors import ANEW
 
+UNSEEN = -1e30  # added to a score; finite, so that a row that sees nothing still gets numbers
 Kind = Literal["gpt1", "gpt2", "minilm"]
 
 
@@ -28,7 +29,9 @@ class Attention(Protocol):
 
 class Padded:
     """Attention among the rows of texts of one length: each attends to itself and the earlier rows of its text, or,
-    with a mask (texts, 1, length, length), to the rows for which it is True. (An `Attention`.)"""
+    with a mask (texts, length, length), to the rows for which it is True. (An `Attention`.)
+
+    Plain products on a CPU: PyTorch's own attention takes 8 times as long in bf16 without dropout."""
 
     def __init__(self, texts: int, dropout: float, mask: Tensor | None = None) -> None:
         self.texts = texts
@@ -37,10 +40,19 @@ class Padded:
 
     def __call__(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         query, key, value = (rows.unflatten(0, (self.texts, -1)).transpose(1, 2) for rows in (query, key, value))
-        mixed = F.scaled_dot_product_attention(
-            query, key, value, attn_mask=self.mask, dropout_p=self.dropout, is_causal=self.mask is None
-        )  # (texts, heads, length, head_width)
-        return mixed.transpose(1, 2).flatten(0, 1)
+        length, width = query.shape[2:]
+        seen = (
+            torch.ones(length, length, dtype=torch.bool, device=query.device).tril() if self.mask is None else self.mask
+        )
+        if query.is_cuda:
+            mixed = F.scaled_dot_product_attention(query, key, value, seen[..., None, :, :], self.dropout)
+        else:
+            bias = torch.zeros_like(seen, dtype=query.dtype).masked_fill(~seen, UNSEEN)[..., None, :, :]
+            bias = bias.expand(query.shape[0], query.shape[1], length, length).flatten(0, 1)
+            query, key = query.flatten(0, 1), key.flatten(0, 1)
+            scores = torch.baddbmm(bias, query, key.mT, alpha=width**-0.5)
+            mixed = (dropout(scores.softmax(-1), self.dropout) @ value.flatten(0, 1)).view(value.shape)
+        return mixed.transpose(1, 2).flatten(0, 1)  # from (texts, heads, length, head_width)
 
 
 class _Design(NamedTuple):

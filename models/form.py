@@ -122,7 +122,7 @@ class Form(nn.Module):
         over learnt tokens of texts of minus theirs."""
         rows = Rows([self._laid_out(one) for one in examples], self.decoder.words.weight.device, self.reads)
         dropout = self.decoder.config.dropout if self.training else 0.0
-        attention = Padded(len(examples), dropout, rows.seen[:, None])
+        attention = Padded(len(examples), dropout, rows.seen)
         hidden = self.decoder(rows.tokens, rows.positions, attention)
         total = hidden.new_zeros(())
         choices, texts = rows.learnt({token: ids[:UNKNOWN] for ids in self.ids.values() for token in ids[:UNKNOWN]})

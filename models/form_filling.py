@@ -8,10 +8,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from models.decoder import UNSEEN
 from models.form import NO, UNKNOWN, YES, Field, Form
 from models.form_rows import LaidOut, Rows
-
-UNSEEN = -1e30  # added to a score; finite, so that a row that sees nothing still gets numbers
 
 
 class Filled(NamedTuple):

@@ -42,7 +42,7 @@ def log_probs(form: Form, tokens: list[int], prefix: int) -> torch.Tensor:
     if form.reads == "both":
         seen[:, :prefix, :prefix] = True
     with torch.no_grad():
-        hidden = form.decoder(torch.tensor(tokens), torch.arange(length), Padded(1, 0.0, seen[:, None]))
+        hidden = form.decoder(torch.tensor(tokens), torch.arange(length), Padded(1, 0.0, seen))
     return form.decoder.logits(hidden).detach()
 
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-UNSEEN = -1e30  # added to a score
+from models.decoder import UNSEEN
 
 
 class TextsApart:
