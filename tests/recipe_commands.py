@@ -67,7 +67,7 @@ def generator(place: Path, name: str, save: Callable[[Path, list[str]], Path]) -
 
 def kge(place: Path) -> list[str]:
     asked = ["recipe=kge", "model=transe", "kge.sensitive=gender", "kge.values=[male,female]", *SMALL_KGE]
-    mine = ["kge.seeds=1", "kge.permuted=1", "kge.mitigations=[downsample]", "kge.fewest=5"]
+    mine = ["kge.seeds=1", "kge.mitigations=[regularise]", "kge.fewest=5"]
     return [*asked, *write_graph(place / "graph", planted(people=120)), *mine]
 
 

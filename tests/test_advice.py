@@ -28,7 +28,7 @@ from mitigate.filter import apply_policy
 from mitigate.probe.comet import check_search, find_devices
 from mitigate.recipes import labels
 from mitigate.recipes.job import plain
-from mitigate.recipes.kge.plan import make_plan as plan_kge
+from mitigate.recipes.kge import make_plan as plan_kge
 from mitigate.recipes.loading import load_data
 from mitigate.recipes.model_spec import check_trained, find_start, training_settings
 from mitigate.recipes.scorers import Scorers

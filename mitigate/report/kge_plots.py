@@ -1,4 +1,4 @@
-"""Figures of a run on knowledge-graph embeddings: scores against counts, and rank correlations of permuted graphs."""
+"""Figures of a run on knowledge-graph embeddings: scores against counts, and bias against quality."""
 
 from collections.abc import Mapping, Sequence
 from textwrap import fill
@@ -20,14 +20,10 @@ COLOURS = (INK, PREJUDICE, FAVOURITISM, BOTH, KEPT, PREJUDICE, INK)
 
 @styled
 def scatter(professions: pl.DataFrame, changes: np.ndarray, names: Sequence[str]) -> Figure:
-    """The change of each profession's score against its log count ratio: the mean over seeds, each seed, and the band
-    of permuted graphs. professions: in any order, with the columns row, log_ratio, change, null_low, null_high;
-    changes: (seeds, professions), by row."""
+    """The change of each profession's score against its log count ratio: the mean over seeds, and each seed.
+    professions: in any order, with the columns row, log_ratio, change; changes: (seeds, professions), by row."""
     figure, axes = panel(4.2)
     across, change = professions["log_ratio"].to_numpy(), professions["change"].to_numpy()
-    if not professions["null_low"].null_count():
-        band = professions["null_low"], professions["null_high"]
-        axes.vlines(across, *band, color=INK, lw=2.2, alpha=0.22, label="band of permuted graphs")
     if len(changes) > 1:
         for number, row in enumerate(changes[:, professions["row"].to_numpy()]):
             label = None if number else "single seed"
@@ -41,23 +37,6 @@ def scatter(professions: pl.DataFrame, changes: np.ndarray, names: Sequence[str]
     axes.set_ylabel("change of score, equation 1")
     legend(axes, columns=1 if max(map(len, names)) > LONGEST_LINE // 3 else 2)
     _name_outliers(figure, axes, professions["profession"], across, change)
-    return figure
-
-
-@styled
-def null_strip(found: Sequence[float], null: Sequence[float], band: tuple[float, float] | None) -> Figure:
-    """Rank correlations with log count ratios: of each seed, and of permuted graphs, with the band of these."""
-    figure, axes = panel(1.5)
-    if band:
-        axes.axvspan(*band, color=INK, alpha=0.15, lw=0)
-    axes.plot(null, np.zeros(len(null)), "|", color=INK, ms=12, label="permuted graphs")
-    axes.plot(found, np.ones(len(found)), "o", color=FAVOURITISM, ms=5, alpha=0.8, label="this graph, each seed")
-    axes.set_ylim(-0.6, 1.6)
-    axes.set_xlim(-1.03, 1.03)
-    axes.set_yticks([])
-    axes.spines["left"].set_visible(False)
-    axes.set_xlabel("rank correlation with log count ratio")
-    legend(axes)
     return figure
 
 
@@ -85,20 +64,6 @@ def _reach(row: Mapping[str, Any], name: str) -> list[list[float]] | None:
     """The lengths of an error bar below and above a figure; None without an interval."""
     low, high = (row[bound] for bound in bounds(name))
     return None if low is None or high is None else [[row[name] - low], [high - row[name]]]
-
-
-@styled
-def rankings(professions: pl.DataFrame, titles: Sequence[str]) -> Figure:
-    """The change of each profession's score in one run against that in another: columns profession, first, second."""
-    figure, axes = panel(4.2)
-    first, second = (professions[side].to_numpy() for side in ("first", "second"))
-    axes.scatter(first, second, s=18, color=FAVOURITISM, alpha=0.8, lw=0)
-    axes.axhline(0, color=INK, lw=0.6)
-    axes.axvline(0, color=INK, lw=0.6)
-    axes.set_xlabel(f"change of score, {titles[0]}")
-    axes.set_ylabel(f"change of score, {titles[1]}")
-    _name_outliers(figure, axes, professions["profession"], first, second)
-    return figure
 
 
 def _name_outliers(figure: Figure, axes: Axes, professions: pl.Series, ratio: np.ndarray, change: np.ndarray) -> None:
