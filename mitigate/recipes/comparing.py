@@ -1,6 +1,6 @@
 """`recipe=compare`: finished runs of the main job beside a baseline. read > measure > report."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from textwrap import shorten
 from typing import Any
@@ -36,14 +36,16 @@ def run(config: DictConfig) -> None:
     named, baseline = plain(config.compare.runs), plain(config.compare.baseline)
     for recipe in {recipe_of(folder) for folder in (*folders(baseline), *folders(named))} & {"audit", "kge"}:
         raise MitigateError(OTHERS.format(recipe=recipe))
-    endpoints = endpoints_of(config)
+    endpoints = Endpoints(**plain(config.compare.primary), margins=plain(config.compare.margins))
     if config.compare.gate:
         _check_gate(config, endpoints)
     plan = make_plan(*read_compared(named, baseline), endpoints)
     if plan.demonstration:
         say("Runs on a small corpus written for demonstration: they show how things work and claim nothing.")
     facts = shared_settings(plan.runs)
-    config = with_facts(config, {"policy": listed(plan.titles), **facts})
+    policies = shorten(", ".join(plan.titles), MOST_OF_A_TAG, placeholder=" ...")
+    # Taken literally: texts of a foreign folder may look like ${oc.env:HOME}.
+    config = DictConfig(OmegaConf.merge(config, literally({"policy": {"name": policies}, **facts})))
     results = perform(
         config,
         folder_name(config.recipe.name, facts["data"]["name"], facts["model"]["name"]),
@@ -71,22 +73,6 @@ def _check_gate(config: DictConfig, endpoints: Endpoints) -> None:
             "compare.gate=true decides by the primary endpoints, and compare names no primary endpoint: give "
             "compare.primary.harm or compare.primary.quality"
         )
-
-
-def endpoints_of(config: DictConfig) -> Endpoints:
-    """The endpoints that `compare.primary` and `compare.margins` name. Raises MitigateError for an unknown metric."""
-    return Endpoints(**plain(config.compare.primary), margins=plain(config.compare.margins))
-
-
-def with_facts(config: DictConfig, facts: Mapping[str, Any]) -> DictConfig:
-    """The configuration with facts about the compared runs. Texts are taken literally: those of a foreign folder may
-    look like ${oc.env:HOME}."""
-    return DictConfig(OmegaConf.merge(config, literally(facts)))
-
-
-def listed(names: Iterable[str]) -> dict[str, str]:
-    """The names of the compared in place of a policy's, cut to the length of a W&B tag."""
-    return {"name": shorten(", ".join(names), MOST_OF_A_TAG, placeholder=" ...")}
 
 
 def pipeline(job: Job, plan: RunsPlan) -> None:
