@@ -212,7 +212,7 @@ def test_embeddings_have_the_tables_of_the_kge_paper(tmp_path: Path) -> None:
     """Keidar et al. 2021: professions by their change of score towards each value, and quality by filtered ranks."""
     graph = write_graph(tmp_path / "graph", planted(people=120))
     asked = ["recipe=kge", "model=transe", "kge.sensitive=gender", "kge.values=[male,female]", *SMALL_KGE, *graph]
-    small = ["kge.seeds=1", "kge.fewest=5", "kge.mitigations=[project]", "tracking=none"]
+    small = ["kge.seeds=1", "kge.permuted=0", "kge.fewest=5", "kge.mitigations=[project]", "tracking=none"]
     folder = folder_of(run(tmp_path / "out", *asked, *small), "kge")
     metrics = metrics_of(folder)
     assert 0 < metrics["kge/hits_1"] <= metrics["kge/hits_10"] <= 100
@@ -227,11 +227,13 @@ def test_frames_have_the_tables_of_social_bias_frames(tmp_path: Path) -> None:
     """Sap et al. 2020, Tables 4 and 5: F1, precision and recall of values; BLEU-2 and ROUGE-L of texts."""
     pytest.importorskip("sacrebleu", reason="the extra `frames` is not installed")
     pytest.importorskip("rouge_score", reason="the extra `frames` is not installed")
-    asked = ["recipe=frames", *write_corpus(tmp_path)]
+    asked = ["recipe=frames", *write_corpus(tmp_path), "frames.epochs=2", "frames.fold_epochs=1"]
     folder = folder_of(run(tmp_path / "out", *asked), "frames")
     values = pl.read_csv(folder / "tables" / "classified.csv").filter(variable="offensive")
     always = values.filter(system="always yes").row(0, named=True)
     assert (always["precision"], always["recall"], always["f1"]) == pytest.approx((100 * 24 / 36, 100, 80), abs=1e-3)
     texts = pl.read_csv(folder / "tables" / "texts.csv")
-    assert {*zip(texts["variable"], texts["system"], strict=True)} >= {("group", "model"), ("implied", "model")}
-    assert {"bleu2", "rouge_l"} <= set(texts.columns)
+    for variable in ("group", "implied"):
+        nearest = texts.filter(variable=variable, system="nearest").row(0, named=True)
+        assert 0 < nearest["bleu2"] <= nearest["rouge_l"] <= 100
+    assert "model" in values["system"]
