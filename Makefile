@@ -66,7 +66,7 @@ lowest:
 
 # Kills, two jobs at once, damaged files, full disks and denied folders, for every recipe; hours. As root, to mount small disks.
 faults: install
-	$(BIN)/python tests/faults.py --write
+	$(BIN)/python tests/faults.py
 
 format: install
 	$(BIN)/ruff format .

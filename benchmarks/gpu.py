@@ -2,8 +2,8 @@
 
     python benchmarks/gpu.py [--root DIR] [--steps 1000]
 
-Examples are those of train100k where that is at hand, else those of the sample corpus. Writes its section of
-RESULTS.md; `--device cpu --small --steps 3` tries it out without a GPU, and writes nothing."""
+Examples are those of train100k where that is at hand, else those of the sample corpus. `--device cpu --small
+--steps 3` tries it out without a GPU."""
 
 import argparse
 import resource
@@ -20,7 +20,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.results import machine, processor, write_section
+from benchmarks.results import machine
 from mitigate.load import conceptnet, sample
 from mitigate.probe.comet import Precision, probe
 from mitigate.runs.store import PartFolder
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> str:
     parser.add_argument("--root", help="the folder that has conceptnet100k/ (as data.root)")
     parser.add_argument("--steps", type=int, default=1000, help="as many go before, and are not counted")
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
-    parser.add_argument("--small", action="store_true", help="tiny models and a small grid; writes nothing")
+    parser.add_argument("--small", action="store_true", help="tiny models and a small grid")
     given = parser.parse_args(arguments)
     if given.device == "cuda" and not torch.cuda.is_available():
         parser.error("torch finds no GPU here; --device cpu --small --steps 3 tries the benchmark out without one")
@@ -74,8 +74,6 @@ def main(arguments: Sequence[str] | None = None) -> str:
             "COMeT's have 3 to 4.",
         ]
     )
-    if not given.small:
-        write_section("gpu", section, gpu or processor())
     print(section)
     return section
 

@@ -1,7 +1,6 @@
 """Mutation testing: break the source in places drawn by seed, and count how many the tests catch.
 
-    python benchmarks/mutations.py trace    # runs the tests once and notes which test reaches which place, and how
-                                            # many of STATEMENTS drawn statements of functions are reached
+    python benchmarks/mutations.py trace    # runs the tests once and notes which test reaches which place
     python benchmarks/mutations.py break --table mutants.csv
 
 A mutant is one change of one line: a comparison or an arithmetic operator replaced, a condition negated, `and` for
@@ -30,7 +29,6 @@ ROOT = Path(__file__).parents[1]
 SOURCES = ("mitigate", "models")
 MOST_TESTS = 30  # of one mutant, drawn by its place: thousands reach a statement of a module that all tests need
 MOST_FILES = 3
-STATEMENTS = 3000
 LIMIT = 300  # seconds of one run of tests
 NOT_COPIED = shutil.ignore_patterns(".venv*", ".git", "__pycache__", "outputs", ".coverage*", ".mypy_cache")
 NOTES = """
@@ -40,8 +38,8 @@ seen = set()
 
 
 def note(place):
-    test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0] if isinstance(place, int) else ""
-    if (test or not isinstance(place, int)) and (test, place) not in seen:
+    test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
+    if test and (test, place) not in seen:
         seen.add((test, place))
         with open(os.environ["MUTANTS"], "a") as file:
             file.write(f"{place}\\t{test}\\n")
@@ -142,10 +140,10 @@ def draw(number: int, seed: int) -> list[Mutant]:
 
 
 class Marked(ast.NodeTransformer):
-    """Puts NOTED before statements: the innermost that hold the places of mutants, and those on lines of `drawn`."""
+    """Puts NOTED before the innermost statements that hold the places of mutants."""
 
-    def __init__(self, numbers: Mapping[Mutant, int], drawn: Mapping[int, str]) -> None:
-        self.numbers, self.drawn = dict(numbers), dict(drawn)
+    def __init__(self, numbers: Mapping[Mutant, int]) -> None:
+        self.numbers = dict(numbers)
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         super().generic_visit(node)  # inner statements first
@@ -156,44 +154,22 @@ class Marked(ast.NodeTransformer):
 
     def _noted(self, statement: ast.stmt) -> Iterator[ast.stmt]:
         held = [mutant for mutant in self.numbers if statement.lineno <= mutant.line <= (statement.end_lineno or 0)]
-        places: list[int | str] = [self.numbers.pop(mutant) for mutant in held]
-        if statement.lineno in self.drawn:
-            places.append(self.drawn.pop(statement.lineno))
-        for place in places:
-            yield from ast.parse(NOTED.format(place=place)).body
+        for mutant in held:
+            yield from ast.parse(NOTED.format(place=self.numbers.pop(mutant))).body
         yield statement
 
 
-def draw_statements(number: int, seed: int) -> dict[str, dict[int, str]]:
-    """Lines of statements within functions, by file; each is named "file:line"."""
-    places = []
-    for path in sorted(path for name in SOURCES for path in (ROOT / name).rglob("*.py")):
-        functions = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if hasattr(node, "args")]
-        inside = (part for node in functions for part in ast.walk(node) if isinstance(part, ast.stmt) and part != node)
-        lines = {part.lineno for part in inside if not isinstance(part, ast.Expr) or isinstance(part.value, ast.Call)}
-        places += [(path.relative_to(ROOT).as_posix(), line) for line in sorted(lines)]
-    drawn: dict[str, dict[int, str]] = {}
-    for path_, line in random.Random(seed).sample(places, min(number, len(places))):
-        drawn.setdefault(path_, {})[line] = f"{path_}:{line}"
-    return drawn
-
-
-def trace(mutants: list[Mutant], notes: Path, seed: int) -> None:
+def trace(mutants: list[Mutant], notes: Path) -> None:
     """Run the tests once in a copy with notes, which go to a file of lines: place, tab, test."""
     notes.unlink(missing_ok=True)
-    statements = draw_statements(STATEMENTS, seed)
     with copied() as copy:
         (copy / "mutant_notes.py").write_text(NOTES, encoding="utf-8")
-        for path in sorted({mutant.path for mutant in mutants} | set(statements)):
-            numbers = {mutant: number for number, mutant in enumerate(mutants) if mutant.path == path}
-            marked = Marked(numbers, statements.get(path, {}))
+        for path in sorted({mutant.path for mutant in mutants}):
+            marked = Marked({mutant: number for number, mutant in enumerate(mutants) if mutant.path == path})
             tree = marked.visit(ast.parse((copy / path).read_text(encoding="utf-8")))
             (copy / path).write_text(ast.unparse(ast.fix_missing_locations(tree)), encoding="utf-8")
         environment = environment_of(copy) | {"MUTANTS": str(notes.resolve())}
         subprocess.run([*PYTEST, "-n", "auto", "--dist", "worksteal"], cwd=copy, env=environment, check=False)
-    reached = {line.split("\t")[0] for line in notes.read_text(encoding="utf-8").splitlines()}
-    drawn = [name for lines in statements.values() for name in lines.values()]
-    print(f"{sum(name in reached for name in drawn)} of {len(drawn)} drawn statements are reached")
 
 
 def outcome(number: int, mutant: Mutant, reached: list[str]) -> dict[str, object]:
@@ -267,13 +243,12 @@ def main() -> None:
     given = parser.parse_args()
     mutants = draw(given.number, given.seed)
     if given.action == "trace":
-        trace(mutants, given.notes, given.seed)
+        trace(mutants, given.notes)
         return
     reached: dict[int, set[str]] = {number: set() for number in range(len(mutants))}
     for line in given.notes.read_text(encoding="utf-8").splitlines():
         place, test = line.split("\t", 1)
-        if place.isdecimal():
-            reached[int(place)].add(test)
+        reached[int(place)].add(test)
     numbers = given.only if given.only is not None else list(reached)
     with ThreadPoolExecutor(given.jobs) as pool:
         rows = list(pool.map(lambda number: outcome(number, mutants[number], sorted(reached[number])), numbers))

@@ -5,14 +5,12 @@
     python benchmarks/people.py develop     # the table of measures, on the half for development
     python benchmarks/people.py open        # the same on the half that is held back; once, when the measures are fixed
                                             # with --base: once more with crowd_lm, in a section of its own
-    python benchmarks/people.py gaming --run RUN    # generators that know nothing of a target, by people_valid
-    python benchmarks/people.py routes --run RUN --others RUN    # whether how crowd2 treats rated texts favours a run
 
 each with [--data ../shared/data], and the tables with [--base FOLDER --heads FOLDER] for crowd_lm.
 
 COMeT-Filtered, the ratings of the harms paper's filtered model, neither trains nor selects anything. Half of its target
 clusters, drawn by SEED, are held back: `open` reads them once, when the measures are fixed. The others are for
-development. Tables go to RESULTS.md."""
+development."""
 
 import argparse
 import random
@@ -25,22 +23,17 @@ import polars as pl
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.results import machine, write_section
+from benchmarks.results import machine
 from mitigate.filter import polarised
 from mitigate.measure.agreement import auc
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.confusion import confusion, corrected_share, kappa, sensitivity, specificity, with_intervals
-from mitigate.metrics import PEOPLE_VALID, RATED, quality_key, relation_part
-from mitigate.runs.finished import open_run
 from mitigate.score.crowd import Crowd
 from mitigate.score.labels import NOTHING_CACHED, with_labels
-from mitigate.score.people import POLAR, SHIPPED, Crowd2, CrowdLM, PeopleValid, plain, polarity
+from mitigate.score.people import POLAR, SHIPPED, Crowd2, CrowdLM, PeopleValid, plain
 from mitigate.score.plausibility import Plausibility, with_plausibility
 from mitigate.tasks.crowd.accuracy import BOTH, GENERATED, RELATIONS, known_accuracy
 from mitigate.tasks.crowd.training import label_unseen
-from mitigate.tasks.generators.swap_lift import constant_tails, echo_tails, random_tails
-from mitigate.tasks.label import label_statements
-from mitigate.tasks.predicted_ratings.estimates import with_people_valid
 from mitigate.tasks.predicted_ratings.figures import (
     label_apart,
     polar_votes,
@@ -51,14 +44,11 @@ from mitigate.tasks.predicted_ratings.figures import (
     valid_votes,
     validity_by_label,
 )
-from mitigate.tasks.quality import figures_by_group
 from mitigate.tasks.ratings.agreement import words_and_texts
 from mitigate.tasks.ratings.paper_statements import read_rated, read_with_quality
 from mitigate.tasks.scorers import default_scorers
 from mitigate.triples import NEUTRAL
 from mitigate.verbalise import MASK
-from mitigate.words.targets import clusters
-from models.heads import FOLDS, LABELS
 
 SEED = 20261125
 FILTERED = "COMeT-Filtered"
@@ -78,8 +68,6 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="the folder that has humans/")
     parser.add_argument("--base", help="a causal language model, for crowd_lm")
     parser.add_argument("--heads", type=Path, help="crowd_lm/ of classifier=people with this model")
-    parser.add_argument("--others", type=Path, nargs="*", default=[], help="finished runs of other policies")
-    parser.add_argument("--run", type=Path, help="a finished run of policy=none, for its labelled triples")
     arguments = parser.parse_args()
     COMMANDS[arguments.command](arguments)
 
@@ -120,7 +108,7 @@ def recompute(arguments: argparse.Namespace) -> None:
         *(missed_line(part, "crowd") for part in (table, new)),
         *other_count(rated, arguments),
     ]
-    finish("people, earlier measures", text)
+    print("\n\n".join(text))
 
 
 def other_count(rated: pl.DataFrame, arguments: argparse.Namespace) -> Iterator[str]:
@@ -172,7 +160,7 @@ def table_of(arguments: argparse.Namespace, opened: bool) -> None:
         "from these texts and by heads that have not, against the raters of COMeT-Filtered.",
         seen_table(seen, scorers),
     ]
-    finish(f"people, {'opened' if opened else 'development'}" + ", crowd_lm" * (opened and len(scorers) > 1), text)
+    print("\n\n".join(text))
 
 
 def labelled(rated: pl.DataFrame, arguments: argparse.Namespace, earlier: bool = False) -> pl.DataFrame:
@@ -325,109 +313,7 @@ def seen_table(seen: pl.DataFrame, scorers: Sequence[Crowd2]) -> str:
     return "\n".join(lines)
 
 
-def finish(name: str, text: Sequence[str]) -> None:
-    whole = "\n\n".join(text)
-    write_section(name, whole)
-    print(whole)
-
-
 NAMES = {"label": "raters' polarity label alone"}
-
-
-def gaming(arguments: argparse.Namespace) -> None:
-    """People-valid shares of generators that know nothing of a target, beside a run and beside rated statements."""
-    run = open_run(arguments.run, needs=["score.parquet", "statements.parquet"])
-    triples, said = run.table("score.parquet"), run.table("statements.parquet")
-    said = said.filter(pl.col("relation").is_in(RELATIONS)).select("head", "relation", "tail")
-    prompts = said.select("head", "relation").unique(maintain_order=True)
-    rated = read_with_quality(arguments.data)
-    rated = pl.DataFrame({"head": rated["target"], "relation": relations_of(rated), "tail": rated["tail"]}).drop_nulls()
-    systems = {
-        "COMeT's rated statements": rated,
-        "COMeT's, heads swapped": swapped(rated),
-        "the run": said,
-        "the run's, heads swapped": swapped(said),
-        "constants": prompts.join(constant_tails(triples), on="relation", maintain_order="left"),
-        "echo": echo_tails(prompts),
-        "random training tails": random_tails(triples, prompts),
-    }
-    people, scorers = PeopleValid(), default_scorers()
-    lines = [
-        "| people-valid, % ↑ | all | " + " | ".join(RELATIONS) + " | neutral | professions, neutral |",
-        "|---" * 7 + "|",
-    ]
-    parts = ["all", *map(relation_part, RELATIONS), "neutral", "profession/neutral"]
-    for name, rows in systems.items():
-        metrics = figures_by_group(
-            RATED, with_people_valid(label_statements(rows, scorers), people), intervals=INTERVALS
-        )
-        cells = []
-        for key in (quality_key(PEOPLE_VALID, part) for part in parts):
-            cells.append(f"{metrics[key]:.1f} [{metrics[f'{key}_low']:.1f}, {metrics[f'{key}_high']:.1f}]")
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    finish(
-        "people, gaming",
-        [
-            "## Generators that know nothing of a target, by people_valid",
-            f"Measured on {machine()}, by `python benchmarks/people.py gaming --run RUN`.",
-            "\n".join(lines),
-        ],
-    )
-
-
-def routes(arguments: argparse.Namespace) -> None:
-    """Whether it favours a run that rated texts are labelled by other heads than new ones: shares of polarised
-    statements as they are labelled, and with all texts labelled by the mean of all heads."""
-    crowd, parts = Crowd2(), {}
-    for folder in [arguments.run, *arguments.others]:
-        run = open_run(folder, needs=["statements.parquet"])
-        said = run.table("statements.parquet").filter(pl.col("relation").is_in(RELATIONS))
-        texts = said["masked_neutral"].to_list()
-        read, names = crowd.features({"masked": texts}), [plain(text) for text in texts]
-        folds, every = crowd.heads.folds_of_texts(names), np.ones((len(texts), FOLDS), dtype=bool)
-        found = {"routed": crowd.heads.mean(read, every, folds), "all": crowd.heads.mean(read, every, every)}
-        polar = {name: 1 - part[:, LABELS.index("neutral")] for name, part in found.items()}
-        labels = {name: polarity(part, crowd.heads).label != NEUTRAL for name, part in found.items()}
-        parts[run.policy] = said.select("target", "category").with_columns(
-            seen=folds.sum(axis=1) < FOLDS,
-            counted=pl.Series(labels["routed"].astype(float) - labels["all"]),
-            probable=pl.Series(polar["routed"] - polar["all"]),
-            labelled=pl.Series(labels["routed"]),
-        )
-    lines = ["| run | statements | with a rated text, % | polarised, % | routed less all heads, counted | probable |"]
-    lines.append("|---" * 6 + "|")
-    for name, part in parts.items():
-        means = [100 * part[column].cast(pl.Float64).mean() for column in ("seen", "labelled", "counted", "probable")]
-        lines.append(f"| {name} | {part.height} | " + " | ".join(f"{mean:.2f}" for mean in means) + " |")
-    first, *others = parts.values()
-    said = [f"{name}: {route_line(first, part)}" for name, part in zip(list(parts)[1:], others, strict=True)]
-    command = "`python benchmarks/people.py routes --run RUN --others RUN`"
-    text = ["## Rated and new texts by crowd2", f"Measured on {machine()}, by {command}.", "\n".join(lines)]
-    finish("people, routes", [*text, f"Difference of the last columns from those of the first run; {'; '.join(said)}."])
-
-
-def route_line(first: pl.DataFrame, other: pl.DataFrame) -> str:
-    """The difference between two runs of what the routes change, in percentage points, paired by target."""
-    sides = [part.group_by("target").agg(pl.col("counted", "probable").mean() * 100) for part in (first, other)]
-    paired = sides[0].join(sides[1], on="target", suffix="_other").sort("target")
-    numbers = np.unique([clusters().get(target, target) for target in paired["target"]], return_inverse=True)[1]
-    found = []
-    for column in ("counted", "probable"):
-        gain = (paired[f"{column}_other"] - paired[column]).to_numpy()[:, None]
-        interval = INTERVALS.mean(gain, numbers)
-        found.append(f"{column} {gain.mean():+.2f} [{interval.low.item():+.2f}, {interval.high.item():+.2f}]")
-    return ", ".join(found)
-
-
-def swapped(rows: pl.DataFrame) -> pl.DataFrame:
-    """The tails of each relation with the heads of other targets, drawn by seed among those of the relation."""
-    found = []
-    for _, part in rows.group_by("relation", maintain_order=True):
-        heads = part["head"].unique(maintain_order=True)
-        shift = np.random.default_rng(1).integers(1, len(heads), part.height)
-        own = part["head"].replace_strict(heads, range(len(heads)), return_dtype=pl.Int64).to_numpy()
-        found.append(part.with_columns(head=heads.gather((own + shift) % len(heads))))
-    return pl.concat(found)
 
 
 COMMANDS = {
@@ -435,8 +321,6 @@ COMMANDS = {
     "recompute": recompute,
     "develop": lambda arguments: table_of(arguments, opened=False),
     "open": lambda arguments: table_of(arguments, opened=True),
-    "gaming": gaming,
-    "routes": routes,
 }
 
 if __name__ == "__main__":

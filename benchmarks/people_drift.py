@@ -1,19 +1,17 @@
-"""The paper's ratings of COMeT and of its filtered COMeT without the drift between their batches of raters, and how
-well that correction works where drift and effect are planted.
+"""The paper's ratings of COMeT and of its filtered COMeT without the drift between their batches of raters,
+and what makes ratings vary.
 
     python benchmarks/people_drift.py figures [--data ../shared/data] [--base FOLDER --heads FOLDER]
-    python benchmarks/people_drift.py simulations [--repetitions 2000]
     python benchmarks/people_drift.py variances [--data ../shared/data]
 
 `figures` reads both sets, and writes the change of people's votes, the drift on the statements that stand in both, and
-the change of each measure beside it; that of crowd_lm if it is given a language model and its heads. `simulations`
-draws rated sets. `variances` writes mitigate/data/rating_variance.csv, from which a survey computes how precise it will
-be. Each writes its section of RESULTS.md; together they take about two minutes on one thread."""
+the change of each measure beside it; that of crowd_lm if it is given a language model and its heads. `variances`
+writes mitigate/data/rating_variance.csv, from which a survey computes how precise it will be. Together they take about
+two minutes on one thread."""
 
 import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,21 +22,15 @@ from scipy import stats
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.people import scorers_of
-from benchmarks.results import write_section
-from benchmarks.simulate import excludes, table
 from mitigate.load.ratings import FILTERED, RESOURCES, rated_sets
-from mitigate.measure.bootstrap import draw
-from mitigate.measure.comparison import Change
 from mitigate.measure.human_ratings import (
     Components,
-    Votes,
     components,
     detectable,
     error,
     shared_by_questions,
     statements_needed,
     within_relations,
-    without_drift,
 )
 from mitigate.score.keyword import Keyword
 from mitigate.score.labels import NOTHING_CACHED, label_column
@@ -52,9 +44,7 @@ from mitigate.tasks.ratings.anchors import (
     EQUALLY,
     FIGURES,
     PARTS,
-    as_votes,
     drift_table,
-    sides,
     vote_shares,
 )
 from mitigate.tasks.ratings.anchors import described as with_word
@@ -68,26 +58,18 @@ from mitigate.words.relations import parse_sentence
 
 PAIR = (RESOURCES[-1], FILTERED)
 VARIANCES = Path(__file__).parents[1] / "mitigate" / "data" / "rating_variance.csv"
-RATERS, RESAMPLES = 3, 10_000
+RATERS = 3
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=("figures", "simulations", "variances"))
+    parser.add_argument("part", choices=("figures", "variances"))
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="the folder that has humans/")
-    parser.add_argument("--repetitions", type=int, default=2000, help="of each simulated cell")
     parser.add_argument("--base", help="a causal language model, for crowd_lm")
     parser.add_argument("--heads", type=Path, help="crowd_lm/ of classifier=people with this model")
     given = parser.parse_args()
-    if given.part == "simulations":
-        name, text = "drift simulations", simulations(given.repetitions)
-    else:
-        rated = read_labelled_sentences(rated_sets(given.data / "humans")).rated()
-        of_both = given.part == "figures"
-        name, text = ("drift", figures(rated, scorers_of(given))) if of_both else ("rating variances", variances(rated))
-    found = "\n\n".join(text)
-    write_section(name, found)
-    print(found)
+    rated = read_labelled_sentences(rated_sets(given.data / "humans")).rated()
+    print("\n\n".join(figures(rated, scorers_of(given)) if given.part == "figures" else variances(rated)))
 
 
 # The paper's two sets
@@ -117,7 +99,6 @@ def figures(rated: pl.DataFrame, scorers: Sequence[Crowd2]) -> Iterator[str]:
         ],
     )
     yield by_relation(pair)
-    yield bootstrapped(pair)
     yield crossed(pair)
     yield from beside_measures(pair, people, scorers)
 
@@ -136,34 +117,6 @@ def by_relation(pair: pl.DataFrame) -> str:
 def described_relations(rated: pl.DataFrame) -> pl.DataFrame:
     """Each statement once, with its relation."""
     return with_word(rated.select("statement", "target", "relation").unique("statement", maintain_order=True))
-
-
-def bootstrapped(pair: pl.DataFrame) -> str:
-    """The same intervals by resampling words (percentile bootstrap)."""
-    shares, cells = vote_shares(pair), []
-    for figure in FIGURES:
-        sets, anchors = map(as_votes, sides(shares.filter(figure=figure), PAIR, PAIR))
-        counts = draw(1 + int(shares["word"].max()), RESAMPLES, 0).astype(float)
-        for equally in (False, True):
-            found = [drawn_again(sets, anchors, each, equally) for each in counts]
-            ends = np.quantile(found, [0.025, 0.975], axis=0).T
-            texts = [f"[{low:.1f}, {high:.1f}]".replace("-", "−") for low, high in ends]
-            cells.append([figure, (AS_THEY_ARE, EQUALLY)[equally], *texts])
-    return (
-        f"The same intervals by the percentile bootstrap over targets ({RESAMPLES:,} resamples), which makes no "
-        "allowance for the number of targets:\n\n" + table(["votes", "relations", *PARTS], cells)
-    )
-
-
-def drawn_again(sets: Sequence[Votes], anchors: Sequence[Votes], counts: np.ndarray, equally: bool) -> list[float]:
-    """Total, drift and what remains where each word stands so often."""
-    found = []
-    for side in (*sets, *anchors):
-        weights = side.weights * counts[side.words]
-        parts = [side.relations == number for number in range(3)] if equally else [slice(None)]
-        found.append(np.mean([np.average(side.shares[part], weights=weights[part]) for part in parts]))
-    total, drift = found[1] - found[0], found[3] - found[2]
-    return [total, drift, total - drift]
 
 
 def counts_of_anchors(pair: pl.DataFrame) -> list[str]:
@@ -359,129 +312,9 @@ def shared_between(first: pl.DataFrame, second: pl.DataFrame) -> float:
     return shared_by_questions(*apart, (alone[0]["question"].to_numpy(), alone[1]["question"].to_numpy()))
 
 
-# Planted drift and effect
-
-
-@dataclass(frozen=True)
-class World:
-    """Two sets of as many statements about the same words and relations, rated by two batches of raters, with anchors
-    in common; percentages of votes about those of COMeT."""
-
-    words: int = 150
-    statements: tuple[int, ...] = (333, 333, 333)  # of each relation, in each set
-    anchors: tuple[int, ...] = (97, 97, 96)  # of these, in both sets
-    effect: float = 0.0  # of the second model, points, on the statements that stand in its set alone
-    drift: tuple[float, ...] = (-4.0, -4.0, -4.0)  # of the second batch, points, by relation
-    spread: float = 5.0  # standard deviation over statements of this drift
-    of_anchors: float = 0.0  # what drifts besides on anchors alone, points
-
-    def drawn(self, random: np.random.Generator, raters: int = RATERS) -> tuple[list[Votes], list[Votes], np.ndarray]:
-        """Both sets, the anchors in each batch, and the second set's difference to the first by relation if the first
-        batch had rated both, in expectation."""
-        word_effects = random.normal(0, WORD_SPREAD, self.words)
-        sets, anchors, apart = [[], []], [[], []], []
-        for relation, (size, shared) in enumerate(zip(self.statements, self.anchors, strict=True)):
-            words = np.tile(random.integers(self.words, size=size), (2, 1))  # models answer the same questions
-            chance = LEVELS[relation] + word_effects[words] + random.normal(0, STATEMENT_SPREAD, (2, size))
-            chance[1, :shared] = chance[0, :shared]
-            chance[1, shared:] += self.effect
-            chance = np.clip(chance, 0, 100)
-            apart.append(chance[1].mean() - chance[0].mean())
-            chance[1] += self.drift[relation] + random.normal(0, self.spread, size)
-            chance[1, :shared] += self.of_anchors
-            shares = 100 * random.binomial(raters, np.clip(chance, 0, 100) / 100) / raters
-            for batch in range(2):
-                rows = shares[batch], np.ones(size), words[batch], np.full(size, relation)
-                sets[batch].append(rows)
-                anchors[batch].append([column[:shared] for column in rows])
-        return [votes(side) for side in sets], [votes(side) for side in anchors], np.array(apart)
-
-
-def votes(parts: Sequence[Sequence[np.ndarray]]) -> Votes:
-    return Votes(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-
-
-SLOPE = 0.74  # of the difference of percentages, by the planted effect: chances are cut at 0 and 100
-LEVELS = (34.0, 44.0, 46.0)  # percentages polarised by relation
-WORD_SPREAD, STATEMENT_SPREAD = 15.0, 40.0  # standard deviations, before chances are cut at 0 and 100
-NONE = {"drift": (0.0, 0.0, 0.0), "spread": 0.0}
-SKEWED = {"anchors": (44, 110, 136), "drift": (-8.0, -4.0, 0.0)}
-WORLDS = {
-    "no drift, no effect": World(**NONE),
-    "drift −4, no effect": World(),
-    "drift −4, effect −9.5": World(effect=-9.5),
-    "no drift, effect −9.5": World(effect=-9.5, **NONE),
-    "drift by relation, anchors as in the paper": World(**SKEWED),
-    "the same, effect −9.5": World(effect=-9.5, **SKEWED),
-    "drift of single statements varies (sd 20)": World(spread=20.0),
-    "anchors drift by 2 points more than the rest": World(of_anchors=-2.0),
-    "60 words": World(words=60),
-    "25 words, 90 statements, 30 anchors": World(words=25, statements=(30, 30, 30), anchors=(10, 10, 10)),
-    "60 anchors": World(effect=-9.5, anchors=(20, 20, 20)),
-    "150 anchors": World(effect=-9.5, anchors=(50, 50, 50)),
-    "600 anchors": World(effect=-9.5, anchors=(200, 200, 200)),
-}
-
-
-def simulations(repetitions: int) -> Iterator[str]:
-    error = 100 * (0.05 * 0.95 / repetitions) ** 0.5
-    yield "## Drift between batches of raters: planted drift and effect"
-    yield (
-        f"By `python benchmarks/people_drift.py simulations --repetitions {repetitions}` (a share of 95 % has a "
-        f"standard error of {error:.1f} points). Where a row says nothing else: two sets of 999 statements of three "
-        "relations about 150 words, three raters each, 290 statements in both, variances about those of COMeT's "
-        "ratings. Truth: the difference if the first batch had rated both sets; an effect is on the statements that "
-        "stand in one set alone, and smaller in the whole. Chances end at 0 and 100 %, so that drift moves some less. "
-        "In percent: how often the 95 % interval covers the truth, and how often that of what remains excludes 0: "
-        "without an effect a false positive, else power. `total` is the difference as rated, without anchors."
-    )
-    rows = []
-    for name, world in WORLDS.items():
-        random = np.random.default_rng(1)
-        drawn = [world.drawn(random) for _ in range(repetitions)]
-        truth = float(np.mean([apart.mean() for *_, apart in drawn]))
-        found = {
-            way: [without_drift(sets, anchors, equally=way) for sets, anchors, _ in drawn] for way in (False, True)
-        }
-        cells = [[f"{100 * np.mean([not excludes(each.total, truth) for each in found[False]]):.1f}"]]
-        cells += [covered_and_found([each.remaining for each in found[way]], truth) for way in found]
-        rows.append([name, signed(truth), *(cell for part in cells for cell in part)])
-    ways = [f"remains, {way}: {what}" for way in (AS_THEY_ARE, EQUALLY) for what in ("mean", "covers", "excludes 0")]
-    yield table(["planted", "truth", "total: covers", *ways], rows)
-    yield from one_batch(repetitions)
-
-
-def one_batch(repetitions: int) -> Iterator[str]:
-    """How often a survey of the size that statements_needed says finds a difference of POINTS."""
-    yield "### A survey of two models in one batch: power at the size that is printed"
-    yield (
-        f"Two models about the same 150 words, without anchors and drift, and as many statements as make {POINTS:g} "
-        "points detectable by the variances of these very models; how often the 95 % interval excludes 0, which should "
-        f"be 80 % with a difference of {POINTS:g} points and 5 % without."
-    )
-    alone = World(anchors=(0, 0, 0), **NONE)
-    rows = []
-    for raters in (1, RATERS):
-        many, _, _ = replace(alone, statements=(20_000,) * 3).drawn(np.random.default_rng(2))
-        apart = [within_relations(side.shares, side.relations) for side in many]
-        found = components(many[0].shares, np.full(60_000, RATERS), many[0].relations)
-        shared = shared_by_questions(*apart, (many[0].words, many[1].words))
-        found = found._replace(statement=found.statement - shared)
-        size = round(statements_needed(POINTS, found, raters) / 3)
-        cells = []
-        for effect in (-POINTS / SLOPE, 0.0):
-            world, random = replace(alone, statements=(size,) * 3, effect=effect), np.random.default_rng(3)
-            drawn = [world.drawn(random, raters) for _ in range(repetitions)]
-            changes = [without_drift(sets, sets, equally=True).total for sets, _, _ in drawn]
-            cells += [signed(float(np.mean([apart.mean() for *_, apart in drawn])))]
-            cells += [f"{100 * np.mean([excludes(change, 0) for change in changes]):.1f}"]
-        rows.append([str(raters), f"{3 * size:,}", f"{3 * size * raters:,}", *cells])
-    yield table(["raters", "statements of each", "ratings of each", "planted", "found, %", "planted", "found, %"], rows)
-
-
-def covered_and_found(changes: Sequence[Change], truth: float) -> list[str]:
-    shares = [np.mean([not excludes(change, truth) for change in changes]), np.mean([excludes(c, 0) for c in changes])]
-    return [signed(float(np.mean([change.gain for change in changes]))), *(f"{100 * share:.1f}" for share in shares)]
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 if __name__ == "__main__":

@@ -3,19 +3,15 @@
     python benchmarks/probe.py generate [--rounds 3]
     python benchmarks/probe.py grid [--generator DIR]
 
-Contestants take turns within a
-round, so that what else the machine does falls on all of them; of the rounds the median counts. Each command writes its
-section of RESULTS.md and takes some ten minutes on two cores. RESULTS.md also has the
-figures of two other commands, `products` and `kernels` (script at commit e3f1631)."""
+Contestants take turns within a round, so that what else the machine does falls on all of them; of the rounds the median
+counts. Each command takes some ten minutes on two cores."""
 
 import argparse
 import resource
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -28,7 +24,7 @@ from transformers.utils import logging
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.results import machine, processor, write_section
+from benchmarks.results import machine
 from mitigate.probe.comet import probe
 from mitigate.runs.store import PartFolder
 from mitigate.words.relations import comet_relations
@@ -37,7 +33,6 @@ from models.beam import beam_search
 from models.comet import Comet
 from models.decoder import Decoder, DecoderConfig
 from models.minilm import locate
-from models.tree_attention import TreeAttention
 
 END, VOCABULARY, NEVER = 40513, 40514, -1
 BEAMS, FIXED, NATURAL = 10, 8, 15  # tokens forced, and tokens at most with natural ending
@@ -81,7 +76,7 @@ def main() -> None:
     else:
         title, text = "Probing: against `generate`", against_generate(arguments.rounds)
     measured = f"Measured on {machine()}, by `python benchmarks/probe.py {arguments.command}`."
-    write_section(f"probe {arguments.command}", "\n\n".join([f"## {title}", measured, *text]), processor())
+    print("\n\n".join([f"## {title}", measured, *text]))
 
 
 def against_generate(rounds: int) -> list[str]:
@@ -97,7 +92,7 @@ def against_generate(rounds: int) -> list[str]:
                 contestant.turn(prompts, max_length, ending)
                 print(f"{title}, round {number + 1}: {contestant.name} {contestant.speeds[-1]:.1f}", flush=True)
         text += [f"### {title}", table(contestants)]
-        text += [histograms(contestants)] if ending else [agreement(contestants)]
+        text += [] if ending else [agreement(contestants)]
     return text
 
 
@@ -196,25 +191,15 @@ def agreement(contestants: list[Contestant]) -> str:
     return " ".join(said)
 
 
-def histograms(contestants: list[Contestant]) -> str:
-    """How many tails have how many tokens, END not counted, in percent."""
-    lines = ["| tokens of a tail, % | " + " | ".join(map(str, range(NATURAL + 1))) + " |", "|---" * (NATURAL + 2) + "|"]
-    for contestant in contestants:
-        lengths = Counter(len(tail) for beams in contestant.tails for tail in beams)
-        shares = " | ".join(f"{100 * lengths[n] / lengths.total():.0f}" for n in range(NATURAL + 1))
-        lines.append(f"| {contestant.name} | {shares} |")
-    return "\n".join(lines)
-
-
 def grid(generator: Path | None) -> list[str]:
-    """329 targets x 34 relations x 10, exact and in bf16, and where the time went."""
+    """329 targets x 34 relations x 10, exact and in bf16."""
     comet = Comet.load(generator) if generator else Comet.from_encoder(locate())
     targets = choose_targets("all")
     relations = [(relation.name, relation.phrase) for relation in comet_relations()]
-    lines = ["| | seconds | statements/s | peak memory, GiB | where the time goes |", "|---|---|---|---|---|"]
+    lines = ["| | seconds | statements/s | peak memory, GiB |", "|---|---|---|---|"]
     tails = {}
     for precision in ("fp32", "bf16"):
-        with tempfile.TemporaryDirectory() as place, stopwatches() as spent:
+        with tempfile.TemporaryDirectory() as place:
             started = time.perf_counter()
             parts = PartFolder(Path(place))
             probe(comet, targets, relations, parts=parts, precision=precision)
@@ -222,8 +207,7 @@ def grid(generator: Path | None) -> list[str]:
             tails[precision] = pl.concat(list(parts))
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         speed = tails[precision].height / seconds
-        shares = ", ".join(f"{name} {100 * part / seconds:.0f} %" for name, part in spent.items())
-        lines.append(f"| {precision} | {seconds:.1f} | {speed:.0f} | {peak:.2f} | {shares} |")
+        lines.append(f"| {precision} | {seconds:.1f} | {speed:.0f} | {peak:.2f} |")
     shared = tails["fp32"].join(tails["bf16"], on=["target", "relation", "tail"], how="semi").height
     lengths = comet.tails(tails["fp32"]["tail"].to_list())
     what = "a COMeT trained on train100k" if generator else "the untrained warm start, whose tails have full length"
@@ -231,35 +215,8 @@ def grid(generator: Path | None) -> list[str]:
         f"{targets.height} targets x {len(relations)} relations x 10 with {what}.",
         "\n".join(lines),
         f"{100 * shared / tails['fp32'].height:.1f} % of the tails in fp32 are also among the ten in bf16; "
-        f"{sum(map(len, lengths)) / len(lengths):.1f} tokens a tail, END counted. `body` is the decoder's layers "
-        "without attention, `head` the vocabulary's logits.",
+        f"{sum(map(len, lengths)) / len(lengths):.1f} tokens a tail, END counted.",
     ]
-
-
-@contextmanager
-def stopwatches() -> Iterator[dict[str, float]]:
-    """Seconds spent inside the decoder's layers, attention and head while the context is open."""
-    spent = {"body": 0.0, "attention": 0.0, "head": 0.0}
-
-    def timed(name: str, call: Callable) -> Callable:
-        def run(*arguments: object) -> object:
-            started = time.perf_counter()
-            result = call(*arguments)
-            spent[name] += time.perf_counter() - started
-            return result
-
-        return run
-
-    places = {"body": (Decoder, "forward"), "attention": (TreeAttention, "__call__"), "head": (Decoder, "logits")}
-    originals = {name: getattr(owner, method) for name, (owner, method) in places.items()}
-    for name, (owner, method) in places.items():
-        setattr(owner, method, timed(name, originals[name]))
-    try:
-        yield spent
-    finally:
-        for name, (owner, method) in places.items():
-            setattr(owner, method, originals[name])
-        spent["body"] -= spent["attention"]  # which runs inside
 
 
 if __name__ == "__main__":

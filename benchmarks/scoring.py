@@ -4,8 +4,8 @@
 
 Contestants take turns within a round, so that what else the machine does falls on all of them. Texts are masked
 statements of the harms paper's release. A COMeT's statements repeat once masked, 57 of 100 having been there before;
-the sets with repeats here have that share. Each part writes a section of RESULTS.md; all take some six minutes on two
-cores, nearly all of it the pipeline's."""
+the sets with repeats here have that share. All parts take some six minutes on two cores, nearly all of it the
+pipeline's."""
 
 import argparse
 import logging
@@ -31,7 +31,7 @@ from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.results import machine, processor, write_section
+from benchmarks.results import machine
 from mitigate.runs.label_cache import LabelStore
 from mitigate.score.labels import label_column
 from mitigate.score.regard import BertRegard, MiniLMRegard, NgramRegard, native_dtype
@@ -87,9 +87,7 @@ def main() -> None:
     for name in arguments.parts or parts:
         title, *text = parts[name](statements, arguments.rounds)
         where = f"Measured on {machine()}, by `python benchmarks/scoring.py {name}`, {arguments.rounds} rounds."
-        section = "\n\n".join([title, where, *text])
-        write_section(f"scoring {name}", section, processor())
-        print(section, flush=True)
+        print("\n\n".join([title, where, *text]), flush=True)
 
 
 def read_statements(data: Path) -> list[str]:

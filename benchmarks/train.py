@@ -4,7 +4,7 @@
 
 Contestants take turns within a round, so that what else the machine does falls on all of them; of the rounds the
 median counts. Each lives in a process of its own, whose peak memory and allocator are its alone. Those of one size
-start from the same random weights. Writes its section of RESULTS.md and takes some five minutes on two cores."""
+start from the same random weights. Takes some five minutes on two cores."""
 
 import argparse
 import multiprocessing
@@ -24,13 +24,12 @@ import torch
 import transformers
 from torch import nn
 from torch.nn.utils.rnn import pad_sequence
-from torch.profiler import ProfilerActivity, profile
 from transformers import AutoModelForCausalLM
 from transformers.utils import logging
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.results import machine, processor, write_section
+from benchmarks.results import machine
 from mitigate.load.conceptnet import load
 from mitigate.train.comet import Examples, Settings, fit
 from mitigate.train.harness import native_precision
@@ -52,24 +51,6 @@ SIZES = {
 }
 SMALL = {"width": 24, "layers": 1, "inner": 96}  # instead, to try out the benchmark itself
 
-PARTS = {
-    "matrix products": ("aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm"),
-    "AdamW": ("aten::_fused_adamw_",),
-    "clipping": ("aten::linalg_vector_norm", "aten::mul_"),
-    "copies, mostly from one precision to the other": ("aten::copy_",),
-    "filling with zeros": ("aten::fill_", "aten::zero_"),
-    "softmax and loss": (
-        "aten::_softmax",
-        "aten::_softmax_backward_data",
-        "aten::_log_softmax",
-        "aten::_log_softmax_backward_data",
-        "aten::nll_loss_forward",
-        "aten::nll_loss_backward",
-    ),
-    "random numbers": ("aten::random_",),
-}
-"""The groups of operations that share a step's time."""
-
 Train = Callable[[int, int], float]
 """Trains so many steps, on batches that a number chooses, and gives the seconds they took."""
 
@@ -86,7 +67,7 @@ def main() -> None:
     parser.add_argument("--root", help="the folder that has conceptnet100k/ (as data.root); else MITIGATE_DATA")
     parser.add_argument("--steps", type=int, default=16, help="of mitigate in a turn; the others take fewer")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--small", action="store_true", help="tiny models; prints the section and writes nothing")
+    parser.add_argument("--small", action="store_true", help="tiny models")
     arguments = parser.parse_args()
     examples = read_examples(arguments.root)
     contestants = [c for size in SIZES for c in entrants(size, examples, arguments.small)]
@@ -100,13 +81,9 @@ def main() -> None:
             f"Measured on {machine()}, transformers {transformers.__version__}, by `python benchmarks/train.py`, "
             f"{arguments.rounds} rounds of {arguments.steps} steps of mitigate.",
             table(contestants),
-            *[c.where_time_goes(arguments.steps) for c in contestants if c.name.startswith("mitigate")],
             NOTES.replace("\n", " "),
-            limit(),
         ]
     )
-    if not arguments.small:
-        write_section("train", section, processor())
     print(section)
 
 
@@ -136,18 +113,6 @@ class Contestant:
         self.last = steps * BATCH / seconds
         if number:
             self.speeds.append(self.last)
-
-    def where_time_goes(self, steps: int) -> str:
-        """One more turn under PyTorch's profiler, in words."""
-        seconds, spent, flops = self.process.submit(_profiled, steps).result()
-        shares = {name: sum(spent.get(operation, 0.0) for operation in PARTS[name]) for name in PARTS}
-        shares["other operations"] = sum(spent.values()) - sum(shares.values())
-        shares["Python and Lightning"] = seconds - sum(spent.values())
-        said = ", ".join(f"{name} {100 * share / seconds:.0f} %" for name, share in shares.items())
-        return (
-            f"{self.size}, where the time of mitigate goes: {said}. The products are {flops / steps / 1e9:.0f} GFLOP "
-            f"a step, done at {flops / shares['matrix products'] / 1e9:.0f} GFLOP/s."
-        )
 
     @property
     def speed(self) -> float:
@@ -183,15 +148,6 @@ def _enter(make: Callable[[Work], Train], work: Work) -> None:
 def _turn(number: int, steps: int) -> tuple[float, float]:
     seconds = _train(number, steps)
     return seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-
-
-def _profiled(steps: int) -> tuple[float, dict[str, float], float]:
-    """Seconds in all and of each operation without those it calls, and the FLOP of all products."""
-    with profile(activities=[ProfilerActivity.CPU], with_flops=True) as watch:
-        seconds = _train(0, steps)
-    events = {event.key: event for event in watch.key_averages() if event.key.startswith("aten::")}
-    flops = sum(events[name].flops for name in PARTS["matrix products"] if name in events)
-    return seconds, {name: event.self_cpu_time_total / 1e6 for name, event in events.items()}, flops
 
 
 def ours(work: Work) -> Train:
@@ -291,21 +247,6 @@ clipped at 1); mitigate packs texts without padding and computes logits where a 
 has an output bias only over the tokens of tails.
 Texts have the tokens of MiniLM's vocabulary in all contestants. Peak memory is that of a process with all its
 libraries and the corpus."""
-
-
-def limit() -> str:
-    """How fast the processor multiplies when it does nothing else: what is left to gain."""
-    speeds = []
-    for dtype in (torch.float32, torch.bfloat16):
-        layer, rows = nn.Linear(768, 3072).to(dtype), torch.randn(512, 768, dtype=dtype)
-        seconds = []
-        with torch.inference_mode():
-            for _ in range(50):
-                started = time.perf_counter()
-                layer(rows)
-                seconds.append(time.perf_counter() - started)
-        speeds.append(2 * rows.numel() * 3072 / median(seconds) / 1e9)
-    return "Products alone, 512 x 768 by 768 x 3072, run at {:.0f} GFLOP/s in fp32 and {:.0f} in bf16.".format(*speeds)
 
 
 if __name__ == "__main__":

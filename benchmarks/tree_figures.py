@@ -16,10 +16,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-STAGE_LISTS = {"STAGES", "STAGES_OF", "stages_of", "_stages", "not_asked_for"}
 USES = ast.Name | ast.Attribute
 HOLDERS = {"plan", "job"}
-GUARDS = {"dry", "pending"}
 RECIPES = {"compare": "comparing", "kge": "kge.recipe"}
 TRIPS = {"main job": "mitigate.recipe", "audit": "audit.recipe", "kge": "kge.recipe"}
 
@@ -176,13 +174,6 @@ def helpers_used_once(trees: dict[str, ast.Module]) -> tuple[int, int]:
     return once, total
 
 
-def mentions(trees: dict[str, ast.Module], names: set[str], kind: type[ast.AST]) -> int:
-    """How often recipes and tasks name one of these."""
-    below = [tree for name, tree in trees.items() if name.startswith(("mitigate.recipes", "mitigate.tasks"))]
-    field_of = {ast.Name: "id", ast.Attribute: "attr"}[kind]
-    return sum(isinstance(node, kind) and getattr(node, field_of) in names for tree in below for node in ast.walk(tree))
-
-
 def figures(root: Path) -> dict[str, str]:
     """The rows of the table for a checkout."""
     tree = Tree(root)
@@ -199,8 +190,6 @@ def figures(root: Path) -> dict[str, str]:
         "lines a file": f"{lines / len(ours):.0f}",
         "share of import lines, %": f"{100 * of_imports / lines:.1f}",
         "private helpers used once, of all": f"{once} of {private}",
-        "mentions of lists of stages": f"{mentions(ours, STAGE_LISTS, ast.Name)}",
-        "guards for rehearsals": f"{mentions(ours, GUARDS, ast.Attribute)}",
     }
     found |= {
         f"modules that {name} reaches": f"{tree.reached(f'mitigate.recipes.{path}')}" for name, path in RECIPES.items()

@@ -1,7 +1,7 @@
 """Faults of all kinds, done to every recipe; afterwards the same command has to come to the figures of the undisturbed
 run, or say in a sentence which file is at fault.
 
-    python tests/faults.py [NAME ...] [--kinds killed together damaged cold full denied] [--attempts 12] [--write]
+    python tests/faults.py [NAME ...] [--kinds killed together damaged cold full denied] [--attempts 12]
 
 killed    SIGKILL at a random moment of each stage in turn, half of the time once more while the same command goes on.
 together  Two jobs at once on one cache, as in a sweep; half of the time one of them is killed at a random moment.
@@ -11,9 +11,8 @@ cold      A table of the finished run is deleted, and the label cache with it; i
 full      The disk that holds outputs and cache fills up at a random size; then there is space again.
 denied    A folder of the run cannot be written to, by a process without root's rights; then it can.
 
-What a fault is done to, and where a kill meets the run, is drawn by --seed. --write puts the attempts into
-benchmarks/faults.csv, in the place of earlier ones of the same recipe and kind, and the tables that are drawn from all
-of that file into benchmarks/RESULTS.md. Full disks need root, to mount small ones."""
+What a fault is done to, and where a kill meets the run, is drawn by --seed. Full disks need
+root, to mount small ones."""
 
 import argparse
 import ctypes
@@ -39,7 +38,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import pytest
-from fault_tables import LOST, OUTCOMES, SAME, TOLD, Attempt, add, tables, write_tables
+from fault_tables import LOST, OUTCOMES, SAME, TOLD, Attempt, tables
 from few_terms import use_few_terms
 from killing import ROOT, call, figures, forked, left_in, prepared, share_imports
 from recipe_commands import COMMANDS, make_compared
@@ -367,21 +366,11 @@ KINDS = {kind.__name__: kind for kind in (killed, together, damaged, cold, full,
 
 
 def said(attempts: Iterable[Attempt]) -> Iterator[Attempt]:
-    """The attempts with the commit of the code; what was lost is printed at once."""
-    commit = commit_of()
+    """The attempts; what was lost is printed at once."""
     for attempt in attempts:
         if attempt.outcome == LOST:
             print(f"    LOST {attempt.fault}, {attempt.where}: {attempt.told}", flush=True)
-        yield attempt._replace(commit=commit)
-
-
-def commit_of() -> str:
-    """The code's, in short; "+" behind it where files other than those of benchmarks/ were changed since."""
-    commit, changed = (
-        subprocess.run(["git", *asked], cwd=ROOT, capture_output=True, text=True).stdout.strip()
-        for asked in (["rev-parse", "--short", "HEAD"], ["status", "--porcelain", "--", ".", ":!benchmarks"])
-    )
-    return f"{commit}+" if commit and changed else commit or "unknown"
+        yield attempt
 
 
 def main() -> None:
@@ -390,7 +379,6 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
     parser.add_argument("--attempts", type=int, default=12, help="of each recipe and kind")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--write", action="store_true", help="write the table into benchmarks/RESULTS.md")
     given = parser.parse_args()
     os.environ |= {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "WANDB_MODE": "offline"}
     os.chdir(ROOT)
@@ -405,12 +393,7 @@ def main() -> None:
             print(f"{name}: {run.seconds:.1f} s undisturbed ({stages})", flush=True)
             for kind in given.kinds:
                 draw = random.Random(f"{given.seed} {name} {kind}")
-                attempts = list(said(KINDS[kind](run, draw, given.attempts)))
-                found += attempts
-                if given.write:
-                    add(attempts)
-    if given.write:
-        write_tables()
+                found += said(KINDS[kind](run, draw, given.attempts))
     print(tables(found))
     sys.exit(any(attempt.outcome == LOST for attempt in found))
 

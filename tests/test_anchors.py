@@ -3,14 +3,11 @@
 import json
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 
-from benchmarks.people_drift import World, covered_and_found, signed
 from mitigate.errors import MitigateError
 from mitigate.load.ratings import FILTERED, rated_sets
-from mitigate.measure.human_ratings import without_drift
 from mitigate.measure.uncertainty import FEW_TARGETS
 from mitigate.metrics import ENDS
 from mitigate.report import ratings as page
@@ -190,21 +187,6 @@ def test_earlier_ratings_that_are_none(humans, tmp_path: Path) -> None:
     assert "humans.anchors_from: " in humans(*asking).refused
     with pytest.raises(MitigateError, match="humans.anchors_from: .* Give the run folder of a recipe=humans that read"):
         read_earlier(str(tmp_path), [])
-
-
-def test_the_benchmark_plants_a_drift_that_is_taken_out_again() -> None:
-    """Drift by relation, which anchors of other relations than the sets find only with relations equally."""
-    world = World(words=40, statements=(90, 90, 90), anchors=(10, 30, 50), drift=(-12.0, 0.0, 12.0))
-    drawn = [world.drawn(np.random.default_rng(seed)) for seed in range(40)]
-    sets, anchors, apart = drawn[0]
-    assert [len(side.shares) for side in (*sets, *anchors)] == [270, 270, 90, 90]
-    assert abs(apart.mean()) < 6
-    by_weights = [[without_drift(sets, anchors, equally=way) for sets, anchors, _ in drawn] for way in (False, True)]
-    pooled, equal = (np.mean([found.drift.gain for found in each]) for each in by_weights)
-    assert pooled > equal + 2
-    assert abs(equal) < 2
-    assert len(covered_and_found([found.remaining for found in by_weights[1]], 0.0)) == 3
-    assert [signed(value) for value in (-0.04, 3.25, -2.0)] == ["+0.0", "+3.2", "−2.0"]
 
 
 def test_the_papers_four_sets(real_data: Path) -> None:

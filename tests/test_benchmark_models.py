@@ -9,17 +9,14 @@ from torch import nn
 
 from benchmarks import train as contest
 from benchmarks.gpu import main
-from benchmarks.results import RESULTS
 from benchmarks.train import Contestant, Train, Work, hugging_face, original, ours, table
 from mitigate.train.comet import Examples
 from models.decoder import DecoderConfig, Kind
 
 
 def test_it_is_ready_to_be_run() -> None:
-    """The path a GPU would take, on a CPU: each size trained and probed, nothing written."""
-    before = RESULTS.read_bytes()
+    """The path a GPU would take, on a CPU: each size trained and probed."""
     section = main(["--device", "cpu", "--small", "--steps", "3"])
-    assert RESULTS.read_bytes() == before
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in section.splitlines() if line.startswith("| ")]
     assert [row[0] for row in rows[1:3]] == ["GPT-1 size", "comet_minilm"]
     milliseconds, rate, projected = (float(cell.replace(",", "")) for cell in rows[1][1:4])

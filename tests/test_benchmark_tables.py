@@ -1,18 +1,14 @@
-"""Tables and figures of benchmarks/, from numbers that are given, and the inputs that benchmarks make up."""
+"""Tables of benchmarks/footprint.py, from numbers that are given, and the comparison of figures."""
 
-import math
+import json
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
-import torch
 from transformers import GPT2Config, OpenAIGPTConfig
 
-from benchmarks import results, simulate
 from benchmarks.footprint import GPUS, Footprint, footprint, hours_table, main, memory_table, seconds_a_step
-from benchmarks.results import machine, processor, write_section
-from mitigate.measure.comparison import Change
+from benchmarks.same_figures import compare, known
 
 PAGE = Path(__file__).parents[1] / "docs" / "models.md"
 
@@ -45,58 +41,24 @@ def test_the_page_and_the_command_have_both_tables(capsys: pytest.CaptureFixture
     assert "bytes each" not in capsys.readouterr().out
 
 
-@pytest.fixture
-def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    path = tmp_path / "RESULTS.md"
-    monkeypatch.setattr(results, "RESULTS", path)
-    return path
+def test_figures_are_compared_within_the_tolerance(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Equal to 1e-6, or to a millionth of a large one; what is gone is listed, and counts unless it was expected."""
+    sides = {
+        "before": {"NSM": 50.0, "nll": 4e7, "erase/NSM": 1.0, "word": "a", "list": [1, {"seconds": 3, "high": 2}]},
+        "after": {"NSM": 50.0000001, "nll": 40000001.0, "word": "a", "list": [1, {"seconds": 9, "high": 2.1}]},
+    }
+    for side, metrics in sides.items():
+        (folder := tmp_path / side / f"mitigate-none-{side}").mkdir(parents=True)
+        (folder / "metrics.json").write_text(json.dumps(metrics))
+        (tmp_path / side / "labels.csv").write_text("statement,regard\na,1\nb,\n")
+    (tmp_path / "before" / "erase-1a").mkdir()
+    before, after = tmp_path / "before", tmp_path / "after"
+    assert compare(before, after, []) == 3
+    assert compare(before, after, ["^erase", "none erase/"]) == 1
+    assert "  list/1/high: 2 2.1\n" in capsys.readouterr().out
 
 
-def test_sections_are_replaced_and_stay_beside_those_of_other_processors(file: Path) -> None:
-    write_section("one", "## One\n\n1")
-    write_section("two", "## Two\n\n2")
-    write_section("one", "## One\n\n\\1 anew")
-    assert file.read_text() == (
-        "# What was measured\n\n"
-        "<!-- one -->\n## One\n\n\\1 anew\n<!-- end of one -->\n\n"
-        "<!-- two -->\n## Two\n\n2\n<!-- end of two -->\n"
-    )
-    name, instructions = processor().rsplit(", ", 1)
-    assert machine().startswith(f"{name}, ")
-    assert f"threads, {instructions}" in machine()
-    assert machine().endswith(f", torch {torch.__version__}")
-
-
-def test_what_another_processor_had_stays_beside_it(file: Path) -> None:
-    write_section("speed", "## Speed\n\n10\n\n## More", "CPU A, AVX2")
-    write_section("speed up", "## Other", "CPU A, AVX2")
-    write_section("speed", "## Speed\n\n20", "CPU (B), AVX512")
-    write_section("speed", "## Speed\n\n30", "CPU A, AVX2")
-    headings = [line for line in file.read_text().splitlines() if line.startswith("## ") or line.isdigit()]
-    assert headings == ["## Speed (CPU A, AVX2)", "30", "## Speed (CPU (B), AVX512)", "20", "## Other (CPU A, AVX2)"]
-
-
-def test_the_truth_of_simulations_and_intervals_that_miss_it() -> None:
-    """5 % polarised on average, times what policy, seed and both together do: exp of half their variances."""
-    polarised = 5 * math.exp((simulate.POLICY**2 + simulate.TRAINING**2 + simulate.INTERACTION**2) / 2)
-    truth = simulate.of_all_words("skewed", 0.5)
-    assert truth.difference == pytest.approx(polarised / 2, rel=0.05)
-    assert truth.ratio == pytest.approx(0.25, rel=0.15)
-    assert simulate.of_all_words("skewed", 1.0).ratio == pytest.approx(1, rel=0.15)
-    known, unknown = Change(50.0, 53.0, "difference", 1.0, 10), Change(50.0, 53.0)
-    assert simulate.excludes(known, 0)
-    assert not simulate.excludes(known, 1)
-    assert not simulate.excludes(unknown, 0)
-
-
-def test_every_part_writes_its_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulate, "TARGETS", (12, 40))
-    monkeypatch.setattr(simulate, "SEEDS", (2,))
-    monkeypatch.setattr(simulate, "SHAPES", {"tied": simulate.SHAPES["tied"]})
-    monkeypatch.setattr(simulate, "ENOUGH", 40)
-    parts = (simulate.one_run, simulate.policies, simulate.copies)
-    text = "\n\n".join(piece for part in parts for piece in part(3))
-    rows = [line for line in text.splitlines() if line.startswith("| tied")]
-    assert len(rows) == 1 + 4 * 2 + 1
-    shares = [float(share) for row in rows for share in row.split("|")[2:] if share.strip()]
-    assert np.all((np.array(shares) >= 0) & (np.array(shares) <= 100))
+def test_settings_that_a_tree_lacks_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "conf" / "recipe").mkdir(parents=True)
+    (tmp_path / "conf" / "recipe" / "kge.yaml").write_text("kge:\n  seeds: 5\n")
+    assert known(["recipe=kge", "?kge.seeds=1", "?kge.permuted=0"], tmp_path) == ["recipe=kge", "kge.seeds=1"]

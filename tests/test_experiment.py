@@ -16,7 +16,6 @@ from scipy import stats
 
 from benchmarks import experiment
 from benchmarks import experiment_effects as effects
-from benchmarks import experiment_pictures as pictures
 from benchmarks import experiment_stories as stories
 from benchmarks import experiment_tables as tables
 from benchmarks.experiment_plan import BASE, EXPERIMENTS, Job, arms, command, jobs, third_of
@@ -172,7 +171,7 @@ def test_all_tables_and_pictures_of_a_made_up_file(tmp_path: Path, monkeypatch, 
     assert "<!-- runs -->" not in page.read_text()
     drawn = {"harm-against-quality.png", "by-category.png", "by-relation.png"}
     assert {path.name for path in (tmp_path / "p").glob("*.png")} == drawn
-    points = pictures.harm_against_quality(made, ["both"]).axes[0].collections[-1].get_offsets().tolist()
+    points = tables.harm_against_quality(made, ["both"]).axes[0].collections[-1].get_offsets().tolist()
     assert points == [[51, 30]]
     assert "The test is computed when all are." in capsys.readouterr().out
     monkeypatch.setattr(sys, "argv", [*sys.argv, "--final"])

@@ -17,10 +17,6 @@ from small_models import save_classifier, save_gpt1, save_llama
 
 from mitigate.runs import fingerprints
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from benchmarks.rehearse import SHRUNK, rehearse
-
 
 @pytest.fixture(scope="module")
 def data_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -75,32 +71,6 @@ def test_paper(data_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     ledger = pl.read_parquet(folder / "ledger.parquet")
     assert ledger.filter(pl.col("split") == "test")["weight"].min() == 0  # filter.splits=all
     assert json.loads((folder / "model" / "config.json").read_text())["model_type"] == "openai-gpt"
-
-
-@pytest.mark.thorough
-def test_the_paper_is_rehearsed_killed_and_continued(
-    data_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As benchmarks/rehearse.py does it at GPT-1's real size; and the same as without the kill."""
-    harms = data_root / "harms"
-    harms.mkdir()
-    (harms / "conceptnet_target_triples.txt").write_text("nurse CapableOf heal\nlawyer IsA person\n" * 3)
-    found = rehearse(tmp_path, data_root, 6, SMALL, small=True, every=0.01)
-    assert (0 < found.kept <= 6, found.steps) == (True, 6)
-    assert found.peak > 0.1
-    assert found.hours == pytest.approx(100_000 * found.seconds_a_step / 3600)
-    assert found.parameters == 400 * 32 + 64 * 32 + 2 * (12 * 32 * 32 + 13 * 32)  # words, positions, layers
-    config = json.loads((tmp_path / "gpt1" / "config.json").read_text())
-    assert (config["model_type"], config["n_layer"]) == ("openai-gpt", 2)
-    killed = json.loads((found.folder / "metrics.json").read_text())
-    again = run(
-        monkeypatch,
-        tmp_path / "undisturbed",
-        *("experiment=paper", f"data.root={data_root}", f"model.base={tmp_path / 'gpt1'}"),
-        *(f"score.bert.model={tmp_path / 'bert'}", "trainer.accelerator=cpu", *SHRUNK),
-    )
-    undisturbed = json.loads((again / "metrics.json").read_text())
-    assert killed == undisturbed
 
 
 FIRST = ["score", "ledger", "train", "probe", "heads"]

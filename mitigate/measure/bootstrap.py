@@ -9,7 +9,7 @@ as Student's t is (Hesterberg 2015).
 The jackknife leaves out one word with all its inflections at a time (Efron and Tibshirani 1993, ch. 11), and needs no
 draws. A few words may decide a variance. Its standard error is then an estimate from few, whatever the number of words,
 and the degrees of freedom of Student's t follow from the kurtosis of the words' contributions (O'Neill 2014, Some
-useful moment results in sampling problems). benchmarks/simulate.py shows how often all these intervals cover.
+useful moment results in sampling problems). benchmarks/RESULTS.md shows how often all these intervals cover.
 
 Values have the shape (targets, figures) or (words, figures): many figures share one set of resamples. Clusters are
 numbers from 0 without gaps, one for each target. Nothing here depends on labels."""
