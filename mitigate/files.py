@@ -1,0 +1,154 @@
+"""Atomic writes of files and folders: a reader, or a kill, never finds half of one."""
+
+import errno
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from mitigate.errors import MitigateError
+
+OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}  # reading never causes them
+RUST = re.compile(r"\(os error (\d+)\)")  # how safetensors and polars quote the system
+TORCH = re.compile("iostream error|PytorchStreamWriter failed")  # torch does not say why
+
+
+def elsewhere(places: str) -> str:
+    """Return the remedy for a place that cannot be written to. places: the settings that name another, as they are
+    typed."""
+    return (
+        f"free some space, or choose another place with {places}. Finished stages are saved; run the same command to "
+        "resume."
+    )
+
+
+REMEDY = elsewhere("paths.outputs=DIR and paths.cache=DIR")  # the settings that say where a recipe writes
+
+
+@contextmanager
+def replacing(path: Path, remedy: str = REMEDY) -> Iterator[BinaryIO]:
+    """Open a binary file that replaces `path` once it is on disk. Folders are made. remedy: the end of an error's
+    message.
+
+    Raises MitigateError when the disk is full or the folder cannot be written to; `path` is then as it was. Other
+    errors inside are passed on."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with system_errors(path, remedy):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            opened = part.open("wb")
+        with writing(path, remedy), opened as file:
+            yield file
+            with system_errors(path, remedy):
+                file.flush()
+                os.fsync(file.fileno())
+        with system_errors(path, remedy):
+            part.replace(path)
+    finally:
+        with suppress(OSError):  # the error of the `try` is the one to show
+            part.unlink(missing_ok=True)
+
+
+@contextmanager
+def system_errors(path: Path, remedy: str = REMEDY) -> Iterator[None]:
+    """Raise MitigateError for any OSError inside: the system refuses a file or folder at `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise _cannot_write(path, error.strerror, remedy) from error
+
+
+@contextmanager
+def writing(path: Path, remedy: str = REMEDY) -> Iterator[None]:
+    """Raise MitigateError when code inside cannot write to `path`, a file or folder, because the disk is full or
+    read-only, whatever words the writing library uses. remedy: as in `replacing`.
+
+    An error that a library raises because Ctrl-C came in the middle of its work becomes KeyboardInterrupt."""
+    try:
+        yield
+    except Exception as error:
+        if interrupted(error):
+            raise KeyboardInterrupt from error
+        if not isinstance(error, MitigateError) and (reason := disk_fault(error)):
+            raise _cannot_write(path, reason, remedy) from error
+        raise
+
+
+def interrupted(error: BaseException) -> bool:
+    """Return whether Ctrl-C is behind the error: torch.save, for example, ends with a RuntimeError when its file is
+    cut."""
+    return any(isinstance(seen, KeyboardInterrupt) for seen in _chain(error))
+
+
+def disk_fault(error: BaseException) -> str | None:
+    """Return the system's message about a full or read-only disk that caused the error; None for any other error."""
+    for seen in _chain(error):
+        if isinstance(seen, OSError) and seen.errno in OF_THE_DISK:
+            return os.strerror(seen.errno)
+        if (quoted := RUST.search(str(seen))) and int(quoted[1]) in OF_THE_DISK:
+            return os.strerror(int(quoted[1]))
+        if isinstance(seen, RuntimeError) and TORCH.search(str(seen)) and not seen.__context__:
+            return "PyTorch could not write it, most often because the disk is full"
+    return None
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield the error and its causes, each once: an error that another carried and that was raised again causes
+    itself."""
+    seen: list[BaseException] = []
+    left = [error]
+    while left:
+        following = left.pop()
+        if not any(following is one for one in seen):
+            yield following
+            seen.append(following)
+            left += [behind for behind in (following.__context__, following.__cause__) if behind is not None]
+
+
+def _cannot_write(path: Path, reason: str | None, remedy: str) -> MitigateError:
+    return MitigateError(f"cannot write {path} ({reason}); {remedy}")
+
+
+def write(path: Path, content: bytes | str, remedy: str = REMEDY) -> Path:
+    """Replace `path` by the content, text as UTF-8. remedy, and errors: as in `replacing`."""
+    with replacing(path, remedy) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+@contextmanager
+def replacing_folder(folder: Path) -> Iterator[Path]:
+    """Open an empty folder that replaces `folder` once it is complete. A kill leaves the old one or the new one, never
+    a partial one. A kill between the two renames leaves neither; the next call puts the old one back.
+
+    Raises MitigateError when the disk is full or the folder cannot be written to."""
+    part, old = (folder.with_name(f".{folder.name}.{ending}") for ending in ("part", "old"))
+    with writing(folder):
+        if old.exists() and not folder.exists():
+            old.rename(folder)
+        for left in (old, part):
+            shutil.rmtree(left, ignore_errors=True)
+        part.mkdir(parents=True)
+        yield part
+        if folder.exists():
+            folder.rename(old)
+        part.rename(folder)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """The object in a JSON file; None where it cannot be read."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def as_json(content: object) -> bytes:
+    """The bytes of a JSON file."""
+    return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
