@@ -27,11 +27,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.results import machine, write_section
 from mitigate.filter import polarised
+from mitigate.finished import open_run
 from mitigate.measure.agreement import auc
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.confusion import confusion, corrected_share, kappa, sensitivity, specificity, with_intervals
 from mitigate.metrics import PEOPLE_VALID, RATED, quality_key, relation_part
-from mitigate.runs.finished import open_run
 from mitigate.score.crowd import Crowd
 from mitigate.score.labels import NOTHING_CACHED, with_labels
 from mitigate.score.people import POLAR, SHIPPED, Crowd2, CrowdLM, PeopleValid, plain, polarity

@@ -86,9 +86,10 @@ def rehearse(
         *(f"trainer.max_steps={steps}", f"trainer.checkpoint_every={every}", "trainer.accelerator=cpu"),
         *(f"paths.outputs={place / 'out'}", f"paths.cache={place / 'cache'}", *overrides),
     ]
-    killed_at = kill(command, lambda: any((place / "out").glob("*/checkpoints/last.ckpt")))
-    (folder,) = (place / "out").iterdir()
-    checkpoint = torch.load(folder / "checkpoints" / "last.ckpt", map_location="cpu", weights_only=True)
+    last = "*/checkpoints/last.ckpt"
+    killed_at = kill(command, lambda: any((place / "out" / ".stages").glob(last)))
+    (folder,) = (place / "out").glob("[!.]*")
+    checkpoint = torch.load(next((place / "out" / ".stages").glob(last)), map_location="cpu", weights_only=True)
     kept = int(checkpoint["global_step"])
     del checkpoint
     said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)

@@ -18,7 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from mitigate.errors import MitigateError
-from mitigate.runs.files import replacing
+from mitigate.files import replacing
 from models.digests import sha256_of
 from models.hub import from_gguf
 

@@ -1,11 +1,12 @@
 """Atomic writes of files and folders: a reader, or a kill, never finds half of one."""
 
 import errno
+import hashlib
 import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -13,6 +14,7 @@ from typing import Any, BinaryIO
 from mitigate.errors import MitigateError
 
 OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}  # reading never causes them
+SEAL = "sha256"  # in a manifest and in a record of a stage: the hash of all other entries
 RUST = re.compile(r"\(os error (\d+)\)")  # how safetensors and polars quote the system
 TORCH = re.compile("iostream error|PytorchStreamWriter failed")  # torch does not say why
 
@@ -152,3 +154,38 @@ def read_json(path: Path) -> dict[str, Any] | None:
 def as_json(content: object) -> bytes:
     """The bytes of a JSON file."""
     return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def digest_of(content: bytes | str) -> str:
+    """SHA-256 in hexadecimal."""
+    return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
+
+
+def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a JSON object with the hash of all its entries added, by which `is_intact` finds damage."""
+    rest = {name: value for name, value in content.items() if name != SEAL}
+    return {**rest, SEAL: digest_of(json.dumps(rest, sort_keys=True, ensure_ascii=False))}
+
+
+def write_sealed(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a JSON object with the hash of all its entries."""
+    write(path, as_json(sealed(content)))
+
+
+def read_sealed(path: Path) -> dict[str, Any]:
+    """The object in a JSON file; empty where it cannot be read or is not as it was sealed."""
+    content = read_json(path) or {}
+    return content if is_intact(content) else {}
+
+
+def is_intact(content: Mapping[str, Any]) -> bool:
+    """Return whether the object is as it was sealed, or without a hash, as early versions wrote it."""
+    return SEAL not in content or sealed(content)[SEAL] == content[SEAL]
+
+
+def digest_of_file(path: Path) -> str | None:
+    """The SHA-256 of a file; None where it is missing."""
+    if not path.is_file():
+        return None
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

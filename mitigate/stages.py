@@ -16,7 +16,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache, partial
 from importlib import metadata
 from io import BytesIO
@@ -28,7 +28,7 @@ import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.files import as_json, read_json, system_errors, write, writing
+from mitigate.files import as_json, digest_of, digest_of_file, read_sealed, system_errors, write, write_sealed, writing
 from mitigate.progress import notice
 
 STORE = ".stages"  # beside the run folders
@@ -37,10 +37,10 @@ RECORD = "record.json"  # of an entry of the store, written last: hashes of its 
 SCRATCH = ("checkpoints", "parts")  # folders of an entry, removed when it is complete
 SETTINGS, MANIFEST = "config.yaml", "manifest.json"  # of a run
 NOT_RESULTS = {MANIFEST, "status.json", "wandb"}  # in a run folder
-SEAL = "sha256"  # in a manifest and in a record: the hash of all other entries
 LIBRARIES = ("torch", "transformers", "tokenizers", "vaderSentiment", "numpy", "polars")  # that compute results
 PACKAGES = ("mitigate", "models")
 PROCESS = f"process-{uuid.uuid4().hex}"  # in the fingerprint of own code without a version, and in hashes of it
+_SAID: set[str] = set()  # modules of own code without a version that one line named
 SURROUNDING = {"surrounding": True}
 """Metadata of a dataclass field that says how or where something is done and never what comes of it:
 `checkpoint_every: float = field(default=30.0, metadata=SURROUNDING)`."""
@@ -57,17 +57,13 @@ class Result:
     to be run: what depends on it is to be run too, since no key has such a digest."""
 
     stage: str
-    path: Path
+    path: Path  # in the run folder
+    folder: Path  # of the store, with all files that the stage wrote
     digest: str
     seconds: float = 0.0
     peak_memory: int = 0  # bytes, of the whole process up to the end of the stage
     from_cache: bool = False
     missing: bool = False
-
-    @property
-    def folder(self) -> Path:
-        """The folder of the result and of all other files that the stage wrote."""
-        return self.path.parent
 
     def table(self) -> pl.DataFrame:
         """The stage's table. Raises MissingError in a dry run without it."""
@@ -104,38 +100,51 @@ class Work:
 Using = Mapping[str, Any] | Callable[[Work], Mapping[str, Any]] | None
 
 
+def in_folder(**more: Any) -> Using:
+    """The `using` of a stage's function that takes the Work's folder, and more."""
+    return lambda work: {"folder": work.folder, **more}
+
+
 class Run:
     """The folder of one run. begin: called before the first stage that is computed. A dry run writes nothing."""
 
     def __init__(self, folder: Path, dry: bool = False, begin: Callable[[], None] = lambda: None) -> None:
         self.folder, self.dry, self.begun = folder, dry, False
         self.results: list[Result] = []
-        self._begin, self._files, self._lock = begin, dict[str, str](), ExitStack()
-        self._is_locked = False
+        self._begin, self._files, self._lock, self._is_locked = begin, dict[str, str](), ExitStack(), False
 
     def stage(
-        self, name: str, function: Callable[..., Value], *values: Any, using: Using = None, **named: Any
+        self,
+        name: str,
+        function: Callable[..., Value],
+        *values: Any,
+        using: Using = None,
+        after: Sequence[object] = (),
+        **named: Any,
     ) -> Result:
         """The result of function(*values, **named, **using), read from the store if it is there, else computed.
 
         The function receives the table or the numbers of a Result among the values. `using` has what does not affect
-        the result, such as places, devices and caches; as a function it is given the stage's Work. The function returns
-        a table ({name}.parquet) or a dict of numbers ({name}.json), and may leave files in the Work's folder."""
-        key = digest_of_values(name, function, values, named, package_digest())
+        the result, such as places, devices and caches; as a function it is given the stage's Work. after: what
+        else the result depends on; files of results among it lie in the Work's folder too. The function returns a table
+        ({name}.parquet) or a dict of numbers ({name}.json), and may leave files in the Work's folder."""
+        key = digest_of_values(name, function, values, named, after, package_digest())
         place = self.folder / OWN / PROCESS if key.startswith(PROCESS) else self.folder.parent / STORE
         entry = place / f"{name}-{key[-32:]}"
         result = self._read(name, entry)
         if result is None and self.dry:
-            result = Result(name, entry / name, f"{name} is missing", missing=True)
+            result = Result(name, entry / name, entry, f"{name} is missing", missing=True)
         elif result is None:
             self.lock()
             with _locked(entry / ".lock", f"stage {name}"):
                 result = self._read(name, entry)  # that another process has just computed
                 if result is None:
                     self.begin()
-                    result = self._compute(name, entry, key, partial(_call, function, values, named, using))
+                    call = partial(_call, function, values, named, using)
+                    result = self._compute(name, Work(entry, key), call, after)
         if not self.dry:
             self._link(entry)
+            result = replace(result, path=self.folder / result.path.name)
         self.results.append(result)
         return result
 
@@ -150,54 +159,61 @@ class Run:
         if self.begun:
             return
         self.lock()
-        manifest = read_json(self.folder / MANIFEST) or {}
+        listed = read_sealed(self.folder / MANIFEST).get("files", {})
         with system_errors(self.folder):
             (self.folder / MANIFEST).unlink(missing_ok=True)
-            for name in manifest.get("files", ()):
-                if name not in self._files and ".." not in Path(name).parts:
+            for name in listed.keys() - self._files.keys():
+                if ".." not in Path(name).parts:
                     (self.folder / name).unlink(missing_ok=True)
             _remove_parts(self.folder)
-            for path in (self.folder / OWN).glob("process-*"):
-                if path.name != PROCESS:
-                    shutil.rmtree(path, ignore_errors=True)
+            for path in {*(self.folder / OWN).glob("process-*")} - {self.folder / OWN / PROCESS}:
+                shutil.rmtree(path, ignore_errors=True)
         self.begun = True
         self._begin()
 
     def _read(self, name: str, entry: Path) -> Result | None:
         """The stored result, if all its files are as they were written."""
-        record = read_json(entry / RECORD)
-        files = None if record is None or not is_intact(record) else record.get("files")
-        if record is None or not files or any(digest_of_file(entry / each) != files[each] for each in files):
+        record = read_sealed(entry / RECORD)
+        files = record.get("files")
+        if not files or any(digest_of_file(entry / each) != files[each] for each in files):
             return None
         path, digest = entry / next(iter(files)), digest_of(as_json(files))
-        return Result(name, path, digest, record["seconds"], record["peak_memory"], from_cache=True)
+        return Result(name, path, entry, digest, record["seconds"], record["peak_memory"], from_cache=True)
 
-    def _compute(self, name: str, entry: Path, key: str, call: Callable[[Work], Value]) -> Result:
+    def _compute(self, name: str, work: Work, call: Callable[[Work], Value], after: Sequence[object]) -> Result:
         """Call the function and store what it returns and leaves."""
+        entry = work.folder
         if (entry / RECORD).exists():  # of a damaged result
             for path in entry.iterdir():
                 if path.name != ".lock":
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
         _remove_parts(entry)
+        for one in (each for each in after if isinstance(each, Result)):
+            for each in read_sealed(one.folder / RECORD).get("files", ()):
+                (entry / each).parent.mkdir(parents=True, exist_ok=True)
+                if not (entry / each).exists():
+                    (entry / each).unlink(missing_ok=True)  # a link to an entry that was deleted
+                    (entry / each).symlink_to((one.folder / each).resolve())
         started = time.perf_counter()
         with writing(entry):
-            found = call(Work(entry, key))
+            found = call(work)
         is_table = isinstance(found, pl.DataFrame)
         path = entry / f"{name}.{'parquet' if is_table else 'json'}"
         write(path, as_parquet(found) if isinstance(found, pl.DataFrame) else as_json(found))
         seconds = round(time.perf_counter() - started, 3)
-        left = [str(each.relative_to(entry)) for each in sorted(entry.rglob("*")) if each.is_file() and each != path]
-        kept = [each for each in left if not each.startswith((".", *(f"{part}/" for part in SCRATCH)))]
+        left = [each for each in sorted(entry.rglob("*")) if each.is_file() and each != path and not each.is_symlink()]
+        inside = [str(each.relative_to(entry)) for each in left]
+        kept = [each for each in inside if not each.startswith((".", *(f"{part}/" for part in SCRATCH)))]
         files = {each: digest_of_file(entry / each) for each in (path.name, *kept)}
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # of the process so far
-        write(entry / RECORD, as_json(sealed({"files": files, "seconds": seconds, "peak_memory": peak})))
-        return Result(name, path, digest_of(as_json(files)), seconds, peak)
+        write_sealed(entry / RECORD, {"files": files, "seconds": seconds, "peak_memory": peak})
+        return Result(name, path, entry, digest_of(as_json(files)), seconds, peak)
 
     def _link(self, entry: Path) -> None:
         """Link a complete entry's files into the run folder, or copy them where the disk has no links."""
         for name in SCRATCH:
             shutil.rmtree(entry / name, ignore_errors=True)
-        for name, digest in (read_json(entry / RECORD) or {})["files"].items():
+        for name, digest in read_sealed(entry / RECORD)["files"].items():
             source, target = entry / name, self.folder / name
             self._files[name] = digest
             if target.exists() and (target.samefile(source) or digest_of_file(target) == digest):
@@ -215,11 +231,10 @@ class Run:
     def is_complete(self) -> bool:
         """Return whether all stages were in the store, and the manifest and the files that a recipe writes besides
         those of its stages are intact."""
-        manifest = read_json(self.folder / MANIFEST) or {}
-        files = manifest.get("files") if is_intact(manifest) else None
-        if self.begun or not isinstance(files, dict) or not self._files.items() <= files.items():
-            return False
-        return all(digest_of_file(self.folder / name) == files[name] for name in files.keys() - self._files.keys())
+        listed = read_sealed(self.folder / MANIFEST).get("files", {})
+        others = listed.keys() - self._files.keys()
+        is_listed = not self.begun and bool(listed) and self._files.items() <= listed.items()
+        return is_listed and all(digest_of_file(self.folder / name) == listed[name] for name in others)
 
     def finish(self, facts: Mapping[str, Any]) -> None:
         """Write the manifest: the facts and the hashes of the run folder's files."""
@@ -228,7 +243,7 @@ class Run:
         names = [str(file.relative_to(self.folder)) for file in files]
         shown = [name for name in names if not any(part.startswith(".") for part in Path(name).parts)]
         digests = {name: self._files.get(name) or digest_of_file(self.folder / name) for name in shown}
-        write(self.folder / MANIFEST, as_json(sealed({**facts, "files": digests})))
+        write_sealed(self.folder / MANIFEST, {**facts, "files": digests})
 
     def close(self) -> None:
         """Release the folder."""
@@ -261,19 +276,6 @@ class PartFolder:
 
     def _files(self) -> list[Path]:
         return sorted(self.folder.glob("*.parquet"))
-
-
-def digest_of(content: bytes | str) -> str:
-    """SHA-256 in hexadecimal."""
-    return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
-
-
-def digest_of_file(path: Path) -> str | None:
-    """The SHA-256 of a file; None where it is missing."""
-    if not path.is_file():
-        return None
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @cache
@@ -353,9 +355,8 @@ def identity_of(of: object) -> str | None:
     project's code, which package_digest covers."""
     if not is_own(of):
         return None
-    if (version := version_of(of)) is None:
-        _say_not_reused(name_of(of))
-    return PROCESS if version is None else version
+    version = version_of(of)
+    return _unversioned(_code_of(of)) if version is None else version
 
 
 def version_of(of: object) -> str | None:
@@ -382,23 +383,18 @@ def _code_of(of: Any) -> Any:
 
 
 @cache
-def _say_not_reused(name: str) -> None:
-    short = name.rpartition(".")[2]
-    notice(
-        f"{name} has no version: its results are computed again by each command, also after a kill. To reuse them, set "
-        f'{short}.version = "1", and another version whenever the code or what it reads changes'
-    )
-
-
-def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a JSON object with the hash of all its entries added, by which `is_intact` finds damage."""
-    rest = {name: value for name, value in content.items() if name != SEAL}
-    return {**rest, SEAL: digest_of(json.dumps(rest, sort_keys=True, ensure_ascii=False))}
-
-
-def is_intact(content: Mapping[str, Any]) -> bool:
-    """Return whether the object is as it was sealed, or without a hash, as early versions wrote it."""
-    return SEAL not in content or sealed(content)[SEAL] == content[SEAL]
+def _unversioned(code: object) -> str:
+    """Another identity for each class and function, of which a notebook may define several of one name; one line for
+    each module."""
+    name = name_of(code)
+    module, _, short = name.rpartition(".")
+    if module not in _SAID:
+        _SAID.add(module)
+        notice(
+            f"{name} has no version: its results are computed again by each command, also after a kill. To reuse them, "
+            f'set {short}.version = "1", and another version whenever the code or what it reads changes'
+        )
+    return f"{PROCESS}-{uuid.uuid4().hex}"
 
 
 def as_parquet(frame: pl.DataFrame) -> bytes:
@@ -443,5 +439,5 @@ def _locked(path: Path, what: str) -> Iterator[None]:
 
 def _remove_parts(folder: Path) -> None:
     """Remove the unfinished files that killed processes have left; the folder is locked."""
-    for path in folder.rglob(".*.part"):
-        path.unlink() if path.is_file() else None
+    for path in filter(Path.is_file, folder.rglob(".*.part")):
+        path.unlink()
