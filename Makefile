@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: install demo check lint types test thorough lowest faults format docs wheel clean
+.PHONY: install demo check lint types test thorough lowest format docs wheel clean
 
 install: $(VENV)/developer
 
@@ -63,10 +63,6 @@ lowest:
 	.venv-lowest/bin/python -m pip install uv
 	.venv-lowest/bin/uv pip install --python .venv-lowest/bin/python --resolution lowest-direct --editable ".[dev]"
 	.venv-lowest/bin/python -m pytest -W default -m "not thorough" -n auto --dist worksteal
-
-# Kills, two jobs at once, damaged files, full disks and denied folders, for every recipe; hours. As root, to mount small disks.
-faults: install
-	$(BIN)/python tests/faults.py
 
 format: install
 	$(BIN)/ruff format .

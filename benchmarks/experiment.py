@@ -40,7 +40,7 @@ from benchmarks.experiment_plan import (
     ready,
 )
 from benchmarks.experiment_row import read, row_of, schema
-from mitigate.runs.files import write
+from mitigate.files import write
 
 PRECISION = {"MITIGATE_PRECISION": os.environ.get("MITIGATE_PRECISION") or "fp32"}
 """That of scorers, here and in the runs; that of training is in SETTINGS."""

@@ -16,11 +16,11 @@ from zlib import crc32
 import polars as pl
 
 from benchmarks.results import processor
+from mitigate.cache import LabelStore
 from mitigate.errors import MitigateError
+from mitigate.files import digest_of
 from mitigate.measure.quality import perplexity
 from mitigate.metrics import ABOUT_PERPLEXITY, SWAP_LIFT, harm_key, quality_key
-from mitigate.runs.fingerprints import digest_of
-from mitigate.runs.label_cache import LabelStore
 from mitigate.score.crowd import Crowd
 from mitigate.score.keyword import Keyword
 from mitigate.tasks.crowd.accuracy import RELATIONS as ALIKE

@@ -24,9 +24,8 @@ from benchmarks.experiment import FOLDER, THREADS, commit, finished, say, split_
 from benchmarks.experiment_effects import Effect, counts, ratio_change
 from benchmarks.experiment_plan import ROOT, arms
 from benchmarks.experiment_row import is_polarised, pack
+from mitigate.files import digest_of, write
 from mitigate.metrics import DISTINCT_SENTENCES, NAMING_TARGET, STORIES, harm_key
-from mitigate.runs.files import write
-from mitigate.runs.fingerprints import digest_of
 from mitigate.words.targets import PAPER
 
 CSV = Path(__file__).with_name("experiment_stories.csv")

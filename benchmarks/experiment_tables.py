@@ -37,10 +37,10 @@ from benchmarks.experiment_effects import (
 )
 from benchmarks.experiment_plan import Arm, arms
 from benchmarks.experiment_row import CATEGORIES, INDEPENDENT, RELATIONS, of_category, of_relation, read
+from mitigate.files import write
 from mitigate.metrics import ABOUT_PERPLEXITY, SWAP_LIFT, harm_key, quality_key
 from mitigate.report.drawing import INK, WIDTH, save, styled
 from mitigate.report.pareto import mark
-from mitigate.runs.files import write
 
 CSV = Path(__file__).with_name("experiment.csv")
 SHORT, FULL = "none_short", "none"

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.results import machine
 from mitigate.load import conceptnet, sample
 from mitigate.probe.comet import Precision, probe
-from mitigate.runs.store import PartFolder
+from mitigate.stages import PartFolder
 from mitigate.train.comet import Examples, Settings, fit
 from mitigate.words.relations import comet_relations
 from mitigate.words.targets import choose_targets

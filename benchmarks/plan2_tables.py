@@ -28,12 +28,12 @@ from benchmarks.experiment_effects import of_arm
 from benchmarks.experiment_plan import EXPERIMENTS, Arm, arms
 from benchmarks.experiment_row import read
 from benchmarks.experiment_tables import markdown, mean_of, p_of, percent
+from mitigate.files import write
 from mitigate.measure.agreement import auc
 from mitigate.measure.comparison import holm
 from mitigate.measure.confusion import Accuracy, share_error
 from mitigate.report.drawing import INK, WIDTH, legend, note, save, styled
 from mitigate.report.pareto import mark
-from mitigate.runs.files import write
 from mitigate.score.people import PeopleValid
 from mitigate.tasks.predicted_ratings.figures import valid_apart
 from mitigate.tasks.predicted_ratings.training import half_of, valid_votes

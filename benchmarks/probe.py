@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.results import machine
 from mitigate.probe.comet import probe
-from mitigate.runs.store import PartFolder
+from mitigate.stages import PartFolder
 from mitigate.words.relations import comet_relations
 from mitigate.words.targets import choose_targets
 from models.beam import beam_search

@@ -32,7 +32,7 @@ from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.results import machine
-from mitigate.runs.label_cache import LabelStore
+from mitigate.cache import LabelStore
 from mitigate.score.labels import label_column
 from mitigate.score.regard import BertRegard, MiniLMRegard, NgramRegard, native_dtype
 from mitigate.score.vader import Vader

@@ -17,7 +17,7 @@ import nbformat
 import reference_pages
 
 from mitigate.errors import MitigateError
-from mitigate.runs.finished import open_run
+from mitigate.finished import open_run
 
 ROOT = Path(__file__).resolve().parents[1]
 STARTS = ("README.md", "CHANGELOG.md")

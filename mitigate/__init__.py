@@ -11,8 +11,8 @@ __version__ = "0.2.0"
 _PLACES = {  # public name -> the module that has it
     "Bootstrap": "mitigate.measure.bootstrap",
     "ComparedRuns": "mitigate.tasks.compare.runs",
-    "FinishedRun": "mitigate.runs.finished",
-    "LabelStore": "mitigate.runs.label_cache",
+    "FinishedRun": "mitigate.finished",
+    "LabelStore": "mitigate.cache",
     "Labels": "mitigate.triples",
     "MitigateError": "mitigate.errors",
     "Policy": "mitigate.filter.policy",
@@ -47,13 +47,13 @@ _PLACES = {  # public name -> the module that has it
 __all__ = [*_PLACES]
 
 if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_library.py compares the two
+    from mitigate.cache import LabelStore as LabelStore
     from mitigate.errors import MitigateError as MitigateError
     from mitigate.filter.ledger import apply_policy as apply_policy
     from mitigate.filter.policy import Policy as Policy
+    from mitigate.finished import FinishedRun as FinishedRun
     from mitigate.load.relations_file import read_relations as read_relations
     from mitigate.measure.bootstrap import Bootstrap as Bootstrap
-    from mitigate.runs.finished import FinishedRun as FinishedRun
-    from mitigate.runs.label_cache import LabelStore as LabelStore
     from mitigate.tasks.ask.answers import open_run as open_run
     from mitigate.tasks.compare.runs import ComparedRuns as ComparedRuns
     from mitigate.tasks.compare.runs import compare_runs as compare_runs

@@ -8,7 +8,7 @@ from typing import NoReturn
 from mitigate import __version__
 from mitigate.cli.output import complain, prepare_output, say
 from mitigate.errors import MitigateError
-from mitigate.runs.files import disk_fault
+from mitigate.files import disk_fault
 
 
 def cli() -> None:

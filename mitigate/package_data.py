@@ -1,6 +1,4 @@
-"""Tables in data/, whose lines that begin with # are comments.
-
-A module that reads one has the file's name as a literal, by which fingerprints find the dependency."""
+"""Tables in data/, whose lines that begin with # are comments."""
 
 import csv
 from functools import cache

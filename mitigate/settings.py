@@ -24,6 +24,31 @@ BOUNDS = {
     "<": (operator.lt, "below"),
 }
 
+SURROUNDINGS: dict[str, tuple[str, ...]] = {
+    "": ("paths", "tracking", "hydra", "dry_run", "verbose", "optimized_metric", "experiment", "call"),
+    "recipe": ("run", "shown", "reads", "prompts"),
+    "data": ("root", "path", "relations", "runs", "output", "load", "missing", "published"),
+    "compare": ("runs", "baseline", "gate"),
+    "humans": ("survey", "anchors_from", "answers", "sentences", "bias_labels", "quality_labels"),
+    "kge": ("device", "checkpoint_every"),
+    "frames": ("device", "checkpoint_every", "weights"),
+    "trainer": ("accelerator", "devices", "strategy", "compile", "checkpoint_every"),
+    "model": (
+        *("folder.cache", "endpoint", "key", "concurrency", "timeout", "tries"),
+        *("folder.revision", "missing.revision"),
+    ),
+    "probe": ("processes", "device", "published"),
+    "score": (
+        *("engine", "workers", "address", "networks", "judge.key", "judge.concurrency"),
+        *(f"scorers.judge.{name}" for name in ("key", "concurrency", "failures")),
+    ),
+}
+"""Settings of where and with what a run is done, by group; they do not affect results. A dot precedes a setting of a
+setting."""
+
+NOT_ARGUMENTS = ("missing", "measures", "learnt_from", "cross_fitted")
+"""Keys beside `_target_` that are no arguments of its class: downloads, and a scorer's role and sources of labels."""
+
 
 @dataclass(frozen=True, slots=True)
 class Setting:
@@ -243,3 +268,27 @@ def has_key(node: Any, key: str) -> bool:
             return False
         node = node[part]
     return True
+
+
+def deciding(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The nested plain settings that affect results: the groups that the recipe reads (`recipe.reads`; all for a recipe
+    without it), without SURROUNDINGS."""
+    recipe = given.get("recipe")
+    reads = recipe.get("reads") if isinstance(recipe, Mapping) else None
+    kept = {
+        name: part
+        for name, part in given.items()
+        if name not in SURROUNDINGS[""] and (reads is None or name in (*reads, "recipe"))
+    }
+    return {
+        name: _without(part, SURROUNDINGS.get(name, ())) if isinstance(part, Mapping) else part
+        for name, part in kept.items()
+    }
+
+
+def _without(part: Mapping[str, Any], names: tuple[str, ...], above: str = "") -> dict[str, Any]:
+    return {
+        key: _without(value, names, f"{above}{key}.") if isinstance(value, Mapping) else value
+        for key, value in part.items()
+        if f"{above}{key}" not in names
+    }

@@ -1,9 +1,9 @@
 """Types that all stages share: a triple, the columns of tables between stages, and the Protocols of objects that a
 recipe passes to a stage. Base layer: it imports no stage."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import polars as pl
@@ -126,3 +126,25 @@ class Parts(Protocol):
     def __iter__(self) -> Iterator[pl.DataFrame]:
         """The saved parts in the order of their numbers, one at a time."""
         ...
+
+
+def called(score: Mapping[str, Any]) -> dict[str, str]:
+    """The name of each role's scorer in tables and metrics: {"sentiment": "sentiment", "regard": "regard"}. A
+    role that is null is left out.
+
+    A scorer that measures its role (`measures: regard` in score.scorers) has the role's name, and its neutral mean and
+    variance are the paper's NRM and NRV. Any other keeps its configured name: {"regard": "mine"}. score: the group of
+    settings, as plain data; where no scorer has `measures`, as in a run of an earlier revision, a role's scorer has the
+    role's name."""
+    configured = score.get("scorers")
+    nodes = configured.items() if isinstance(configured, Mapping) else ()
+    measures = {name: node.get("measures") for name, node in nodes if isinstance(node, Mapping)}
+    given = {role: str(score[role]) for role in ROLES if score.get(role) is not None}
+    has_measures = any(measures.values())
+    return {role: role if not has_measures or measures.get(name) == role else name for role, name in given.items()}
+
+
+def role_scorers(score: Mapping[str, Any]) -> dict[str, str]:
+    """The configured scorers of the roles, by their names in results: {"sentiment": "vader", "regard": "minilm"}; with
+    one of a user's own in place of minilm {"sentiment": "vader", "mine": "mine"}."""
+    return {name: str(score[role]) for role, name in called(score).items()}

@@ -14,9 +14,9 @@ import numpy as np
 import polars as pl
 from omegaconf import OmegaConf
 
+from mitigate.files import digest_of, sealed
 from mitigate.measure.harms import neutral_metrics, per_target
 from mitigate.metrics import TEMPLATE_PREFIX
-from mitigate.runs.fingerprints import digest_of, sealed
 from mitigate.tasks.compare.run_plan import RunsPlan, make_plan, read_compared
 
 RELATIONS = ("IsA", "CapableOf")

@@ -10,7 +10,7 @@ import tempfile
 from importlib.resources import files
 from pathlib import Path
 
-from killing import call, forked
+from forked_commands import call, forked
 from recipe_commands import SMALL, generator, written
 from small_models import save_llama
 
@@ -38,7 +38,7 @@ def main() -> None:
             line = [*arguments, *SMALL, *where]
             if forked(lambda line=line: call(line), place / "said"):
                 sys.exit((place / "said").read_text())
-            shutil.copytree(next(outputs.iterdir()), kept / name, ignore=LEFT_OUT)
+            shutil.copytree(next(outputs.glob("[!.]*")), kept / name, ignore=LEFT_OUT)
 
 
 if __name__ == "__main__":

@@ -16,9 +16,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from compared_runs import make_run
+from forked_commands import ROOT, call, share_imports
 from hunting import Found, hunt
 from hydra import compose, initialize_config_dir
-from killing import ROOT, call, share_imports
 from omegaconf import OmegaConf
 from recipe_commands import COMMANDS, arguments_of
 

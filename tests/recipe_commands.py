@@ -126,4 +126,4 @@ def make_compared(name: str, place: Path, run: Callable[[list[str]], int]) -> No
     """Has these runs made, and leaves them where COMMANDS expects them."""
     for number, arguments in enumerate(compared(name, place)):
         assert run([*arguments, f"paths.outputs={place}/made-{number}"]) == 0
-        shutil.copytree(next((place / f"made-{number}").iterdir()), place / "compared" / str(number))
+        shutil.copytree(next((place / f"made-{number}").glob("[!.]*")), place / "compared" / str(number))

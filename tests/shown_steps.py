@@ -1,10 +1,10 @@
 """A listener that keeps the steps it is given, so that a test can read what was reported."""
 
-from mitigate.runs.progress import Step
+from mitigate.progress import Step
 
 
 class Steps:
-    """A listener of mitigate.runs.progress."""
+    """A listener of mitigate.progress."""
 
     def __init__(self) -> None:
         self.begun: list[Step] = []

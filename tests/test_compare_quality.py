@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from compared_runs import edit, make_run, plan_of, seal
 
-from mitigate.runs.finished import open_run
+from mitigate.finished import open_run
 from mitigate.tasks.compare.endpoints import HARMS, Endpoints, with_own_scorers
 from mitigate.tasks.compare.quality import _valid_shares, quality_differences
 from mitigate.tasks.compare.runs import compare_runs

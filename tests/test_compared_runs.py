@@ -10,11 +10,11 @@ import pytest
 from compared_runs import configured, edit, make_run, plan_of, seal
 
 from mitigate.errors import MitigateError
-from mitigate.result_settings import called, role_scorers
-from mitigate.runs.finished import open_run, read_runs, recipe_of, short_names
+from mitigate.finished import open_run, read_runs, recipe_of, short_names
 from mitigate.tasks.compare import scorers
 from mitigate.tasks.compare.quality import quality_differences
 from mitigate.tasks.compare.runs import axes_of
+from mitigate.triples import called, role_scorers
 
 USED = ("statements.parquet", "likelihood.parquet")
 
@@ -28,15 +28,6 @@ def test_a_finished_run_is_plain_data(tmp_path: Path) -> None:
     assert recipe_of(run.folder) == "mitigate"
     with pytest.raises(MitigateError, match=r"statements.parquet has no column weight; run the command that made it"):
         run.table("statements.parquet", ["target", "weight"])
-
-
-def test_a_policy_of_an_earlier_version_is_read_in_present_terms(tmp_path: Path) -> None:
-    """It had one setting for what it does to training and to decoding."""
-    settings = {"name": "mine", "scorers": ["regard"], "action": "rerank"}
-    run = open_run(configured(make_run(tmp_path, "mine"), policy=settings))
-    assert (run.setting("policy.action"), run.setting("policy.decoding")) == ("keep", "rerank")
-    now = open_run(configured(run.folder, policy=settings | {"action": "keep", "decoding": "rerank"}))
-    assert now.settings == run.settings
 
 
 def test_interpolations_of_a_foreign_folder_stay_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

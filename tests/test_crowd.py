@@ -192,7 +192,7 @@ def test_the_recipe_leaves_a_classifier_its_accuracy_and_its_card(tmp_path: Path
     command += [f"paths.outputs={tmp_path / 'runs'}", f"paths.cache={tmp_path / 'cache'}", "tracking.mode=none"]
     done = apart(*command)
     assert done.returncode == 0, done.stderr
-    (folder,) = (tmp_path / "runs").iterdir()
+    (folder,) = (tmp_path / "runs").glob("[!.]*")
     metrics = json.loads((folder / "metrics.json").read_text())
     assert metrics["passed/crowd/recall"] is not None
     assert {"source", "category", "sensitivity"} <= set(pl.read_csv(folder / "crowd" / "accuracy.csv").columns)

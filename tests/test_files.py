@@ -1,8 +1,5 @@
-import os
 import resource
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,7 +9,7 @@ import torch
 from safetensors.torch import save_file
 
 from mitigate.errors import MitigateError
-from mitigate.runs.files import disk_fault, remove_parts, replacing, replacing_folder, write, writing
+from mitigate.files import disk_fault, replacing, replacing_folder, write, writing
 
 
 def test_text_and_bytes_are_written_and_errors_of_other_places_stay(tmp_path: Path) -> None:
@@ -112,30 +109,6 @@ def test_an_error_that_was_carried_by_another_and_raised_again_is_looked_at_once
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
-
-
-def test_unfinished_files_of_processes_that_have_ended_are_removed(tmp_path: Path) -> None:
-    ended = subprocess.Popen([sys.executable, "-c", ""])
-    ended.wait()
-    (tmp_path / "survey").mkdir()
-    left = [tmp_path / f".a.json.{ended.pid}.part", tmp_path / "survey" / f".b.html.{os.getpid()}.part"]
-    stay = [tmp_path / f".a.json.{os.getppid()}.part", tmp_path / "a.part", tmp_path / ".notes.part"]
-    for path in (*left, *stay):
-        path.write_bytes(b"half")
-    remove_parts(tmp_path)
-    assert [path.exists() for path in (*left, *stay)] == [False, False, True, True, True]
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux tells of a process whether it has ended")
-def test_unfinished_files_of_a_process_that_nobody_asked_for_are_removed(tmp_path: Path) -> None:
-    """It has ended, and the system keeps its id."""
-    process = subprocess.Popen([sys.executable, "-c", ""])
-    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-    part = tmp_path / f".statements.csv.{process.pid}.part"
-    part.touch()
-    remove_parts(tmp_path)
-    assert not part.exists()
-    process.wait()
 
 
 def replace_folder(folder: Path, content: str) -> None:

@@ -6,12 +6,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from command import composed
 from refusals import refuses
 from safetensors.torch import load_file, save_file
 from small_models import save_bart, save_classifier, save_llama
 
-from mitigate.recipes.job import result_settings
 from mitigate.tasks.generators.base_model import find_start, origin_facts
 from models import hub
 from models.hf_layouts import read_settings
@@ -66,13 +64,6 @@ def test_a_revision_is_looked_for_and_its_commit_is_in_the_provenance(tmp_path, 
     assert hub.missing("me/small", "v2") == ["https://huggingface.co/me/small at v2 to the hub's cache"]
     assert origin_facts(find_start(LanguageModel.load, folder)) == {"commit of the base model": commit}
     assert hub.commit_of(tmp_path) is None
-
-
-def test_a_revision_is_part_of_a_runs_name_only_where_it_is_given():
-    plain, given = composed("model=hf", "model.base=a/b"), composed("model=hf", "model.base=a/b", "model.revision=v1")
-    assert "revision" not in result_settings(plain)["model"]
-    assert result_settings(given)["model"]["revision"] == "v1"
-    assert "revision" not in result_settings(given)["model"]["folder"]
 
 
 @pytest.mark.parametrize(

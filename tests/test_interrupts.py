@@ -18,9 +18,9 @@ from safetensors.torch import save as as_safetensors
 from mitigate import __main__ as command_line
 from mitigate.cli.output import Showing
 from mitigate.errors import MitigateError
-from mitigate.runs.files import replacing, replacing_folder, write
-from mitigate.runs.fingerprints import as_parquet
-from mitigate.runs.progress import Step, listening, progress
+from mitigate.files import replacing, replacing_folder, write
+from mitigate.progress import Step, listening, progress
+from mitigate.stages import as_parquet
 from mitigate.train.checkpoints import Checkpoints
 from mitigate.train.harness import Progress
 
@@ -208,7 +208,7 @@ def test_a_training_that_stops_early_counts_its_time(monkeypatch: pytest.MonkeyP
 def test_lines_of_progress_before_anything_is_known(
     total: float, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("mitigate.runs.progress.time.monotonic", lambda: 7.0)
+    monkeypatch.setattr("mitigate.progress.time.monotonic", lambda: 7.0)
     shown = Showing(every=-1.0)
     with listening(shown), progress("score", total, "texts") as advance:
         advance(0)

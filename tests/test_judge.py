@@ -14,8 +14,8 @@ from command import here
 from refusals import refuses
 from small_models import save_chat_llama, save_neox
 
+from mitigate.cache import LabelStore
 from mitigate.errors import MitigateError
-from mitigate.runs.label_cache import LabelStore
 from mitigate.score.judge import RUBRICS, Judge, Rubric, ValidJudge, word_probabilities
 from mitigate.score.labels import label_column
 from models.answer_probabilities import AnswerProbabilities
@@ -219,7 +219,7 @@ def test_a_dry_run_counts_texts_and_asks_nothing(
         assert ask(f"texts=@{texts}", "dry_run=true") == 0
         assert "about 0 of 3 texts" in capsys.readouterr().out
         assert len(server.requests) == 3
-    (folder,) = (tmp_path / "outputs").iterdir()
+    (folder,) = (tmp_path / "outputs").glob("[!.]*")
     assert pl.read_parquet(folder / "labels.parquet")["judge"].to_list() == [1, -1, 2, 1]
-    (failed,) = (tmp_path / "cache/judge").iterdir()
+    (failed,) = (tmp_path / "cache/judge").glob("[!.]*")
     assert json.loads(failed.read_text())["answer"] == "Sorry, I can't rate that."

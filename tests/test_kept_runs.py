@@ -33,7 +33,7 @@ def test_they_are_compared(kept: Path, tmp_path: Path, monkeypatch: pytest.Monke
     runs = f"{kept / 'none'},{kept / 'both'}"
     where = [f"paths.outputs={tmp_path / 'out'}", f"paths.cache={tmp_path / 'cache'}", "tracking=none"]
     assert here(monkeypatch, "recipe=compare", f"compare.runs=[{runs}]", "measure.resamples=100", *where) == 0
-    (folder,) = (tmp_path / "out").iterdir()
+    (folder,) = (tmp_path / "out").glob("[!.]*")
     assert json.loads((folder / "comparison.json").read_text())
     assert (folder / "comparison.html").is_file()
 

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from mitigate.cache import LabelStore
 from mitigate.errors import MitigateError
-from mitigate.runs.label_cache import LabelStore
 from mitigate.score import labels as labelling
 from mitigate.score.crowd import Crowd
 from mitigate.score.labels import label_column, with_labels

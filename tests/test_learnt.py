@@ -15,10 +15,10 @@ from command import ROOT, SMALL, here
 from compared_runs import make_run, seal
 
 from mitigate import training_checks
+from mitigate.finished import open_run
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes import reporting
 from mitigate.report import brief, card, page, stories
-from mitigate.runs.finished import open_run
 from mitigate.serve.results import summary
 from mitigate.tasks.generators.swap_lift import GENERATOR, lift_figures
 from mitigate.tasks.policies.filtered import training_figures, untrained
@@ -204,7 +204,7 @@ def test_a_run_of_one_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
     less = [part for part in SMALL if not part.startswith("trainer.max_steps")]
     mine = ("policy=both", *less, "trainer.max_steps=1", "tracking=none", f"paths.outputs={tmp_path}")
     assert here(monkeypatch, *mine) == 0
-    said, (folder,) = capsys.readouterr().out, tmp_path.iterdir()
+    said, (folder,) = capsys.readouterr().out, tmp_path.glob("[!.]*")
     (sentence,) = re.findall(r"^  verdict     (.*)$", said, flags=re.MULTILINE)
     assert sentence.startswith("No conclusion: 1 training step, ")
     assert re.search(
@@ -275,7 +275,7 @@ def test_stories_of_one_sentence(
     small = ["score.regard=ngram", "measure.resamples=50", "recipe.permutations=20", "tracking=none"]
     where = [f"data.path={tmp_path / 'mine.txt'}", f"paths.outputs={tmp_path / 'out'}"]
     assert here(monkeypatch, "recipe=stories", "data=stories", *small, *where) == 0
-    (folder,) = (tmp_path / "out").iterdir()
+    (folder,) = (tmp_path / "out").glob("[!.]*")
     sentence = lede((folder / "stories.html").read_text())
     wrong = "1.0 sentences a story, 2 sentences in all, 0 % of the stories naming their target again"
     assert sentence == f"No conclusion: {wrong} and targets that are not shown to differ."

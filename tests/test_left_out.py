@@ -10,10 +10,7 @@ from recipe_commands import STATEMENTS
 from small_models import save_gpt1, save_llama
 
 from mitigate.cli.arguments import repeated
-from mitigate.errors import MitigateError
 from mitigate.recipes import labels as labels_recipe
-from mitigate.runs.files import replacing_folder
-from mitigate.runs.store import PartFolder, Run
 from mitigate.tasks.generators.base_model import cut_notices
 from mitigate.tasks.generators.train import open_generator
 from mitigate.tasks.labelled_statements import LONG, long_texts
@@ -212,38 +209,3 @@ def test_the_command_says_which_of_two_values_counts(
 ) -> None:
     assert here(monkeypatch, "policy=both", "policy=bohth") == 2
     assert "mitigate: policy is set 2 times; the last counts: policy=bohth, not both\n" in capsys.readouterr().err
-
-
-def stage() -> dict[str, int]:
-    return {"number": 1}
-
-
-@pytest.mark.parametrize("name", ["stages", "model", "parts", "tables", "nothing_there"])
-def test_links_in_the_place_of_folders_are_refused(name: str, tmp_path: Path) -> None:
-    elsewhere, run = tmp_path / "elsewhere", tmp_path / "run"
-    run.mkdir()
-    if name != "nothing_there":
-        elsewhere.mkdir()
-        (elsewhere / "theirs.txt").write_text("theirs")
-    (run / name).symlink_to(elsewhere)
-    with pytest.raises(MitigateError, match=r"(is a symbolic link|cannot write)"):
-        Run(run).stage("score", stage)
-    for replace in (lambda: replacing_folder(run / name).__enter__(), lambda: PartFolder(run / name, "mine")):
-        with pytest.raises(MitigateError, match=f"{name} is a symbolic link to {elsewhere}.*paths.outputs=DIR"):
-            replace()
-    assert name == "nothing_there" or (elsewhere / "theirs.txt").read_text() == "theirs"
-    (run / name).unlink()  # the remedy
-    opened = Run(run)
-    assert opened.stage("score", stage).facts() == {"number": 1}
-    opened.close()
-
-
-def test_links_to_runs_and_files_are_as_before(tmp_path: Path) -> None:
-    (tmp_path / "disk").mkdir()
-    (tmp_path / "outputs").symlink_to(tmp_path / "disk")
-    run = Run(tmp_path / "outputs" / "run")
-    run.stage("score", stage)
-    run.close()
-    (tmp_path / "note.txt").write_text("a note")
-    (tmp_path / "disk" / "run" / "note.txt").symlink_to(tmp_path / "note.txt")
-    Run(tmp_path / "outputs" / "run").close()

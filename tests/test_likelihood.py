@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from mitigate.errors import MitigateError
 from mitigate.measure.quality import bits_per_char, perplexity
 from mitigate.probe.likelihood import Information, completions, likelihood
-from mitigate.runs.progress import listening
+from mitigate.progress import listening
 from mitigate.tasks.generators.likelihood import other_heads, pointwise_information
 from mitigate.words.targets import targets
 from models.comet import Comet

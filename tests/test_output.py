@@ -13,8 +13,8 @@ from safetensors.torch import save_file
 
 from mitigate.cli.output import say
 from mitigate.errors import MitigateError
-from mitigate.runs.progress import Step, listening, notice
-from mitigate.runs.store import Run
+from mitigate.progress import Step, listening, notice
+from mitigate.stages import Run
 
 LABELS = ["-m", "mitigate", "recipe=labels", "score.regard=ngram", "tracking=none"]
 
@@ -107,7 +107,7 @@ def test_a_model_that_does_not_fit_on_the_disk_is_one_sentence(tmp_path: Path) -
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))  # no file may be larger, as on a full disk
     try:
-        with pytest.raises(MitigateError, match=r"cannot write .*/run \(File too large\); free some space, or"):
+        with pytest.raises(MitigateError, match=r"cannot write .*/train-.* \(File too large\); free some space, or"):
             run.stage("train", too_large, using={"folder": run.folder})
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

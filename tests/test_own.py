@@ -20,7 +20,6 @@ from omegaconf import DictConfig
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy, apply_policy
 from mitigate.recipes.scorers import Scorers
-from mitigate.runs import fingerprints
 
 EXAMPLE = ROOT / "docs" / "examples" / "own"
 RUN = ("score=study", "score.regard=rude", "score.scorers.rude.words=[office,teeth]", "score.extra=[rude,keyword]")
@@ -35,7 +34,6 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pytest.MonkeyPatch
         patch.syspath_prepend(tmp_path_factory.mktemp("path"))
         yield patch
     sys.modules.pop("study", None)
-    fingerprints.forget()
 
 
 @pytest.fixture(scope="module")

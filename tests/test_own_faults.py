@@ -107,7 +107,7 @@ def raising(error: BaseException) -> Callable[[Sequence[str]], Any]:
 def scorers_of(does: Callable[[Sequence[str]], Any]) -> dict[str, Any]:
     """The same as a configured class, an object, a class and a partial of the library."""
     return {
-        "configured": lambda: identified(Given(does), "own", {}, ["test_own_faults"]),
+        "configured": lambda: identified(Given(does), "own", {}, Given),
         "object": lambda: mitigate.make_scorer(Given(does), "own"),
         "class": lambda: mitigate.make_scorer(Given, "own", does=does),
         "partial": lambda: mitigate.make_scorer(partial(does), "own"),
@@ -171,7 +171,7 @@ def fails(_: object) -> Any:
 )
 def test_what_the_method_each_yields(each: Callable[..., Any], message: str) -> None:
     with pytest.raises(MitigateError) as error:
-        mitigate.label_statements(TEXTS, [identified(Pieces(each), "own", {}, ["test_own_faults"])])
+        mitigate.label_statements(TEXTS, [identified(Pieces(each), "own", {}, Pieces)])
     assert message in str(error.value)
 
 
@@ -203,7 +203,7 @@ class Explaining:
 )
 def test_what_else_a_scorer_has(methods: dict[str, Any], message: str) -> None:
     def label() -> None:
-        scorer = identified(Explaining(**methods), "own", {}, ["test_own_faults"])
+        scorer = identified(Explaining(**methods), "own", {}, Explaining)
         mitigate.label_statements(TEXTS, [scorer], explain=True)
 
     if not message:

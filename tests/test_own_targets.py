@@ -10,9 +10,9 @@ import pytest
 from command import here
 from omegaconf import OmegaConf
 
+from mitigate.finished import open_run
 from mitigate.measure.stories import naming_target
 from mitigate.recipes.loading import shown_targets
-from mitigate.runs.finished import open_run
 from mitigate.tasks.harms import measure_harms
 from mitigate.tasks.stories.measures import own_patterns
 from mitigate.tasks.targets import list_of_runs
@@ -73,7 +73,7 @@ def run(place: Path):
                 monkeypatch.setattr(f"mitigate.report.{page}.pictures", [])
             paths = (f"paths.outputs={place}/{name}", f"paths.cache={place}/cache", f"probe.targets={place}/own.csv")
             assert here(monkeypatch, *SMALL, *paths, *overrides) == 0
-        (folder,) = (place / name).iterdir()
+        (folder,) = (place / name).glob("[!.]*")
         return folder
 
     return run

@@ -13,8 +13,8 @@ from omegaconf import DictConfig
 from polars.testing import assert_frame_equal
 
 from mitigate.errors import MitigateError
+from mitigate.finished import open_run
 from mitigate.recipes.reporting import origin, source_of
-from mitigate.runs.finished import open_run
 from mitigate.tasks.ask.answers import Answers
 from mitigate.tasks.corpus import Corpus, corpus_of
 from models.comet import Comet
@@ -60,7 +60,7 @@ def finished(files: dict[str, str], tmp_path_factory: pytest.TempPathFactory) ->
         monkeypatch.setattr("mitigate.report.page.Report.pictures", [])  # tested by themselves, and take seconds
         monkeypatch.setattr("mitigate.cli.output.print", lambda text, flush: said.append(text), raising=False)
         assert here(monkeypatch, "policy=both", f"paths.outputs={outputs}", *MINE, *files.values()) == 0
-    (folder,) = outputs.iterdir()
+    (folder,) = outputs.glob("[!.]*")
     return folder, "\n".join(said)
 
 
@@ -130,7 +130,7 @@ def test_an_audit_counts_own_triples_by_their_split(files: dict[str, str], tmp_p
     found = {}
     for splits in ("train", "all"):
         assert here(monkeypatch, *mine, f"filter.splits={splits}", f"paths.outputs={tmp_path / splits}") == 0
-        (folder,) = (tmp_path / splits).iterdir()
+        (folder,) = (tmp_path / splits).glob("[!.]*")
         found[splits] = json.loads((folder / "metrics.json").read_text())
     assert (found["train"]["rows"], found["all"]["rows"]) == (270, 300)
     assert (found["train"]["statements"], found["all"]["statements"]) == (90, 100)  # of ten heads that are targets

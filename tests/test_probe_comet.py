@@ -14,8 +14,8 @@ from small_models import small_comet
 
 from mitigate.errors import MitigateError
 from mitigate.probe.comet import find_devices, probe
-from mitigate.runs.progress import listening
-from mitigate.runs.store import PartFolder
+from mitigate.progress import listening
+from mitigate.stages import PartFolder
 from mitigate.triples import PROBED
 from models.beam import beam_search
 from models.comet import Comet

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from mitigate.child_processes import Send, share_out, signal_name
 from mitigate.errors import MitigateError
-from mitigate.runs.child_processes import Send, share_out, signal_name
 
 ROOT = Path(__file__).parents[1]
 

@@ -134,7 +134,7 @@ def test_a_sweep_ends_with_the_comparison_of_its_runs(sweep: Path) -> None:
 def test_a_killed_job_goes_on_to_the_same_figures(sweep: Path, corpus: list[str], tmp_path: Path) -> None:
     """Slow: a whole job in two processes."""
     there = [f"paths.outputs={tmp_path / 'out'}", f"paths.cache={tmp_path / 'cache'}"]
-    killed(lambda: any(tmp_path.glob("out/*/checkpoints/last.ckpt")), *RESUMED, *corpus, *there)
+    killed(lambda: any(tmp_path.glob("out/.stages/train-*/checkpoints/last.ckpt")), *RESUMED, *corpus, *there)
     assert not any(tmp_path.glob("out/*/metrics.json"))
     assert "cached" in apart(*RESUMED, *corpus, *there).done
     found, expected = metrics_of(folder_of(tmp_path / "out", "mitigate")), metrics_of(folder_of(sweep, "mitigate-both"))

@@ -8,7 +8,7 @@ import pytest
 from command import SMALL, here
 from small_models import save_bart
 
-from mitigate.runs.finished import open_run
+from mitigate.finished import open_run
 from mitigate.tasks.ask.answers import Answers
 from models.kinds import kind_of
 
@@ -35,7 +35,7 @@ def run(monkeypatch: pytest.MonkeyPatch, outputs: Path, dev: Path, *overrides: s
     given = ("data=atomic", f"data.path={dev}", "tracking=none", f"paths.outputs={outputs}", *ASKED, *overrides)
     monkeypatch.setattr("mitigate.report.page.Report.pictures", [])  # tested by themselves, and take seconds
     assert here(monkeypatch, *given) == 0
-    (folder,) = outputs.iterdir()
+    (folder,) = outputs.glob("[!.]*")
     return folder
 
 

@@ -14,10 +14,10 @@ import pytest
 from command import here
 from polars.testing import assert_frame_equal
 
+from mitigate import stages
+from mitigate.files import write_sealed
 from mitigate.load import stream
 from mitigate.load.files import load as load_statements
-from mitigate.runs import store
-from mitigate.runs.files import write
 from mitigate.tasks import labelled_statements as audit_statements
 from mitigate.tasks.audit import read as counting
 
@@ -92,6 +92,12 @@ def test_a_streamed_audit_finds_what_one_in_memory_finds(run, whole: Path) -> No
         assert_frame_equal(*(pl.read_csv(place / "tables" / name) for place in (whole, held)), abs_tol=1e-6)
 
 
+def unfinished(place: Path, left: str) -> Path:
+    """The parts that a killed audit has left."""
+    (found,) = (place / "outputs" / stages.STORE).glob(f"{'read' if left == 'rows' else 'tally'}-*/{left}")
+    return found
+
+
 class Killed(BaseException):
     """What no code catches."""
 
@@ -121,8 +127,7 @@ def test_a_killed_audit_goes_on_from_the_finished_chunks(
         run(*edges(tmp_path))
     last[0] = -1
     left = {"about": "rows", "label": "statements"}[name]
-    (stopped,) = (tmp_path / "outputs").glob("audit-*")
-    there = {path.name: path.stat().st_mtime_ns for path in (stopped / left).glob("*.parquet")}
+    there = {path.name: path.stat().st_mtime_ns for path in unfinished(tmp_path, left).glob("*.parquet")}
     assert 0 < len(there) < len(list((whole / left).iterdir()))
     status, said, folder = run(*edges(tmp_path))
     assert status == 0, said
@@ -138,15 +143,14 @@ def test_a_kill_between_the_last_part_and_the_record_loses_no_row(
     """All parts of the stage are there, and nothing says so yet."""
     small(monkeypatch)
 
-    def write_or_die(path: Path, content: bytes | str) -> Path:
-        return dying() if path.parts[-2:] == ("stages", f"{stage}.json") else write(path, content)
+    def write_or_die(path: Path, content: dict[str, Any]) -> None:
+        return dying() if stage in path.parts[-2] else write_sealed(path, content)
 
     with monkeypatch.context() as patched:
-        patched.setattr(store, "write", write_or_die)
+        patched.setattr(stages, "write_sealed", write_or_die)
         with pytest.raises(Killed):
             run(*edges(tmp_path))
-    (killed,) = (tmp_path / "outputs").glob("audit-*")
-    there = {path.name: path.stat().st_mtime_ns for path in (killed / left).glob("*.parquet")}
+    there = {path.name: path.stat().st_mtime_ns for path in unfinished(tmp_path, left).glob("*.parquet")}
     assert set(there) == {path.name for path in (whole / left).iterdir()}
     status, said, folder = run(*edges(tmp_path))
     assert status == 0, said
@@ -166,8 +170,7 @@ def test_a_part_that_is_damaged_or_lost_after_a_kill_is_made_again(
             patched.setattr(f"mitigate.tasks.audit.{place}", dying)
             with pytest.raises(Killed):
                 run(*edges(tmp_path))
-        (killed,) = (tmp_path / "outputs").glob("audit-*")
-        first, second, *_ = sorted((killed / left).glob("*.parquet"))
+        first, second, *_ = sorted(unfinished(tmp_path, left).glob("*.parquet"))
         first.write_bytes(first.read_bytes()[:-1] + b"?")
         second.unlink()
     status, said, folder = run(*edges(tmp_path))

@@ -9,8 +9,9 @@ from command import ROOT
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from mitigate.recipes.classifier import Artefact, Classifier, Results, train
+from mitigate.recipes.classifier import Artefact, Classifier, Results
 from mitigate.recipes.job import Job
+from mitigate.stages import in_folder
 
 
 def leave_weights(*, folder: Path) -> dict[str, int]:
@@ -23,11 +24,14 @@ def measure() -> dict[str, float]:
     return {"recall": 0.5}
 
 
+leave_weights.version = measure.version = "1"  # type: ignore[attr-defined]
+
+
 class Fake(Classifier):
     uploads, headline, inputs = "the weights", "recall", "data"
 
     def stages(self, job: Job) -> None:
-        weights = train(job, "fit", leave_weights, folder="fake", files=["weights.txt"])
+        weights = job.stage("fit", leave_weights, using=in_folder())
         job.stage("metrics", measure, after=[weights])
 
     def artefacts(self, results: Results) -> Iterator[Artefact]:
@@ -43,7 +47,7 @@ def test_a_classifier_is_trained_once_measured_and_written_with_its_card(
         config = compose("config", [*overrides, f"paths.outputs={tmp_path}"])
     OmegaConf.set_struct(config, False)
     assert Fake.run(config) == 0.5
-    (folder,) = tmp_path.iterdir()
+    (folder,) = tmp_path.glob("[!.]*")
     assert folder.name.startswith("crowd-seed7-")
     assert (folder / "fake" / "README.md").read_text() == "recall 0.5\n"
     assert (folder / "fake" / "accuracy.csv").read_text() == "kappa\n0.1235\n"

@@ -9,9 +9,8 @@ import polars as pl
 import pytest
 
 from mitigate.errors import MitigateError
+from mitigate.files import as_json, digest_of
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.runs.files import as_json
-from mitigate.runs.store import digest_of
 from mitigate.tasks.ratings.figures import differences, flat, raters, summary
 from mitigate.tasks.ratings.survey import draw, statements_of_file, statements_of_runs
 from mitigate.triples import PROBED
@@ -250,7 +249,7 @@ def read(humans, tmp_path: Path):
 
     def run(*overrides: str) -> tuple[dict, str]:
         said = humans(*overrides).done
-        (found,) = (tmp_path / "out").iterdir()
+        (found,) = (tmp_path / "out").glob("[!.]*")
         return json.loads((found / "humans.json").read_text()), said
 
     return run
@@ -260,7 +259,7 @@ def test_from_survey_to_figures(humans, runs: list[str], tmp_path: Path) -> None
     asking = (f"data.runs=[{','.join(runs)}]", "humans.relations=[CapableOf,Causes]", "humans.raters=2")
     said = humans(*asking).done
     assert "40 to rate; a" in said
-    (folder,) = (tmp_path / "out").iterdir()
+    (folder,) = (tmp_path / "out").glob("[!.]*")
 
     handed_out = sorted((folder / "survey").iterdir())
     assert [path.name for path in handed_out] == ["statements.csv", "survey.html"]

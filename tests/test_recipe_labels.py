@@ -7,9 +7,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from mitigate.cache import LabelStore
 from mitigate.errors import MitigateError
 from mitigate.load.sentences import load_texts as texts_of
-from mitigate.runs.label_cache import LabelStore
 from mitigate.score.vader import Vader
 from mitigate.tasks.label import label_statements
 from mitigate.tasks.labelled_statements import count_labels
@@ -57,7 +57,7 @@ def test_a_file_of_statements_is_labelled_in_its_order(labels, tmp_path: Path) -
     assert not output.exists()
     assert "nothing to do" in labels(*settings).stdout
     assert pl.read_parquet(output).height == 4
-    assert len(list((tmp_path / "out").iterdir())) == 1
+    assert len(list((tmp_path / "out").glob("[!.]*"))) == 1
 
 
 def test_triples_are_labelled_in_both_wordings(tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def test_a_label_that_depends_on_an_identity_word_is_marked_and_occlusion_shows_
         "  note: 1 of 2 labels of sentiment depend on an identity word: with the word masked, the text has another "
         "label (overweight person (1)). Words that probe.targets names are masked"
     ) in lines
-    (folder,) = (tmp_path / "out").iterdir()
+    (folder,) = (tmp_path / "out").glob("[!.]*")
     assert pl.read_parquet(folder / "occlusion.parquet")["word"].to_list()[-2:] == ["the", "house"]
     said = labels(*settings, "probe.targets=[overweight person]").stdout
     assert "depend on an identity word" not in said

@@ -3,7 +3,6 @@
 import contextlib
 import io
 import json
-import re
 import shutil
 import subprocess
 import sys
@@ -16,7 +15,6 @@ import pytest
 from command import SMALL, here
 from polars.testing import assert_frame_equal
 
-from mitigate.runs import store
 from mitigate.tasks.ask.answers import Answers, open_run
 from models.comet import Comet
 
@@ -36,7 +34,7 @@ print(json.dumps(found))
 
 
 def only_run(outputs: Path) -> Path:
-    (folder,) = [path for path in outputs.iterdir() if path.is_dir()]
+    (folder,) = outputs.glob("[!.]*")
     return folder
 
 
@@ -81,8 +79,8 @@ def finished(sweep: Sweep) -> Path:
 @pytest.fixture
 def copied(sweep: Sweep, tmp_path: Path) -> Path:
     """The same folder in other outputs, beside policy=none, for a test to change; no record of it in W&B."""
-    for folder in (sweep.none, sweep.both):
-        shutil.copytree(folder, tmp_path / folder.name, ignore=shutil.ignore_patterns("wandb"))
+    for name in (sweep.none.name, sweep.both.name, ".stages"):
+        shutil.copytree(sweep.both.parent / name, tmp_path / name, ignore=shutil.ignore_patterns("wandb"))
     return tmp_path / sweep.both.name
 
 
@@ -117,7 +115,7 @@ def test_a_run_folder_holds_what_its_readme_says(finished: Path) -> None:
     table = readme.split("An audit's folder")[0]
     rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
     named = {name.partition("/")[0] for row in rows for name in row.replace("`", "").replace(" ", "").split(",")}
-    there = {path.name for path in finished.iterdir()} - {".lock"}
+    there = {path.name for path in finished.glob("[!.]*")}
     assert there == named - {"checkpoints"}  # which is gone once training is done
     manifest = json.loads((finished / "manifest.json").read_text())
     assert {"metrics.json", "report.html", "model/model.safetensors", "model/README.md"} <= set(manifest["files"])
@@ -256,26 +254,3 @@ def test_a_model_at_hand_is_reranked_and_measured_by_held_out_scorers(finished: 
         assert metrics[f"{key}/neutral_mean_low"] <= metrics[f"{key}/neutral_mean"]
         assert f"{key}/neutral_mean/origin" in metrics
     assert "ngram" not in pl.read_parquet(folder / "score.parquet").columns  # it is held out
-
-
-def test_a_finished_training_may_be_kept_although_its_code_changed(
-    finished: Path, copied: Path, ran, monkeypatch
-) -> None:
-    """Manifest and page say so; what comes after it is computed anew only where its own code changed."""
-    unchanged = store.digest_of_stage
-
-    def edited(function: object, values: object) -> str:
-        is_changed = getattr(function, "__name__", "") in ("train_generator", "write_report")
-        return unchanged(function, values) + "edited" * is_changed
-
-    monkeypatch.setattr(store, "digest_of_stage", edited)
-    said = both(ran, copied.parent, "tracking=none", "dry_run=true")
-    assert re.findall(r"(\w+) +to be run", said)[0] == "train"
-    said = both(ran, copied.parent, "tracking=none", "code=keep", "dry_run=true")
-    assert re.search(r"train +kept, old code", said)
-    assert re.findall(r"(\w+) +to be run", said) == ["report"]
-    both(ran, copied.parent, "tracking=none", "code=keep")
-    stages = {stage["stage"]: stage for stage in json.loads((copied / "manifest.json").read_text())["stages"]}
-    assert [name for name, stage in stages.items() if "code" in stage] == ["train"]
-    assert "kept although the code has changed" in (copied / "report.html").read_text(encoding="utf-8")
-    assert metrics_of(copied) == pytest.approx(metrics_of(finished), abs=1e-6)

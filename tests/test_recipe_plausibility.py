@@ -13,8 +13,8 @@ from huggingface_hub import ModelCard
 from refusals import refuses
 
 from mitigate.errors import MitigateError
+from mitigate.files import digest_of
 from mitigate.recipes.classifier import read_probes
-from mitigate.runs.fingerprints import digest_of
 from mitigate.score.labels import NOTHING_CACHED
 from mitigate.tasks.plausibility import by_polarity, check_dev, corrupted, figures
 from mitigate.triples import Labels
@@ -101,7 +101,7 @@ def test_the_recipe_leaves_three_classifiers_their_cards_and_their_figures(tmp_p
     command += [f"paths.outputs={tmp_path / 'runs'}", "tracking.mode=none"]
     done = apart(*command)
     assert done.returncode == 0, done.stderr
-    (folder,) = (tmp_path / "runs").iterdir()
+    (folder,) = (tmp_path / "runs").glob("[!.]*")
     metrics = json.loads((folder / "metrics.json").read_text())
     assert {"minilm/test/accuracy", "words/valid/shuffled", "minilm/valid/regard/neutral"} <= set(metrics)
     assert "minilm/valid/probe/earlier" in metrics

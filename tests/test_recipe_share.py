@@ -14,8 +14,8 @@ from huggingface_hub import DatasetCard, ModelCard
 from test_hub_metadata import written
 from test_report_card import CARD
 
+from mitigate.files import write
 from mitigate.report import card
-from mitigate.runs.files import write
 
 SECRETS = (
     "config.yaml",

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -17,7 +16,6 @@ from test_identity import words
 
 from mitigate.errors import MitigateError
 from mitigate.load.identity_terms import POLARITIES, read_frames, read_further_terms, read_predicates, read_terms
-from mitigate.runs import fingerprints
 from mitigate.score.crowd import Crowd
 from mitigate.score.precision import CHOSEN_BY, digest_of_folder, native_dtype
 from mitigate.score.regard import SHIPPED, BertRegard, MiniLMRegard, NgramRegard, labels
@@ -30,7 +28,6 @@ from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, Labels, Sco
 from mitigate.verbalise import MASK
 from mitigate.words.relations import comet_relations
 from mitigate.words.targets import targets
-from models.regard import ngram
 
 
 def test_the_likeliest_class_is_the_label_and_strength_is_positive_minus_negative():
@@ -75,7 +72,7 @@ def test_what_comes_with_the_project_is_small_and_has_a_card(name, megabytes):
     assert "python -m mitigate recipe=classifier classifier=regard" in card
 
 
-def test_a_digest_and_a_fingerprint_are_of_weights_and_code_and_not_of_the_card(tmp_path, monkeypatch):
+def test_a_digest_and_a_fingerprint_are_of_weights_and_not_of_the_card(tmp_path):
     (tmp_path / "weights").write_text("1")
     first = digest_of_folder(tmp_path)
     (tmp_path / "README.md").write_text("a card")
@@ -87,14 +84,6 @@ def test_a_digest_and_a_fingerprint_are_of_weights_and_code_and_not_of_the_card(
         (tmp_path / file.name).write_bytes(file.read_bytes())
     first = NgramRegard(tmp_path).fingerprint
     assert first == NgramRegard().fingerprint
-    edited = tmp_path / "ngram.py"
-    edited.write_text(Path(ngram.__file__).read_text() + "\nEDITED = True\n")
-    monkeypatch.setattr(ngram, "__file__", str(edited))
-    fingerprints.forget()
-    assert NgramRegard().fingerprint != first
-    monkeypatch.undo()
-    fingerprints.forget()
-    assert NgramRegard(tmp_path).fingerprint != first  # ngram.py lies among the weights
 
 
 def test_a_classifier_of_the_hub_is_a_scorer_with_a_known_precision(tmp_path):
@@ -180,7 +169,7 @@ def test_the_recipe_leaves_two_classifiers_with_cards_and_their_figures(tmp_path
     ]
     command.append("tracking.mode=none")
     assert here(monkeypatch, *command) == 0
-    (folder,) = (tmp_path / "runs").iterdir()
+    (folder,) = (tmp_path / "runs").glob("[!.]*")
     metrics = json.loads((folder / "metrics.json").read_text())
     assert {"teacher/test/macro_f1", "minilm/test/macro_f1", "ngram/ConceptNet/majority/prejudice/f1"} <= set(metrics)
     for name in ("minilm", "ngram"):

@@ -13,10 +13,10 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 from page_elements import Elements
 
+from mitigate import files
 from mitigate.report import drawing, page
 from mitigate.report.html import Page, Stage, environment, render_page
 from mitigate.report.scorer_reliability import proxies, reliability
-from mitigate.runs import files
 
 TEMPLATES = sorted(Path(page.__file__).parent.glob("*.html.jinja"))
 PARTS = ("base", "macros", "table", "filter", "targets")  # not pages themselves

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,6 @@ from mitigate.errors import MitigateError
 from mitigate.filter import Policy, apply_policy
 from mitigate.recipes.rated_scorers import drop_policies
 from mitigate.recipes.scorers import Scorers
-from mitigate.runs import fingerprints
-from mitigate.runs.label_cache import LabelStore
-from mitigate.score import vader
-from mitigate.score.labels import label_column
 from mitigate.tasks.label import label_statements
 
 TOY = """'Prejudice is any of a list of words.'
@@ -27,6 +23,8 @@ import numpy as np
 from mitigate.triples import Labels
 
 class Toy:
+    version = "1"
+
     def __init__(self, words=("cruel",), file=None):
         self.words_of = list(words)
 
@@ -37,13 +35,6 @@ class Toy:
 LINE = "+score.scorers.toy._target_=own_toy.Toy"
 
 
-@pytest.fixture(autouse=True)
-def _read_anew() -> Iterator[None]:
-    """Sources are edited here."""
-    yield
-    fingerprints.forget()
-
-
 @pytest.fixture
 def write_toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """Writes the module `own_toy`, as a new process would find it."""
@@ -52,7 +43,6 @@ def write_toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str]
     def write(source: str) -> None:
         (tmp_path / "own_toy.py").write_text(source)
         monkeypatch.delitem(sys.modules, "own_toy", raising=False)
-        fingerprints.forget()
 
     write(TOY)
     return write
@@ -155,7 +145,7 @@ def test_a_scorer_may_be_a_frozen_dataclass_or_keep_a_list_of_words(write_toy: C
     assert labelled["toy_words"].to_list() == ["cruel -1"]
 
 
-def test_a_fingerprint_follows_the_code_the_arguments_and_the_files_they_name(write_toy, tmp_path) -> None:
+def test_a_fingerprint_follows_the_version_the_arguments_and_the_files_they_name(write_toy, tmp_path) -> None:
     words = tmp_path / "words.txt"
     words.write_text("cruel")
     first, of_words = fingerprint_of_toy(), fingerprint_of_toy("+score.scorers.toy.words=[vile]")
@@ -168,33 +158,9 @@ def test_a_fingerprint_follows_the_code_the_arguments_and_the_files_they_name(wr
     for weights in ("first", "retrained"):
         (folder / "weights.txt").write_text(weights)
         of_folders.add(fingerprint_of_toy(f"+score.scorers.toy.file={folder}"))
-    write_toy(TOY.replace("'Prejudice is any", "'A comment: prejudice is any"))
     assert fingerprint_of_toy() == first
-    write_toy(TOY.replace("any(", "all("))
+    write_toy(TOY.replace('version = "1"', 'version = "2"'))
     assert len({first, of_words, of_file, of_other_file, *of_folders, fingerprint_of_toy()}) == 7
-
-
-def test_cached_labels_are_of_the_code_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Counting(vader.Vader):
-        asked = 0
-
-        def __call__(self, texts):
-            self.asked += len(texts)
-            return super().__call__(texts)
-
-    def asked_of_scorer(source: str) -> int:
-        path = tmp_path / "vader.py"
-        path.write_text(source)
-        monkeypatch.setattr(vader, "__file__", str(path))
-        fingerprints.forget()
-        scorer = Counting()
-        label_column(pl.Series(["a happy day", "a table"]), scorer, LabelStore(tmp_path / "cache"))
-        return scorer.asked
-
-    monkeypatch.setattr(Counting, "__module__", vader.__name__)
-    source = Path(str(vader.__file__)).read_text()
-    edits = [source, source, source.replace("Sentiment by VADER", "VADER's sentiment"), source.replace("0.05", "0.06")]
-    assert [asked_of_scorer(edit) for edit in edits] == [2, 0, 0, 2]
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 import torch
 
+from mitigate.cache import LabelStore
 from mitigate.load.conceptnet_format import read_triples
-from mitigate.runs.label_cache import LabelStore
 from mitigate.score.plausibility import SHIPPED, Plausibility, with_plausibility
 from mitigate.triples import Labels
 from models.minilm import locate

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
 
+from mitigate.cache import LabelStore
 from mitigate.errors import MitigateError
-from mitigate.runs.label_cache import LabelStore
 from mitigate.score import attributions
 from mitigate.score.attributions import driving_words, occluded
 from mitigate.score.keyword import Keyword, categories, read_dic, read_empath

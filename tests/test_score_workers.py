@@ -16,10 +16,10 @@ import polars as pl
 import pytest
 from command import composed, here
 
+from mitigate.cache import LabelStore
 from mitigate.errors import MitigateError
 from mitigate.recipes.job import result_settings
 from mitigate.recipes.scorers import Scorers
-from mitigate.runs.label_cache import LabelStore
 from mitigate.score.labels import label_column, text_for, with_explanations
 from mitigate.score.workers import OnWorkers, Worker
 from mitigate.triples import Labels

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import time
 from pathlib import Path
 
@@ -10,8 +11,7 @@ from command import SMALL
 
 from mitigate.cli.output import Showing
 from mitigate.errors import MitigateError
-from mitigate.runs.progress import Step, listening, progress
-from mitigate.runs.status import Status
+from mitigate.progress import Status, Step, listening, progress
 from mitigate.tasks import label
 
 
@@ -85,7 +85,7 @@ def test_a_finished_and_a_failed_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
         raise MitigateError("the lexicon is gone; bring it back")
 
     monkeypatch.setattr(label, "label_masked", fail)
-    (folder / "labels.parquet").unlink()
+    shutil.rmtree(tmp_path / "outputs" / ".stages")
     assert job(*arguments).status == 2
     facts = read(folder)
     assert (facts["state"], facts["stage"]) == ("failed", "labels")

@@ -15,8 +15,8 @@ from small_models import save_llama, save_neox
 from mitigate.errors import MitigateError
 from mitigate.probe import stories as probing
 from mitigate.probe.stories import Sampling, _check_length, chances_of, sample_stories
-from mitigate.runs.progress import listening
-from mitigate.runs.store import PartFolder
+from mitigate.progress import listening
+from mitigate.stages import PartFolder
 from mitigate.tasks.stories.generation import as_language_model, paragraphs
 from mitigate.train import stories as training
 from mitigate.train.comet import Fitted, Settings

@@ -11,9 +11,8 @@ from mitigate.filter import Policy, apply_policy
 from mitigate.load.files import load as load_statements
 from mitigate.load.stream import Loaded
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.runs.fingerprints import digest_of_stage
-from mitigate.runs.store import PartFolder
 from mitigate.score.vader import Vader
+from mitigate.stages import PartFolder
 from mitigate.tasks.audit.measures import beside_the_paper, measure_resource
 from mitigate.tasks.audit.read import Search, count_statements, read_rows
 from mitigate.tasks.audit.resource import ABOUT_A_TARGET, ROWS, STATEMENTS, resource_of, sum_counts
@@ -24,7 +23,7 @@ from mitigate.tasks.labelled_statements import Labelling, Measurement, labelling
 from mitigate.tasks.stories.generation import label_sentences
 from mitigate.tasks.stories.measures import measure_stories
 from mitigate.tasks.targets import those_about
-from mitigate.triples import TRIPLES, label_columns
+from mitigate.triples import TRIPLES
 from mitigate.words.prompts import PROMPTS
 from mitigate.words.relations import Relation, relations
 from mitigate.words.targets import PAPER
@@ -150,13 +149,6 @@ def test_a_start_is_known_by_its_files_and_options_wherever_they_are(folder: Pat
         weights.write_text(content)
         found.append(find_start(Toy, folder, options={"checkpoint": weights}).weights)
     assert found[0] != found[1]
-
-
-def test_the_code_that_loads_a_start_counts_for_its_stages(folder: Path) -> None:
-    toy, known = find_start(Toy, folder), find_start(label_columns, folder)
-    assert digest_of_stage(apply_policy, [known]) == digest_of_stage(apply_policy, [])
-    assert digest_of_stage(apply_policy, [toy]) != digest_of_stage(apply_policy, [])
-    assert digest_of_stage(apply_policy, [{"start": (toy,)}]) == digest_of_stage(apply_policy, [toy])
 
 
 def test_refusals_of_the_loader_and_of_a_model_that_is_not_trained(folder: Path) -> None:

@@ -12,11 +12,11 @@ from refusals import refuses
 from small_models import save_llama
 
 from mitigate.errors import MitigateError
+from mitigate.files import replacing_folder
 from mitigate.filter import Policy
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.quality import bits_per_char, perplexity
 from mitigate.probe.likelihood import likelihood
-from mitigate.runs.files import replacing_folder
 from mitigate.tasks.generators.base_model import Start, find_start
 from mitigate.tasks.generators.likelihood import held_out_likelihood
 from mitigate.tasks.generators.probe import probe_generator

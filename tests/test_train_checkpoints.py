@@ -18,7 +18,7 @@ from test_train_comet import EXAMPLES, QUICK, same
 from test_train_comet import train as train_comet
 
 from mitigate.errors import MitigateError
-from mitigate.runs.progress import Step, listening
+from mitigate.progress import Step, listening
 from mitigate.train import plausibility
 from mitigate.train.checkpoints import Checkpoints, DamagedError
 from models.comet import Comet

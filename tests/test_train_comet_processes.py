@@ -12,7 +12,7 @@ from test_train_checkpoints import Page, StoppedError
 from test_train_comet import EXAMPLES, small_comet
 
 from mitigate.errors import MitigateError
-from mitigate.runs.progress import listening
+from mitigate.progress import listening
 from mitigate.train import comet as training
 from mitigate.train import launch
 from mitigate.train.comet import Settings
@@ -82,7 +82,7 @@ def test_from_the_command_line_one_process_writes(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("run folder") == 1
     assert "leaked" not in done.stderr  # a process that is killed leaves no lock behind
-    (folder,) = tmp_path.iterdir()
+    (folder,) = tmp_path.glob("[!.]*")
     assert len(list((folder / "wandb").glob("offline-run-*"))) == 1
     assert json.loads((folder / "metrics.json").read_text())["statements"] == 3 * 3 * 10
 

@@ -13,8 +13,8 @@ import polars as pl
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from mitigate.cache import LabelStore
 from mitigate.errors import MitigateError
-from mitigate.runs.label_cache import LabelStore
 from mitigate.score import labels as labelling
 from mitigate.score.labels import label_column
 from mitigate.score.regard import MiniLMRegard

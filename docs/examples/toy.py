@@ -36,3 +36,6 @@ def last_words(labels: pl.DataFrame, top: int) -> pl.DataFrame:
 
 def count(labels: pl.DataFrame) -> dict[str, Any]:
     return {"statements": labels.height, "neutral": 100 * (labels["sentiment_neutral"] == 0).mean()}
+
+
+label.version = last_words.version = count.version = "1"  # type: ignore[attr-defined]  # change it with their code

@@ -7,8 +7,7 @@ import time
 from io import BufferedWriter, FileIO, TextIOWrapper
 from typing import Any
 
-from mitigate.runs.progress import Step
-from mitigate.runs.status import Status
+from mitigate.progress import Status, Step
 from mitigate.words.outside_text import escaped
 
 EVERY = 20.0  # seconds between two lines
@@ -57,7 +56,7 @@ class _Output(FileIO):
 
 
 class Showing:
-    """A listener of mitigate.runs.progress: the terminal, and status.json."""
+    """A listener of mitigate.progress: the terminal, and status.json."""
 
     def __init__(self, status: Status | None = None, every: float = EVERY) -> None:
         self.status = status

@@ -87,11 +87,6 @@ class Policy:
         """The method `act` of a user's own class."""
         return getattr(self, "act", None)
 
-    @property
-    def code(self) -> type | None:
-        """The user's class, on which results depend besides the fields."""
-        return type(self) if type(self) is not Policy else None
-
     def _unknown(self) -> list[MitigateError]:
         settings: list[tuple[str, str, Sequence[str]]] = [
             ("policy.template", self.template, TEMPLATES),

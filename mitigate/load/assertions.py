@@ -36,7 +36,7 @@ def load(path: str | None, on_bad_line: OnBadLine = "error") -> Streamed:
     if not next(text_blocks(place)).content.startswith(b"/a/"):
         return load_edges(place, on_bad_line)
 
-    def parse(block: Block) -> Chunk:  # no partial: the fingerprint of a function may not hold a path
+    def parse(block: Block) -> Chunk:
         return _parse(place, block)
 
     return checked(Streamed(place, "triples", lambda: text_blocks(place), parse, EXPECTED, on_bad_line))

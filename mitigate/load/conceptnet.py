@@ -12,10 +12,10 @@ import polars as pl
 import pooch
 
 from mitigate.errors import MitigateError
+from mitigate.files import write
 from mitigate.load.conceptnet_format import read_triples
 from mitigate.load.lines import OnBadLine
 from mitigate.load.stream import Loaded
-from mitigate.runs.files import write
 
 FOLDER = "conceptnet100k"
 URL = "https://ttic.uchicago.edu/~kgimpel/comsense_resources/{name}.gz"

@@ -18,6 +18,7 @@ from typing import BinaryIO, Literal, NamedTuple
 import polars as pl
 
 from mitigate.errors import MitigateError
+from mitigate.files import digest_of
 from mitigate.load.lines import (
     LONGEST,
     SHOWN,
@@ -28,7 +29,7 @@ from mitigate.load.lines import (
     report_faults,
     unpacked,
 )
-from mitigate.runs.fingerprints import as_parquet, digest_of
+from mitigate.stages import as_parquet
 from mitigate.words.outside_text import counted
 from mitigate.words.relations import Relation, with_own
 from models.digests import sha256_of

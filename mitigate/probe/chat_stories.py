@@ -9,7 +9,7 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.probe.stories import Sampling, story_of
-from mitigate.runs.progress import progress
+from mitigate.progress import progress
 from mitigate.triples import Parts
 from mitigate.words.outside_text import counted
 from models.chat_api import FAILED, REFUSED, Answer, Endpoint, EndpointError, conversation

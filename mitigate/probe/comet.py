@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Literal, Protocol, Self, get_args
 
 import polars as pl
 
+from mitigate.child_processes import Send, share_out
 from mitigate.errors import MitigateError, one_of
-from mitigate.runs.child_processes import Send, share_out
-from mitigate.runs.files import disk_fault
-from mitigate.runs.progress import progress
+from mitigate.files import disk_fault
+from mitigate.progress import progress
 from mitigate.triples import PROBED, Parts
 from models.tail_prompts import Beam
 

@@ -13,7 +13,7 @@ import torch
 from scipy.special import logsumexp
 
 from mitigate.probe.comet import Generator
-from mitigate.runs.progress import progress
+from mitigate.progress import progress
 from models.tail_prompts import TAIL_TOKENS
 
 BATCH = 128  # triples; about 460 rows of logits, 56 MB at 30,522 words

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from mitigate.errors import MitigateError
-from mitigate.runs.progress import progress
+from mitigate.progress import progress
 from mitigate.triples import Parts
 from mitigate.words.outside_text import ENDS, whole_sentences
 

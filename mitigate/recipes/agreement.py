@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 from omegaconf import DictConfig
 
+from mitigate.files import digest_of, write
 from mitigate.filter import Policy
 from mitigate.load.files import root_with
 from mitigate.load.ratings import FILTERED, RESOURCES, rated_sets
@@ -20,8 +21,7 @@ from mitigate.recipes import rated_scorers
 from mitigate.recipes.job import Job, perform, say, say_notes
 from mitigate.recipes.scorers import Scorers, label_cache
 from mitigate.report.table import as_markdown, as_text
-from mitigate.runs.files import write
-from mitigate.runs.store import Result, as_parquet, digest_of
+from mitigate.stages import Result, as_parquet
 from mitigate.tasks import identity
 from mitigate.tasks.caveats import same_sources
 from mitigate.tasks.crowd.training import label_unseen

@@ -15,8 +15,8 @@ from omegaconf import DictConfig
 
 from mitigate.cli.output import complain, say
 from mitigate.errors import MitigateError
+from mitigate.finished import read_runs, short_names
 from mitigate.measure.agreement import CLASSES
-from mitigate.runs.finished import read_runs, short_names
 from mitigate.tasks.ask.answers import Answers, all_targets, shared_relations
 from mitigate.tasks.ask.run_index import find_relation
 from mitigate.triples import OTHER, TEMPLATES, label_columns

@@ -3,7 +3,7 @@
 Each class below describes one of them (conf/classifier): its data and settings, its stages and its cards."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +12,8 @@ import polars as pl
 from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
+from mitigate.files import write
+from mitigate.finished import open_run
 from mitigate.load import conceptnet
 from mitigate.load.files import root_with
 from mitigate.measure.bootstrap import Bootstrap
@@ -20,9 +22,7 @@ from mitigate.recipes.job import Job, perform, plain, say, say_notes
 from mitigate.recipes.scorers import Scorers, label_cache
 from mitigate.report import classifier_cards
 from mitigate.report.table import Column, Table, as_text, text
-from mitigate.runs.files import write
-from mitigate.runs.finished import open_run
-from mitigate.runs.store import Result
+from mitigate.stages import Result, in_folder
 from mitigate.tasks.caveats import WHOLE
 from mitigate.tasks.crowd.accuracy import FILE, SCORER, accuracy_table, as_metrics, passed_table
 from mitigate.tasks.crowd.training import label_unseen, read_texts, train_crowd
@@ -36,7 +36,6 @@ from mitigate.tasks.regard import texts as regard_texts
 from models import hub, mean_states
 
 Results = Mapping[str, Result]
-WEIGHTS = ("model.safetensors", "config.json")
 
 
 class Artefact(NamedTuple):
@@ -92,15 +91,6 @@ class Classifier(ABC):
                 job.tracking.artifact(upload, "model", job.folder / folder, metrics)
 
 
-def train(
-    job: Job, stage: str, *values: Any, folder: str | None = None, files: Sequence[str] = WEIGHTS, **more: Any
-) -> Result:
-    """Run the stage of a training, which leaves its weights in a folder, by default one of its name. Finished weights
-    may be kept when its code changes (code=keep)."""
-    leaves = [str(Path(stage if folder is None else folder, file)) for file in files]
-    return job.stage(stage, *values, leaves=leaves, may_be_kept=True, **{"using": {"folder": job.folder}, **more})
-
-
 class Crowd(Classifier):
     """crowd: polarity, learnt from people's ratings by heads that each leave out a fold of targets."""
 
@@ -119,11 +109,11 @@ class Crowd(Classifier):
 
     def stages(self, job: Job) -> None:
         rated, using = self.texts.rated, {"cache": self.cache}
-        files = [*WEIGHTS, "folds.csv"]
-        heads = train(job, "heads", train_crowd, self.texts, self.learnt_by, folder="crowd", files=files)
+        heads = job.stage("heads", train_crowd, self.texts, self.learnt_by, using=in_folder())
         others = job.stage("others", label_described, rated, self.others, using=using)
-        folder = {"folder": job.folder / "crowd"}
-        labels = job.stage("unseen", label_unseen, others, after=[heads], using=folder | using)
+        labels = job.stage(
+            "unseen", label_unseen, others, after=[heads], using={**using, "folder": heads.folder / "crowd"}
+        )
         accuracy = job.stage("accuracy", accuracy_table, labels, self.intervals)
         passed = job.stage("passed", passed_table, labels, [SCORER, *self.compared], self.intervals)
         job.stage("metrics", as_metrics, accuracy, passed)
@@ -161,16 +151,16 @@ class People(Classifier):
         say(f"people: {self.rated.height:,} statements rated for validity, {self.texts.rated.height:,} for polarity")
 
     def stages(self, job: Job) -> None:
-        texts, using = self.texts, {"folder": job.folder}
+        texts, using = self.texts, in_folder()
         for name, settings in self.learnt_by.items():
             figures = f"{name}_figures"
             if name == "people_valid":
                 base = settings["base"]
-                heads = train(job, name, train_validity, self.rated, settings, base=base)
+                heads = job.stage(name, train_validity, self.rated, settings, base=base, using=using)
                 job.stage(figures, measure_validity, self.rated, base=base, after=[heads], using=using)
             else:
                 more: dict[str, Any] = {"scorer": name, "base": self.base if name == "crowd_lm" else None}
-                heads = train(job, name, train_harm, texts, settings, self.seed, **more)
+                heads = job.stage(name, train_harm, texts, settings, self.seed, **more, using=using)
                 job.stage(figures, measure_polarity, texts.rated, self.intervals, **more, after=[heads], using=using)
 
     def metrics(self, results: Results) -> dict[str, Any]:
@@ -209,13 +199,14 @@ class Plausibility(Classifier):
         self.cache = label_cache(config)
 
     def stages(self, job: Job) -> None:
-        triples, folder, made = self.triples, {"folder": job.folder}, dict[str, Result]()
+        triples, made = self.triples, dict[str, Result]()
         for name in self.networks:
             values = train_plausibility, triples, name, {**self.settings[name], "seed": self.seed}
-            made[name] = train(job, name, *values, using=job.training(name), scratch=[f"checkpoints/{name}"])
-        made["average"] = job.stage("average", average_networks, triples, dict(made), using=folder, leaves=["average"])
-        using = {**folder, "cache": self.cache}
-        job.stage("metrics", measure_plausibility, triples, self.probes, self.scorers, made, using=using)
+            made[name] = job.stage(name, *values, using=job.training(name))
+        both = list(made.values())
+        made["average"] = job.stage("average", average_networks, triples, dict(made), after=both, using=in_folder())
+        after, using = list(made.values()), in_folder(cache=self.cache)
+        job.stage("metrics", measure_plausibility, triples, self.probes, self.scorers, made, after=after, using=using)
 
     def artefacts(self, results: Results) -> Iterator[Artefact]:
         metrics = self.metrics(results)
@@ -262,20 +253,19 @@ class Regard(Classifier):
         say(f"regard: seed {self.seed}; texts: " + ", ".join(f"{part} {count:,}" for part, count in parts))
 
     def stages(self, job: Job) -> None:
-        texts, of, folder = self.texts, self.settings, {"folder": job.folder}
+        texts, of = self.texts, self.settings
 
         def learn(name: str, *values: Any, **more: Any) -> Result:
             log = partial(job.tracking.log, stage=name)
-            return train(job, name, *values, of[name], seed=self.seed, using={**folder, "log": log}, **more)
+            return job.stage(name, *values, of[name], seed=self.seed, using=in_folder(log=log), **more)
 
-        teacher = learn("teacher", minilm.train_teacher, texts.learnt, folder="", files=[minilm.FILE])
+        teacher = learn("teacher", minilm.train_teacher, texts.learnt)
         values = minilm.teach, texts.learnt, texts.unlabelled, of["minilm"]["copies"]
-        taught = job.stage("taught", *values, seed=self.seed, after=[teacher], using=folder)
+        taught = job.stage("taught", *values, seed=self.seed, after=[teacher], using=in_folder())
         layers = learn("minilm", minilm.train_minilm, taught, after=[teacher])
-        files = ["gate.safetensors", "gate.json"]
-        gate = learn("gate", minilm.train_gate, taught, texts.choosing, after=[layers], folder="minilm", files=files)
-        ngram = learn("ngram", minilm.train_ngram, texts.labelled, taught, files=WEIGHTS[:1])
-        after: dict[str, Any] = {"after": [teacher, layers, gate, ngram], "using": folder}
+        gate = learn("gate", minilm.train_gate, taught, texts.choosing, after=[layers])
+        ngram = learn("ngram", minilm.train_ngram, texts.labelled, taught)
+        after: dict[str, Any] = {"after": [teacher, layers, gate, ngram], "using": in_folder()}
         terms = job.stage("identity", figures.identity_terms, Bootstrap(seed=self.seed), **after)
         job.stage("checked", figures.gate_figures, texts.checking, **after)
         job.stage("metrics", figures.measure_regard, texts.labelled, texts.crowd, terms, **after)

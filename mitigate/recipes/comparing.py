@@ -10,10 +10,11 @@ from omegaconf import DictConfig, OmegaConf
 
 from mitigate.cli.arguments import literally
 from mitigate.errors import MitigateError
+from mitigate.finished import folders, recipe_of
 from mitigate.recipes import reporting
 from mitigate.recipes.job import Job, call, folder_name, is_brief, perform, plain, say, say_notes, say_page_notes
 from mitigate.report.verdicts import FAILS, HOLDS, OPEN
-from mitigate.runs.finished import folders, recipe_of
+from mitigate.stages import in_folder
 from mitigate.tasks.compare import runs
 from mitigate.tasks.compare.endpoints import Endpoints
 from mitigate.tasks.compare.run_plan import RunsPlan, make_plan, names_of, read_compared, shared_settings
@@ -79,16 +80,18 @@ def pipeline(job: Job, plan: RunsPlan) -> None:
     """Run the stages in their order: figures, comparison.json, and the page with its pictures and tables."""
     figures = runs.measure(job.stage, plan)
     found = job.stage(OVERVIEW, runs.overview, plan, *figures)
-    using = {"folder": job.folder, **reporting.about(job, plan.provenance)}
-    leaves = ["comparison.html", "plots", "tables"]
-    job.stage(PAGE, runs.write_page, plan, *figures, using=using, after=[found], leaves=leaves)
+    using = in_folder(run=job.folder, **reporting.about(job, plan.provenance))
+    job.stage(PAGE, runs.write_page, plan, *figures, using=using, after=[found, job.folder.name])
 
 
 def record(job: Job, plan: RunsPlan) -> None:
     """Record verdicts and gate, differences of headlines with charts, tables and plots; texts only where they may go to
     W&B."""
     figures: list[Any] = [result.value() for name, result in job.results.items() if name not in (OVERVIEW, PAGE)]
-    page, found = runs.page_of(plan, *figures, folder=job.folder, command=job.command), job.results[OVERVIEW].facts()
+    page, found = (
+        runs.page_of(plan, *figures, run=job.folder, **reporting.about(job, {})),
+        job.results[OVERVIEW].facts(),
+    )
     rows = pl.concat(headline_differences(*sides) for sides in page.differences)
     verdict = {"verdict": " ".join(each["sentence"] for each in found["contrasts"]), "gate": found["gate"]}
     job.tracking.summarise(summary(rows) | verdict)

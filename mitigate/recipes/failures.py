@@ -15,10 +15,10 @@ from hydra.core.utils import JobReturn, JobStatus
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, open_dict, read_write
 
+from mitigate.child_processes import EXITED
 from mitigate.cli.output import complain
 from mitigate.errors import MitigateError
 from mitigate.recipes import sweep_outcomes
-from mitigate.runs.child_processes import EXITED
 
 LAUNCHER = "hydra/launcher"  # the group; its option `basic` runs jobs in this process
 LONGEST = 400  # characters of a launcher's error

@@ -18,7 +18,7 @@ from mitigate.recipes import reporting
 from mitigate.recipes.job import Job, perform, say, say_notes
 from mitigate.recipes.loading import load_data, read_target_list, say_downloads
 from mitigate.recipes.scorers import Scorers, make_labeller, missing
-from mitigate.runs.fingerprints import digest_of_values
+from mitigate.stages import digest_of_values, in_folder
 from mitigate.tasks.corpus import relations_in_training, triples_of
 from mitigate.tasks.label import Labeller
 from mitigate.tasks.labelled_statements import long_texts
@@ -102,13 +102,13 @@ def pipeline(job: Job, plan: Plan) -> None:
         origin=plan.origin,
         scorers={scorer.name: plan.roles.get(scorer.name, scorer.name) for scorer in used},
         fingerprints={scorer.name: scorer.fingerprint for scorer in used},
-        using={
-            "folder": job.folder,
-            "command": portable(job.command),
-            "needs": job.needs,
-            "facts": {name: str(facts[name]) for name in FACTS},
-        },
-        leaves=[*filtered.files_of(plan.format).values(), filtered.SHEET],
+        after=[job.folder.name],
+        using=in_folder(
+            name=job.folder.name,
+            command=portable(job.command),
+            needs=job.needs,
+            facts={name: str(facts[name]) for name in FACTS},
+        ),
     )
 
 

@@ -2,26 +2,23 @@
 reported with the setting."""
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from hydra.errors import InstantiationException
 from hydra.utils import instantiate
-from omegaconf import DictConfig, ListConfig
+from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError, did_you_mean
-from mitigate.result_settings import NOT_ARGUMENTS
-from mitigate.runs import file_tracking
-from mitigate.runs.import_tracing import reached, users_module
 from mitigate.score.user_scorer import in_short
+from mitigate.settings import NOT_ARGUMENTS
 
 
 def build(node: DictConfig, setting: str = "", /, **more: Any) -> Any:
     """The object of a part of the configuration: what its `_target_` names, called with its other keys and with `more`.
     Raises MitigateError for its faults. setting: the name of the part, where the part does not contain it."""
-    watch_modules(node)
     try:
         return instantiate({key: value for key, value in node.items() if key not in NOT_ARGUMENTS}, **more)
     except InstantiationException as error:
@@ -30,25 +27,6 @@ def build(node: DictConfig, setting: str = "", /, **more: Any) -> Any:
     except SystemExit as error:
         target = node.get("_target_")
         raise MitigateError(f"{setting or node._get_full_key('')}: {target} fails with {in_short(error)}") from error
-
-
-def watch_modules(node: Any) -> list[str]:
-    """The modules of a user's own that a part of the configuration names by `_target_`, at any depth; files that they
-    open are recorded from now on, also while they are imported."""
-    found = [module for target in targets_of(node) if (module := users_module(target))]
-    file_tracking.watch(reached(*found).users)
-    return found
-
-
-def targets_of(node: Any) -> Iterator[str]:
-    """The dotted names of a part of the configuration in `_target_`, at any depth."""
-    if isinstance(node, Mapping | DictConfig):
-        if isinstance(target := node.get("_target_"), str):
-            yield target
-        node = list(node.values())
-    if isinstance(node, list | ListConfig):
-        for part in node:
-            yield from targets_of(part)
 
 
 def named(node: Mapping[str, Any], setting: str, *more: str) -> Any:

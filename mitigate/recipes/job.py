@@ -1,11 +1,11 @@
-"""The runner of recipes: the run folder and its name, the record in W&B, a line on the terminal for each stage,
-status.json, and the rehearsal that lists the stages still to be run."""
+"""The runner of recipes: the run folder and its name, the record in W&B, a line on the terminal for each stage, and
+status.json."""
 
 import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -19,15 +19,12 @@ from mitigate.cli.arguments import inputs as files_of_command
 from mitigate.cli.arguments import with_texts
 from mitigate.cli.output import EVERY, SELDOM, Showing, say
 from mitigate.errors import MitigateError
+from mitigate.files import digest_of, write
+from mitigate.progress import Status, listening
 from mitigate.recipes import sweep_outcomes
 from mitigate.recipes.instantiate import build as build
-from mitigate.result_settings import deciding
-from mitigate.runs import store
-from mitigate.runs.files import as_json, read_json, write
-from mitigate.runs.fingerprints import plain as hashed
-from mitigate.runs.fingerprints import sealed
-from mitigate.runs.progress import listening
-from mitigate.runs.status import Status
+from mitigate.settings import deciding
+from mitigate.stages import SETTINGS, MissingError, Result, Run, Work, digest_of_values
 from mitigate.tracking.record import Tracking, open_tracking, started_by_wandb_agent
 from mitigate.words.outside_text import counted, without_folders
 
@@ -39,44 +36,100 @@ PACKAGES = ("torch", "transformers", "pytorch-lightning", "vaderSentiment", "hyd
 
 
 class Job:
-    """A recipe at work: its run folder, and where it is recorded."""
+    """A recipe at work: its run folder, and where it is recorded.
 
-    def __init__(self, config: DictConfig, run: store.Run, tracking: Tracking, status: Status | None = None) -> None:
+    The first stage that has to be computed begins the work: status.json, config.yaml and the record in W&B; a run whose
+    stages are all in the store begins nothing. uploads: what goes to W&B besides settings and metrics, in words.
+    tracked: the policies, data and models that W&B groups and tags the run by."""
+
+    def __init__(
+        self,
+        config: DictConfig,
+        folder: Path,
+        uploads: Sequence[str] = (),
+        tracked: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
         self.config = config  # unresolved; stages take their settings from the plan
-        self.run = run
-        self.tracking = tracking
-        self.status = status
-        self.folder = run.folder
+        self.folder = folder
+        self.run = Run(folder, dry=bool(config.dry_run), begin=self._begin)
+        self.tracking = Tracking()
         self.recipe: str = config.recipe.name
         self.brief = is_brief(config)
         self.sweeps = call(config)["sweep"] is not None
         self.command = command(config)
+        self._uploads, self._tracked = uploads, tracked_names(config) if tracked is None else tracked
+        self._status: Status | None = None
+        self._open = ExitStack()
+        self._unsaid: list[Result] = []  # cached results before the first that is computed
 
     def stage(
         self, name: str, function: Callable[..., pl.DataFrame | dict[str, Any]], *values: Any, **more: Any
-    ) -> store.Result:
+    ) -> Result:
         """Run.stage, parts of the configuration among its values made plain, with a line on the terminal."""
-        if self.status:
-            self.status.stage(name)
+        self._stage = name
+        if self._status:
+            self._status.stage(name)
         values = tuple(map(plain, values))
         result = self.run.stage(name, function, *values, **{key: plain(value) for key, value in more.items()})
-        if self.status:
-            self.status.done(name)
-            if not (self.brief and self.sweeps):
-                say_stage(result)
+        if self._status:
+            self._status.done(name)
+        if self._status or self.run.dry:
+            self._say(result)
+        else:
+            self._unsaid.append(result)
         return result
 
-    def training(self, stage: str, model: str | None = None, **where: Any) -> Callable[[store.Work], dict[str, Any]]:
+    def _say(self, result: Result) -> None:
+        if self.run.dry or not (self.brief and self.sweeps):
+            say_stage(result)
+
+    def _begin(self) -> None:
+        """Write the settings and the status, and open the record in W&B."""
+        config = self.config
+        self._status = Status(self.folder, self.recipe)
+        write(self.folder / SETTINGS, OmegaConf.to_yaml(config, resolve=True))
+        sweep_outcomes.write_note(call(config), {"folder": str(self.folder)})
+        seldom = self.brief and self.sweeps
+        self._open.enter_context(listening(Showing(self._status, SELDOM if seldom else EVERY)))
+        self.tracking = _open_tracking(config, self.folder, self._uploads, self._tracked)
+        for result in self._unsaid:
+            self._status.done(result.stage)
+            self._say(result)
+        self._status.stage(self._stage)
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Release the run folder at the end; a run that began ends in W&B, and in status.json with how it ended."""
+        state, error = "failed", None
+        try:
+            yield
+            state = "finished"
+        except KeyboardInterrupt:
+            state = "stopped"
+            raise
+        except Exception as failure:
+            error = str(failure) if isinstance(failure, MitigateError) else f"{type(failure).__name__}: {failure}"
+            raise
+        finally:
+            try:
+                self.tracking.finish(failed=state != "finished")
+            finally:
+                self._open.close()
+                if self._status:
+                    self._status.close(state, error)
+                self.run.close()
+
+    def training(self, stage: str, model: str | None = None, **where: Any) -> Callable[[Work], dict[str, Any]]:
         """The `using` of a stage that trains a network: where it saves the network and its checkpoints, the stage's
-        fingerprint, and where its figures go. model: the folder of the run folder; None: the function takes the run
+        key, and where its figures go. model: the name of the network's folder; None: the function takes the stage's
         folder itself. where: further arguments, such as the accelerator."""
 
-        def using(work: store.Work) -> dict[str, Any]:
+        def using(work: Work) -> dict[str, Any]:
             places = {"folder": work.folder}
             if model is not None:
                 places = {"model": work.folder / model, "checkpoints": work.folder / "checkpoints"}
             log = partial(self.tracking.log, stage=stage)
-            return {**places, "fingerprint": work.fingerprint, "log": log, **where}
+            return {**places, "fingerprint": work.key, "log": log, **where}
 
         return using
 
@@ -101,17 +154,14 @@ class Job:
         return bool(self.config.tracking.get("model", False))
 
     @property
-    def results(self) -> dict[str, store.Result]:
+    def results(self) -> dict[str, Result]:
         """The results so far, by stage."""
         return {result.stage: result for result in self.run.results}
 
     def provenance(self, more: Mapping[str, Any]) -> dict[str, Any]:
-        """The command, versions, seed, what is given besides, peak memory, and the stages whose results stay although
-        their code has changed (code=keep)."""
+        """The command, versions, seed, what is given besides, and peak memory."""
         peak = max((result.peak_memory for result in self.run.results), default=0)
-        kept = ", ".join(result.stage for result in self.run.results if result.kept)
-        of_kept = {"kept although the code has changed": kept} if kept else {}
-        return provenance(self.config, {**more, **of_kept, "peak memory": f"{peak / 2**30:.2f} GiB"})
+        return provenance(self.config, {**more, "peak memory": f"{peak / 2**30:.2f} GiB"})
 
     def say_page_notes(self, notices: Sequence[str]) -> None:
         """Print the page's notices, or their number (say_page_notes)."""
@@ -132,90 +182,35 @@ def perform(
     uploads: Sequence[str] = (),
     facts: Mapping[str, Any] = NO_FACTS,
     tracked: Mapping[str, Sequence[str]] | None = None,
-) -> dict[str, store.Result] | None:
+) -> dict[str, Result] | None:
     """Run a recipe's pipeline in the run folder `{name}-{hash}`; the hash is of the settings and the inputs' content.
     Returns the results by stage; None with dry_run=true.
 
-    inputs: tables, or other values that a stage takes (fingerprints.plain), such as the hash of a file. pipeline: runs
-    the stages in their order. record: called once, after them, to record, upload and print the results.
-
-    A rehearsal goes through the pipeline first and finds out what the folder already holds: stages that are not there
-    are pending, and so are those that depend on them. With dry_run=true they are listed; a run that is complete is not
-    recorded a second time, except for a sweep of W&B. While another process works on the same run, this one waits, and
-    then looks again. uploads: what goes to W&B besides settings and metrics, in words. tracked: the policies, data and
-    models that W&B groups and tags the run by, where the settings do not name them. facts: further entries of the
+    inputs: tables, or other values that a stage takes (stages.plain), such as the hash of a file. pipeline: runs the
+    stages in their order; with dry_run=true it lists them, up to the first that reads a result which is still missing.
+    record: called once, after them, to record, upload and print the results. A run that is complete is not recorded a
+    second time, except for a sweep of W&B. uploads, tracked: as Job has them. facts: further entries of the
     manifest."""
-    digest = store.digest_of(as_json([result_settings(config), hashed(inputs)]))
-    folder = Path(config.paths.outputs) / f"{name.replace('/', '_')}-{digest[:8]}"  # of a model on a hub
+    digest = digest_of_values(result_settings(config), inputs)
+    folder = Path(config.paths.outputs) / f"{name.replace('/', '_')}-{digest[-8:]}"  # of a model on a hub
     say(f"  run folder  {folder}")
-    keep_code = config.get("code") == "keep"
-    rehearsal = store.Run(folder, dry=True, keep_code=keep_code)
-    job = Job(config, rehearsal, Tracking())
-    with suppress(store.NotComputedError):  # a pipeline that reads a pending result is followed no further
-        pipeline(job)
+    job = Job(config, folder, uploads, tracked)
     if config.dry_run:
-        for result in rehearsal.results:
-            say_stage(result)
+        with suppress(MissingError):
+            pipeline(job)
         return None
-    if rehearsal.finished() and not started_by_wandb_agent():
-        say("  complete: nothing to do")
-        store.tidy(folder)
-        _restore_settings(config, folder)
-        sweep_outcomes.write_note(call(config), {"folder": str(folder)})
-        for page in sorted(folder.glob("*.html")):
-            say(f"  {page.stem:<10}  {page}")
-        return job.results
-    try:
-        run = store.Run(folder, keep_code=keep_code)
-    except store.BusyError:
-        say("  another process is already working on this run; waiting for it to finish")
-        store.wait_for(folder)
-        return perform(config, name, inputs, pipeline, record, uploads=uploads, facts=facts, tracked=tracked)
-    return _perform(config, run, [pipeline, record], uploads, facts, tracked or tracked_names(config))
-
-
-def _perform(
-    config: DictConfig,
-    run: store.Run,
-    phases: Sequence[Phase],
-    uploads: Sequence[str],
-    facts: Mapping[str, Any],
-    tracked: Mapping[str, Sequence[str]],
-) -> dict[str, store.Result]:
-    """Run the pipeline and its record; the record in W&B is finished as failed when one of them fails."""
-    with _status_of(run, config.recipe.name) as status:
-        write(run.folder / store.SETTINGS, OmegaConf.to_yaml(config, resolve=True).encode())
-        sweep_outcomes.write_note(call(config), {"folder": str(run.folder)})
-        seldom = is_brief(config) and call(config)["sweep"]
-        with listening(Showing(status, SELDOM if seldom else EVERY)):
-            job, failed = Job(config, run, _open_tracking(config, run.folder, uploads, tracked), status), True
-            try:
-                for phase in phases:
-                    phase(job)
-                run.finish(provenance(config, {**facts, "stages": [_facts(result) for result in run.results]}))
-                failed = False
-            finally:
-                job.tracking.finish(failed=failed)
+    with job.at_work():
+        pipeline(job)
+        if job.run.is_complete() and not started_by_wandb_agent():
+            say("  complete: nothing to do")
+            sweep_outcomes.write_note(call(config), {"folder": str(folder)})
+            for page in sorted(folder.glob("*.html")):
+                say(f"  {page.stem:<10}  {page}")
+            return job.results
+        job.run.begin()
+        record(job)
+        job.run.finish(provenance(config, {**facts, "stages": [_facts(result) for result in job.run.results]}))
     return job.results
-
-
-@contextmanager
-def _status_of(run: store.Run, recipe: str) -> Iterator[Status]:
-    """The status of a run, closed with how the run ended; then the run folder is free for others."""
-    status = Status(run.folder, recipe)
-    state, error = "failed", None
-    try:
-        yield status
-        state = "finished"
-    except KeyboardInterrupt:
-        state = "stopped"
-        raise
-    except Exception as failure:
-        error = str(failure) if isinstance(failure, MitigateError) else f"{type(failure).__name__}: {failure}"
-        raise
-    finally:
-        status.close(state, error)
-        run.close()
 
 
 def _open_tracking(
@@ -239,17 +234,6 @@ def _open_tracking(
     return tracking
 
 
-def _restore_settings(config: DictConfig, folder: Path) -> None:
-    """Write config.yaml of a complete run again when it is missing or damaged."""
-    path, manifest = folder / store.SETTINGS, read_json(folder / "manifest.json") or {}
-    if not path.is_file() or store.digest_of(path.read_bytes()) != manifest["files"].get(path.name):
-        content = OmegaConf.to_yaml(config, resolve=True)
-        write(path, content)
-        manifest["files"][path.name] = store.digest_of(content)
-        write(folder / "manifest.json", as_json(sealed(manifest)))
-        say("  config.yaml was damaged and was written again")
-
-
 def folder_name(*parts: str) -> str:
     """The name of a run folder, of texts with any characters."""
     return re.sub(r"[^\w.,+=-]+", "_", "-".join(parts))[:LONGEST_NAME]
@@ -257,7 +241,7 @@ def folder_name(*parts: str) -> str:
 
 def record_id(folder: Path) -> str:
     """The id under which a run is recorded: the same each time it resumes, another for a folder elsewhere."""
-    return folder.name[-8:] + store.digest_of(str(folder.resolve()))[:8]
+    return folder.name[-8:] + digest_of(str(folder.resolve()))[:8]
 
 
 def tracked_names(config: DictConfig) -> dict[str, list[str]]:
@@ -289,7 +273,7 @@ def may_record_texts(config: DictConfig) -> bool:
 
 
 def result_settings(config: DictConfig) -> dict[str, Any]:
-    """The settings that affect results (result_settings.deciding), as a plain dict."""
+    """The settings that affect results (settings.deciding), as a plain dict."""
     return deciding(plain(config))
 
 
@@ -335,14 +319,13 @@ def say_page_notes(config: DictConfig, notices: Sequence[str]) -> None:
         say(f"  notes       {count} on the page; verbose=true prints them, and every figure")
 
 
-def say_stage(result: store.Result) -> None:
+def say_stage(result: Result) -> None:
     """Print a line for a stage: to be run, cached, or the seconds it took, and its steps or rows, but for a table of
     counts, whose rows are none of the data's."""
-    if result.pending:
+    if result.missing:
         say(f"  {result.stage:<12}{'to be run':>18}")
         return
-    new = "from another run" if result.origin else f"{result.seconds:.1f} s"
-    took = "kept, old code" if result.kept else "cached" if result.from_cache else new
+    took = "cached" if result.from_cache else f"{result.seconds:.1f} s"
     if result.path.suffix == ".parquet":
         table = pl.scan_parquet(result.path, glob=False)
         is_counts = "count" in table.collect_schema()
@@ -361,7 +344,5 @@ def _training_steps(facts: Mapping[str, Any]) -> str:
     return f"   {steps}, ended by trainer.{facts['ended_by']}; {passes} passes over the data"
 
 
-def _facts(result: store.Result) -> dict[str, Any]:
-    facts = {"stage": result.stage, "seconds": result.seconds, "peak_memory": result.peak_memory}
-    more = {"code": "kept: it has changed since this result was computed"} if result.kept else {}
-    return facts | more | ({"run": result.origin} if result.origin else {})
+def _facts(result: Result) -> dict[str, Any]:
+    return {"stage": result.stage, "seconds": result.seconds, "peak_memory": result.peak_memory}

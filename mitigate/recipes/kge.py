@@ -10,7 +10,9 @@ import polars as pl
 import torch
 from omegaconf import DictConfig, OmegaConf
 
+from mitigate import files
 from mitigate.errors import MitigateError, did_you_mean, one_of
+from mitigate.finished import FinishedRun, read_runs
 from mitigate.load.graph.graph import Graph
 from mitigate.load.graph.trained_embeddings import TrainedEmbeddings, read_embeddings, restrict
 from mitigate.recipes import reporting
@@ -18,10 +20,7 @@ from mitigate.recipes.job import Job, build, folder_name, may_record_texts, perf
 from mitigate.report import kge as page
 from mitigate.report.html import save
 from mitigate.report.kge import Results, both_ways, front_table, render
-from mitigate.runs import files
-from mitigate.runs.fingerprints import digest_of_values
-from mitigate.runs.finished import FinishedRun, read_runs
-from mitigate.runs.store import Result
+from mitigate.stages import Result, digest_of_values, in_folder
 from mitigate.tasks.kge.figures import measure_bias, profession_table
 from mitigate.tasks.kge.mitigation import CHANGES, VARIANTS, RelationalBias, change_vectors, changed_name
 from mitigate.tasks.kge.predictions import (
@@ -245,9 +244,7 @@ def pipeline(job: Job, plan: Plan) -> None:
         for seed, name in zip(plan.seeds, names, strict=True)
     ]
     base = measure(job, plan, names, trained)
-    pairs = job.stage(
-        "pairs", compare_pairs, question, plan.pairs, names, seed, after=trained, using={"folder": job.folder}
-    )
+    pairs = job.stage("pairs", compare_pairs, question, plan.pairs, names, seed, after=trained, using=in_folder())
     mitigated = {}
     for name in plan.mitigations:
         changed, after = mitigate(job, plan, name, names, trained)
@@ -281,22 +278,18 @@ def train(job: Job, plan: Plan, seed: int, stage: str, name: str, penalty: Relat
         name,
         penalty,
         using=job.training(stage, accelerator=plan.device),
-        leaves=[f"embeddings/{name}"],
-        scratch=[f"checkpoints/{name}"],
-        may_be_kept=True,
     )
 
 
 def import_embeddings(job: Job, plan: Plan, foreign: TrainedEmbeddings, name: str) -> Result:
     """Embeddings that another program trained, left in embeddings/{name}/."""
-    leaves = [f"embeddings/{name}"]
-    return job.stage("import", keep_embeddings, foreign, plan.graph, name, using={"folder": job.folder}, leaves=leaves)
+    return job.stage("import", keep_embeddings, foreign, plan.graph, name, using=in_folder())
 
 
 def measure(job: Job, plan: Plan, names: Sequence[str], trained: Sequence[Result], end: str = "") -> dict[str, Result]:
     """The measures before or after a mitigation, of models in embeddings/."""
     question, seed = plan.question, plan.settings.seed
-    places: dict[str, Any] = {"after": trained, "using": {"folder": job.folder}}
+    places: dict[str, Any] = {"after": trained, "using": in_folder()}
     found = {
         "rank": job.stage(f"rank{end}", rank_test_triples, plan.triples, names, **places),
         "changes": job.stage(f"changes{end}", change_scores, question, names, plan.step, **places),
@@ -317,7 +310,7 @@ def mitigate(
             train(job, plan, seed, of, of, plan.penalty) for seed, of in zip(plan.seeds, changed, strict=True)
         ]
     values = (mitigation, plan.question, names, plan.settings.seed)
-    places: dict[str, Any] = {"using": {"folder": job.folder}, "leaves": [f"embeddings/{name}" for name in changed]}
+    places: dict[str, Any] = {"using": in_folder()}
     return changed, [job.stage(VARIANTS[mitigation], change_vectors, *values, after=trained, **places)]
 
 
@@ -336,11 +329,11 @@ def report(job: Job, plan: Plan) -> None:
         **plan.page,
         variants=[VARIANTS[name] for name in plan.mitigations],
         demonstration=plan.demonstration,
-        using=lambda _: {
-            "folder": job.folder,
+        after=[job.folder.name],
+        using=lambda work: {
+            "folder": work.folder,
             "about": reporting.about(job, {"data": plan.provenance, "data fingerprint": plan.source}),
         },
-        leaves=["kge.html", "plots", "tables"],
     )
 
 
@@ -374,7 +367,6 @@ def write_report(
     if changes["model"].n_unique() < 2:
         unknown.append("There is only one training, so the differences between seeds are unknown (kge.seeds).")
     results = Results(
-        name=folder.name,
         metrics=metrics,
         professions=professions,
         changes=changes,

@@ -9,6 +9,7 @@ import polars as pl
 from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
+from mitigate.files import elsewhere, write
 from mitigate.load.file_format import TABLES
 from mitigate.load.sentences import STANDARD_INPUT
 from mitigate.load.sentences import load_texts as texts_of
@@ -16,9 +17,8 @@ from mitigate.measure.agreement import CLASSES
 from mitigate.recipes.job import Job, perform, plain, say, say_notes
 from mitigate.recipes.loading import load_data, read_target_list
 from mitigate.recipes.scorers import Scorers, label_cache, make_labeller
-from mitigate.runs.files import elsewhere, write
-from mitigate.runs.fingerprints import digest_of_values
 from mitigate.score.labels import Asks
+from mitigate.stages import digest_of_values
 from mitigate.tasks.identity import COLUMN, identity_word_notices
 from mitigate.tasks.label import Labeller, abstentions, label_statements, mask, occlude, texts_to_ask
 from mitigate.tasks.labelled_statements import FORMATS, count_labels, label_names, long_texts, table_bytes

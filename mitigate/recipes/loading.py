@@ -1,9 +1,6 @@
-"""Data and targets that the configuration names, loaded; and for dry_run=true before a download, stand-ins for them and
-the stages that follow."""
+"""Data and targets that the configuration names, loaded."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
@@ -11,11 +8,9 @@ from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
 from mitigate.recipes.instantiate import build
-from mitigate.recipes.job import Job, plain, say, say_stage
-from mitigate.runs.fingerprints import digest_of_values
-from mitigate.runs.store import NotComputedError, Run
+from mitigate.recipes.job import plain, say
+from mitigate.stages import digest_of_values
 from mitigate.tasks.targets import Wanted, targets_of_statements
-from mitigate.tracking.record import Tracking
 from mitigate.words.relations import Relation
 from mitigate.words.targets import LISTED, NAMED, PAPER, TargetList, choose_targets, list_of, not_listed, notice_of_own
 
@@ -64,44 +59,7 @@ def shown_targets(config: DictConfig, chosen: pl.DataFrame) -> list[str]:
     return [*config.recipe.shown, *not_listed(chosen)[:NAMED]]
 
 
-class Unread:
-    """A stand-in for what is read from a download: each attribute, call and item of it is another, but for those that
-    are given."""
-
-    fingerprint = "unread"  # as fingerprints.plain reads it
-
-    def __init__(self, **given: Any) -> None:
-        self.__dict__.update(given)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return Unread()
-
-    def __call__(self, *values: Any, **named: Any) -> Any:
-        return Unread()
-
-    def __getitem__(self, key: Any) -> Any:
-        return Unread()
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter([Unread()])
-
-    def keys(self) -> tuple[str, ...]:
-        return ()  # as a mapping it is empty
-
-
 def say_downloads(config: DictConfig, downloads: Sequence[str]) -> None:
     """A line for each download, before it."""
     for download in downloads:
         say(f"  {'would be' if config.dry_run else 'to be'} downloaded: {download}")
-
-
-def outline(config: DictConfig, pipeline: Callable[[Job], None]) -> None:
-    """Say the stages of a pipeline, all to be run. pipeline: takes Unread for what it has not read."""
-    job = Job(config, Run(Path(config.paths.outputs) / Unread.fingerprint, dry=True), Tracking())
-    with suppress(NotComputedError):
-        pipeline(job)
-    say("  stages after the download:")
-    for result in job.run.results:
-        say_stage(result)

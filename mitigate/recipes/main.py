@@ -18,8 +18,8 @@ from mitigate.cli import arguments, hydra_errors
 from mitigate.cli.help import answer
 from mitigate.cli.output import complain, say
 from mitigate.errors import MitigateError
+from mitigate.files import interrupted
 from mitigate.recipes import failures, sweep_outcomes
-from mitigate.runs.files import interrupted
 from mitigate.settings import check, left_open, settings, with_lists
 
 PACKAGE = Path(__file__).parents[1]
@@ -107,9 +107,6 @@ def _run(config: DictConfig) -> float | None:
 def _recipe(name: str) -> Callable[[DictConfig], float | None]:
     """The function that recipe.run names. Raises MitigateError for anything that is not a recipe."""
     wanted = "a function of one argument, `config`, such as mitigate.recipes.mitigate.recipe.run; or set recipe=NAME"
-    from mitigate.recipes.instantiate import watch_modules  # loads polars, which a wrong setting does without
-
-    watch_modules({"_target_": name})
     try:
         found = get_method(name)
     except (ImportError, ValueError) as error:

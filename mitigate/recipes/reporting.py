@@ -8,8 +8,8 @@ import polars as pl
 from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
+from mitigate.finished import source_of as source_of
 from mitigate.recipes.job import Job, say
-from mitigate.runs.finished import source_of as source_of
 from mitigate.tracking.charts import Chart
 from mitigate.tracking.headlines import figures, headlines
 
@@ -23,10 +23,8 @@ def about(job: Job, more: Mapping[str, Any]) -> dict[str, Any]:
     """The origin of a page: the command, the stages so far, and the provenance with what is given besides."""
     from mitigate.report.html import Stage  # loads matplotlib, which recipes without pictures do without
 
-    stages = [
-        Stage(result.stage, result.seconds, result.from_cache or bool(result.origin)) for result in job.run.results
-    ]
-    return {"command": job.command, "stages": stages, "facts": job.provenance(more)}
+    stages = [Stage(result.stage, result.seconds, result.from_cache) for result in job.run.results]
+    return {"name": job.folder.name, "command": job.command, "stages": stages, "facts": job.provenance(more)}
 
 
 def origin(config: DictConfig, groups: Sequence[str] = tuple(DESCRIBED)) -> dict[str, dict[str, Any]]:

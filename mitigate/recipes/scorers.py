@@ -1,5 +1,5 @@
 """Scorers that the configuration names, and how they label. In tables and metrics, a scorer that measures its role is
-called by the role, any other by the name it is configured under (result_settings.called)."""
+called by the role, any other by the name it is configured under (triples.called)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
@@ -9,18 +9,17 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
+from mitigate.cache import LabelStore
 from mitigate.errors import MitigateError, one_of
 from mitigate.filter import Policy
 from mitigate.metrics import harm_key, parse, quality_key
-from mitigate.recipes.instantiate import build, watch_modules
+from mitigate.recipes.instantiate import build, named
 from mitigate.recipes.job import plain
-from mitigate.result_settings import NOT_ARGUMENTS, called, role_scorers
-from mitigate.runs.label_cache import LabelStore
-from mitigate.score.user_scorer import OwnScorer
 from mitigate.score.workers import OnWorkers
+from mitigate.settings import NOT_ARGUMENTS
 from mitigate.tasks.label import Labeller
 from mitigate.tasks.scorers import check_name, identified
-from mitigate.triples import ROLES, Scorer
+from mitigate.triples import ROLES, Scorer, called, role_scorers
 from mitigate.words.relations import Relation
 from mitigate.words.targets import TargetList
 
@@ -31,7 +30,7 @@ class Scorers:
     """The scorers of the group `score`. Raises MitigateError where one measures no role, or has a role's name.
 
     roles: {name in tables: configured name} of the roles' scorers, whose figures stand first
-    (result_settings.role_scorers), e.g. {'regard': 'minilm'}; names: {role: name in tables}, without a role that is
+    (triples.role_scorers), e.g. {'regard': 'minilm'}; names: {role: name in tables}, without a role that is
     null. Each scorer is built when it is first needed; a name that is not in the list then raises MitigateError."""
 
     def __init__(self, score: DictConfig) -> None:
@@ -202,8 +201,7 @@ def _build(score: DictConfig, setting: str, configured: str, name: str) -> Score
     check_name(configured)
     arguments = plain(score.scorers[configured])
     here = _load(arguments, configured, name)
-    is_followed = isinstance(here, OwnScorer) and (here.own_sources or here.fault)  # workers' files are not seen
-    if score.engine == "local" or configured not in score.networks or is_followed:
+    if score.engine == "local" or configured not in score.networks:
         return here
     return OnWorkers(here, partial(_load, arguments, configured, name), score.workers, score.address)
 
@@ -212,4 +210,4 @@ def _load(arguments: Mapping[str, Any], configured: str, name: str) -> Scorer:
     """The scorer of a class and its arguments."""
     given = {key: value for key, value in arguments.items() if key not in NOT_ARGUMENTS}
     made = build(OmegaConf.create(given), f"score.scorers.{configured}")
-    return identified(made, name, given, watch_modules(given))
+    return identified(made, name, given, named(given, f"score.scorers.{configured}"))

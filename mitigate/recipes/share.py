@@ -18,8 +18,8 @@ from omegaconf import DictConfig
 
 from mitigate import __version__
 from mitigate.errors import MitigateError
+from mitigate.finished import FinishedRun, open_run
 from mitigate.recipes.job import say, say_notes
-from mitigate.runs.finished import FinishedRun, open_run
 from mitigate.words.outside_text import counted
 
 CARD, PAGE = "README.md", "report.html"

@@ -12,11 +12,11 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 
 from mitigate.cli.arguments import quoted
+from mitigate.files import read_json, write
+from mitigate.finished import recipe_of, short_names
 from mitigate.recipes import sweep_outcomes
 from mitigate.recipes.job import is_brief, plain, say
-from mitigate.result_settings import role_scorers
-from mitigate.runs.files import read_json, write
-from mitigate.runs.finished import recipe_of, short_names
+from mitigate.triples import role_scorers
 
 RESULTS = "optimization_results.yaml"  # of Hydra's Optuna sweeper
 MOST_RUNS = 24  # of a page, which has a section for each

@@ -13,7 +13,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from mitigate.cli import arguments
 from mitigate.errors import MitigateError
-from mitigate.runs.files import as_json, read_json, write
+from mitigate.files import as_json, read_json, write
 
 SWEEP = "MITIGATE_SWEEP"  # the environment variable
 

@@ -17,8 +17,8 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Annotation
 
+from mitigate import files
 from mitigate.package_data import DATA
-from mitigate.runs import files
 from mitigate.words.outside_text import readable
 
 # Okabe and Ito's palette, which is safe for colour blindness.

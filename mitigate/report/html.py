@@ -94,7 +94,7 @@ def save(
         if frame.height:
             save_csv(frame, folder / "tables" / f"{name}.csv")
             if latex:
-                save_latex(frame, folder / "tables" / f"{name}.tex", caption=f"{name} ({folder.name})")
+                save_latex(frame, folder / "tables" / f"{name}.tex", caption=name)
     if pictures:
         gallery.save(pictures, folder / "plots")
         save_csv(gallery.captions(pictures), folder / "plots" / "captions.csv")

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from mitigate import files
 from mitigate.metrics import ENDS
 from mitigate.report.metric_display import number, span
 from mitigate.report.verdicts import p_value
-from mitigate.runs import files
 
 ARROWS = {"up": " ↑", "down": " ↓"}
 

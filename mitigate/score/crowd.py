@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mitigate.runs.fingerprints import fingerprint
 from mitigate.score.precision import digest_of_folder, native_dtype
+from mitigate.stages import fingerprint
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, Labels
 from models.heads import LABELS, Heads
 from models.mean_states import Encoder

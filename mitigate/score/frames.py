@@ -12,8 +12,8 @@ import numpy as np
 from scipy import special
 
 from mitigate.errors import MitigateError
-from mitigate.runs.fingerprints import fingerprint
 from mitigate.score.precision import digest_of_folder
+from mitigate.stages import fingerprint
 from mitigate.triples import NEUTRAL, OTHER, PREJUDICE, Labels
 from models.form import YES, Form
 from models.form_filling import Filled, fill_in

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from mitigate.errors import MitigateError, one_of
-from mitigate.runs.fingerprints import fingerprint
 from mitigate.score.labels import SEPARATOR
 from mitigate.score.precision import native_dtype
+from mitigate.stages import fingerprint
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, Labels
 from mitigate.words.relations import relations
 from models.chat_api import FAILED, Answer, Endpoint, EndpointError, conversation

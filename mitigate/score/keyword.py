@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from mitigate.errors import MitigateError
-from mitigate.runs.fingerprints import fingerprint
+from mitigate.stages import fingerprint
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, Labels
 
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")

@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.runs.progress import progress
-from mitigate.runs.user_code import is_own
-from mitigate.score.user_scorer import OwnScorer, described, kept_by, key_of, own_errors_explained
+from mitigate.progress import progress
+from mitigate.score.user_scorer import OwnScorer, described, own_errors_explained
+from mitigate.stages import is_own
 from mitigate.triples import (
     FAVOURITISM,
     NEUTRAL,
@@ -155,22 +155,15 @@ class Asks(Protocol):
 def unlabelled(texts: pl.Series, scorer: Scorer, cache: LabelCache) -> tuple[int, int]:
     """The number of distinct texts without a cached label, and of all distinct texts."""
     distinct = texts.unique(maintain_order=True).to_list()
-    return int((~cached_labels(distinct, scorer, cache)[0]).sum()), len(distinct)
-
-
-def cached_labels(texts: Sequence[str], scorer: Scorer, cache: LabelCache) -> tuple[np.ndarray, Labels]:
-    """The mask of texts with cached labels, and their labels."""
-    cache = cache if cache is NOTHING_CACHED else kept_by(scorer, cache)
-    return cache.get(_key(scorer, cache), texts)
+    return int((~cache.get(_key(scorer, cache), distinct)[0]).sum()), len(distinct)
 
 
 def _key(scorer: Scorer, cache: LabelCache) -> str:
-    """The key of the scorer's labels in a cache; computing it reads all sources of the scorer."""
-    return "" if cache is NOTHING_CACHED else key_of(scorer, cache)
+    """The key of the scorer's labels in a cache; computing it may read large weights."""
+    return "" if cache is NOTHING_CACHED else scorer.fingerprint
 
 
 def _label_distinct(texts: list[str], scorer: Scorer, cache: LabelCache) -> Labels:
-    cache = cache if cache is NOTHING_CACHED else kept_by(scorer, cache)
     is_cached, labels = cache.get(_key(scorer, cache), texts)
     missing = sorted(np.flatnonzero(~is_cached).tolist(), key=lambda i: len(texts[i]))  # less padding in batches
     size = getattr(scorer, "piece", PIECE)

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from mitigate.errors import MitigateError
-from mitigate.runs.fingerprints import fingerprint
 from mitigate.score.crowd import MEANING
 from mitigate.score.labels import SEPARATOR
 from mitigate.score.precision import digest_of_folder, native_dtype
+from mitigate.stages import fingerprint
 from mitigate.triples import Labels
 from mitigate.words.targets import clusters
 from models import minilm

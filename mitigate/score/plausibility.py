@@ -13,9 +13,9 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import polars as pl
 
-from mitigate.runs.fingerprints import fingerprint
 from mitigate.score.labels import SEPARATOR, with_answers
 from mitigate.score.precision import digest_of_folder, native_dtype
+from mitigate.stages import fingerprint
 from mitigate.triples import LabelCache, Labels, Scorer
 from models.minilm import locate
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mitigate.errors import MitigateError
-from mitigate.runs.fingerprints import digest_of
+from mitigate.files import digest_of
 
 if TYPE_CHECKING:
     import torch

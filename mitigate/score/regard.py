@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from mitigate.errors import one_of
-from mitigate.runs.fingerprints import fingerprint
 from mitigate.score.precision import digest_of_folder, native_dtype
+from mitigate.stages import fingerprint
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, Labels
 from models.digests import sha256_of
 from models.minilm import WEIGHTS, locate

@@ -12,7 +12,8 @@ from functools import cache
 import numpy as np
 from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer, SentiText
 
-from mitigate.runs.fingerprints import digest_of, fingerprint
+from mitigate.files import digest_of
+from mitigate.stages import fingerprint
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, Labels
 
 THRESHOLD = 0.05

@@ -21,7 +21,7 @@ from urllib.parse import quote
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from mitigate.errors import MitigateError
-from mitigate.runs.files import replacing
+from mitigate.files import replacing
 
 Body = Mapping[str, Any] | bytes | None  # an object, or the content of a file
 ENDED = ("done", "failed", "cancelled")

@@ -20,7 +20,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from mitigate.errors import MitigateError, did_you_mean
-from mitigate.runs.files import replacing
+from mitigate.files import replacing
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,49}")
 FILE = "people.json"

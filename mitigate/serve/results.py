@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from mitigate.errors import MitigateError
-from mitigate.runs.files import read_json
-from mitigate.runs.finished import FinishedRun, open_run
+from mitigate.files import read_json
+from mitigate.finished import FinishedRun, open_run
 from mitigate.tasks.ask.answers import Answers
 from mitigate.tracking.headlines import headlines
 

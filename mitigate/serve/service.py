@@ -13,7 +13,7 @@ from fastapi import Depends, Request
 from pydantic import BaseModel, FiniteFloat, ValidationError
 
 from mitigate.measure.agreement import CLASSES
-from mitigate.runs.status import NAME
+from mitigate.progress import NAME
 from mitigate.serve import queue
 from mitigate.serve.allowed_jobs import Rules
 from mitigate.serve.dispatcher import Engine

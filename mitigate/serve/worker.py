@@ -24,7 +24,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 
-from mitigate.runs.child_processes import EXITED, signal_name
+from mitigate.child_processes import EXITED, signal_name
 from mitigate.serve import queue
 from mitigate.serve.queue import Job, Renewed
 from mitigate.words.outside_text import escaped

@@ -14,7 +14,7 @@ from mitigate.load import any_triples, sample
 from mitigate.load.columns import Columns
 from mitigate.load.lines import OnBadLine, first
 from mitigate.load.stream import Loaded, Streamed
-from mitigate.runs.progress import notice
+from mitigate.progress import notice
 from mitigate.words.outside_text import counted
 from mitigate.words.relations import Relation, comet_relations, named, with_own
 

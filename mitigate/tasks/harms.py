@@ -7,11 +7,11 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError, one_of
+from mitigate.finished import FinishedRun, open_run
 from mitigate.measure import harms, uncertainty
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import EmptyTargets
 from mitigate.metrics import Share, Statistic, prefixed
-from mitigate.runs.finished import FinishedRun, open_run
 from mitigate.tasks.compare.run_groups import differing
 from mitigate.tasks.labelled_statements import label_names
 from mitigate.triples import ROLES, TEMPLATES, label_columns

@@ -7,7 +7,6 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.runs.fingerprints import SURROUNDING
 from mitigate.score.attributions import OCCLUSION, driving_words, occluded
 from mitigate.score.labels import (
     NOTHING_CACHED,
@@ -18,6 +17,7 @@ from mitigate.score.labels import (
     with_explanations,
     with_labels,
 )
+from mitigate.stages import SURROUNDING
 from mitigate.tasks.scorers import ENDINGS
 from mitigate.triples import TEMPLATES, LabelCache, Labels, Scorer, label_columns
 from mitigate.verbalise import MASK, Masking, check, mask_column, verbalise

@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError
+from mitigate.files import replacing_folder
 from mitigate.measure.metric_frame import MetricFrame
 from mitigate.measure.quality import accuracy, best_threshold, valid_share
-from mitigate.runs.files import replacing_folder
 from mitigate.score.labels import with_labels
 from mitigate.score.precision import native_dtype
 from mitigate.train import harness

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from mitigate.errors import MitigateError, one_of
+from mitigate.files import digest_of
 from mitigate.metrics import harm_key
-from mitigate.runs.fingerprints import digest_of, digest_of_values
-from mitigate.runs.user_code import Own, is_own, name_of, own, version_of
 from mitigate.score.user_scorer import OwnScorer, in_short
+from mitigate.stages import PROCESS, digest_of_values, identity_of, is_own, name_of, version_of
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, PROBED, ROLES, STATEMENTS, TRIPLES, Labels, Scorer
 
 __all__ = ["default_scorers", "make_scorer"]
@@ -38,10 +38,9 @@ def make_scorer(labels: Callable[..., Any], name: str, **arguments: Any) -> Scor
     Classes and objects return Labels for n texts. A function may also return n labels (-1 prejudice, 0 neutral, 1
     favouritism, 2 other), which then are the strengths too.
 
-    A cache keeps its labels for this process alone, since its code may change unnoticed. A `version` on the class or
-    function makes them valid for other processes: version and arguments (of an object, its attributes) then identify
-    the labels. Raises MitigateError for anything that cannot be called or built, and for a name that tables or metrics
-    use otherwise."""
+    A `version` on the class or function makes its labels valid for other processes, for the same arguments (of an
+    object, its attributes). Without one a cache keeps them for this process alone, since the code may change. Raises
+    MitigateError for anything that cannot be called or built, and for a name that tables or metrics use otherwise."""
     check_name(name)
     is_function = inspect.isroutine(labels) or isinstance(labels, partial)
     if not callable(labels) or (arguments and not isinstance(labels, type)):
@@ -53,8 +52,9 @@ def make_scorer(labels: Callable[..., Any], name: str, **arguments: Any) -> Scor
         raise MitigateError(f"make_scorer: objects of {name_of(labels)} cannot be called with texts; give it __call__")
     if not is_own(labels) and not is_function:
         return _renamed(made if isinstance(labels, type) else copy(made), name)
-    identity, values = _identity(labels, made, arguments)
-    return OwnScorer(_FunctionScorer(labels, name) if is_function else made, name, identity, *values)
+    values = arguments if isinstance(labels, type) or is_function else getattr(labels, "__dict__", {})
+    known = _fingerprint(made, made if is_function else type(made), values)
+    return OwnScorer(_FunctionScorer(labels, name) if is_function else made, name, known)
 
 
 def _made(labels: type, arguments: Mapping[str, Any]) -> Any:
@@ -67,25 +67,19 @@ def _made(labels: type, arguments: Mapping[str, Any]) -> Any:
         raise MitigateError(f"make_scorer: {name_of(labels)} fails with {in_short(error)}; given: {given}") from error
 
 
-def _identity(labels: Any, made: Any, arguments: Mapping[str, Any]) -> tuple[Own, Sequence[Any]]:
-    """The code that decides the labels of a scorer of a user's own, and the values that they also depend on."""
-    if (alone := _own_fingerprint(made)) is not None:
-        return Own((alone,), (), None), ()
-    version, name, values = version_of(made), name_of(labels), list[Any]()
-    if version:
-        values = [arguments if isinstance(labels, type) else arguments or getattr(labels, "__dict__", {})]
-        values += [list(labels.args), dict(labels.keywords)] if isinstance(labels, partial) else []
-    fault = f"{name} has no version" if version is None else None
-    if version and ("<" in name or inspect.ismethod(labels)):
-        fault = f"{name} is made inside a function or bound to an object, so its version does not identify it"
+def _fingerprint(scorer: Any, code: Any, arguments: Mapping[str, Any]) -> str:
+    """The fingerprint of a scorer of a user's own: the one that its class gives, or else version and arguments; without
+    a version another for each object."""
+    if (alone := _own_fingerprint(scorer)) is not None:
+        return alone
+    version = version_of(scorer) or version_of(code)
     try:
-        values = [_content(value) for value in values]
-        digest_of_values(*values)
-    except TypeError as error:
-        fault, values = f"some of its arguments cannot be compared ({error})", []
-    if fault:
-        return Own((uuid.uuid4().hex,), (), fault), ()
-    return own(made, version=version), values
+        if version is not None:
+            return digest_of_values(name_of(code), version, _content(arguments))
+        identity_of(code)  # says that it has no version
+    except TypeError:  # arguments that cannot be compared
+        pass
+    return f"{PROCESS}-{uuid.uuid4().hex}"
 
 
 def check_name(name: Any) -> None:
@@ -100,21 +94,19 @@ def check_name(name: Any) -> None:
         raise MitigateError(f"invalid scorer name {name!r}: it {why}. Choose another name.")
 
 
-def identified(scorer: Any, name: str, arguments: Mapping[str, Any], modules: Sequence[str] = ()) -> Scorer:
-    """Return the object, called `name`. If a user's own code, or that of these modules, made it, its labels are
-    identified by that code (a version, or the sources and the files that they open) and by the arguments; an argument
-    that names a file or a folder counts by its content."""
-    if not is_own(scorer) and not modules:
+def identified(scorer: Any, name: str, arguments: Mapping[str, Any], made_by: Any) -> Scorer:
+    """Return the object, called `name`. If a user's own code made it, its labels are identified by the version of that
+    code and by the arguments; an argument that names a file or a folder counts by its content. made_by: the class or
+    function that was called."""
+    if not is_own(scorer) and not is_own(made_by):
         return _renamed(scorer, name)
     if not callable(scorer):
         raise MitigateError(f"scorer {name}: {scorer!r} cannot be called with texts; give its class a method __call__")
-    alone = _own_fingerprint(scorer)
-    identity = Own((alone,), (), None) if alone else own(scorer, *modules, version=version_of(scorer))
-    values = () if alone else (getattr(scorer, "fingerprint", None), *map(_content, arguments.items()))
-    made = OwnScorer(_FunctionScorer(scorer, name) if inspect.isroutine(scorer) else scorer, name, identity, *values)
-    if alone:
-        made.fingerprint = alone
-    return made
+    is_function = inspect.isroutine(scorer)
+    code = made_by if not is_own(scorer) else scorer if is_function else type(scorer)
+    return OwnScorer(
+        _FunctionScorer(scorer, name) if is_function else scorer, name, _fingerprint(scorer, code, arguments)
+    )
 
 
 def _own_fingerprint(scorer: Any) -> str | None:
@@ -181,8 +173,6 @@ def _content(value: Any) -> Any:
         return {key: _content(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
         return [_content(part) for part in value]
-    if callable(value) and not isinstance(getattr(value, "fingerprint", None), str):
-        raise TypeError(f"{value!r} is code")
     if not isinstance(value, str | Path) or not str(value):
         return value
     path = Path(value)

@@ -8,8 +8,8 @@ from typing import Literal, get_args
 import polars as pl
 
 from mitigate.errors import MitigateError, one_of
+from mitigate.finished import FinishedRun
 from mitigate.load.lines import first
-from mitigate.runs.finished import FinishedRun
 from mitigate.words.targets import TargetList, as_targets, choose_targets, list_of
 
 Wanted = str | Path | Sequence[str] | None

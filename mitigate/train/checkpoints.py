@@ -14,8 +14,8 @@ import torch
 from pytorch_lightning.plugins.io import CheckpointIO
 
 from mitigate.errors import MitigateError
-from mitigate.runs.files import replacing
-from mitigate.runs.progress import notice
+from mitigate.files import replacing
+from mitigate.progress import notice
 
 AGREE_EVERY = 10  # steps, with several processes: to agree, they wait for each other and for the GPU
 BLOCK = 2**20  # bytes read at a time

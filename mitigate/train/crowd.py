@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from mitigate.runs.progress import progress
+from mitigate.progress import progress
 from models.heads import FOLDS, LABELS, Heads, softmax
 
 NEUTRAL = LABELS.index("neutral")

@@ -16,7 +16,7 @@ import torch
 from lightning_fabric.plugins.environments import LightningEnvironment
 from torch import Tensor
 
-from mitigate.runs.progress import progress
+from mitigate.progress import progress
 from mitigate.train.checkpoints import Checkpoints, SaveRegularly
 from mitigate.train.module import TrainingModule
 from models import bf16

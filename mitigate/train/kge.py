@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from mitigate.errors import MitigateError
-from mitigate.runs.fingerprints import SURROUNDING
+from mitigate.stages import SURROUNDING
 from mitigate.train import harness
 from mitigate.train.batches import Batches
 from mitigate.train.checkpoints import Checkpoints

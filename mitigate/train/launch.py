@@ -14,9 +14,9 @@ import torch
 from lightning_fabric.plugins.environments.lightning import find_free_network_port
 from lightning_fabric.utilities.exceptions import MisconfigurationException
 
+from mitigate.child_processes import Send, share_out
 from mitigate.errors import MitigateError, one_of
-from mitigate.runs.child_processes import Send, share_out
-from mitigate.runs.progress import Step, listening, progress
+from mitigate.progress import Step, listening, progress
 from mitigate.train import comet as training
 from mitigate.train.checkpoints import Checkpoints
 from mitigate.train.comet import Examples, Fitted, Settings

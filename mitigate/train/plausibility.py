@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, softplus
 
-from mitigate.runs.fingerprints import SURROUNDING
+from mitigate.stages import SURROUNDING
 from mitigate.train import harness
 from mitigate.train.batches import Batches
 from mitigate.train.checkpoints import Checkpoints

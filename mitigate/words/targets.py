@@ -20,6 +20,7 @@ from pathlib import Path
 import polars as pl
 
 from mitigate.errors import MitigateError, did_you_mean, one_of
+from mitigate.metrics import ENDS
 from mitigate.words.word_forms import (
     ARTICLE,
     anywhere,
@@ -45,7 +46,6 @@ TARGETS: dict[str, pl.DataType] = {
 }
 """The columns of chosen targets. Those after the category are null unless a CSV file gives them."""
 LISTED = ("all", "data")
-BOUNDS = ("low", "high")  # as in metrics.ENDS, not imported: cached labels would depend on the table of metrics
 PARTS = ("all", "neutral", "polar", "held_out")  # of figures beside the categories: tasks.quality, tasks.heads
 MISSPELT = 0.8  # of difflib's ratio: laywer is lawyer, and roma is not oman
 NAMED = 10  # targets in a sentence; others are counted
@@ -226,10 +226,10 @@ def _faults(rows: Sequence[tuple[int, dict[str, str]]]) -> Iterator[str]:
 
 def fault_of_category(category: str) -> str | None:
     """The fault of a category that figures cannot be called by, if any."""
-    if bound := next((bound for bound in BOUNDS if category.endswith(f"_{bound}")), ""):
-        meant = f"{bound} {category.removesuffix(f'_{bound}')}".strip()
+    if end := next((end for end in ENDS if end and category.endswith(end)), ""):
+        meant = f"{end[1:]} {category.removesuffix(end)}".strip()
         return (
-            f"the category {category!r} ends in _{bound}, as the name of an interval's bound does; "
+            f"the category {category!r} ends in {end}, as the name of an interval's bound does; "
             f"call it {meant!r} or the like"
         )
     if category in PARTS:

@@ -8,6 +8,7 @@ import polars as pl
 from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
+from mitigate.files import digest_of
 from mitigate.filter import Policy
 from mitigate.load.files import find_root
 from mitigate.load.ratings import crowd_files
@@ -15,7 +16,7 @@ from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes import loading, rated_scorers, reporting
 from mitigate.recipes.job import plain
 from mitigate.recipes.scorers import Scorers, make_labeller
-from mitigate.runs.store import as_parquet, digest_of
+from mitigate.stages import as_parquet
 from mitigate.tasks.audit import read
 from mitigate.tasks.audit.resource import Resource, resource_of
 from mitigate.tasks.label import Labeller

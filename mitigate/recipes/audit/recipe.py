@@ -10,14 +10,14 @@ from typing import Any
 import polars as pl
 from omegaconf import DictConfig
 
+from mitigate.files import write
 from mitigate.recipes import reporting
 from mitigate.recipes.audit.plan import Plan, make_plan
 from mitigate.recipes.job import Job, may_record_texts, perform, say, say_notes
 from mitigate.report import audit_tables
 from mitigate.report.audit import Audit, by_relation, render
 from mitigate.report.html import save
-from mitigate.runs.files import write
-from mitigate.runs.store import PartFolder
+from mitigate.stages import PartFolder
 from mitigate.tasks.audit.measures import beside_the_paper, measure_resource, notices, paper_figures, paper_notes
 from mitigate.tasks.audit.paper_variants import variants
 from mitigate.tasks.audit.read import count_statements, read_rows
@@ -53,9 +53,7 @@ def pipeline(job: Job, plan: Plan) -> None:
         read_rows,
         plan.resource,
         plan.search,
-        using=lambda work: {"rows": work.parts("rows"), "counted": work.parts("counted"), "title": plan.title},
-        leaves=["rows"],
-        scratch=["counted"],
+        using=lambda work: {"rows": work.parts("rows"), "counted": work.parts(), "title": plan.title},
     )
     tallied = job.stage(
         "tally",
@@ -67,22 +65,21 @@ def pipeline(job: Job, plan: Plan) -> None:
         given=plan.given,
         after=[rows],
         using=lambda work: {
-            "rows": PartFolder(job.folder / "rows"),
+            "rows": PartFolder(work.folder / "rows"),
             "num_rows": sum_counts([rows.table()])[STATEMENTS],
             "statements": work.parts("statements"),
         },
-        leaves=["statements"],
     )
     job.stage("metrics", measure_resource, tallied, rows, how, about=plan.about)
     scorers, cached = plan.labeller.scorers, {"cache": plan.labeller.cache}
     if scorers:
-        places = {"folder": job.folder / "statements", **cached}
+        places = {"folder": tallied.folder / "statements", **cached}
         job.stage("identity", identity_words_of, scorers, how.intervals.seed, after=[tallied], using=places)
     if plan.paper:
         labelled = {labels.scorer for labels in how.labellings if labels.template == "paper"}
         roles = [role for role in ROLES if role in labelled]
         values = paper_figures(plan.paper), how.targets, plan.labeller, roles
-        places = {"statements": PartFolder(job.folder / "statements")}
+        places = {"statements": PartFolder(tallied.folder / "statements")}
         job.stage("variants", variants, *values, after=[tallied], using=places)
     if plan.rated is not None:
         rated = plan.rated, plan.policies, scorers, how.intervals
@@ -110,9 +107,8 @@ def report(job: Job, plan: Plan) -> None:
         demonstration=plan.data["demonstration"],
         shown=plan.shown,
         scorers=plan.roles,
-        after=[done["tally"]],
-        using=lambda _: {"folder": job.folder, "about": reporting.about(job, _facts(plan))},
-        leaves=["audit.html", "plots", "tables", "statements.tsv"],
+        after=[done["tally"], job.folder.name],
+        using=lambda work: {"folder": work.folder, "about": reporting.about(job, _facts(plan))},
     )
 
 
@@ -167,7 +163,6 @@ def write_report(
     statements, height = choice(folder / "statements", how.intervals.seed)
     every, labels = about_targets(folder / "statements"), how.wordings
     audit = Audit(
-        name=folder.name,
         metrics=metrics,
         labellings=labels,
         targets=how.tables(tallied),

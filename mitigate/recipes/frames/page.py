@@ -6,9 +6,9 @@ from typing import Any
 
 import polars as pl
 
+from mitigate.files import write
 from mitigate.report.frames import Results, render, render_card
 from mitigate.report.html import save
-from mitigate.runs.files import write
 from mitigate.tasks.frames.figures import FOLDS, GIVEN, MODEL, published, unmeasured
 from mitigate.words.frames import NAMES
 
@@ -32,7 +32,6 @@ def write_report(
     categories. Returns the values that cannot be measured on these posts."""
     lacking, has_folds = unmeasured(posts), len(predicted) > 1
     results = Results(
-        name=folder.name,
         metrics=metrics,
         **tables,
         published=published(),

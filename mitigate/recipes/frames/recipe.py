@@ -16,9 +16,7 @@ from mitigate.recipes import reporting
 from mitigate.recipes.frames.page import write_report
 from mitigate.recipes.job import Job, perform, say
 from mitigate.report.frames import console
-from mitigate.runs.fingerprints import digest_of_values
-from mitigate.runs.store import Result
-from mitigate.score.frames import FILE
+from mitigate.stages import Result, digest_of_values, in_folder
 from mitigate.tasks.frames import posts as of_posts
 from mitigate.tasks.frames.figures import FOLDS, MODEL, as_metrics, classification_table, text_table
 from mitigate.tasks.frames.forms import Start, check_start, fold_numbers, train_base, train_fold
@@ -115,7 +113,7 @@ def run(config: DictConfig) -> float | None:
 
 def pipeline(job: Job, plan: Plan) -> None:
     """Run the stages in their order."""
-    posts, seed, here = plan.posts, plan.settings.seed, {"folder": job.folder}
+    posts, seed, here = plan.posts, plan.settings.seed, in_folder()
     base, folds = train(job, plan)
     how = plan.samples, seed
     predicted = {MODEL: job.stage("predict", predict_base, posts, *how, after=[base], using=here)}
@@ -128,18 +126,11 @@ def pipeline(job: Job, plan: Plan) -> None:
     classified = job.stage("classified", classification_table, posts, predicted, baselines, plan.intervals)
     texts = job.stage("texts", text_table, posts, predicted, baseline_texts, plan.intervals)
     chosen = job.stage(
-        "scorer",
-        choose_scorer,
-        posts,
-        predicted[MODEL],
-        predicted.get(FOLDS),
-        after=[base, *folds[:1]],
-        using=here,
-        leaves=[FILE],
+        "scorer", choose_scorer, posts, predicted[MODEL], predicted.get(FOLDS), after=[base, *folds[:1]], using=here
     )
     if plan.rated is not None:
         values = flip_rates, plan.rated, seed, plan.intervals
-        job.stage("flips", *values, after=[chosen], using=here, may_be_kept=True)
+        job.stage("flips", *values, after=[chosen], using=here)
     corpus = of_posts.statistics(plan.annotations, posts)
     job.stage("metrics", as_metrics, classified, texts, corpus, chosen)
     report(job, plan, predicted)
@@ -154,9 +145,6 @@ def train(job: Job, plan: Plan) -> tuple[Result, list[Result]]:
         plan.start,
         plan.settings,
         using=job.training("base", accelerator=plan.device, weights=plan.weights),
-        leaves=["models/base"],
-        scratch=["checkpoints/base"],
-        may_be_kept=True,
     )
     folds = [
         job.stage(
@@ -167,9 +155,6 @@ def train(job: Job, plan: Plan) -> tuple[Result, list[Result]]:
             plan.fold_settings,
             after=[base],
             using=job.training(f"fold_{fold}", accelerator=plan.device),
-            leaves=[f"models/fold_{fold}"],
-            scratch=[f"checkpoints/fold_{fold}"],
-            may_be_kept=True,
         )
         for fold in plan.folds
     ]
@@ -191,12 +176,12 @@ def report(job: Job, plan: Plan, predicted: dict[str, Result]) -> None:
         reading=plan.start.reads,
         start=plan.start.kind,
         seed=plan.settings.seed,
-        using=lambda _: {
-            "folder": job.folder,
+        after=[job.folder.name],
+        using=lambda work: {
+            "folder": work.folder,
             "needs": job.needs,
             "about": reporting.about(job, {"data": DATA, "data fingerprint": plan.source}),
         },
-        leaves=["frames.html", "README.md", "tables"],
     )
 
 

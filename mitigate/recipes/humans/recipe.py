@@ -10,7 +10,9 @@ from typing import Any
 import polars as pl
 from omegaconf import DictConfig
 
+from mitigate import files
 from mitigate.errors import MitigateError
+from mitigate.files import digest_of
 from mitigate.load.files import find_root
 from mitigate.load.ratings import rated_sets
 from mitigate.measure.bootstrap import Bootstrap
@@ -21,8 +23,7 @@ from mitigate.recipes.rated_scorers import format_agreement
 from mitigate.recipes.scorers import Scorers, label_cache
 from mitigate.report import ratings as page
 from mitigate.report.html import save
-from mitigate.runs import files
-from mitigate.runs.store import as_parquet, digest_of
+from mitigate.stages import as_parquet
 from mitigate.tasks.ratings import figures
 from mitigate.tasks.ratings.agreement import agreement_table
 from mitigate.tasks.ratings.anchors import drift_table
@@ -139,8 +140,8 @@ def pipeline(job: Job, plan: Plan) -> None:
         ratings.sources,
         plan.names,
         tables,
-        using=lambda _: {"folder": job.folder, "page_of": partial(page_of, facts=job.provenance({}))},
-        leaves=["humans.html", "tables"],
+        after=[job.folder.name],
+        using=lambda work: {"folder": work.folder, "page_of": partial(page_of, facts=job.provenance({}))},
     )
 
 

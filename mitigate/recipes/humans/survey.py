@@ -9,12 +9,12 @@ import polars as pl
 from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
+from mitigate.files import digest_of, write
+from mitigate.finished import open_run
 from mitigate.recipes.job import Job, perform, plain, say, say_notes
 from mitigate.recipes.loading import load_data, named_targets, read_target_list
 from mitigate.report import survey as page
-from mitigate.runs.files import write
-from mitigate.runs.finished import open_run
-from mitigate.runs.store import as_parquet, digest_of
+from mitigate.stages import as_parquet, in_folder
 from mitigate.tasks.ratings.anchors import AGAIN, draw_anchors, read_earlier
 from mitigate.tasks.ratings.answers import EARLIER
 from mitigate.tasks.ratings.survey import POINTS, draw, in_order, power, statements_of_file, statements_of_runs
@@ -38,10 +38,8 @@ def run(config: DictConfig) -> None:
 
     def pipeline(job: Job) -> None:
         key = job.stage("key", draw, pool, humans["size"], seed, anchors)
-        using = {"folder": job.folder}
-        leaves = ["survey", *([OF_A_RUN] if target_list.own else []), *([EARLIER] if earlier is not None else [])]
         values = (key, settings, about, target_list, earlier)
-        job.stage("survey", write_survey, *values, using=using, leaves=leaves)
+        job.stage("survey", write_survey, *values, using=in_folder())
 
     source = digest_of(as_parquet(pool) + target_list.content + (b"" if earlier is None else as_parquet(earlier)))
     found = perform(config, f"{config.recipe.name}-survey-seed{seed}", source, pipeline, record)

@@ -11,18 +11,17 @@ from omegaconf import DictConfig
 
 from mitigate import verbalise
 from mitigate.errors import MitigateError
+from mitigate.files import digest_of
 from mitigate.filter import Policy, check_relations
 from mitigate.load import harms_release
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.metrics import HELD_OUT
 from mitigate.probe.comet import check_search, find_devices, prompts
 from mitigate.recipes import loading, model_spec, rated_scorers, reporting
-from mitigate.recipes.job import build, plain, say
-from mitigate.recipes.loading import Unread
+from mitigate.recipes.job import build, plain
 from mitigate.recipes.scorers import Scorers, make_labeller
-from mitigate.runs.store import as_parquet, digest_of
-from mitigate.score.labels import cached_labels, text_for
 from mitigate.score.plausibility import TrainedOnRelations
+from mitigate.stages import as_parquet
 from mitigate.tasks.caveats import of_critic, same_sources
 from mitigate.tasks.corpus import Corpus, corpus_of
 from mitigate.tasks.crowd.accuracy import GENERATED
@@ -35,7 +34,7 @@ from mitigate.tasks.relation_phrases import not_neutral
 from mitigate.tasks.run_metrics import RunMeasurement
 from mitigate.train import launch
 from mitigate.train.comet import Settings
-from mitigate.triples import TEMPLATES, Scorer
+from mitigate.triples import Scorer
 from mitigate.words.relations import with_own
 from mitigate.words.targets import TargetList, choose_targets, list_of
 
@@ -183,21 +182,6 @@ def make_plan(config: DictConfig, scorers: Scorers) -> Plan:
     )
 
 
-def unread_plan(config: DictConfig, scorers: Scorers) -> Plan:
-    """The settings that decide which stages there are, for a rehearsal before data or models are downloaded."""
-    policy, score = scorers.policy(config.policy), config.score
-    published, _ = likelihood.published_file(config.probe.published, config.data.root)
-    lifts = bool(score.plausibility) and config.probe.heads > 0
-    known: Any = Unread(
-        policy=policy,
-        trains=bool(config.train),
-        plausibility=score.plausibility,
-        people=score.people_valid,
-        probe=Unread(published=published, measures_lift=lifts),
-    )
-    return known  # type: ignore[no-any-return]
-
-
 def _search(probe: DictConfig, policy: Policy) -> dict[str, Any]:
     """The settings of the search for tails, with as many beams as the policy chooses among."""
     check_search(probe.beams, probe.top, probe.precision)
@@ -298,15 +282,3 @@ def _published(
     if found.is_empty():
         return None, [f"Perplexity on published triples about targets is not measured: {path} has no new ones."]
     return found, []
-
-
-def say_labels(plan: Plan) -> None:
-    """Print how many of the corpus's texts each scorer has labelled before."""
-    labeller = plan.labeller
-    statements = verbalise.verbalise(
-        plan.corpus.triples, labeller.masking, labeller.target_list, labeller.own_relations
-    )
-    for scorer in labeller.scorers:
-        texts = pl.concat([text_for(scorer, statements, template) for template in TEMPLATES]).unique().to_list()
-        known, _ = cached_labels(texts, scorer, labeller.cache)
-        say(f"  {scorer.name}: {known.sum():,} of {len(texts):,} distinct texts are labelled already")

@@ -9,11 +9,11 @@ from omegaconf import DictConfig
 
 from mitigate.filter import apply_policy
 from mitigate.recipes.job import Job, is_repeat_in_sweep, perform, say, say_notes
-from mitigate.recipes.loading import outline, say_downloads
+from mitigate.recipes.loading import say_downloads
 from mitigate.recipes.mitigate import results
-from mitigate.recipes.mitigate.plan import Plan, Probe, make_plan, say_labels, unread_plan
+from mitigate.recipes.mitigate.plan import Plan, Probe, make_plan
 from mitigate.recipes.scorers import Scorers, missing
-from mitigate.runs.store import Result
+from mitigate.stages import Result
 from mitigate.tasks.generators.base_model import Start, origin_facts
 from mitigate.tasks.generators.likelihood import held_out_likelihood, published_likelihood
 from mitigate.tasks.generators.probe import probe_generator, probe_heads
@@ -35,14 +35,11 @@ def run(config: DictConfig) -> float | None:
     downloads = missing(config, ["data", "model"])
     say_downloads(config, downloads)
     if config.dry_run and downloads:
-        outline(config, lambda job: pipeline(job, unread_plan(config, scorers)))
         return None
     say(f"policy {config.policy.name}, data {config.data.name}, model {config.model.name}, seed {config.seed}")
     plan = make_plan(config, scorers)
     say_notes([*plan.notices, *notice_of_own(plan.probe.targets)])
     say(f"  {counted(plan.corpus.triples.height, 'triple')}; {_size(plan.probe)} statements to probe")
-    if config.dry_run:
-        say_labels(plan)
     found = perform(
         config,
         f"{config.recipe.name}-{plan.policy.name}-{config.data.name}-{config.model.name}-seed{config.seed}",
@@ -101,9 +98,6 @@ def train(job: Job, plan: Plan, ledger: Result) -> tuple[Result, Start]:
         plan.start,
         plan.settings,
         using=job.training("train", "model", where=plan.where),
-        leaves=["model"],
-        scratch=["checkpoints"],
-        may_be_kept=True,
     )
     return result, trained(plan.start, job.folder / "model", result.digest)
 
@@ -118,9 +112,7 @@ def probe(job: Job, plan: Plan, generator: Start) -> Result:
         plan.probe.relations,
         **plan.search,
         heads=plan.probe.events,
-        using=lambda work: {"parts": work.parts("parts"), "devices": plan.devices},
-        scratch=["parts"],
-        may_be_kept=True,
+        using=lambda work: {"parts": work.parts(), "devices": plan.devices},
     )
 
 

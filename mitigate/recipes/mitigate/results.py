@@ -9,6 +9,8 @@ from urllib.parse import quote
 import polars as pl
 from omegaconf import DictConfig
 
+from mitigate import files
+from mitigate.finished import FinishedRun
 from mitigate.measure.quality import kept_by_target
 from mitigate.recipes import reporting
 from mitigate.recipes.job import Job, may_record_texts, say, say_notes
@@ -16,9 +18,7 @@ from mitigate.recipes.mitigate.plan import Plan
 from mitigate.report import brief, card, metrics_table, page
 from mitigate.report.html import save
 from mitigate.report.ledger import most_polarised, summary
-from mitigate.runs import files
-from mitigate.runs.finished import FinishedRun
-from mitigate.runs.store import Result
+from mitigate.stages import Result
 from mitigate.tasks.generators.base_model import origin_facts
 from mitigate.tasks.generators.swap_lift import by_relation as swap_lifts_by_relation
 from mitigate.tasks.harms import find_baseline
@@ -66,9 +66,8 @@ def report(job: Job, plan: Plan) -> None:
         also=[*limits, *plan.notices],
         baseline=baseline,
         links={"The run of policy none": f"../{quote(baseline.folder.name)}/report.html"} if baseline else {},
-        after=[training],
-        using=lambda _: {"folder": job.folder, "needs": job.needs, **reporting.about(job, _facts(plan, training))},
-        leaves=["report.html", "plots", "tables", "model/README.md"],
+        after=[training, job.folder.name],
+        using=lambda work: {"folder": work.folder, "needs": job.needs, **reporting.about(job, _facts(plan, training))},
     )
 
 
@@ -123,7 +122,6 @@ def write_report(
     untrained = untrained_notices(ledger, statements, how) if model else []
     by_relation = None if lifts is None else swap_lifts_by_relation(lifts, how.intervals, target_list)
     about = page.Report(
-        name=folder.name,
         demonstration=data["demonstration"],
         metrics=metrics,
         targets=tables_of,

@@ -7,13 +7,13 @@ from typing import Any
 
 import polars as pl
 
+from mitigate.files import write
 from mitigate.measure.stories import STORY, shares
 from mitigate.measure.tally import tally
 from mitigate.probe.chat_stories import unanswered
 from mitigate.report import audit_tables
 from mitigate.report.html import save
 from mitigate.report.stories import Stories, prompts, render, render_card
-from mitigate.runs.files import write
 from mitigate.tasks.labelled_statements import Measurement
 from mitigate.tasks.labelled_statements import export as export_statements
 from mitigate.tasks.stories.generation import export
@@ -47,7 +47,6 @@ def write_report(
     per_story = shares(sentences, STORY, list(labels))
     per_story = per_story.join(stories.select("row", "target", "story"), on=["row", "target"])
     page = Stories(
-        name=folder.name,
         title=f"the stories of {generator}",
         metrics=metrics,
         labellings=labels,
@@ -75,7 +74,7 @@ def write_report(
     save(folder, frames, page.pictures, latex=False)
     if ledger is not None:
         content = render_card(
-            folder.name,
+            about["name"],
             command=portable(about["command"]),
             needs=needs,
             ledger=ledger,

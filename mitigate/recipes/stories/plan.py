@@ -10,6 +10,7 @@ import polars as pl
 from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError, one_of
+from mitigate.files import digest_of
 from mitigate.filter import Policy, check_relations
 from mitigate.load import prompts as prompt_files
 from mitigate.load.stream import Loaded, Streamed
@@ -18,9 +19,8 @@ from mitigate.probe.chat_stories import Wording
 from mitigate.probe.comet import find_devices
 from mitigate.recipes import loading, model_spec, reporting
 from mitigate.recipes.job import build, plain
-from mitigate.recipes.loading import Unread
 from mitigate.recipes.scorers import Scorers, make_labeller
-from mitigate.runs.store import as_parquet, digest_of
+from mitigate.stages import as_parquet
 from mitigate.tasks.corpus import relations_in_training, triples_of
 from mitigate.tasks.generators.base_model import Start
 from mitigate.tasks.label import Labeller
@@ -155,17 +155,6 @@ def is_file(config: DictConfig) -> bool:
 def is_endpoint(config: DictConfig) -> bool:
     """Return whether the model is one behind an endpoint."""
     return "endpoint" in config.model
-
-
-def unread_plan(config: DictConfig) -> Plan:
-    """The settings that decide which stages there are, for a rehearsal before data or models are downloaded."""
-    known: Any = Unread(
-        start=None if is_file(config) or is_endpoint(config) else Unread(),
-        endpoint=Unread() if is_endpoint(config) and not is_file(config) else None,
-        resource=Unread() if config.recipe.post_train else None,
-        shares_templates=False,
-    )
-    return known  # type: ignore[no-any-return]
 
 
 def _with_endpoint(config: DictConfig, scorers: Scorers, sampling: Sampling) -> Plan:

@@ -11,12 +11,12 @@ from mitigate.filter import apply_policy
 from mitigate.probe.chat_stories import ask_stories, costs, endpoint_facts, in_words
 from mitigate.recipes import reporting
 from mitigate.recipes.job import GROUPS, Job, may_record_texts, perform, say, say_notes
-from mitigate.recipes.loading import outline, say_downloads
+from mitigate.recipes.loading import say_downloads
 from mitigate.recipes.scorers import missing
 from mitigate.recipes.stories.page import write_report
-from mitigate.recipes.stories.plan import SAMPLING, Plan, Resource, is_file, make_plan, unread_plan
+from mitigate.recipes.stories.plan import SAMPLING, Plan, Resource, is_file, make_plan
 from mitigate.report import audit_tables
-from mitigate.runs.store import Result
+from mitigate.stages import Result
 from mitigate.tasks.generators.base_model import Start, origin_facts
 from mitigate.tasks.generators.train import as_it_is
 from mitigate.tasks.label import Labeller
@@ -32,7 +32,6 @@ def run(config: DictConfig) -> float | None:
     downloads = missing(config, groups)
     say_downloads(config, downloads)
     if config.dry_run and downloads:
-        outline(config, lambda job: pipeline(job, unread_plan(config)))
         return None
     plan = make_plan(config)
     say_notes([*plan.notices, *notice_of_own(plan.measurement.targets)])
@@ -79,9 +78,7 @@ def probe(job: Job, plan: Plan) -> Result:
     """The stories, a row each, of a file or of the generator, which is trained first if there is a resource."""
     if plan.endpoint is not None:
         how = (plan.prompts, plan.endpoint, plan.wording, plan.sampling)
-        return job.stage(
-            "probe", ask_stories, *how, using=lambda work: {"parts": work.parts("parts")}, scratch=["parts"]
-        )
+        return job.stage("probe", ask_stories, *how, using=lambda work: {"parts": work.parts()})
     if plan.start is None:
         return job.stage("probe", as_read, plan.prompts)
     trained = train(job, plan, plan.start, plan.resource) if plan.resource else job.stage("train", as_it_is, plan.start)
@@ -94,10 +91,9 @@ def probe(job: Job, plan: Plan) -> Result:
         after=[trained],
         using=lambda work: {
             "model": None if plan.resource is None else work.folder / "model",
-            "parts": work.parts("parts"),
+            "parts": work.parts(),
             "device": plan.device,
         },
-        scratch=["parts"],
     )
 
 
@@ -113,9 +109,6 @@ def train(job: Job, plan: Plan, start: Start, resource: Resource) -> Result:
         start,
         resource.settings,
         using=job.training("train", "model", accelerator=resource.accelerator),
-        leaves=["model"],
-        scratch=["checkpoints"],
-        may_be_kept=True,
     )
 
 
@@ -139,8 +132,12 @@ def report(job: Job, plan: Plan) -> None:
         shown=plan.shown,
         scorers=plan.roles,
         card=_card(plan.resource, plan.start) if plan.resource and plan.start else {},
-        using=lambda _: {"folder": job.folder, "needs": job.needs, "about": reporting.about(job, _facts(job, plan))},
-        leaves=["stories.html", "plots", "tables", "statements.tsv", "stories.txt", "model/README.md"],
+        after=[job.folder.name],
+        using=lambda work: {
+            "folder": work.folder,
+            "needs": job.needs,
+            "about": reporting.about(job, _facts(job, plan)),
+        },
     )
 
 

@@ -17,13 +17,13 @@ from typing import Any, cast
 
 import polars as pl
 
+from mitigate import finished as runs
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy
-from mitigate.result_settings import NOT_ARGUMENTS, called
-from mitigate.runs import finished as runs
-from mitigate.runs.finished import FinishedRun
+from mitigate.finished import FinishedRun
+from mitigate.settings import NOT_ARGUMENTS
 from mitigate.tasks.ask.run_index import Index
-from mitigate.triples import Labels, Scorer
+from mitigate.triples import Labels, Scorer, called
 from mitigate.verbalise import Masking
 from mitigate.words.relations import prompt_phrases
 from mitigate.words.targets import as_targets

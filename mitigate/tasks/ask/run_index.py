@@ -7,10 +7,9 @@ from functools import cached_property
 import polars as pl
 
 from mitigate.errors import MitigateError, one_of
-from mitigate.result_settings import role_scorers
-from mitigate.runs.finished import FinishedRun
+from mitigate.finished import FinishedRun
 from mitigate.triples import PROBED as COLUMNS
-from mitigate.triples import TEMPLATES, label_columns
+from mitigate.triples import TEMPLATES, label_columns, role_scorers
 from mitigate.verbalise import MASK
 from mitigate.words.relations import Relation, comet_relations, relations, spelt
 from mitigate.words.targets import TargetList, as_targets, choose_targets, list_of

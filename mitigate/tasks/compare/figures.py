@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
+from mitigate.finished import FinishedRun
 from mitigate.measure.comparison import neutral_side_by_side
 from mitigate.measure.harms import per_target
 from mitigate.measure.seeds import neutral_changes
 from mitigate.metrics import TEMPLATE_PREFIX, parse
-from mitigate.runs.finished import FinishedRun
 from mitigate.tasks.compare.run_groups import Contrast, statements_of
 from mitigate.tasks.targets import list_of_runs
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
+from mitigate.finished import FinishedRun
 from mitigate.measure import harms
 from mitigate.measure.quality import is_scored
 from mitigate.report.verdicts import FEWEST_SEEDS
-from mitigate.runs.finished import FinishedRun
 from mitigate.tasks.caveats import few_targets
 from mitigate.tasks.compare import run_groups
 from mitigate.tasks.compare.run_groups import Contrast, statements_of

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from mitigate import metrics
+from mitigate.finished import FinishedRun
 from mitigate.measure.bootstrap import cluster_numbers
 from mitigate.measure.comparison import DIFFERENCE, RATIO, SEEDS, STATISTICS, Change
 from mitigate.measure.quality import is_scored, sentence_bleu2, share_by_target
@@ -17,7 +18,6 @@ from mitigate.measure.seeds import Changes, by_seeds, of_seeds, weighted_differe
 from mitigate.measure.swap_lift import PROMPT, with_weights
 from mitigate.measure.uncertainty import FEW_TARGETS
 from mitigate.metrics import ABOUT_BITS, ABOUT_PERPLEXITY, PEOPLE_VALID, PLAUSIBLE, SWAP_LIFT, quality_key
-from mitigate.runs.finished import FinishedRun
 from mitigate.tasks.compare.figures import statements_with
 from mitigate.tasks.compare.run_groups import LIFT, LIKELIHOOD, PUBLISHED, Contrast, statements_of, table_of
 from mitigate.tasks.generators.swap_lift import GENERATOR, lift_parts

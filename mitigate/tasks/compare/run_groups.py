@@ -8,8 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from mitigate.runs.fingerprints import digest_of
-from mitigate.runs.finished import FinishedRun
+from mitigate.files import digest_of
+from mitigate.finished import FinishedRun
 
 FOUND = STATEMENTS, LIKELIHOOD = "statements.parquet", "likelihood.parquet"  # the tables of figures
 VALIDITY = "validity.parquet"  # the statements with their validity, if it was measured

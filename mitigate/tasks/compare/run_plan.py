@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from mitigate.errors import MitigateError, did_you_mean
+from mitigate.files import digest_of
+from mitigate.finished import NOT_GIVEN, FinishedRun, Named, folders, read_runs, source_of
 from mitigate.report.metric_display import TEMPLATE_NAMES, by_headline
-from mitigate.result_settings import role_scorers
-from mitigate.runs.fingerprints import digest_of
-from mitigate.runs.finished import NOT_GIVEN, FinishedRun, Named, folders, read_runs, source_of
 from mitigate.tasks.compare import notices as compare_notices
 from mitigate.tasks.compare import run_groups, scorers
 from mitigate.tasks.compare.endpoints import Endpoints, with_own_scorers
 from mitigate.tasks.compare.figures import Labelling
 from mitigate.tasks.compare.run_groups import Arm, Contrast, restrict_arms, statements_of
+from mitigate.triples import role_scorers
 
 ENDPOINTS = Endpoints()
 

@@ -9,7 +9,8 @@ from urllib.parse import quote
 
 import polars as pl
 
-from mitigate import metrics
+from mitigate import files, metrics
+from mitigate.finished import FinishedRun, Named
 from mitigate.report import compared_runs, contrast_findings
 from mitigate.report.compared_runs import Comparison
 from mitigate.report.contrast_findings import Pair
@@ -18,8 +19,6 @@ from mitigate.report.html import save
 from mitigate.report.pareto import HARMS, QUALITIES, Axis
 from mitigate.report.scorer_reliability import proxies
 from mitigate.report.verdicts import gates
-from mitigate.runs import files
-from mitigate.runs.finished import FinishedRun, Named
 from mitigate.tasks.compare.endpoints import Endpoints, primary, within_margins
 from mitigate.tasks.compare.figures import chance, harm_differences, moves, statements_with
 from mitigate.tasks.compare.quality import quality_differences
@@ -67,7 +66,7 @@ def compare_runs(
 
 
 def page_of(
-    plan: RunsPlan, harms: pl.DataFrame, quality: pl.DataFrame, moves: pl.DataFrame, *, folder: Path, **about: Any
+    plan: RunsPlan, harms: pl.DataFrame, quality: pl.DataFrame, moves: pl.DataFrame, *, run: Path, **about: Any
 ) -> Comparison:
     """The content of the page."""
     return Comparison(
@@ -76,8 +75,7 @@ def page_of(
         axes=axes_of(plan),
         moves=moves,
         scorers=plan.scorers,
-        links=_links(plan.runs, folder),
-        name=folder.name,
+        links=_links(plan.runs, run),
         demonstration=plan.demonstration,
         notices=plan.notices,
         **about,
@@ -86,7 +84,7 @@ def page_of(
 
 def overview(plan: RunsPlan, *figures: pl.DataFrame) -> dict[str, Any]:
     """The content of comparison.json. figures: the results of measure."""
-    page = page_of(plan, *figures, folder=Path(), command="")
+    page = page_of(plan, *figures, run=Path(), name="", command="")
     return {
         "demonstration": plan.demonstration,
         "contrasts": [
@@ -120,9 +118,9 @@ def overview(plan: RunsPlan, *figures: pl.DataFrame) -> dict[str, Any]:
     }
 
 
-def write_page(plan: RunsPlan, *figures: pl.DataFrame, folder: Path, **about: Any) -> dict[str, Any]:
+def write_page(plan: RunsPlan, *figures: pl.DataFrame, folder: Path, run: Path, **about: Any) -> dict[str, Any]:
     """Write comparison.html, its pictures and tables. about: the page's command, stages and facts."""
-    page = page_of(plan, *figures, folder=folder, **about)
+    page = page_of(plan, *figures, run=run, **about)
     files.write(folder / "comparison.html", compared_runs.render(page))
     save(folder, page.frames, page.pictures)
     return {"notices": plan.notices}

@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from mitigate.result_settings import NOT_ARGUMENTS, called, role_scorers
-from mitigate.runs.finished import FinishedRun
-from mitigate.triples import ROLES
+from mitigate.finished import FinishedRun
+from mitigate.settings import NOT_ARGUMENTS
+from mitigate.triples import ROLES, called, role_scorers
 
 PLAUSIBILITY = "plausibility"  # name of swap lift's classifier in settings and manifests
 AT_RANDOM = {"random", "random_rerank", "random_critic", "validity", "keep", "none"}

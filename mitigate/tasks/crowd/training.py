@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from mitigate.files import replacing_folder, write
 from mitigate.load.sbic import read_implied
-from mitigate.runs.files import replacing_folder, write
 from mitigate.score.crowd import MEANING, SHIPPED, Crowd
 from mitigate.score.labels import with_labels
 from mitigate.score.people import plain

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.runs.files import replacing_folder
+from mitigate.files import replacing_folder
 from mitigate.tasks.frames.posts import FOLDS, share_of
 from mitigate.train.frames import Settings, fit
 from mitigate.words.frames import CHOICES, NAMES, PARENTS, TEXTS, Frame, consistent, most_probable, token

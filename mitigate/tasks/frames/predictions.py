@@ -9,7 +9,7 @@ import polars as pl
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
-from mitigate.runs.progress import progress
+from mitigate.progress import progress
 from mitigate.tasks.frames.forms import BASE, SCHEMA, fill_posts, needs_folds
 from mitigate.words.frames import CHOICES
 from models.form import Form

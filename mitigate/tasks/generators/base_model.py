@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.runs.fingerprints import digest_of_values
+from mitigate.stages import digest_of_values
 from mitigate.tasks.tails import check_relations
 from mitigate.words.outside_text import counted
 from mitigate.words.relations import Relation, prompt_phrases
@@ -30,7 +30,7 @@ MODEL_FILES = {".json", ".jinja", ".safetensors", ".txt", ".model"}  # in a Hugg
 class Start:
     """A model that can be loaded."""
 
-    code: Callable[..., Any]  # loads it, given folder and options; results depend on its source, too
+    code: Callable[..., Any]  # loads it, given folder and options
     folder: Path
     weights: str  # a hash of its files
     regimen: Regimen
@@ -45,9 +45,9 @@ class Start:
 
     @property
     def fingerprint(self) -> str:
-        """Hash of all that decides what it generates, wherever its files are; but for the code that loads it."""
+        """Hash of all that decides what it generates, wherever its files are."""
         options = {name: value for name, value in self.options.items() if name != "checkpoint"}
-        return digest_of_values(self.code.__qualname__, self.weights, self.regimen, options, self.further, self.comet)
+        return digest_of_values(self.code, self.weights, self.regimen, options, self.further, self.comet)
 
     def load(self) -> Any:
         """Load the model. Raises MitigateError where its files cannot be used."""

@@ -13,7 +13,7 @@ from mitigate.load import harms_release
 from mitigate.probe import likelihood as probing
 from mitigate.probe.comet import Generator
 from mitigate.probe.likelihood import Information
-from mitigate.runs.progress import progress
+from mitigate.progress import progress
 from mitigate.score.labels import NOTHING_CACHED
 from mitigate.score.plausibility import with_plausibility
 from mitigate.tasks.generators.base_model import Start

@@ -11,8 +11,8 @@ import polars as pl
 from safetensors import SafetensorError
 
 from mitigate.errors import MitigateError
-from mitigate.runs.files import replacing_folder
-from mitigate.runs.fingerprints import digest_of_values
+from mitigate.files import replacing_folder
+from mitigate.stages import digest_of_values
 from mitigate.tasks.generators.base_model import Start, find_start
 from mitigate.train import launch
 from mitigate.train.comet import Examples, Log, check_settings

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from mitigate import metrics as keys
+from mitigate.files import replacing_folder
 from mitigate.probe.kge import Attribute
-from mitigate.runs.files import replacing_folder
 from mitigate.tasks.kge.question import Question
 from mitigate.tasks.kge.training import EMBEDDINGS, open_embeddings, summed_direction
 from models.kge.embeddings import Embeddings

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from mitigate import files
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy
 from mitigate.measure.declared_measures import declared_figures
@@ -15,7 +16,6 @@ from mitigate.measure.quality import kept_by_target
 from mitigate.metrics import ADDED, DROPPED, KEPT, TRAINING_BY_TARGET, TRAINING_PASSES, TRAINING_STEPS, WEIGHT
 from mitigate.report import datasheet
 from mitigate.report.datasheet import Datasheet
-from mitigate.runs import files
 from mitigate.tasks.labelled_statements import long_texts, table_bytes
 from mitigate.triples import label_columns, valid_rows
 from mitigate.words.outside_text import counted
@@ -125,7 +125,6 @@ def write_data_set(
     for name, table in tables.items():
         files.write(folder / named[name], table_bytes(table, format))
     sheet = Datasheet(
-        name=folder.name,
         policy={key: getattr(policy, key) for key in ("name", "scorers", "template", "scope", "action")},
         data=origin["source"],
         licence=origin["licence"],

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from mitigate.errors import one_of
-from mitigate.runs.files import replacing_folder
+from mitigate.files import replacing_folder
 from mitigate.score.people import VALID, features, plain
 from mitigate.score.precision import native_dtype
 from mitigate.tasks.caveats import HALVES, WHOLE

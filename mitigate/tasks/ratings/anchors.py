@@ -12,10 +12,10 @@ import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError
+from mitigate.finished import open_run
 from mitigate.measure.human_ratings import Drift, Votes, without_drift
 from mitigate.measure.uncertainty import FEW_TARGETS
 from mitigate.metrics import ENDS, keyed
-from mitigate.runs.finished import open_run
 from mitigate.tasks.ratings.paper_statements import target_of
 from mitigate.words.relations import parse_sentence
 from mitigate.words.targets import PAPER, TargetList, targets

@@ -9,9 +9,9 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError
+from mitigate.files import digest_of
+from mitigate.finished import open_run
 from mitigate.load.ratings import read_answers, read_beside
-from mitigate.runs.fingerprints import digest_of
-from mitigate.runs.finished import open_run
 from mitigate.tasks.ratings.agreement import label_rated
 from mitigate.tasks.ratings.anchors import AGAIN
 from mitigate.tasks.ratings.survey import KEY

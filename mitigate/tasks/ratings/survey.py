@@ -9,11 +9,11 @@ import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError, one_of
+from mitigate.files import digest_of
+from mitigate.finished import read_runs as finished_runs
+from mitigate.finished import short_names
 from mitigate.measure.human_ratings import Components, detectable, statements_needed
 from mitigate.package_data import frame_of
-from mitigate.runs.fingerprints import digest_of
-from mitigate.runs.finished import read_runs as finished_runs
-from mitigate.runs.finished import short_names
 from mitigate.tasks.ratings.anchors import AGAIN
 from mitigate.words.relations import relations as all_relations
 

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from safetensors.torch import load_file, save
 
-from mitigate.runs.files import replacing_folder, write
+from mitigate.files import replacing_folder, write
 from mitigate.score.precision import native_dtype
 from mitigate.tasks.regard.texts import with_copies
 from mitigate.train import harness

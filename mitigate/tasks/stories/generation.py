@@ -10,10 +10,10 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError
+from mitigate.files import replacing_folder
 from mitigate.load.stories import BETWEEN
 from mitigate.probe.chat_stories import ANSWER
 from mitigate.probe.stories import Sampling, sample_stories
-from mitigate.runs.files import replacing_folder
 from mitigate.tasks.generators.base_model import Start
 from mitigate.tasks.generators.train import begin_training
 from mitigate.tasks.label import Labeller

@@ -13,8 +13,8 @@ import polars as pl
 import yaml
 
 from mitigate.errors import MitigateError
-from mitigate.result_settings import deciding, in_present_terms
-from mitigate.runs.fingerprints import digest_of, is_intact
+from mitigate.files import digest_of, is_intact
+from mitigate.settings import deciding
 
 NOT_GIVEN = "not given"
 Named = str | Sequence[str] | None
@@ -40,7 +40,7 @@ class _Data(yaml.SafeLoader):
 class FinishedRun:
     """A finished run: settings, metrics and manifest as plain data, and tables that are read when first used.
 
-    config: as written, with the policy in present terms; an interpolation such as ${oc.env:HOME} stays text."""
+    config: as written; an interpolation such as ${oc.env:HOME} stays text."""
 
     folder: Path
     recipe: str
@@ -202,8 +202,6 @@ def _read(
         return f"{folder / 'manifest.json'} is damaged: its content changed after it was written; {REWRITE}"
     if isinstance(metrics, str):
         return metrics
-    if isinstance(policy := config.get("policy"), dict):
-        config["policy"] = in_present_terms(policy)
     run = FinishedRun(folder, whose, config, metrics, manifest)
     used = ["config.yaml", figures, *needs, *(name for name in if_any if name in files)]
     faults = [fault for name in used if (fault := run.fault(name))]

@@ -1,19 +1,20 @@
 """Atomic writes of files and folders: a reader, or a kill, never finds half of one."""
 
 import errno
+import hashlib
 import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from mitigate.errors import MitigateError
 
-PART = re.compile(r"\..*\.(\d+)\.part")  # the name of an unfinished file, with the id of the process that writes it
 OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}  # reading never causes them
+SEAL = "sha256"  # in a manifest and in a record of a stage: the hash of all other entries
 RUST = re.compile(r"\(os error (\d+)\)")  # how safetensors and polars quote the system
 TORCH = re.compile("iostream error|PytorchStreamWriter failed")  # torch does not say why
 
@@ -39,15 +40,15 @@ def replacing(path: Path, remedy: str = REMEDY) -> Iterator[BinaryIO]:
     errors inside are passed on."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with _system_errors(path, remedy):
+        with system_errors(path, remedy):
             path.parent.mkdir(parents=True, exist_ok=True)
             opened = part.open("wb")
         with writing(path, remedy), opened as file:
             yield file
-            with _system_errors(path, remedy):
+            with system_errors(path, remedy):
                 file.flush()
                 os.fsync(file.fileno())
-        with _system_errors(path, remedy):
+        with system_errors(path, remedy):
             part.replace(path)
     finally:
         with suppress(OSError):  # the error of the `try` is the one to show
@@ -55,8 +56,8 @@ def replacing(path: Path, remedy: str = REMEDY) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def _system_errors(path: Path, remedy: str) -> Iterator[None]:
-    """Raise MitigateError for a file at `path` that the system refuses."""
+def system_errors(path: Path, remedy: str = REMEDY) -> Iterator[None]:
+    """Raise MitigateError for any OSError inside: the system refuses a file or folder at `path`."""
     try:
         yield
     except OSError as error:
@@ -121,40 +122,12 @@ def write(path: Path, content: bytes | str, remedy: str = REMEDY) -> Path:
     return path
 
 
-def remove_parts(folder: Path) -> None:
-    """Remove the unfinished files that killed processes have left in the folder and those below it.
-
-    A file stays while the process that its name gives runs. A file with this process's own id is from an earlier
-    process, since ids are reused, and is removed. Call this before any write, from one process at a time."""
-    for path in folder.rglob(".*.part"):
-        found = PART.fullmatch(path.name)
-        if found and not (_runs(int(found[1])) and int(found[1]) != os.getpid()):
-            with suppress(OSError):  # on a read-only disk it does no harm
-                path.unlink()
-
-
-def _runs(process: int) -> bool:
-    """Return whether the process runs. The entry of an ended one stays until its parent process waits for it, which the
-    first process of some containers never does."""
-    try:
-        os.kill(process, 0)  # sends nothing
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:  # it is another user's
-        pass
-    with suppress(OSError):  # where the system does not report states
-        fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
-        return fields.rpartition(")")[2].split()[:1] not in (["Z"], ["X"])  # its name, in brackets, may hold anything
-    return True
-
-
 @contextmanager
 def replacing_folder(folder: Path) -> Iterator[Path]:
     """Open an empty folder that replaces `folder` once it is complete. A kill leaves the old one or the new one, never
     a partial one. A kill between the two renames leaves neither; the next call puts the old one back.
 
-    Raises MitigateError when the disk is full or the folder cannot be written to, or is a symbolic link."""
-    refuse_link(folder)
+    Raises MitigateError when the disk is full or the folder cannot be written to."""
     part, old = (folder.with_name(f".{folder.name}.{ending}") for ending in ("part", "old"))
     with writing(folder):
         if old.exists() and not folder.exists():
@@ -169,17 +142,6 @@ def replacing_folder(folder: Path) -> Iterator[Path]:
         shutil.rmtree(old, ignore_errors=True)
 
 
-def refuse_link(folder: Path) -> None:
-    """Raise MitigateError for a symbolic link where a run keeps a folder: a folder that is replaced or emptied as a
-    whole would leave the files behind the link, which a later run would take for its own."""
-    if folder.is_symlink():
-        raise MitigateError(
-            f"{folder} is a symbolic link to {folder.readlink()}; a run writes and removes this folder as a whole. "
-            "Replace the link with the folder itself, remove the link, or choose another disk for all runs with "
-            "paths.outputs=DIR"
-        )
-
-
 def read_json(path: Path) -> dict[str, Any] | None:
     """The object in a JSON file; None where it cannot be read."""
     try:
@@ -192,3 +154,38 @@ def read_json(path: Path) -> dict[str, Any] | None:
 def as_json(content: object) -> bytes:
     """The bytes of a JSON file."""
     return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def digest_of(content: bytes | str) -> str:
+    """SHA-256 in hexadecimal."""
+    return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
+
+
+def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a JSON object with the hash of all its entries added, by which `is_intact` finds damage."""
+    rest = {name: value for name, value in content.items() if name != SEAL}
+    return {**rest, SEAL: digest_of(json.dumps(rest, sort_keys=True, ensure_ascii=False))}
+
+
+def write_sealed(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a JSON object with the hash of all its entries."""
+    write(path, as_json(sealed(content)))
+
+
+def read_sealed(path: Path) -> dict[str, Any]:
+    """The object in a JSON file; empty where it cannot be read or is not as it was sealed."""
+    content = read_json(path) or {}
+    return content if is_intact(content) else {}
+
+
+def is_intact(content: Mapping[str, Any]) -> bool:
+    """Return whether the object is as it was sealed, or without a hash, as early versions wrote it."""
+    return SEAL not in content or sealed(content)[SEAL] == content[SEAL]
+
+
+def digest_of_file(path: Path) -> str | None:
+    """The SHA-256 of a file; None where it is missing."""
+    if not path.is_file():
+        return None
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

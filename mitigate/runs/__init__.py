@@ -1,1 +1,0 @@
-"""Run folders: stored results, cached labels, status, and what a result depends on."""

@@ -1,0 +1,150 @@
+"""What the label cache does with files that are damaged and with places that cannot be written to."""
+
+import random
+import resource
+import sqlite3
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from mitigate import cache
+from mitigate.cache import LabelStore
+from mitigate.score.labels import NOTHING_CACHED, label_column
+from mitigate.stages import PROCESS
+from mitigate.triples import Labels
+
+SCORER = "f" * 64
+TEXTS = [f"text number {number}" for number in range(300)]
+LABELS = Labels(np.arange(300).astype(np.int8) % 3 - 1, (np.arange(300) / 300).astype(np.float32))
+
+
+@pytest.fixture(autouse=True)
+def _nothing_announced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "_announced", set())
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """The file of 300 stored labels."""
+    LabelStore(tmp_path).put(SCORER, TEXTS, LABELS)
+    (file,) = tmp_path.glob("*.sqlite")
+    return file
+
+
+def use(folder: Path) -> int:
+    """The number of labels that are stored at first, which are right; then the others are stored."""
+    store = LabelStore(folder)
+    known, found = store.get(SCORER, TEXTS)
+    assert found.label[known].tolist() == LABELS.label[known].tolist()
+    assert found.strength[known].tolist() == LABELS.strength[known].tolist()
+    missing = [text for text, is_known in zip(TEXTS, known, strict=True) if not is_known]
+    store.put(SCORER, missing, Labels(LABELS.label[~known], LABELS.strength[~known]))
+    return int(known.sum())
+
+
+def test_a_file_that_is_no_database_costs_its_labels_and_one_line(file: Path, capsys) -> None:
+    file.write_bytes(b"no database" * 1000)
+    assert [use(file.parent), use(file.parent)] == [0, 0]
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert f"the label cache {file} cannot be used (file is not a database): texts are labelled again" in said
+    assert "delete the file if it is damaged, or choose another place with paths.cache=DIR" in said
+
+
+def test_a_changed_label_is_not_used_and_stored_again(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute("UPDATE labels SET label = 1 - label WHERE text = 'text number 0'")
+    assert [use(file.parent), use(file.parent)] == [299, 300]
+
+
+def test_whatever_bytes_are_damaged_no_wrong_label_is_used(file: Path) -> None:
+    content, draw = file.read_bytes(), random.Random(1)
+    for number in range(60):
+        damaged = bytearray(content)
+        at = number if number < 30 else draw.randrange(len(content))  # the first bytes are the header
+        for place in range(at, min(at + draw.choice([1, 40]), len(content))):
+            damaged[place] = draw.randrange(256)
+        for old in file.parent.glob("*.sqlite*"):
+            old.unlink()
+        file.write_bytes(damaged)
+        use(file.parent)
+
+
+def _use_often(folder: Path) -> list[int]:
+    return [use(folder) for _ in range(20)]
+
+
+def test_processes_may_store_the_same_labels_at_once(tmp_path: Path) -> None:
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        known = list(pool.map(_use_often, [tmp_path, tmp_path]))
+    assert [counts[-1] for counts in known] == [300, 300]
+
+
+def test_a_place_that_cannot_be_made_keeps_labels_in_memory(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    store = LabelStore(tmp_path / "file" / "labels")
+    store.put(SCORER, TEXTS, LABELS)
+    assert store.get(SCORER, TEXTS)[0].all()
+
+
+def test_labels_of_code_without_a_version_stay_in_memory(tmp_path: Path) -> None:
+    store = LabelStore(tmp_path)
+    store.put(f"{PROCESS}-1", TEXTS, LABELS)
+    assert store.get(f"{PROCESS}-1", TEXTS)[0].all()
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.fixture
+def _small_files() -> Iterator[None]:
+    """No file may grow beyond 40,000 bytes, as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.usefixtures("_small_files")
+def test_a_full_place_keeps_what_it_has(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    many = [f"{'long ' * 20}{number}" for number in range(3000)]
+    store = LabelStore(file.parent)
+    store.put(SCORER, many, Labels(np.ones(3000, np.int8), np.ones(3000, np.float32)))
+    assert store.get(SCORER, many + TEXTS)[0].all()
+    assert LabelStore(file.parent).get(SCORER, many + TEXTS)[0].sum() == 300
+    assert capsys.readouterr().err.count("cannot be used") == 1
+
+
+def test_a_text_with_a_zero_byte_is_not_the_text_before_it(tmp_path: Path) -> None:
+    store = LabelStore(tmp_path)
+    store.put("a", ["bread\t", "tea"], Labels(np.array([1, -1], np.int8), np.array([0.5, -0.5], np.float32)))
+    store.put("a", ["bread\t\0x"], Labels(np.array([0], np.int8), np.array([0.1], np.float32)))
+    known, labels = store.get("a", ["bread\t\0x", "bread\t", "tea"])
+    assert labels.label[1:].tolist() == [1, -1]
+    assert not known[0] or labels.label[0] == 0
+
+
+def test_more_texts_than_sqlite_takes_at_once_are_looked_up(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "MOST_CHARACTERS", 100)
+    assert use(file.parent) == 300
+    assert max(len("".join(part)) for part in cache._slices([*TEXTS, "x" * 200])) == 200
+
+
+def test_a_strength_of_minus_zero_is_the_same_from_the_cache_and_without_it(tmp_path: Path) -> None:
+    """SQLite keeps no sign of zero, and a table with another one has other bytes."""
+
+    class Scorer:
+        name = fingerprint = "signs"
+
+        def __call__(self, texts: Sequence[str]) -> Labels:
+            return Labels(np.zeros(len(texts), np.int8), np.full(len(texts), -0.0, np.float32))
+
+    texts = pl.Series(["one", "other", "one"])
+    bare = label_column(texts, Scorer(), NOTHING_CACHED)
+    for store in (LabelStore(tmp_path), LabelStore(tmp_path)):
+        found = label_column(texts, Scorer(), store)
+        assert found.strength.tobytes() == bare.strength.tobytes() == bytes(12)

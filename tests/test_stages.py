@@ -1,0 +1,379 @@
+"""Stages of a run folder: what is computed once, again or never, whatever happens to files and processes."""
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from mitigate import files, stages
+from mitigate.errors import MitigateError
+from mitigate.files import write
+from mitigate.stages import MissingError, PartFolder, Run, Work, digest_of_values, plain
+
+CALLS: list[object] = []
+
+
+@pytest.fixture(autouse=True)
+def _no_calls() -> None:
+    CALLS.clear()
+
+
+def one_row(value: object = None, *, x: int = 1, told: list[str] | None = None) -> pl.DataFrame:
+    """A stage's function: a table of one row."""
+    CALLS.append(value)
+    if told is not None:
+        told.append("called")
+    return pl.DataFrame({"a": [x]})
+
+
+def trained(folder: Path, x: int = 1) -> dict[str, int]:
+    """A stage's function that leaves a folder with a file, and a checkpoint."""
+    CALLS.append(x)
+    write(folder / "model" / "weights", str(x))
+    write(folder / "checkpoints" / "last", str(x))
+    return {"steps": x}
+
+
+def failing() -> dict[str, int]:
+    raise RuntimeError("stopped in the middle")
+
+
+for function in (one_row, trained, failing):
+    function.version = "1"  # type: ignore[attr-defined]
+
+
+def in_place(work: Work) -> dict[str, Any]:
+    return {"folder": work.folder}
+
+
+@pytest.fixture
+def run(tmp_path: Path):
+    run = Run(tmp_path / "run")
+    yield run
+    run.close()
+
+
+def train(folder: Path, x: int = 1, dry: bool = False) -> stages.Result:
+    """The result of a stage `train` in a run folder."""
+    run = Run(folder, dry=dry)
+    try:
+        return run.stage("train", trained, x=x, using=in_place)
+    finally:
+        run.close()
+
+
+def test_a_stage_is_computed_once_and_stored_only_when_it_succeeds(run: Run) -> None:
+    first, second = run.stage("score", one_row, x=1), run.stage("score", one_row, x=1)
+    assert len(CALLS) == 1
+    assert (first.from_cache, second.from_cache) == (False, True)
+    assert first.digest == second.digest
+    assert second.table().rows() == [(1,)]
+    assert pl.read_parquet(run.folder / "score.parquet").rows() == [(1,)]
+    for _ in range(2):
+        with pytest.raises(RuntimeError):
+            run.stage("train", failing)
+
+
+@pytest.mark.parametrize(
+    "change", [{"x": 2}, {"value": "given"}, {"value": pl.DataFrame({"b": [1]})}], ids=["setting", "value", "table"]
+)
+def test_a_stage_runs_again_when_its_arguments_change(run: Run, change: dict) -> None:
+    run.stage("score", one_row, x=1)
+    run.stage("score", one_row, **{"x": 1} | change)
+    assert len(CALLS) == 2
+
+
+def test_a_stage_runs_again_when_a_file_of_the_package_or_a_library_changes(run: Run, monkeypatch) -> None:
+    run.stage("score", one_row)
+    monkeypatch.setattr(stages, "package_digest", lambda: "of another package")
+    run.stage("score", one_row)
+    assert len(CALLS) == 2
+
+
+def test_the_digest_of_the_package_has_every_file_and_version(tmp_path: Path, monkeypatch) -> None:
+    for name in ("mitigate/a.py", "mitigate/data/b.csv", "models/c.py", "mitigate/__pycache__/a.pyc"):
+        write(tmp_path / name, "content")
+    monkeypatch.setattr(stages, "__file__", str(tmp_path / "mitigate" / "stages.py"))
+    compute, seen = stages.package_digest.__wrapped__, set()
+    seen.add(before := compute())
+    for name in ("mitigate/a.py", "mitigate/data/b.csv", "models/c.py"):
+        write(tmp_path / name, "# a comment")
+        seen.add(compute())
+    write(tmp_path / "mitigate" / "new.json", "{}")
+    seen.add(compute())
+    assert len(seen) == 5
+    write(tmp_path / "mitigate/__pycache__/a.pyc", "compiled again")
+    assert compute() in seen
+    monkeypatch.setattr(stages.metadata, "version", lambda name: "9")
+    assert compute() not in seen
+    assert compute() != before
+
+
+def test_a_result_is_handed_over_as_its_table_or_numbers(run: Run) -> None:
+    first = run.stage("score", one_row, x=1)
+    numbers = run.stage("train", trained, x=7, using=in_place)
+    run.stage("ledger", one_row, {"first": first, "rest": 1})
+    run.stage("other", one_row, [numbers])
+    assert CALLS[2]["first"].rows() == [(1,)]  # type: ignore[index]
+    assert CALLS[3] == [{"steps": 7}]
+
+
+def test_a_result_does_not_depend_on_what_its_stage_uses(run: Run) -> None:
+    told: list[str] = []
+    run.stage("score", one_row, using={"told": told})
+    run.stage("score", one_row, using={"told": []})
+    assert told == ["called"]
+    with pytest.raises(TypeError, match=r"a result cannot depend on .*Path.*goes into `using`"):
+        run.stage("score", one_row, run.folder)
+
+
+def test_runs_share_results_and_keep_them_without_the_store(tmp_path: Path) -> None:
+    first, second = train(tmp_path / "first"), train(tmp_path / "second")
+    assert CALLS == [1]
+    assert first.digest == second.digest
+    assert (tmp_path / "second" / "model" / "weights").read_text() == "1"
+    assert not list(tmp_path.rglob("checkpoints"))
+    files.shutil.rmtree(tmp_path / stages.STORE)
+    assert (tmp_path / "second" / "model" / "weights").read_text() == "1"
+    train(tmp_path / "second")
+    assert CALLS == [1, 1]
+
+
+@pytest.mark.parametrize("name", ["model/weights", "train.json", stages.RECORD])
+@pytest.mark.parametrize("damage", ["deleted", "truncated", "swapped"])
+def test_a_damaged_entry_is_computed_again(tmp_path: Path, name: str, damage: str) -> None:
+    entry = train(tmp_path / "run").folder
+    other = train(tmp_path / "other", x=2).folder
+    path = entry / name
+    match damage:
+        case "deleted":
+            path.unlink()
+        case "truncated":
+            path.write_bytes(path.read_bytes()[:-2])
+        case "swapped":
+            path.unlink()
+            path.write_bytes((other / name).read_bytes())
+    assert train(tmp_path / "run").facts() == {"steps": 1}
+    assert CALLS == [1, 2, 1]
+    assert (tmp_path / "run" / "model" / "weights").read_text() == "1"
+
+
+@pytest.mark.parametrize("content", [b"{", b"[]", b"{}", b"\xff\xfe", b'{"files": []}', b'{"files": {}}'])
+def test_a_record_that_is_none(run: Run, content: bytes) -> None:
+    entry = run.stage("score", one_row).folder
+    (entry / stages.RECORD).write_bytes(content)
+    assert not run.stage("score", one_row).from_cache
+    assert run.stage("score", one_row).from_cache
+
+
+def test_a_file_of_the_run_folder_that_was_replaced_is_linked_again(tmp_path: Path) -> None:
+    train(tmp_path / "run")
+    write(tmp_path / "run" / "model" / "weights", "replaced")
+    train(tmp_path / "run")
+    assert CALLS == [1]
+    assert (tmp_path / "run" / "model" / "weights").read_text() == "1"
+
+
+def test_files_are_copied_where_the_disk_has_no_links(tmp_path: Path, monkeypatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EPERM, "no links")
+
+    monkeypatch.setattr(Path, "hardlink_to", refuse)
+    for _ in range(2):
+        train(tmp_path / "run")
+    assert CALLS == [1]
+    assert (tmp_path / "run" / "model" / "weights").stat().st_nlink == 1
+
+
+def test_a_run_is_complete_when_its_manifest_and_all_files_are(tmp_path: Path) -> None:
+    def complete() -> bool:
+        run = Run(tmp_path / "run")
+        run.stage("score", one_row)
+        try:
+            if found := run.is_complete():
+                return found
+            run.begin()
+            write(run.folder / "table.csv", "a")
+            run.finish({"seed": 1})
+            return False
+        finally:
+            run.close()
+
+    assert [complete(), complete()] == [False, True]
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    assert list(manifest["files"]) == ["score.parquet", "table.csv"]
+    for path, content in (("table.csv", "b"), ("manifest.json", json.dumps({**manifest, "seed": 2}))):
+        write(tmp_path / "run" / path, content)
+        assert [complete(), complete()] == [False, True]
+    assert len(CALLS) == 1
+
+
+def test_what_an_earlier_run_left_is_removed_once_a_stage_is_computed(tmp_path: Path) -> None:
+    train(tmp_path / "run")
+    run = Run(tmp_path / "run")
+    run.stage("train", trained, x=1, using=in_place)
+    run.begin()
+    run.finish({})
+    run.close()
+    run = Run(tmp_path / "run")
+    run.stage("score", one_row)
+    assert sorted(path.name for path in run.folder.iterdir() if path.is_file()) == [".lock", "score.parquet"]
+    run.close()
+
+
+def test_a_dry_run_writes_nothing_and_tells_what_is_missing(tmp_path: Path) -> None:
+    missing = train(tmp_path / "run", dry=True)
+    assert missing.missing
+    assert not any(tmp_path.iterdir())
+    with pytest.raises(MissingError, match="train"):
+        missing.facts()
+    train(tmp_path / "run")
+    run = Run(tmp_path / "elsewhere", dry=True)
+    known = run.stage("train", trained, x=1, using=in_place)
+    assert (known.missing, known.from_cache) == (False, True)
+    assert run.stage("score", one_row, known, x=3).missing
+    assert run.stage("ledger", one_row, run.results[-1]).missing
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_two_runs_that_want_the_same_result_compute_it_once(tmp_path: Path, capsys) -> None:
+    entered, leave = threading.Event(), threading.Event()
+
+    def slow() -> dict[str, int]:
+        CALLS.append("slow")
+        entered.set()
+        leave.wait(10)
+        return {"a": 1}
+
+    def work(name: str) -> None:
+        run = Run(tmp_path / name)
+        run.stage("slow", slow)
+        run.close()
+
+    slow.version = "1"  # type: ignore[attr-defined]
+    threads = [threading.Thread(target=work, args=(name,)) for name in ("first", "second", "first")]
+    threads[0].start()
+    assert entered.wait(10)
+    for thread in threads[1:]:
+        thread.start()
+    time.sleep(0.2)
+    leave.set()
+    for thread in threads:
+        thread.join(10)
+    assert CALLS == ["slow"]
+    assert (tmp_path / "second" / "slow.json").is_file()
+    said = capsys.readouterr().err
+    assert "another process is already working on stage slow; waiting for it to finish" in said
+    assert "another process is already working on this run; waiting for it to finish" in said
+
+
+def test_a_place_that_cannot_be_written_to_is_one_sentence(tmp_path: Path) -> None:
+    write(tmp_path / "outputs", "a file")
+    with pytest.raises(MitigateError, match=r"cannot write .*; free some space, or choose another place with paths"):
+        train(tmp_path / "outputs" / "run")
+
+
+def test_a_full_disk_is_one_sentence_and_the_next_command_resumes(run: Run) -> None:
+    def full() -> dict[str, int]:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    run.stage("score", one_row)
+    with pytest.raises(MitigateError, match=r"cannot write .*No space left.* run the same command to resume"):
+        run.stage("train", full)
+    assert run.stage("score", one_row).from_cache
+
+
+WORK = """
+import os, sys, time
+from pathlib import Path
+import polars as pl
+from mitigate.stages import Run
+
+def numbered(parts, kill):
+    done = 0
+    for number in range(4):
+        if number not in parts:
+            if number == kill:
+                os.kill(os.getpid(), 9)
+            parts.save(number, pl.DataFrame({"number": [number]}))
+            done += 1
+    return {"rows": pl.concat(parts)["number"].to_list(), "done": done}
+
+numbered.version = "1"
+run = Run(Path(sys.argv[1]))
+using = lambda work: {"parts": work.parts(), "kill": int(sys.argv[2])}
+print(run.stage("probe", numbered, using=using).facts())
+"""
+
+
+def test_a_killed_stage_goes_on_from_its_parts(tmp_path: Path) -> None:
+    script = tmp_path / "work.py"
+    script.write_text(WORK)
+
+    def call(kill: int) -> subprocess.CompletedProcess:
+        command = [sys.executable, str(script), str(tmp_path / "outputs" / "run"), str(kill)]
+        return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ})
+
+    assert call(3).returncode == -signal.SIGKILL
+    (part,) = (tmp_path / "outputs").rglob("000001-*.parquet")
+    part.write_bytes(b"damaged")
+    assert "{'rows': [0, 1, 2, 3], 'done': 2}" in call(-1).stdout
+    assert not list((tmp_path / "outputs").rglob("000*.parquet"))
+
+
+def test_parts_are_read_in_order_and_replaced(tmp_path: Path) -> None:
+    parts = PartFolder(tmp_path / "parts")
+    for number in (1, 0, 1):
+        parts.save(number, pl.DataFrame({"a": [number]}))
+    assert 1 in parts
+    assert 2 not in parts
+    assert [part["a"].item() for part in parts] == [0, 1]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of which one does not count."""
+
+    version = "1"
+    lr: float
+    device: str = field(default="cpu", metadata=stages.SURROUNDING)
+
+
+class Marked:
+    """An object with a fingerprint."""
+
+    def __init__(self, fingerprint: str, name: str = "a") -> None:
+        self.fingerprint, self.name = fingerprint, name
+
+
+def test_values_are_equal_only_where_their_content_is() -> None:
+    equal = [
+        (Settings(0.1, "cpu"), Settings(0.1, "cuda")),
+        (np.float64(1.5), 1.5),
+        (pl.DataFrame({"a": [1]}), pl.concat([pl.DataFrame({"a": [1]}), pl.DataFrame({"a": [2]}).clear()])),
+        ({"a", "b"}, {"b", "a"}),
+        (Marked("x"), Marked("x")),
+    ]
+    for one, other in equal:
+        assert digest_of_values(one) == digest_of_values(other)
+    different: list[Any] = [
+        *(Settings(0.1), Settings(0.2), 1, "1", [1], {"a": 1}, {"a": 2}, {1}, b"1", None, True and "yes"),
+        *(Marked("x"), Marked("x", "b"), Marked("y"), np.zeros(2), np.zeros((1, 2)), np.zeros(2, np.float32)),
+        *(pl.DataFrame({"a": [1]}), pl.DataFrame({"b": [1]}), partial(one_row, 1), partial(one_row, 2)),
+        *(one_row, trained, Settings, Marked, json, os),
+    ]
+    assert len({digest_of_values(value) for value in different}) == len(different)
+    with pytest.raises(TypeError, match="a result cannot depend on"):
+        plain(Path("a"))
