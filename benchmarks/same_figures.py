@@ -21,12 +21,19 @@ from pathlib import Path
 from typing import Any
 
 MAIN = [
-    *("-m", "policy=none,both", "trainer.max_steps=40", "trainer.batch_size=16", "measure.resamples=200"),
+    *(
+        "-m",
+        "policy=none,both",
+        "trainer.max_steps=40",
+        "trainer.batch_size=16",
+        "measure.resamples=200",
+        "trainer.precision=32-true",
+    ),
     *("probe.targets=[lawyer,nurse,woman,man,muslim,german,brother,sociologist]", "probe.heads=40"),
 ]
 KGE = [
     *("recipe=kge", "data=fb15k237", "model=transe", "kge.seeds=1", "?kge.permuted=0", "model.dimension=8"),
-    *("model.training.max_epochs=2", "model.training.evaluate_every=2", "kge.mitigations=[rebalance]"),
+    *("model.training.max_epochs=2", "model.training.evaluate_every=2", "kge.mitigations=[project]"),
 ]
 FRAMES = ["recipe=frames", "data.root={inputs}", "frames.fold_epochs=1", "measure.resamples=200"]
 LABELS = [
