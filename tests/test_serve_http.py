@@ -15,6 +15,7 @@ import pytest
 from compared_runs import make_run, seal
 from starlette.testclient import TestClient
 
+from mitigate.files import sealed
 from mitigate.serve import queue
 from mitigate.serve.allowed_jobs import Rules
 from mitigate.serve.app import make_app
@@ -22,7 +23,6 @@ from mitigate.serve.people import COOKIE, Caller
 from mitigate.serve.request_checks import LARGEST_BODY
 from mitigate.serve.service import Service
 from mitigate.serve.worker import log_of
-from mitigate.stages import sealed
 
 CONF = Path(__file__).parents[1] / "conf"
 HOST = "127.0.0.1:8765"

@@ -119,7 +119,7 @@ COMET = "models.comet.Comet"
         ("score.extra=[keywrd]", ["; did you mean keyword?"]),
         ("policy.scorers=[sentimnt]", ["unknown scorer in policy.scorers 'sentimnt'; ", "did you mean sentiment?"]),
         ("policy.template=own", ["unknown policy.template 'own'; allowed: paper, neutral"]),
-        ("policy.scope=targts", ["allowed: all, people, person_heads, targets; did you mean targets?"]),
+        ("policy.scope=targts", ["allowed: all, person_heads, targets; did you mean targets?"]),
         ("optimized_metric=neutral_template/NVM", ["optimized_metric 'neutral_template/NVM'; did you mean neutral_t"]),
         ("policy=none policy.scorers=[regard]", ["policy.name=none is reserved for the baseline, which keeps every"]),
         ("model.load._target_=absent.load", ["_target_=absent.load cannot be imported (ModuleNotFoundError: "]),
