@@ -28,6 +28,7 @@ from mitigate.tasks.crowd.accuracy import GENERATED, RELATIONS
 from mitigate.tasks.predicted_ratings.figures import polar_votes, relations_of, valid_apart, valid_votes
 from mitigate.tasks.ratings.paper_statements import read_with_quality
 from mitigate.tasks.scorers import default_scorers
+from mitigate.triples import NEUTRAL
 
 FILTERED = "COMeT-Filtered"
 BOTH = Policy("both_neutral", scorers=["sentiment", "regard"], template="neutral")
@@ -57,8 +58,8 @@ def main() -> None:
         "Share of each category's statements that is kept, %:",
         category_table(sets),
         "### Valid votes of neutral statements under the paper's filter",
-        f"Statements that sentiment and regard call neutral, the three relations a third each. *Drift*: the change on "
-        f"the neutral statements of both sets, which filtering did not change. From {GENERATED} to {FILTERED}, points.",
+        "Neutral statements of each set, each relation a third. *Drift*: the change on those whose statement "
+        f"stands in both sets, which filtering did not change. From {GENERATED} to {FILTERED}, points.",
         filter_table(sets),
     ]
     write_section("people, abstaining", "\n\n".join(text))
@@ -148,24 +149,37 @@ def category_table(sets: dict[str, pl.DataFrame]) -> str:
 
 
 def filter_table(sets: dict[str, pl.DataFrame]) -> str:
-    """The change of valid votes, and of the classifier's probabilities, among neutral statements."""
-    sides = [rows.filter("neutral").with_columns(side=pl.lit(place)) for place, rows in enumerate(sets.values())]
-    columns = ["side", "sentence", "relation", "cluster", "valid", "probable"]
-    both = pl.concat([side.select(columns) for side in sides])
-    both = both.with_columns(anchor=pl.col("side").n_unique().over("sentence") == 2)
-    codes = both.select(pl.struct("side", "relation").rank("dense")).to_series().to_numpy() - 1
-    anchor = both["anchor"].to_numpy().astype(float)
+    """The change of valid votes, and of the classifier's probabilities, among neutral statements, by both ways to call
+    a statement neutral."""
+    shared = set.intersection(*(set(rows["sentence"]) for rows in sets.values()))
+    columns = ["sentence", "relation", "cluster", "valid", "probable"]
     lines = []
-    for column, name in (("valid", "people's votes"), ("probable", "people_valid, mean probability")):
-        votes = both[column].to_numpy() * 100
+    for way, neutral in {"most raters": pl.col("most") == NEUTRAL, "sentiment and regard": pl.col("neutral")}.items():
+        sides = [rows.filter(neutral).select(columns) for rows in sets.values()]
+        both = pl.concat([side.with_columns(side=pl.lit(place)) for place, side in enumerate(sides)])
+        codes = both.select(pl.struct("side", "relation").rank("dense")).to_series().to_numpy() - 1
+        anchor = both["sentence"].is_in(list(shared)).to_numpy().astype(float)
+        for column, name in (("valid", "people's votes"), ("probable", "people_valid, mean probability")):
+            change = by_relation(both[column].to_numpy() * 100, codes)
+            parts: list[Figure] = [
+                change,
+                lambda w, of=change, a=anchor: of(w * a),
+                lambda w, of=change, a=anchor: of(w) - of(w * a),
+            ]
+            cells = [interval(drawn(both, part)) for part in parts]
+            lines.append([name, way, " and ".join(str(side.height) for side in sides), *cells])
+    return table(["valid", "neutral by", "statements", "as rated", "drift", "beyond drift"], lines)
 
-        def change(weights: np.ndarray, votes: np.ndarray = votes) -> float:
+
+def by_relation(votes: np.ndarray, codes: np.ndarray) -> Figure:
+    """The change from the first set to the second, each relation a third; codes: 0 to 2 of the first, 3 to 5."""
+
+    def change(weights: np.ndarray) -> float:
+        with np.errstate(invalid="ignore"):  # a resample may have no anchor of a relation
             means = np.bincount(codes, weights * votes, 6) / np.bincount(codes, weights, 6)
-            return float((means[3:] - means[:3]).mean())
+        return float((means[3:] - means[:3]).mean())
 
-        parts: list[Figure] = [change, lambda w, c=change: c(w * anchor), lambda w, c=change: c(w) - c(w * anchor)]
-        lines.append([name, *(interval(drawn(both, part)) for part in parts)])
-    return table(["valid among neutral statements", "as rated", "drift", "beyond drift"], lines)
+    return change
 
 
 if __name__ == "__main__":
