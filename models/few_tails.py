@@ -11,7 +11,7 @@ from models.encoding import Encoding
 from models.hf_layouts import CONFIG, read_arrays, read_settings
 from models.numpy_layers import Weights, gelu, linear, normalised, softmax
 from models.stored_tensors import read_facts
-from models.tail_prompts import Beam, Layout, TailPrompts, check_prompts, regimen
+from models.tail_prompts import Beam, Regimen, TailPrompts, check_prompts, regimen
 
 Attention = Callable[[int, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 """Number of a layer, query, key and value, each (rows, heads, head_width) -> (rows, heads, head_width)."""
@@ -20,15 +20,16 @@ Attention = Callable[[int, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 class FewTails(TailPrompts):
     """A decoder's weights and its encoding: prompts in, tails out."""
 
-    def __init__(self, weights: Weights, settings: Mapping[str, Any], encoding: Encoding, layout: Layout) -> None:
-        self.weights, self.settings, self.encoding, self.layout = weights, settings, encoding, layout
+    def __init__(self, weights: Weights, settings: Mapping[str, Any], encoding: Encoding, how: Regimen) -> None:
+        self.weights, self.settings, self.encoding = weights, settings, encoding
+        self.layout, self.tags = how.layout, how.tags
         self.norm_first = "final_norm.weight" in weights
 
     @classmethod
     def load(cls, folder: Path) -> "FewTails":
         """The COMeT of a Hugging Face folder. Raises ValueError and OSError as Comet.load."""
         settings, encoding = read_settings(folder), Encoding.load(folder)
-        return cls(read_arrays(folder, settings), settings, encoding, regimen(folder).layout)
+        return cls(read_arrays(folder, settings), settings, encoding, regimen(folder))
 
     @staticmethod
     def fits(folder: Path) -> bool:

@@ -327,7 +327,7 @@ def test_balance_conserves_weight_and_makes_no_statement_count_more_than_most() 
 
 
 SCORERS = "needs policy.scorers, which is empty; set policy.scorers=[sentiment,regard]"
-ACTIONS = "drop, random, downweight, swap, replace, random_replace, keep, rerank, experts, erase"
+ACTIONS = "drop, random, downweight, swap, replace, random_replace, tag, random_tag, keep, rerank, experts, erase"
 FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"template": "own"}, "unknown policy.template 'own'; allowed: paper, neutral"),
     ({"scope": "men"}, "unknown policy.scope 'men'; allowed: all, people, person_heads, targets"),
@@ -343,6 +343,16 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
         "policy.action=keep alone changes nothing; also set policy.balance=true, policy.decoding=rerank or "
         "policy.tuning=prefer, or choose policy=none",
     ),
+    (
+        {"scorers": BOTH, "action": "tag", "scope": "targets"},
+        "policy.action=tag puts a token before heads, and policy.scope=targets also reads tails; set policy.scope=all "
+        "or person_heads",
+    ),
+    (
+        {"scorers": BOTH, "keep": 5},
+        "policy.keep=5 needs a policy.decoding that chooses, such as critic, and must be at least 1 and at most "
+        "policy.candidates=20; set policy.keep=null",
+    ),
     ({"strongest": 0.0}, "policy.strongest=0 must be above 0 and at most 1"),
     (
         {"scorers": BOTH, "action": "keep", "decoding": "rerank", "strongest": 0.5},
@@ -353,7 +363,7 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     (
         {"scorers": BOTH, "decoding": "sample"},
         "unknown policy.decoding 'sample'; allowed: none, rerank, random_rerank, critic, random_critic, validity, "
-        "experts, erase",
+        "contrast, experts, erase",
     ),
     (
         {"scorers": BOTH, "action": "keep", "decoding": "critic", "unless_valid": True},

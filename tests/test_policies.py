@@ -55,6 +55,8 @@ def test_each_policy_is_a_small_file_with_a_comment_and_does_what_its_name_says(
         "random_replace": {**neutral, "action": "random_replace"},
         "random_both": {**both, "action": "random"},
         "random_both_neutral": {**neutral, "action": "random"},
+        "tagged": {**neutral, "action": "tag"},
+        "random_tagged": {**neutral, "action": "random_tag"},
         "experts": {**neutral, "action": "keep", "decoding": "experts"},
         "erase": {**neutral, "action": "keep", "decoding": "erase"},
     }

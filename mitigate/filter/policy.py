@@ -15,11 +15,13 @@ from mitigate.words.targets import PAPER, TargetList
 from mitigate.words.word_forms import contains, pattern, with_plurals
 
 SCOPES = ("all", "people", "person_heads", "targets")
-ACTIONS = ("drop", "random", "downweight", "swap", "replace", "random_replace", "keep")
+TAGGING = ("tag", "random_tag")
+"""Actions that give training triples control tokens."""
+ACTIONS = ("drop", "random", "downweight", "swap", "replace", "random_replace", *TAGGING, "keep")
 """Actions on training triples."""
 BY_VALIDITY = ("critic", "random_critic", "validity")
 """Decodings that choose among generated tails by their validity to people."""
-RERANKING = ("rerank", "random_rerank", *BY_VALIDITY)
+RERANKING = ("rerank", "random_rerank", *BY_VALIDITY, "contrast")
 """Decodings that choose among generated tails."""
 STEERING = ("experts", "erase")
 """Decodings that change the probabilities of tokens."""
@@ -55,6 +57,8 @@ class Policy:
     # relation, of those in the scope, drawn by `seed`: the control of "drop"; "downweight" them by the strength of the
     # finding; "swap" the target for others of its group; "replace" their tails by neutral ones of the same head and
     # relation (critic filtering: West et al. 2022), "random_replace" as many by others: its control (filter.replace);
+    # "tag" trains on all triples, each in the scope after a control token, neutral or polarised, and generates after
+    # the neutral one (Korbak et al. 2023); "random_tag" permutes these tokens within relation and scope: its control.
     # "keep" them, for balance, decoding or tuning alone. FORMER_ACTIONS are read as their decodings.
     action: str = "drop"
     # Give all targets of a category the same shares of prejudice and of favouritism, by weights.
@@ -65,6 +69,8 @@ class Policy:
     swapped_relations: Sequence[str] = ()
     # The generator's best tails that decoding and replacing choose from; with "experts", its best next tokens.
     candidates: int = 20
+    # Tails of each prompt that a decoding which chooses keeps, at most; None: as many as are probed.
+    keep: int | None = None
     # Strength of the anti-expert (Liu et al. 2021).
     expert_strength: float = 2.0
     # Triples, at most, that "erase" is fitted on; pairs or prompts, at most, that `tuning` trains on.
@@ -77,9 +83,10 @@ class Policy:
     # the neutral ones come first; "random_rerank" moves as many tails of each prompt, drawn by `seed`: its control.
     # "critic": neutral ones come first, and among these the ones that people would most probably call valid, in the
     # relations that people rated; "random_critic" moves as many tails of each prompt, drawn by `seed`, and "validity"
-    # orders by validity alone: its controls. "experts": decode against an anti-expert, trained further on what "drop"
-    # would drop. "erase": prejudice and favouritism cannot be read off the last hidden states by any linear classifier
-    # (Belrose et al. 2023).
+    # orders by validity alone: its controls. "contrast", of a generator with control tokens: the tails first that are
+    # likelier after the neutral token than after the polarised one. "experts": decode against an anti-expert, trained
+    # further on what "drop" would drop. "erase": prejudice and favouritism cannot be read off the last hidden states by
+    # any linear classifier (Belrose et al. 2023).
     decoding: str = "none"
     # The share, the strongest first, of the triples that the action would reach. A triple is as strong as its strongest
     # finding: the largest |strength| of the scorers that find it polarised (VADER's compound score, a classifier's
@@ -129,6 +136,12 @@ class Policy:
     def replaces(self) -> bool:
         """Return whether it gives triples other tails."""
         return self.action in ("replace", "random_replace")
+
+    def tags(self, target_list: TargetList = PAPER) -> str | None:
+        """The regular expression of the heads that get a control token; None where no triple does."""
+        if self.action not in TAGGING:
+            return None
+        return "" if self.scope == "all" else words_of(target_list, people())
 
     @property
     def reranks(self) -> bool:
@@ -223,6 +236,16 @@ class Policy:
                 self.action != "swap" or bool(self.swapped_relations),
                 "policy.action=swap needs relations, such as policy.swapped_relations=[CapableOf,HasProperty]",
             ),
+            (
+                self.action not in TAGGING or self.scope in ("all", "person_heads"),
+                f"policy.action={self.action} puts a token before heads, and policy.scope={self.scope} also reads "
+                "tails; set policy.scope=all or person_heads",
+            ),
+            (
+                self.keep is None or (self.reranks and 1 <= self.keep <= self.candidates),
+                f"policy.keep={self.keep} needs a policy.decoding that chooses, such as critic, and must be at least "
+                f"1 and at most policy.candidates={self.candidates}; set policy.keep=null",
+            ),
             (0 < self.strongest <= 1, f"policy.strongest={self.strongest:g} must be above 0 and at most 1"),
             (
                 self.strongest == 1 or on_triples,
@@ -266,10 +289,13 @@ def in_scope(scope: str, target_list: TargetList = PAPER) -> pl.Expr:
     word of data/people.csv ("people"); whether its head has either ("person_heads"); True for "all"."""
     if scope == "all":
         return pl.lit(True)
-    others = () if scope == "targets" else people()
-    forms = target_list.forms.union(form for word in others for form in with_plurals(word))
     text = pl.col("head") if scope == "person_heads" else pl.concat_str("head", "tail", separator="\n")
-    return contains(text, pattern(forms))
+    return contains(text, words_of(target_list, () if scope == "targets" else people()))
+
+
+def words_of(target_list: TargetList, others: Sequence[str] = ()) -> str:
+    """A regular expression for targets in any of their forms, and for other words and their plurals."""
+    return pattern(target_list.forms.union(form for word in others for form in with_plurals(word)))
 
 
 @cache

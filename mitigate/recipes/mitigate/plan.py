@@ -247,10 +247,26 @@ def _start(config: DictConfig, policy: Policy, corpus: Corpus, settings: Setting
     if train or policy.tunes:
         check_training(start, settings, **where)
     second_training.check_tuned(policy, start, train)
+    check_tags(policy, start, train)
     base_model.check_length(start, config.probe.max_length)
     base_model.check_distinct_relations(start)
     steer.check_steered(policy, start, train, config.probe.beams)
     return start
+
+
+def check_tags(policy: Policy, start: Start, train: bool) -> None:
+    """Raise MitigateError for control tokens that cannot be trained, and for a contrast of tokens that the generator
+    does not have."""
+    if train and policy.tags() is not None and start.options.get("lora"):
+        raise MitigateError(
+            f"policy.action={policy.action} adds tokens to the vocabulary, which adapters do not train; set "
+            "model.lora.rank=0"
+        )
+    if policy.decoding == "contrast" and (policy.tags() if train else start.regimen.tags) is None:
+        raise MitigateError(
+            "policy.decoding=contrast needs a generator with control tokens: set policy=tagged, or train=false "
+            "model.base=RUN/model of such a run"
+        )
 
 
 def _probe(

@@ -80,9 +80,17 @@ def steered(job: Job, plan: Plan, ledger: Result, generator: Start) -> Start:
     return steer.with_anti_expert(generator, job.folder / folder, anti_expert.digest, plan.policy)
 
 
-def chosen_tails(job: Job, plan: Plan, probed: Result) -> Result:
+def contrasted(job: Job, plan: Plan, stage: str, generator: Start, tails: Result) -> Result:
+    """The tails with the contrast of the control tokens, for a policy that chooses by it."""
+    if plan.policy.decoding != "contrast":
+        return tails
+    return job.stage(stage, rerank.with_contrast, tails, generator, using={"device": plan.device})
+
+
+def chosen_tails(job: Job, plan: Plan, generator: Start, probed: Result) -> Result:
     """The tails for targets that the policy chooses; all where it does not rerank."""
     if not plan.policy.reranks:
         return probed
+    probed = contrasted(job, plan, "contrast", generator, probed)
     candidates = job.stage("candidates", rerank.label_candidates, probed, plan.labeller, plan.critic)
     return job.stage("rerank", rerank.rerank, plan.policy, candidates, plan.probe.top)

@@ -81,7 +81,7 @@ def pipeline(job: Job, plan: Plan) -> None:
     generator = policies.steered(job, plan, ledger, generator)
     probed = probe(job, plan, generator)
     of_heads = probe_held_out(job, plan, generator) if plan.probe.measures_lift else None
-    statements = label(job, plan, policies.chosen_tails(job, plan, probed))
+    statements = label(job, plan, policies.chosen_tails(job, plan, generator, probed))
     lifts = None if of_heads is None else lift(job, plan, statements, of_heads, labelled)
     likelihood, published = predict(job, plan, generator, labelled)
     job.stage(  # becomes metrics.json
@@ -105,12 +105,14 @@ def train(job: Job, plan: Plan, ledger: Result) -> tuple[Result, Start]:
     if not plan.trains:
         return job.stage("train", as_it_is, plan.start), plan.start
     folder = BASE if plan.policy.tunes else "model"
+    tags = plan.policy.tags(plan.target_list)
     result = job.stage(
         "train",
         train_generator,
         ledger,
         plan.start,
         plan.settings,
+        **({} if tags is None else {"tags": tags}),
         using=job.training("train", folder, where=plan.where),
         leaves=[folder],
         scratch=["checkpoints"],
@@ -142,6 +144,7 @@ def probe_held_out(job: Job, plan: Plan, generator: Start) -> Result:
     heads = job.stage("heads", probe_heads, *values, **plan.search, using=using)
     if not plan.policy.reranks:
         return heads
+    heads = policies.contrasted(job, plan, "heads_contrast", generator, heads)
     return job.stage("heads_rerank", rerank_heads, plan.policy, heads, plan.labeller, plan.probe.top, plan.critic)
 
 

@@ -118,7 +118,9 @@ class Answers:
     @cached_property
     def _in_numpy(self) -> bool:
         """Return whether the generator is computed in numpy."""
-        is_exact = self.run.setting("probe.precision") != "bf16" and (self._policy is None or not self._policy.steers)
+        is_exact = self.run.setting("probe.precision") != "bf16" and (
+            self._policy is None or not (self._policy.steers or self._policy.decoding == "contrast")
+        )
         return self.few and is_exact and self._is_small and FewTails.fits(self.run.folder / "model")
 
     def _check(self) -> None:
@@ -146,7 +148,12 @@ class Answers:
         how: dict[str, Any] = {"beams": beams, "top": top, "max_length": self._setting("probe.max_length", 15)}
         named = {relation: wordings[relation] for _, relation in prompts}
         heads = pl.DataFrame([("", relation, head) for head, relation in prompts], schema=EVENTS, orient="row")
-        return probe_generator(model, as_targets([""]), named, heads=heads.unique(maintain_order=True), **how)
+        found = probe_generator(model, as_targets([""]), named, heads=heads.unique(maintain_order=True), **how)
+        if self._policy is None or self._policy.decoding != "contrast":
+            return found
+        from mitigate.tasks.policies.rerank import with_contrast
+
+        return with_contrast(found, model, wordings)
 
     def _labelled(self, probed: pl.DataFrame) -> pl.DataFrame:
         from mitigate.tasks.label import label_statements

@@ -9,7 +9,17 @@ from mitigate.runs.finished import FinishedRun
 from mitigate.triples import ROLES
 
 PLAUSIBILITY = "plausibility"  # name of swap lift's classifier in settings and manifests
-AT_RANDOM = {"random", "random_replace", "random_rerank", "random_critic", "random_prefer", "validity", "keep", "none"}
+AT_RANDOM = {
+    "random",
+    "random_replace",
+    "random_tag",
+    "random_rerank",
+    "random_critic",
+    "random_prefer",
+    "validity",
+    "keep",
+    "none",
+}
 """Values of policy.action, decoding, tuning and distilled that do not depend on which triples are polarised."""
 
 

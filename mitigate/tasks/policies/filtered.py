@@ -166,10 +166,10 @@ def _limits(ledger: pl.DataFrame, valid: pl.DataFrame) -> list[str]:
 def kept(ledger: pl.DataFrame) -> pl.DataFrame:
     """The triples of weight above 0 (row, split, head, relation, tail, weight): those of the resource in their order,
     then those that the policy added, with the row that each was made from (source_row), and of a replaced triple the
-    source of its tail (tail_source)."""
+    source of its tail (tail_source), and of one that is tagged its control token (token)."""
     rows = ledger.filter(pl.col("weight") > 0)
     added = ["source_row"] if rows["source_row"].is_not_null().any() else []
-    added += ["tail_source"] if "tail_source" in rows.columns else []
+    added += [name for name in ("tail_source", "token") if name in rows.columns]
     return rows.select(*TRIPLE, "weight", *added)
 
 
