@@ -87,8 +87,9 @@ def main() -> None:
     parser.add_argument("--csv", type=Path, default=CSV)
     parser.add_argument("--hours", type=float, default=1e9, help="after these no model is started")
     parser.add_argument("--few", type=int, help="a rehearsal with so many targets")
-    parser.add_argument("more", nargs="*", help="further settings, after --")
-    given = parser.parse_args()
+    own, more = (sys.argv[1:].index("--"), sys.argv[1:]) if "--" in sys.argv else (None, [])
+    given = parser.parse_args(sys.argv[1:][:own])
+    given.more = more[own + 1 :] if own is not None else []
     os.chdir(ROOT)
     if given.what == "table":
         print(screening(pl.read_csv(given.csv)))

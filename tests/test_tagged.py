@@ -89,7 +89,8 @@ def test_a_generator_of_each_kind_learns_and_keeps_the_tokens(kind: Any, save: C
     (prompt,) = model.prompts(["lawyer"], ["is capable of"])
     model.tags = None
     assert prompt == model.prompts([f"{NEUTRAL_TAG} lawyer"], ["is capable of"])[0]
-    assert len(prompt) == 1 + len(model.prompts(["lawyer"], ["is capable of"])[0])
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "model")
+    assert prompt.count(tokenizer.convert_tokens_to_ids(NEUTRAL_TAG)) == 1
     tails = pl.DataFrame(ROWS[:2], schema=["head", "relation", "tail", "strength"], orient="row")
     contrast = with_contrast(tails, found)["contrast"].to_list()
     assert contrast[0] < 0 < contrast[1]
@@ -172,6 +173,8 @@ def test_the_main_job_says_how_to_prompt_its_model_and_asks_it_so(job) -> None:
         "policy=none", "policy.decoding=contrast", "policy.scorers=[regard]", "train=false", "model=comet", base
     )
     assert again.status == 2  # action=drop changes training
+    refused = job("recipe=stories", "policy=tagged", *SMALL)
+    assert refused.status == 2
     refused = job("policy=rerank", "policy.decoding=contrast", *SMALL)
     assert refused.status == 2
     assert "policy.decoding=contrast needs a generator with control tokens: set policy=tagged" in refused.complaint
