@@ -29,6 +29,7 @@ from benchmarks.experiment_row import GROUPS, SHARE, heads, pack, professions, u
 from benchmarks.results import processor
 from benchmarks.simulate import table
 from mitigate.filter import Policy, apply_policy
+from mitigate.recipes.job import plain
 from mitigate.recipes.mitigate.plan import Plan, make_plan
 from mitigate.recipes.scorers import Scorers
 from mitigate.runs.files import replacing_folder, write
@@ -105,7 +106,7 @@ def fit_readers(given: argparse.Namespace) -> None:
     texts = type(texts)(half_of(texts.rated, "second"), texts.implied)
     with initialize_config_dir(str(ROOT / "conf"), version_base=None):
         recipe = compose("config", ["recipe=classifier", "classifier=people"]).recipe
-    harm, lm = dict(recipe.harm), dict(recipe.harm) | dict(recipe.lm)
+    harm, lm = plain(recipe.harm), plain(recipe.harm) | {"layers": None} | plain(recipe.lm)
     with replacing_folder(given.work / "readers") as folder:
         print(train_harm(texts, harm, 1, scorer="crowd2", folder=folder), flush=True)
         print(train_harm(texts, lm, 1, scorer="crowd_lm", base=str(given.lm), folder=folder), flush=True)
@@ -304,7 +305,7 @@ def figures(row: Mapping[str, Any]) -> dict[str, float]:
         found["valid"] = float(100 * (np.array(unpack(str(row[f"valid{k}"]))) / all_of).mean())
     for name, end in (("lift, other heads", ""), ("lift, professions", "_professions")):
         sums = [sum(unpack(str(row[column + end]))) for column in ("lift", "prompts")]
-        found[name] = SHARE * sums[0] / sums[1]
+        found[name] = SHARE * sums[0] / sums[1] if sums[1] else np.nan  # too few heads in a rehearsal
     return found | {"distinct": 100 * of["distinct_by_relation"].mean(), "favourable": float(row["favourable_valid"])}
 
 
