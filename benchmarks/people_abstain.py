@@ -5,8 +5,7 @@
 No classifier is among the figures. Statements that sentiment and regard call neutral come first, and of these the ones
 that people would most probably call valid; people_valid learnt from COMeT's ratings alone, here by heads that learnt
 neither from the statement's text nor about its target. The second table has the valid votes of neutral statements under
-the paper's filter, without the drift between the two batches of raters. Writes its section of RESULTS.md; two minutes.
-"""
+the paper's filter, without the drift between the two batches of raters. It takes two minutes."""
 
 import argparse
 import sys
@@ -18,8 +17,7 @@ import polars as pl
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.results import machine, write_section
-from benchmarks.simulate import table
+from benchmarks.experiment_tables import markdown
 from mitigate.filter import Policy, polarised
 from mitigate.measure.bootstrap import draw
 from mitigate.score.labels import NOTHING_CACHED, with_labels
@@ -47,11 +45,11 @@ def main() -> None:
     sets = {name: rated(data, name) for name in (GENERATED, FILTERED)}
     text = [
         "## Half of the rated statements, chosen as `critic` chooses",
-        f"Measured on {machine()}, by `python benchmarks/people_abstain.py`. {EXPLORATORY}",
+        EXPLORATORY,
         "People's votes in percent, [95 % intervals over clusters of targets, the choice fixed]. *Random*: the mean of "
         f"{RANDOM} random halves of each relation. *Standardised*: each category of targets weighs as much as among "
         "all statements.",
-        table(
+        markdown(
             ["set", "votes", "all", "chosen", "change", "random", "standardised, change"],
             [row for name, rows in sets.items() for row in chosen_rows(name, rows)],
         ),
@@ -62,7 +60,6 @@ def main() -> None:
         f"stands in both sets, which filtering did not change. From {GENERATED} to {FILTERED}, points.",
         filter_table(sets),
     ]
-    write_section("people, abstaining", "\n\n".join(text))
     print("\n\n".join(text))
 
 
@@ -145,7 +142,7 @@ def category_table(sets: dict[str, pl.DataFrame]) -> str:
     for name, rows in sets.items():
         shares = rows.group_by("category").agg(pl.len(), kept=100 * pl.col("kept").mean()).sort("category")
         lines += [[name, one, str(size), f"{kept:.1f}"] for one, size, kept in shares.iter_rows()]
-    return table(["set", "category", "statements", "kept, %"], lines)
+    return markdown(["set", "category", "statements", "kept, %"], lines)
 
 
 def filter_table(sets: dict[str, pl.DataFrame]) -> str:
@@ -168,7 +165,7 @@ def filter_table(sets: dict[str, pl.DataFrame]) -> str:
             ]
             cells = [interval(drawn(both, part)) for part in parts]
             lines.append([name, way, " and ".join(str(side.height) for side in sides), *cells])
-    return table(["valid", "neutral by", "statements", "as rated", "drift", "beyond drift"], lines)
+    return markdown(["valid", "neutral by", "statements", "as rated", "drift", "beyond drift"], lines)
 
 
 def by_relation(votes: np.ndarray, codes: np.ndarray) -> Figure:

@@ -26,8 +26,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.experiment_plan import HEADS, RELATIONS2, ROOT, third_of
 from benchmarks.experiment_row import GROUPS, SHARE, heads, pack, professions, unpack
+from benchmarks.experiment_tables import markdown
 from benchmarks.results import processor
-from benchmarks.simulate import table
 from mitigate.filter import Policy, apply_policy
 from mitigate.recipes.job import plain
 from mitigate.recipes.mitigate.plan import Plan, make_plan
@@ -326,7 +326,7 @@ def screening(rows: pl.DataFrame) -> str:
             [model, decoding, str(len(seeds)), *(f"{value:{'.1f' if is_base else '+.1f'}}" for value in means.values())]
         )
     names = next(iter(every.values()))
-    return table(["model", "decoding", "seeds", *names], lines).replace("-", "−").replace("−−−", "---")
+    return markdown(["model", "decoding", "seeds", *names], lines).replace("-", "−").replace("−−−", "---")
 
 
 if __name__ == "__main__":

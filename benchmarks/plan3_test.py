@@ -21,8 +21,8 @@ from scipy import stats
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.experiment_row import SHARE, unpack
+from benchmarks.experiment_tables import markdown
 from benchmarks.plan3 import CSV, TOP
-from benchmarks.simulate import table
 from mitigate.measure.bootstrap import jackknife
 
 NONE, ALPHA, TIMES = "none/as_is", 0.05, 5000
@@ -117,7 +117,7 @@ def sequence(rows: pl.DataFrame, pairs: Mapping[str, str]) -> str:
             break
         passed = now
     said = [f"`{policy}`: {passes(now, found[policy])}" for policy, now in passed.items()]
-    return "\n\n".join([table(head, lines), *said])
+    return "\n\n".join([markdown(head, lines), *said])
 
 
 def passing(ps: Mapping[str, float], level: float) -> list[str]:
@@ -164,7 +164,7 @@ def power(rows: pl.DataFrame) -> str:
         "swap lift",
         *(f"{n} seeds, {a:g}" for n, a in product((8, 5), (0.05, 0.025))),
     ]
-    return table(head, lines)
+    return markdown(head, lines)
 
 
 def main() -> None:
