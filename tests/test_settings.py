@@ -80,7 +80,8 @@ COMMANDS = [
     ("policy.scope=foo", "unknown policy.scope 'foo'; allowed: all, people, person_heads, targets"),
     (
         "policy.action=foo",
-        "unknown policy.action 'foo'; allowed: drop, random, downweight, swap, replace, random_replace, tag, random_tag, keep, rerank",
+        "unknown policy.action 'foo'; allowed: drop, random, downweight, swap, replace, random_replace, tag, "
+        "random_tag, keep, rerank",
     ),
     ("data.on_bad_line=foo", "unknown data.on_bad_line 'foo'; allowed: error, skip"),
     ("policy.name=../x", "policy.name=../x must be a name: letters, digits"),
