@@ -77,7 +77,7 @@ def main() -> None:
     parser.add_argument("command", choices=list(COMMANDS))
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="the folder that has humans/")
     parser.add_argument("--base", help="a causal language model, for crowd_lm")
-    parser.add_argument("--heads", type=Path, help="crowd_lm/ of a run of recipe=people with this model")
+    parser.add_argument("--heads", type=Path, help="crowd_lm/ of classifier=people with this model")
     parser.add_argument("--others", type=Path, nargs="*", default=[], help="finished runs of other policies")
     parser.add_argument("--run", type=Path, help="a finished run of policy=none, for its labelled triples")
     arguments = parser.parse_args()

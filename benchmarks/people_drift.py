@@ -77,7 +77,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="the folder that has humans/")
     parser.add_argument("--repetitions", type=int, default=2000, help="of each simulated cell")
     parser.add_argument("--base", help="a causal language model, for crowd_lm")
-    parser.add_argument("--heads", type=Path, help="crowd_lm/ of a run of recipe=people with this model")
+    parser.add_argument("--heads", type=Path, help="crowd_lm/ of classifier=people with this model")
     given = parser.parse_args()
     if given.part == "simulations":
         name, text = "drift simulations", simulations(given.repetitions)

@@ -60,7 +60,7 @@ def main() -> None:
     parser.add_argument("--csv", type=Path, default=EXPERIMENTS["plan2"].table, help="the file of finished runs")
     parser.add_argument("--policies", type=int, default=1, help="with power: how many are tested")
     parser.add_argument("--half", choices=["first", "second"])
-    parser.add_argument("--heads", type=Path, help="people_valid/ of a run of recipe=people")
+    parser.add_argument("--heads", type=Path, help="people_valid/ of a run of recipe=classifier classifier=people")
     parser.add_argument("--base", type=Path, help="the language model that these read with")
     parser.add_argument("--data", type=Path, help="the folder with humans/")
     given = parser.parse_args()

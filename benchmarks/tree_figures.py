@@ -20,7 +20,7 @@ STAGE_LISTS = {"STAGES", "STAGES_OF", "stages_of", "_stages", "not_asked_for"}
 USES = ast.Name | ast.Attribute
 HOLDERS = {"plan", "job"}
 GUARDS = {"dry", "pending"}
-RECIPES = {"compare": "comparing", "workspace": "compare_latest", "kge": "kge.recipe"}
+RECIPES = {"compare": "comparing", "kge": "kge.recipe"}
 TRIPS = {"main job": "mitigate.recipe", "audit": "audit.recipe", "kge": "kge.recipe"}
 
 

@@ -26,7 +26,6 @@ GALLERY = {  # a page of a run: its title
     "report": "A run: what a filter changed, and what it cost",
     "comparison": "Runs side by side, with intervals",
     "audit": "The harms of a resource as it is",
-    "profile": "One group from three sides",
     "stories": "Stories about groups",
     "frames": "Social Bias Frames",
     "kge": "Embeddings of a knowledge graph",

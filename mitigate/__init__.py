@@ -87,8 +87,6 @@ def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = getattr(import_module(_PLACES[name]), name)
-    if type(found).__name__ == "function":
-        found = import_module("mitigate.argument_checks").checked(found)
     globals()[name] = found
     return found
 

@@ -10,24 +10,13 @@ from mitigate.cli.output import complain, prepare_output, say
 from mitigate.errors import MitigateError
 from mitigate.runs.files import disk_fault
 
-CHOSEN_BY = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY", "KMP_BLOCKTIME")
-"""Variables that say how long a thread of OpenMP waits for another before it gives up its core. They are read when
-PyTorch is loaded. By default it spins for milliseconds; where another program wants the same cores, the thread that is
-waited for cannot run meanwhile, and training becomes many times slower (benchmarks/RESULTS.md, "Training beside other
-work on the same cores")."""
-QUIET = {
-    "GOMP_SPINCOUNT": "10000",  # turns of GNU's waiting loop
-    "KMP_BLOCKTIME": "1",  # milliseconds, of LLVM's and Intel's
-}
-BUSY = {"GOMP_SPINCOUNT": "1000", "KMP_BLOCKTIME": "0"}
-BUSY_FROM = 0.25  # load of a core, mean over the last minute, before this program has begun
-
 
 def cli() -> None:
     """Run the command with errors reported in a sentence: exit status 2 for those that a user can correct, 130 for
     Ctrl-C."""
     os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # Hydra passes exceptions on, and this module words them
-    set_waiting()
+    # Threads that wait for each other do not spin: beside another program that makes training 4 to 9 times as slow.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     prepare_output()
     try:
         _main()
@@ -63,21 +52,6 @@ def _sentence(error: Exception) -> str | None:
     reason = error.strerror if isinstance(error, PermissionError) else disk_fault(error)
     where = f"{error.filename}: {reason}" if error.filename else reason
     return reason and f"{where}; free space, or choose other folders with paths.outputs=DIR and paths.cache=DIR"
-
-
-def set_waiting() -> None:
-    """Set for this process and those it starts how long their threads wait, shorter where the cores are in use. A
-    variable that the user has set stays."""
-    if not any(name in os.environ for name in CHOSEN_BY):
-        os.environ |= BUSY if load() > BUSY_FROM else QUIET
-
-
-def load() -> float:
-    """Processes that wanted to run in the last minute, for each core; 0 where the system does not say."""
-    try:
-        return os.getloadavg()[0] / (os.cpu_count() or 1)
-    except (AttributeError, OSError):  # Windows has none
-        return 0.0
 
 
 def _end(message: str, status: int) -> NoReturn:

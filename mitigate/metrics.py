@@ -82,7 +82,6 @@ FILTER = KEPT, DROPPED, ADDED, WEIGHT = "filter/kept", "filter/dropped", "filter
 STORIES, UNTOLD_STORIES, SHORT_STORIES = "stories", "stories/untold", "stories/short"
 SENTENCES_PER_STORY, NAMING_TARGET = "sentences_per_story", "naming_target"
 DISTINCT_SENTENCES = "distinct_sentences"
-DISTINCT_TEXTS = "distinct"
 HELD_OUT = "held_out"
 
 PAPER_SCORERS = ("sentiment", "regard")
@@ -128,7 +127,6 @@ class Metric:
     family: str
     source: str  # paper and equation or table
     meaning: str
-    absent: str  # why the figure is missing where its rows are there
 
     def may_have(self, part: str) -> bool:
         """Return whether its keys may have this part, or none."""
@@ -203,7 +201,6 @@ class Group:
     rows: str  # of Rows
     group: str  # the part of a key: "neutral"
     title: str  # in tables; "" where they do not show it
-    absent: str  # why a figure is missing: the group is empty
 
 
 @cache
@@ -337,11 +334,6 @@ def quality(measure: str) -> Metric:
     return table()[f"quality/{measure}"]
 
 
-def measure_of_quality(key: str) -> str:
-    """The measure of a key of quality: "perplexity" of "quality/perplexity/neutral"."""
-    return parse(key).stem.removeprefix("quality/")
-
-
 def relation_part(relation: str) -> str:
     """The part of a key for a single relation: "relation/IsA" of "quality/valid/relation/IsA"."""
     return f"relation/{relation}"
@@ -358,16 +350,6 @@ def unknown_relations(metrics: Mapping[str, object]) -> list[str]:
     prefix = quality_key(PLAUSIBLE, relation_part(""))
     missing = [key for key, value in metrics.items() if key.startswith(prefix) and value is None]
     return [relation for key in missing if not parse(key).end and (relation := relation_of(key))]
-
-
-def without_scorer(share: Share, statistic: Statistic) -> str:
-    """The key of a metric without its scorer: "O-", "D_O+", "polarised"."""
-    return _any_scorer(share, statistic).key.replace(f"{SCORER}/", "")
-
-
-def with_scorer(scorer: str, key: str) -> str:
-    """The key with a scorer: ("ngram", "O-/origin") is "ngram/O-/origin"."""
-    return f"{scorer}/{key}"
 
 
 def with_part(key: str, part: str) -> str:

@@ -15,7 +15,6 @@ SURROUNDINGS: dict[str, tuple[str, ...]] = {
     "humans": ("survey", "anchors_from", "answers", "sentences", "bias_labels", "quality_labels"),
     "kge": ("device", "checkpoint_every"),
     "frames": ("device", "checkpoint_every", "weights"),
-    "profile": ("runs", "kge", "frames"),
     "trainer": ("accelerator", "devices", "strategy", "compile", "checkpoint_every"),
     "model": (
         *("folder.cache", "endpoint", "key", "concurrency", "timeout", "tries"),

@@ -1,9 +1,4 @@
-"""A BERT encoder that reads texts: the mean token state of each, as transformers' BertModel computes it with eager
-attention.
-
-Every pass has the same number of tokens. Matrix products with different numbers of rows can use different kernels,
-whose results differ in the last bits, so that a text's label would depend on the texts beside it. Texts of all lengths
-share a pass, one after the other; only attention separates them.
+"""A BERT encoder that reads texts: the mean token state of each, as transformers' BertModel computes it.
 
 Each command loads classifiers, and importing BertModel takes five seconds. It still trains them: its dropout draws
 other random numbers than another implementation would."""
@@ -13,21 +8,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
-from torch.nn.functional import gelu
+from torch.nn.functional import gelu, scaled_dot_product_attention
 
-from models.batching import passes
+from models.batching import TOKENS, pad, token_batches
 from models.stored_tensors import read_facts
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
-TOKENS, HALF_TOKENS, GPU_TOKENS = 256, 1024, 65_536
-"""The tokens of a pass in float32, in half precision and on a GPU. Larger passes are slower for a few texts, smaller
-ones for many."""
-Group = tuple[slice, int]
-"""The rows of a pass that texts of one length take, and the number of these texts."""
+GPU_TOKENS = 65_536  # of a batch on a GPU
 
 
 class Unset(nn.Linear):
@@ -84,58 +74,38 @@ class Bert(nn.Module):
 @torch.no_grad()
 def mean_states(bert: Any, rows: Sequence[Sequence[int]], layers: Sequence[int] = ()) -> Tensor:
     """The mean token states of n texts after each of `layers` (numbers from 0; none: after the last), (n, layers,
-    width) float32, the same bits for a text whatever the other texts are. bert: a Bert or a BertModel; rows: the token
-    ids of each text."""
+    width) float32. bert: a Bert or a BertModel; rows: the token ids of each text."""
     kept, words = [*layers] or [len(bert.encoder.layer) - 1], bert.embeddings.word_embeddings.weight
     found = torch.zeros(len(rows), len(kept), words.shape[1])
-    size = GPU_TOKENS if words.is_cuda else TOKENS if words.dtype == torch.float32 else HALF_TOKENS
-    for indices in passes([len(row) for row in rows], size):
-        tokens, places, groups = _pack([rows[index] for index in indices], size)
-        states = _embed(bert.embeddings, tokens.to(words.device), places.to(words.device))
+    for indices in token_batches([len(row) for row in rows], GPU_TOKENS if words.is_cuda else TOKENS):
+        tokens, mask = pad([rows[index] for index in indices], 0)
+        tokens = tokens.to(words.device)
+        present = torch.ones_like(tokens, dtype=torch.bool) if mask is None else mask.to(words.device).bool()
+        seen = None if mask is None else present[:, None, None, :]  # (batch, heads, queries, keys)
+        shares = (present / present.sum(1, keepdim=True))[:, :, None]
+        states = _embed(bert.embeddings, tokens)
         for number in range(max(kept) + 1):
-            states = _layer(bert.encoder.layer[number], states, groups, bert.config.num_attention_heads)
+            states = _layer(bert.encoder.layer[number], states, seen, bert.config.num_attention_heads)
             if number in kept:
-                found[indices, kept.index(number)] = torch.cat([_means(states, *group) for group in groups]).cpu()
+                found[indices, kept.index(number)] = (states.float() * shares).sum(1).cpu()
     return found
 
 
-def _pack(rows: Sequence[Sequence[int]], size: int) -> tuple[Tensor, Tensor, list[Group]]:
-    """The tokens of texts, shortest first, and their positions within their texts, both padded with 0 to `size`; and
-    the groups of texts."""
-    groups, places, start = [], [], 0
-    for length, texts in zip(*np.unique([len(row) for row in rows], return_counts=True), strict=True):
-        groups.append((slice(start, start + int(length * texts)), int(texts)))
-        places.append(torch.arange(length).repeat(texts))
-        start = groups[-1][0].stop
-    filled = torch.zeros(2, max(start, size), dtype=torch.long)
-    filled[0, :start] = torch.tensor([token for row in rows for token in row])
-    filled[1, :start] = torch.cat(places)
-    return filled[0], filled[1], groups
-
-
-def _embed(embeddings: Any, tokens: Tensor, places: Tensor) -> Tensor:
-    """The embeddings of tokens, of their places and of the first segment, (tokens, width)."""
+def _embed(embeddings: Any, tokens: Tensor) -> Tensor:
+    """The embeddings of tokens (batch, length), of their places and of the first segment, (batch, length, width)."""
     words = embeddings.word_embeddings(tokens) + embeddings.token_type_embeddings.weight[0]
-    return embeddings.LayerNorm(words + embeddings.position_embeddings(places))
+    return embeddings.LayerNorm(words + embeddings.position_embeddings.weight[: tokens.shape[1]])
 
 
-def _layer(layer: Any, states: Tensor, groups: Sequence[Group], heads: int) -> Tensor:
-    """States (tokens, width) -> the same shape: attention within each text, then the perceptron."""
+def _layer(layer: Any, states: Tensor, seen: Tensor | None, heads: int) -> Tensor:
+    """States (batch, length, width) -> the same shape: attention to the tokens that are `seen`, then the perceptron."""
     attention = layer.attention.self
-    parts = [part(states).unflatten(1, (heads, -1)) for part in (attention.query, attention.key, attention.value)]
-    mixed = torch.zeros_like(parts[0])
-    for rows, texts in groups:
-        # Contiguous, as products of several texts make them anyway; one text alone would use another kernel.
-        query, key, value = (part[rows].unflatten(0, (texts, -1)).transpose(1, 2).contiguous() for part in parts)
-        weights = query @ key.transpose(2, 3) * query.shape[-1] ** -0.5  # (texts, heads, length, length)
-        mixed[rows] = (weights.softmax(-1) @ value).transpose(1, 2).flatten(0, 1)
-    states = layer.attention.output.LayerNorm(layer.attention.output.dense(mixed.flatten(1)) + states)
+    parts = (attention.query, attention.key, attention.value)
+    query, key, value = (part(states).unflatten(2, (heads, -1)).transpose(1, 2) for part in parts)
+    mixed = scaled_dot_product_attention(query, key, value, attn_mask=seen).transpose(1, 2).flatten(2)
+    states = layer.attention.output.LayerNorm(layer.attention.output.dense(mixed) + states)
     inner = gelu(layer.intermediate.dense(states))
     return layer.output.LayerNorm(layer.output.dense(inner) + states)
-
-
-def _means(states: Tensor, rows: slice, texts: int) -> Tensor:
-    return states[rows].unflatten(0, (texts, -1)).float().mean(1)
 
 
 def _module(**children: nn.Module) -> nn.Module:

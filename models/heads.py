@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
-from models.batching import in_blocks
 from models.minilm import SHA256
 from models.regard.minilm import CONFIG, WEIGHTS
 from models.stored_tensors import read_facts
@@ -34,9 +33,7 @@ class Heads:
 
     def probabilities(self, features: np.ndarray, head: int) -> np.ndarray:
         """(n, 3) float32, columns as in LABELS."""
-        return in_blocks(
-            lambda part: softmax(features[part] @ self.weight[head] + self.bias[head]), np.arange(len(features))
-        )
+        return softmax(features @ self.weight[head] + self.bias[head])
 
     def columns(self, probabilities: np.ndarray, head: int) -> np.ndarray:
         """The column of LABELS of each text, (n,)."""
@@ -86,13 +83,9 @@ class CrossFitted:
         """(n, columns): the mean probabilities by the heads of these folds of subjects and of texts, (n, FOLDS) bool
         each."""
         weight = self.weight.transpose(2, 0, 1, 3).reshape(features.shape[1], -1)
-
-        def means(part: np.ndarray) -> np.ndarray:
-            kept = (subjects[part, :, None] & texts[part, None, :])[..., None]
-            each = softmax((features[part] @ weight).reshape(-1, *self.bias.shape) + self.bias)
-            return (each * kept).sum((1, 2)) / kept.sum((1, 2))
-
-        return in_blocks(means, np.arange(len(features)))
+        kept = (subjects[:, :, None] & texts[:, None, :])[..., None]
+        each = softmax((features @ weight).reshape(-1, *self.bias.shape) + self.bias)
+        return (each * kept).sum((1, 2)) / kept.sum((1, 2))
 
     def folds_of_texts(self, texts: Sequence[str]) -> np.ndarray:
         """The folds of texts whose heads did not learn from each text, (n, FOLDS) bool; all for a text that none learnt

@@ -99,7 +99,7 @@ def _in_batches(
 ) -> np.ndarray:
     """states_of: tokens (batch, length) to the states (batch, length, width of a layer) of each layer."""
     found, device = np.zeros((len(rows), width), dtype=np.float32), _device()
-    for indices in token_batches([len(row) for row in rows], TOKENS if device.type == "cpu" else GPU_TOKENS):
+    for indices in token_batches([len(row) for row in rows], TOKENS if device.type == "cpu" else GPU_TOKENS, True):
         tokens = torch.tensor([rows[index] for index in indices], device=device)
         layers = [states.float() for states in states_of(tokens)]
         means = [normalize(states.sum(1) / max(1, states.shape[1])) for states in layers]

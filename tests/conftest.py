@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,16 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # benchmarks/ is imported fr
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # small models lose by a second thread on a busy machine
 os.environ["WANDB_MODE"] = "offline"
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Say in the last line how many tests were skipped, and what each of them needs."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    skipped = reporter.stats.get("skipped", []) if reporter else []
+    reasons = Counter(str(report.longrepr[2]).removeprefix("Skipped: ") for report in skipped)
+    if reasons and not hasattr(config, "workerinput"):
+        listed = "; ".join(f"{number} {reason}" for reason, number in reasons.most_common())
+        reporter.write_line(f"{len(skipped)} tests were skipped: {listed}")
 
 
 @pytest.fixture(autouse=True)

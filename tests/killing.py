@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[1]
 OPERATIONS = ("replace", "rename", "unlink", "remove", "rmdir", "mkdir")
 STATUS = shutil.ignore_patterns("*status.json*")  # which a thread replaces at the same time
 LIMIT = 1800  # seconds: a command that takes longer hangs
-FIGURES = ("metrics.json", "humans.json", "comparison.json", "survey.json", "profile.json")
+FIGURES = ("metrics.json", "humans.json", "comparison.json", "survey.json")
 
 
 class Operation(NamedTuple):

@@ -56,7 +56,7 @@ VALUES = [
 @cache
 def command_of(name: str, place: Path) -> list[str]:
     """A command of a recipe that goes on, with its input, which is written to the place."""
-    for number in range({"compare": 2, "profile": 1}.get(name, 0)):
+    for number in range(2 if name == "compare" else 0):
         made = make_run(place / f"made-{number}", ("none", "both")[number])
         shutil.copytree(made, place / "compared" / str(number))
     return arguments_of(name, place)

@@ -9,7 +9,6 @@ import report_example
 
 from mitigate.measure import stories as measured
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.peers import AGAINST
 from mitigate.measure.resource_differences import representation, shares, side_by_side
 from mitigate.report import (
     audit,
@@ -23,8 +22,6 @@ from mitigate.report import (
     stories,
     survey,
 )
-from mitigate.report.target_profile import Profile
-from mitigate.report.target_profile import render as render_profile
 from mitigate.tasks.frames.figures import published
 from mitigate.tasks.ratings import anchors as anchors_of
 from mitigate.tasks.ratings import figures
@@ -330,54 +327,7 @@ def example_frames() -> frames.Results:
     )
 
 
-def example_profile() -> Profile:
-    """Three sides of two targets: one is a profession of the graph, the other a value of its attribute."""
-    names = ("distinctive", "distinctive_negative", "sentiment/negative", "sentiment/positive")
-    people = [("<b>nurse</b>", "profession"), ("chef", "profession"), ("female", "gender"), ("male", "gender")]
-    numbers = {"value": 12.3, "peers_mean": 10.0, "peers_low": 2.0, "peers_high": 30.0, "relations": 34, "peers": 1}
-    told = {"difference": 2.3, "low": 0.3, "high": 4.1, "place": 1, "beyond": True, "peers_beyond": 1}
-    rows = [
-        {"run": run, "category": category, "target": who, "cluster": who, "figure": figure, **numbers, **told}
-        for run in ("none", "both")
-        for who, category in people
-        for figure in names
-    ]
-    said = {"relation": "IsA", "tail": "thing", "statement": "<i>it</i> is a thing", "rank": 1, "having": 0, "peers": 9}
-    alone = [{"run": "none", "target": "<b>nurse</b>", **said, "sentiment": -1, "regard": None}]
-    place = {"change": 0.01, "low": None, "high": None, "null_low": -0.1, "null_high": 0.2, "outside": False}
-    place |= {"of_a": 3, "of_b": 9, "place": 1, "professions": 2, "others_outside": 1}
-    placed = [{"target": "<b>nurse</b>", "known_as": "profession", "profession": "Nurse", **place}]
-    placed += [{"target": "female", "known_as": "value", "profession": name, **place} for name in ("Nurse", "Smith")]
-    framed = [
-        {"run": "none", "wording": wording, "target": who, "cluster": who, "figure": figure, **numbers, **told}
-        for who in ("<b>nurse</b>", "female")
-        for wording in ("as generated", "with the same name")
-        for figure in ("frames/probability", "frames/offensive")
-    ]
-    graph = {"data": "FB15k-237", "model": "transe", "sensitive": "gender", "values": ["male", "female"]}
-    worst = {"relation": "IsA", "statement": "<i>it</i> is late", "probability": 0.4, "implies": "<u>all</u> are late"}
-    return Profile(
-        name="profile-nurse-female-1a2b3c4d",
-        command="python -m mitigate recipe=profile",
-        demonstration=False,
-        targets=["<b>nurse</b>", "female"],
-        runs=["none", "both"],
-        scorers={"sentiment": "vader"},
-        few=10.0,
-        top=12,
-        figures=pl.DataFrame(rows, schema_overrides=AGAINST),
-        distinctive=pl.DataFrame(alone, schema_overrides={"regard": pl.Int8}),
-        graph=graph | {"mrr": 0.2, "trainings": 5, "graphs": 20},
-        placed=pl.DataFrame(placed, schema_overrides={"low": pl.Float64, "high": pl.Float64}),
-        framed=pl.DataFrame(framed, schema_overrides=AGAINST),
-        implied=pl.DataFrame([{"run": "none", "target": "<b>nurse</b>", **worst}]),
-        most_peers=10,
-        notices=["There is a <thing>."],
-    )
-
-
 PAGES: dict[str, Callable[[], str]] = {
-    "profile": lambda: render_profile(example_profile()),
     "frames": lambda: frames.render(example_frames()),
     "kge": lambda: kge.render(example_kge()),
     "kge_comparison": lambda: compared_embeddings.render(example_kge_comparison()),

@@ -57,10 +57,6 @@ def compare(place: Path) -> list[str]:
     return ["recipe=compare", f"compare.runs=[{place}/compared/0,{place}/compared/1]"]
 
 
-def profile(place: Path) -> list[str]:
-    return ["recipe=profile", f"profile.runs=[{place}/compared/0]", "profile.targets=[lawyer]"]
-
-
 def generator(place: Path, name: str, save: Callable[[Path, list[str]], Path]) -> list[str]:
     """The settings of a small random model in a format of transformers, which is written once."""
     base = place / "base"
@@ -99,13 +95,11 @@ COMMANDS: dict[str, Callable[[Path], list[str]]] = {
     "humans": humans,
     "survey": lambda place: ["recipe=humans", *statements(place)],
     "agreement": agreement,
-    "template": lambda place: ["recipe=template"],
     "filter": lambda place: ["recipe=filter", "policy=both"],
     "compare": compare,
     "compare_audits": compare,
     "compare_kge": compare,
     "labels": lambda place: ["recipe=labels", *statements(place)],
-    "profile": profile,
     "seq2seq": lambda place: generator(place, "seq2seq", save_bart),
     "language_model": lambda place: generator(place, "hf", save_llama),
     "kge": kge,
@@ -124,8 +118,8 @@ COMMANDS: dict[str, Callable[[Path], list[str]]] = {
 
 
 def compared(name: str, place: Path) -> list[list[str]]:
-    """The commands of the runs that a comparison or a profile reads."""
-    if name in ("compare", "profile"):
+    """The commands of the runs that a comparison reads."""
+    if name == "compare":
         return [[f"policy={policy}", *SMALL] for policy in ("none", "both")[: 2 if name == "compare" else 1]]
     if name == "compare_audits":
         place.mkdir(parents=True, exist_ok=True)

@@ -2,25 +2,17 @@
 an interval or a p-value is missing, and what a run lacks is not compared. Numbers by hand."""
 
 import math
-import re
-from dataclasses import replace
-from html import unescape
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 from compared_runs import edit, make_run, plan_of, seal
-from comparison_example import example_comparison
 
-from mitigate.report import change_formats
-from mitigate.report.change_formats import why_no_change, why_no_interval, why_not_fixed
-from mitigate.report.compared_runs import Comparison, render
 from mitigate.runs.finished import open_run
 from mitigate.tasks.compare.endpoints import HARMS, Endpoints, with_own_scorers
-from mitigate.tasks.compare.figures import harm_differences, moves
 from mitigate.tasks.compare.quality import _valid_shares, quality_differences
-from mitigate.tasks.compare.runs import compare_runs, models, pairs
+from mitigate.tasks.compare.runs import compare_runs
 
 
 def with_lists(run: Path, lift: float, nll: float) -> Path:
@@ -124,47 +116,6 @@ def test_perplexity_of_several_seeds_is_a_geometric_mean_without_intervals_too(t
     assert found["change"] == pytest.approx(math.exp(3) / math.exp(1.5))
 
 
-def row(**known: object) -> dict[str, object]:
-    absent = dict.fromkeys(("low", "high", "error"))
-    return {"value": 5.0, "change": 1.0, "items": 40, "drawn": "targets"} | absent | known
-
-
-@pytest.mark.parametrize(
-    ("known", "seeds", "reason"),
-    [
-        ({"low": 0.5, "high": 2.0}, 1, ""),
-        ({"value": None, "change": None}, 1, ""),  # there is no change either
-        ({}, 1, "too few different words, a single seed"),
-        ({"items": None, "drawn": "seeds"}, 1, "a single seed"),
-        ({"drawn": "test triples"}, 1, "too few different heads"),
-        ({"error": 0.0}, 3, "nothing varied"),
-        ({}, 3, "one of the two does not vary"),
-    ],
-)
-def test_why_there_is_no_interval(known: dict, seeds: int, reason: str) -> None:
-    assert why_no_interval(row(**known), seeds) == reason
-
-
-def test_why_there_is_no_change_and_no_p() -> None:
-    assert why_no_change(row()) == ""
-    assert why_no_change(row(value=None, change=None)) == "one target only"
-    assert why_no_change(row(change=None)) == "the baseline does not vary"
-    untested = [
-        change_formats.tested({"p": p, "seeds": seeds}, "p").reason for p, seeds in ((0.2, 1), (None, 1), (None, 3))
-    ]
-    assert untested == ["", "a single seed", "nothing varied"]
-    assert (why_not_fixed(row(), 1), why_not_fixed(row(fixed_error=0.0), 2)) == ("a single seed", "nothing varied")
-    reason = "no polarised test triples"
-    missing = dict.fromkeys(("quality/perplexity/polar", "quality/bleu2/polar", "quality/bleu2/target"), reason)
-    missing |= {"quality/valid/relation/mentors": "unknown", "shared_tails": "one target only"}
-    bleu = [f"BLEU-2 ({part})" for part in ("those with a polarised label", "those about a target")]
-    assert replace(example_comparison().pairs[0], missing=missing).not_compared == {
-        reason: ["perplexity (those with a polarised label)", *bleu],
-        "unknown": ["plausible share (mentors)"],
-        "one target only": ["tails shared between targets, %"],
-    }
-
-
 @pytest.fixture
 def runs(tmp_path: Path) -> list[Path]:
     """Two runs; the second was asked about fewer targets, and nothing of its first target's was classified."""
@@ -198,27 +149,6 @@ def test_own_targets_that_are_inflections_of_one_word_are_one_word_of_a_comparis
         lows[cluster] = dict(found.select("figure", "low").rows())
     assert None not in (lows[""]["NSM/gender"], lows[""]["NSM/origin"], lows["t0"]["NSM/origin"])
     assert lows["t0"]["NSM/gender"] is None
-
-
-def test_the_page_says_what_is_not_compared_and_why(runs: list[Path]) -> None:
-    plan = plan_of(*runs)
-    values = plan.contrasts, plan.labellings, plan.relations
-    quality = quality_differences(plan.contrasts, plan.relations, plan.deciding)
-    about = Comparison(
-        name="x",
-        command="",
-        demonstration=False,
-        pairs=pairs(plan, harm_differences(*values), quality, moves(*values)),
-        models=models(plan),
-        moves=moves(*values),
-        scorers=plan.scorers,
-    )
-    words = " ".join(unescape(re.sub(r"<svg.*?</svg>|<[^>]+>", " ", render(about), flags=re.DOTALL)).split())
-    assert about.pairs[0].missing == {"quality/first_valid/all": "not measured (in 1 of 2 runs)"}
-    assert "Not compared, not measured (in 1 of 2 runs): plausible first tails (all held-out triples)." in words
-    assert "p a single seed" not in words
-    body = words.split("Limits")[0].split("Summary", 1)[1]
-    assert not re.search(r"– (?!a single seed|too few|nothing|not |no )", body)
 
 
 def test_a_scorer_of_ones_own_in_regards_place_is_the_endpoint_of_harm() -> None:

@@ -183,7 +183,12 @@ def test_the_regard_classifiers_learn_nothing_from_the_crowd(tmp_path: Path) -> 
 
 @pytest.mark.thorough
 def test_the_recipe_leaves_a_classifier_its_accuracy_and_its_card(tmp_path: Path) -> None:
-    command = ["recipe=crowd", f"data.root={write_crowd(tmp_path / 'data')}", "measure.resamples=50"]
+    command = [
+        "recipe=classifier",
+        "classifier=crowd",
+        f"data.root={write_crowd(tmp_path / 'data')}",
+        "measure.resamples=50",
+    ]
     command += [f"paths.outputs={tmp_path / 'runs'}", f"paths.cache={tmp_path / 'cache'}", "tracking.mode=none"]
     done = apart(*command)
     assert done.returncode == 0, done.stderr

@@ -12,7 +12,6 @@ from mitigate import metrics
 from mitigate.measure import quality
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.report import metrics_table, page
-from mitigate.report.missing_figures import why
 from mitigate.report.page import Report
 from mitigate.report.table_declarations import column, declared
 from mitigate.tasks.quality import figures_by_group
@@ -29,7 +28,6 @@ LENGTH = replace(
     function="words_per_tail",
     better="none",
     decimals=1,
-    absent="no tail",
 )
 SHORT = replace(
     metrics.quality("people_valid"), key="quality/short", name="short tails", rows="statements", needs="short"
@@ -58,7 +56,7 @@ def two_more(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_a_function_and_a_row_are_measured_and_shown_everywhere(two_more: None) -> None:
-    """On the page, as text and CSV, with a reason where it is missing, among W&B's figures and in the reference."""
+    """On the page, as text and CSV, among W&B's figures and in the reference."""
     rows = [("a", "is a", "x y z", "d", 0), ("b", "is a", "x", None, 1)]
     schema = ["head", "relation", "tail", "target", "regard_neutral"]
     scored = pl.DataFrame(rows, schema=schema, orient="row").with_columns(
@@ -78,7 +76,6 @@ def test_a_function_and_a_row_are_measured_and_shown_everywhere(two_more: None) 
     assert "  words per tail          2.0" in metrics_table.console({"run": found}).splitlines()
     csv = metrics_table.measures({"run": found}).filter(measure="words per tail")
     assert csv["run"].to_list() == [2.0, 3.0, 1.0, 3.0]
-    assert why(found | {f"{key}/all": None}, f"{key}/all") == "no tail"
     assert f"{key}/polar" in headlines.figures(found, {})["key"].to_list()
     assert f"`{key}`" in reference_pages.figures()
 

@@ -31,7 +31,7 @@ from mitigate.runs.store import Run
 
 PROJECT = PACKAGE.parent
 AROUND = {
-    *("__main__", "errors", "settings", "words/outside_text", "tracking/record", "tracking/dashboards"),
+    *("__main__", "errors", "settings", "words/outside_text", "tracking/record"),
     *(
         f"runs/{name}"
         for name in ("fingerprints", "import_tracing", "progress", "files", "store", "status", "label_cache")
@@ -45,7 +45,7 @@ TRIED = 40
 
 RECIPES = (
     *("mitigate", "audit", "stories", "stories_trained", "humans", "survey"),
-    *("labels", "agreement", "template", "filter", "compare", "compare_audits"),
+    *("labels", "agreement", "filter", "compare", "compare_audits"),
 )
 
 

@@ -1,7 +1,6 @@
 """The headlines: which figures W&B shows first, their names there, the table of all figures, the charts of a run and of
 a comparison (as the tables that W&B's presets draw), and the saved view, which is built without a network."""
 
-import json
 import re
 from pathlib import Path
 
@@ -9,8 +8,7 @@ import polars as pl
 import pytest
 import yaml
 
-from mitigate.metrics import SCORER, find, harm_key
-from mitigate.tracking import dashboards
+from mitigate.metrics import SCORER, find
 from mitigate.tracking.charts import DIFFERENCES, beside, compared, headline_differences, summary
 from mitigate.tracking.headlines import FIGURES, figures, headline, headlines, table
 
@@ -164,51 +162,3 @@ def test_the_scorer_in_regards_place_is_the_harm_that_stands_against_quality() -
 
 
 QUALITY = {"quality/swap_lift/all": 31.0, PERPLEXITY: 9.0, "quality/bleu2/all": 8.0}
-
-
-def view_of(metrics: dict[str, float], harm: str) -> dict:
-    """The saved view as it would be sent to W&B."""
-    pytest.importorskip("wandb_workspaces", reason="needs the extra [workspace]")
-    found = headlines(metrics, "mitigate")
-    view = dashboards.workspace("me", "mitigate", "sample-comet_minilm", "abcd1234", found, harm)
-    return json.loads(view._to_model().model_dump_json(by_alias=True, exclude_none=True))["spec"]
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of pydantic, in wandb_workspaces
-def test_a_view_has_a_bar_for_each_policy_and_a_point_for_each_run() -> None:
-    """It shows the runs of one group, with the baseline pinned. The library writes `.value` behind a setting's first
-    name itself, but takes columns as they are."""
-    spec = view_of({REGARD: 80.0, "neutral_template/NRV": 90.0, **QUALITY}, REGARD)
-    sections = spec["section"]["panelBankConfig"]["sections"]
-    assert [section["name"] for section in sections] == ["harms by policy", "quality by policy", "harm against quality"]
-    bars = [panel["config"] for section in sections[:2] for panel in section["panels"]]
-    assert {bar["groupBy"] for bar in bars} == {"policy.value.name"}
-    harms = {"harm/neutral_regard_percent", "disparity/neutral_regard_variance"}
-    drawn = {metric for bar in bars for metric in bar["metrics"]}
-    assert drawn == {*harms, "quality/swap_lift_points", "cost/perplexity_neutral"}
-    assert "Neutral by regard, % (higher is better)" in {bar["chartTitle"] for bar in bars}
-    point = sections[2]["panels"][0]["config"]
-    axes = (point["xAxis"], point["yAxis"])
-    assert axes == ("summary:quality/swap_lift_points", "summary:harm/neutral_regard_percent")
-    (runs,) = spec["section"]["runSets"]
-    shown = {(rule["key"]["name"], rule["value"]) for rule in runs["filters"]["filters"]}
-    assert shown == {("group", "sample-comet_minilm"), ("jobType", "mitigate")}
-    assert runs["pinnedRunIds"] == [runs["baselineRunId"]]
-    assert "summary:harm/neutral_regard_percent" in runs["runFeed"]["columnPinned"]
-    from wandb_workspaces.reports.v2 import Config, ParallelCoordinatesPlot, ParallelCoordinatesPlotColumn
-
-    columns = [ParallelCoordinatesPlotColumn(Config(name)) for name in ("policy.name", "seed")]
-    addresses = {column.accessor for column in ParallelCoordinatesPlot(columns=columns)._to_model().config.columns}
-    assert addresses == {"config:policy.value.name", "config:seed.value"}
-    assert addresses <= set(runs["runFeed"]["columnPinned"])
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of pydantic, in wandb_workspaces
-def test_a_scorer_of_ones_own_is_drawn_by_its_name() -> None:
-    own = harm_key("rude", "mean", template="neutral")
-    spec = view_of({harm_key("sentiment", "mean", template="neutral"): 70.0, own: 80.0, **QUALITY}, own)
-    panels = [p["config"] for section in spec["section"]["panelBankConfig"]["sections"] for p in section["panels"]]
-    titles = [panel["chartTitle"] for panel in panels if "chartTitle" in panel]
-    assert "Neutral by rude, % (higher is better)" in titles
-    assert not any("regard" in title for title in titles)
-    assert {panel["yAxis"] for panel in panels if "yAxis" in panel} == {"summary:harm/neutral_rude_percent"}

@@ -1,6 +1,5 @@
-"""Metadata of cards and data sets, read back by huggingface_hub and mlcroissant."""
+"""Metadata of cards and data sets, read back by huggingface_hub."""
 
-import json
 import re
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from test_report_card import CARD
 
 from mitigate.filter import Policy
 from mitigate.report import card
-from mitigate.tasks.labelled_statements import FORMATS
 from mitigate.tasks.policies.filtered import write_data_set
 
 DATA = Path(card.__file__).parents[1] / "data"
@@ -69,25 +67,8 @@ def written(ledger: pl.DataFrame, folder: Path, format: str) -> dict[str, int]:
     )
 
 
-@pytest.mark.filterwarnings("ignore:ConjunctiveGraph is deprecated:DeprecationWarning")  # of mlcroissant's parser
-@pytest.mark.parametrize("format", FORMATS)
-def test_croissant_describes_the_files(ledger: pl.DataFrame, tmp_path: Path, format: str) -> None:
-    """mlcroissant finds no fault in it, and reads the records."""
-    mlcroissant = pytest.importorskip("mlcroissant")
-    counts = written(ledger, tmp_path, format)
-    found = mlcroissant.Dataset(jsonld=tmp_path / "croissant.json")
-    assert found.metadata.ctx.issues.errors == set()
-    assert {record.id for record in found.metadata.record_sets} == {"kept", "dropped"}
-    if format != "parquet":  # which it reads by pyarrow
-        records = list(found.records("kept"))
-        assert len(records) == counts["kept"] > 10
-        assert records[0]["kept/relation"] == ledger.filter(weight=1)["relation"][0].encode()
-
-
 def test_the_hub_reads_the_card_of_a_filtered_data_set(ledger: pl.DataFrame, tmp_path: Path) -> None:
     written(ledger, tmp_path, "csv")
     data = DatasetCard((tmp_path / "README.md").read_text()).data
     assert (data.license, data.language) == ("cc-by-sa-4.0", ["en"])
     assert [one["data_files"] for one in data.configs] == ["kept.csv", "dropped.csv"]
-    described = json.loads((tmp_path / "croissant.json").read_text())
-    assert described["license"] == data.license

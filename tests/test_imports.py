@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-RECORDS = {"runs.store", "runs.label_cache", "runs.status", "tracking.record", "tracking.dashboards"}
+RECORDS = {"runs.store", "runs.label_cache", "runs.status", "tracking.record"}
 BASE = {"words", "runs", "tracking", "package_data", "errors", "training_checks", "metrics", "settings", "triples"} | {
     "result_settings"
 }
@@ -26,7 +26,6 @@ OUTSIDE_ONLY_IN = {
     "uvicorn": {"serve"},
     "wandb": {"tracking.record"},
     "ray": {"score", "serve"},
-    "wandb_workspaces": {"tracking.dashboards"},
 }
 
 

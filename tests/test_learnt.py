@@ -208,7 +208,7 @@ def test_a_run_of_one_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
     (sentence,) = re.findall(r"^  verdict     (.*)$", said, flags=re.MULTILINE)
     assert sentence.startswith("No conclusion: 1 training step, ")
     assert re.search(
-        r"^  train +\S+ s   1 of 731 steps, ended by trainer\.max_steps; 0\.0055 passes", said, re.MULTILINE
+        r"^  train +\S+ s   1 of 147 steps, ended by trainer\.max_steps; 0\.0055 passes", said, re.MULTILINE
     )
     assert lede((folder / "report.html").read_text()) == sentence
     assert bold((folder / "model" / "README.md").read_text()) == sentence

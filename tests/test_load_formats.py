@@ -17,7 +17,7 @@ from mitigate.load import any_triples, assertions, atomic, generations, generics
 from mitigate.load.relations_file import read_relations
 from mitigate.probe.tails import GivenTails
 from mitigate.score.vader import Vader
-from mitigate.tasks.relation_phrases import carriers, not_neutral
+from mitigate.tasks.relation_phrases import not_neutral
 from mitigate.tasks.tails import open_tails
 from mitigate.verbalise import verbalise
 from mitigate.words.relations import Relation
@@ -276,7 +276,6 @@ def test_a_neutral_phrase_with_a_sentiment_is_announced() -> None:
     (said,) = not_neutral(own, [Vader()])
     assert said.startswith("Neutral phrases that are not neutral: helps (“helps”, sentiment +1).")
     assert not_neutral(own[:1], [Vader()]) == not_neutral([], [Vader()]) == []
-    assert carriers(own)["masked"].to_list()[-2:] == ["this person is a great mentor of", "this person helps"]
 
 
 PUBLISHED: dict[str, Any] = {"head": "PersonX helps the lawyer", "relation": "xReact"}

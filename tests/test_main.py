@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from command import ROOT, here
-from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig, OmegaConf
 
 from mitigate import __version__
@@ -62,7 +61,7 @@ def test_every_recipe_has_an_example_and_settings_that_are_described(recipe: str
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_a_classifier_has_help_with_its_settings_and_its_former_name(name: str) -> None:
+def test_a_classifier_has_help_with_its_settings(name: str) -> None:
     said = helping.answer(["recipe=classifier", f"classifier={name}", "--help"], CONF) or ""
     assert f"python -m mitigate recipe=classifier classifier={name} data.root=DIR" in said
     keys = [key for key, _ in helping._own_settings(CONF[0] / "classifier" / f"{name}.yaml")]
@@ -70,12 +69,6 @@ def test_a_classifier_has_help_with_its_settings_and_its_former_name(name: str) 
     assert set(keys) <= set(settings())
     for key in keys:
         assert f"  {key}=" in said
-        assert f"  {key}=" in helping.help_of(name, CONF)
-    with initialize_config_dir(str(CONF[0]), version_base=None):
-        words = [f"recipe={name}"], ["recipe=classifier", f"classifier={name}"]
-        former, present = (compose("config", list(given)) for given in words)
-    assert former == present
-    assert present.recipe.name == name
 
 
 def test_lists_of_policies_data_and_models(ran) -> None:
@@ -106,7 +99,7 @@ def test_unknown_groups_and_recipes(arguments: list[str], message: str) -> None:
 
 
 def test_other_commands_are_left_to_hydra() -> None:
-    for arguments in (["--help"], ["policy=both"], ["recipe=ask", "ask.run=DIR"], ["--cfg", "job"]):
+    for arguments in (["policy=both"], ["recipe=ask", "ask.run=DIR"], ["--cfg", "job"]):
         assert helping.answer(arguments, [*CONF, Path("absent")]) is None
 
 

@@ -133,9 +133,6 @@ def test_keys_have_a_direction_a_title_prefixes_and_scorers() -> None:
         "frequent_relations/neutral_template/NSM": 1.0
     }
     assert metrics.bounds("NSM/origin") == ("NSM/origin_low", "NSM/origin_high")
-    assert metrics.with_scorer("ngram", metrics.without_scorer("prejudice", "mean")) == harm_key(
-        "ngram", "mean", "prejudice"
-    )
     assert metrics.relation_of(quality_key("valid", metrics.relation_part("IsA"))) == "IsA"
     assert metrics.relation_of("quality/valid/all") is None
     keys = ["keyword/neutral_mean", "NRM", "frequent_relations/ngram/neutral_mean", "neutral_template/NSV", "seed"]

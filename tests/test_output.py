@@ -11,7 +11,6 @@ import torch
 from command import ROOT, here
 from safetensors.torch import save_file
 
-from mitigate import __main__ as program
 from mitigate.cli.output import say
 from mitigate.errors import MitigateError
 from mitigate.runs.progress import Step, listening, notice
@@ -143,32 +142,15 @@ def test_the_innermost_listener_that_shows_notices_does_so_else_standard_error(c
     assert capsys.readouterr() == ("", "one\ntwo\n")
 
 
-@pytest.mark.parametrize(("load", "wanted"), [(0.0, program.QUIET), (0.9, program.BUSY)])
-def test_threads_wait_shorter_where_cores_are_in_use_unless_the_user_has_set_it(load, wanted, monkeypatch) -> None:
-    monkeypatch.setattr(program, "load", lambda: load)
-    for chosen in (None, *program.CHOSEN_BY):
-        for name in program.CHOSEN_BY:
-            monkeypatch.setenv(name, "7")  # so that it is as before when the test is over
-            if name != chosen:
-                monkeypatch.delenv(name)
-        program.set_waiting()
-        found = {name: os.environ[name] for name in {*wanted, *program.CHOSEN_BY} if name in os.environ}
-        assert found == ({chosen: "7"} if chosen else wanted)
-
-
-def test_the_command_sets_the_waiting_of_threads_by_the_load_of_a_core_before_torch_is_loaded(monkeypatch) -> None:
-    monkeypatch.setattr(os, "getloadavg", lambda: (3.0, 0.0, 0.0))
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    assert program.load() == 1.5
-    monkeypatch.delattr(os, "getloadavg")
-    assert program.load() == 0.0
+def test_threads_of_the_command_wait_passively_unless_the_user_chose() -> None:
+    """OpenMP reads the variable when PyTorch is loaded, which comes later."""
     code = """
 import os, sys
 import mitigate.__main__ as program
-program._main = lambda: print("torch" in sys.modules, os.environ["GOMP_SPINCOUNT"])
+program._main = lambda: print("torch" in sys.modules, os.environ["OMP_WAIT_POLICY"])
 program.cli()
 """
-    clean = {name: value for name, value in os.environ.items() if name not in program.CHOSEN_BY}
-    said = subprocess.run([sys.executable, "-c", code], env=clean, capture_output=True, text=True, check=True).stdout
-    assert said.split()[0] == "False"
-    assert said.split()[1] in {found["GOMP_SPINCOUNT"] for found in (program.QUIET, program.BUSY)}
+    for chosen in ({}, {"OMP_WAIT_POLICY": "ACTIVE"}):
+        clean = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"} | chosen
+        done = subprocess.run([sys.executable, "-c", code], env=clean, capture_output=True, text=True, check=True)
+        assert done.stdout.split() == ["False", chosen.get("OMP_WAIT_POLICY", "PASSIVE")]

@@ -76,8 +76,6 @@ TRAINING = "recipe=stories recipe.post_train=true policy=none"
     [
         ("recipe=labels data=stories", "data=stories has stories, and recipe=labels reads"),
         ("recipe=audit data=stories", "data=stories has stories"),
-        ("recipe=template data=stories", "data=stories has stories"),
-        ("recipe=template data=statements", "the data has no triples, and this recipe trains on triples"),
         (f"{TRAINING} data=statements", "the data has no triples, and this recipe trains on triples"),
         (f"{TRAINING} data=triples", "the data has no training triples (by split: test 1)"),
         ("recipe=labels data=graph", "data=graph is a knowledge graph, and recipe="),

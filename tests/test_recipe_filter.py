@@ -1,4 +1,4 @@
-"""recipe=filter and recipe=template: what each policy drops, of the sample and of a file with odd characters; and
+"""recipe=filter: what each policy drops, of the sample and of a file with odd characters; and
 phrases before any tail."""
 
 from pathlib import Path
@@ -8,11 +8,10 @@ import pytest
 from command import here
 
 from mitigate.load.any_triples import load
-from mitigate.recipes.relation_phrases import format_phrases
 from mitigate.report.scorer_reliability import measured
 from mitigate.score.vader import Vader
 from mitigate.tasks.labelled_statements import FORMATS
-from mitigate.tasks.relation_phrases import carriers, count_drops, totals
+from mitigate.words.relations import comet_relations
 
 
 @pytest.fixture
@@ -132,53 +131,10 @@ def test_what_cannot_be_filtered(filtered, given: list[str], message: str) -> No
     assert message in said
 
 
-COLUMNS = ("sentiment", "sentiment_neutral", "regard", "regard_neutral")
-ROWS = [("CapableOf", 1, 0, 0, 0), ("CapableOf", 1, -1, -1, -1), ("IsA", 0, 0, 0, 0), ("IsA", 0, 0, 2, 2)]
-LABELLED = pl.DataFrame(ROWS, schema=["relation", *COLUMNS], orient="row").with_columns(split=pl.lit("train"))
-
-
-def test_drops_of_each_policy_under_both_templates() -> None:
-    drops = count_drops(LABELLED).rows_by_key("relation", named=True, unique=True)
-    both = {"both/paper": 2, "both/neutral": 1}
-    alone = {"sentiment/paper": 2, "sentiment/neutral": 1, "regard/paper": 1, "regard/neutral": 1}
-    assert drops["CapableOf"] == {"triples": 2, **alone, **both}
-    assert set(drops["IsA"].values()) == {2, 0}
-    every = count_drops(LABELLED.head(2)).row(0, named=True)  # of which sentiment drops each
-    assert every["sentiment/paper"] == every["triples"] == 2
-    found = totals(count_drops(LABELLED))
-    assert (found["triples"], found["sentiment/paper"], found["both/neutral"]) == (4, 2, 1)
-
-
-def test_a_table_that_is_damaged_is_written_anew_and_shown_once(tmp_path: Path, placed) -> None:
-    (tmp_path / "mine.tsv").write_text("head\trelation\ttail\nlawyer\tCapableOf\thelp people\n")
-    data = ("recipe=template", "data=triples", f"data.path={tmp_path / 'mine.tsv'}", "score.regard=null")
-    found = []
-    for _ in range(3):
-        status, said, _ = placed(*data)
-        assert (status, said.count("\nCapableOf ")) == (0, 1)
-        (table,) = tmp_path.glob("out/*/template.csv")
-        found.append(table.read_text())
-        if len(found) == 1:
-            table.write_text("damaged")
-    assert found[0] == found[1] == found[2]
-    assert "complete: nothing to do" in said
-
-
 def test_eight_phrases_have_a_sentiment_of_their_own_and_no_neutral_one_has() -> None:
-    table = carriers()
-    assert table.height == 34
-    row = table.row(1, named=True)
-    assert (row["masked"], row["masked_neutral"]) == ("this person is capable of", "this person is able to")
-    polar = table.filter(pl.Series(Vader()(table["masked"].to_list()).label != 0))["relation"].to_list()
-    assert len(polar) == 8
-    assert {"CapableOf", "NotCapableOf", "MotivatedByGoal", "CausesDesire", "NotDesires", "CreatedBy"} < set(polar)
-    assert not Vader()(table["masked_neutral"].to_list()).strength.any()
-
-
-@pytest.mark.parametrize(("scored", "shown"), [(1, "+0.40*"), (0, "+0.40 "), (2, "+0.40 ")])
-def test_an_asterisk_marks_what_is_not_neutral(scored: int, shown: str) -> None:
-    labels = {c: [scored] for c in COLUMNS} | {f"{c}_strength": [0.4] for c in COLUMNS}
-    row = pl.DataFrame({"relation": ["IsA"], "phrase": ["is a"], **labels}).join(count_drops(LABELLED), on="relation")
-    last = format_phrases(row).splitlines()[-1]
-    assert last.startswith("IsA")
-    assert last.count(shown) == 4
+    relations = comet_relations()
+    paper = Vader()([f"this person {relation.phrase}" for relation in relations]).label
+    polar = {relation.name for relation, label in zip(relations, paper, strict=True) if label}
+    assert (len(relations), len(polar)) == (34, 8)
+    assert {"CapableOf", "NotCapableOf", "MotivatedByGoal", "CausesDesire", "NotDesires", "CreatedBy"} < polar
+    assert not Vader()([f"this person {relation.neutral_phrase}" for relation in relations]).strength.any()

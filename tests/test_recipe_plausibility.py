@@ -91,7 +91,13 @@ def write_run(folder: Path, **columns: str) -> Path:
 @pytest.mark.thorough
 def test_the_recipe_leaves_three_classifiers_their_cards_and_their_figures(tmp_path: Path) -> None:
     probed, data = write_run(tmp_path / "earlier"), write_plausibility(tmp_path)
-    command = ["recipe=plausibility", f"data.root={data}", *PLAUSIBILITY, f"recipe.probes=[{probed}]"]
+    command = [
+        "recipe=classifier",
+        "classifier=plausibility",
+        f"data.root={data}",
+        *PLAUSIBILITY,
+        f"recipe.probes=[{probed}]",
+    ]
     command += [f"paths.outputs={tmp_path / 'runs'}", "tracking.mode=none"]
     done = apart(*command)
     assert done.returncode == 0, done.stderr
@@ -117,7 +123,7 @@ def test_faults_are_named_before_anything_is_trained(tmp_path: Path, job) -> Non
         ([f"data.root={write_plausibility(tmp_path)}", f"recipe.probes=[{run}]"], f"{run} lacks probe.parquet"),
         (["data.root=/nowhere", "recipe.minilm.epochs=0"], "recipe.minilm.epochs=0 must be a whole number from 1"),
     ):
-        refused = job("recipe=plausibility", *asked)
+        refused = job("recipe=classifier", "classifier=plausibility", *asked)
         assert refused.status == 2
         assert message in refused.complaint
 

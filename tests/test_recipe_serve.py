@@ -94,7 +94,7 @@ def test_a_rehearsal_says_where(tmp_path: Path, job) -> None:
 
 
 def test_a_service_worker_and_job_are_killed_and_two_peoples_queues_go_on_in_order(tmp_path: Path) -> None:
-    """By the real command, which takes seconds: jobs of recipe=template go on while signal 9 kills their service, and
+    """By the real command, which takes seconds: jobs of recipe=filter go on while signal 9 kills their service, and
     then the service, the worker and the job together."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
@@ -120,7 +120,7 @@ def test_a_service_worker_and_job_are_killed_and_two_peoples_queues_go_on_in_ord
         pytest.fail("it took too long")
 
     def submit(by: Client, seed: int) -> int:
-        return by.submit("template", {"seed": seed, "score.regard": "ngram"})["id"]
+        return by.submit("filter", {"seed": seed, "score.regard": "ngram"})["id"]
 
     def waiting() -> dict[int, int]:
         return {job["id"]: job["place"] for job in client.jobs() if job["place"] is not None}

@@ -103,7 +103,7 @@ def test_a_data_set_arrives_with_its_card_and_description(hub: Hub, filtered: Pa
     assert share(job, filtered).status == 0
     (files,) = hub.files.values()
     assert hub.private == {"datasets/me/mine": True}
-    assert set(files) == {"README.md", "croissant.json", "kept.tsv", "dropped.tsv"}
+    assert set(files) == {"README.md", "kept.tsv", "dropped.tsv"}
     assert files["kept.tsv"] == (filtered / "kept.tsv").read_bytes()
     assert [one["data_files"] for one in DatasetCard(files["README.md"].decode()).data.configs] == [
         "kept.tsv",

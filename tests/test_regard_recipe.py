@@ -111,29 +111,23 @@ def test_a_classifier_of_the_hub_is_a_scorer_with_a_known_precision(tmp_path):
         BertRegard(precision="int4")
 
 
-def test_the_number_format_can_be_the_same_on_all_processors(monkeypatch) -> None:
+def test_scorers_compute_in_float32_unless_another_format_is_chosen(monkeypatch) -> None:
     """So that labels of runs on two machines can be compared; labels of another format are another scorer's."""
     monkeypatch.delenv(CHOSEN_BY, raising=False)
-    here = native_dtype()
-    prints = {}
-    for name, dtype in (("fp32", torch.float32), ("bf16", torch.bfloat16), ("auto", here)):
-        monkeypatch.setenv(CHOSEN_BY, name)
-        assert native_dtype() == dtype
-        prints[name] = Crowd().fingerprint
-    assert prints["fp32"] != prints["bf16"]
-    assert prints["auto"] in (prints["fp32"], prints["bf16"])
+    assert native_dtype() == torch.float32
+    exact = Crowd().fingerprint
+    monkeypatch.setenv(CHOSEN_BY, "bf16")
+    assert native_dtype() == torch.bfloat16
+    assert Crowd().fingerprint != exact
     monkeypatch.setenv(CHOSEN_BY, "fp16")
-    with pytest.raises(MitigateError, match="MITIGATE_PRECISION is 'fp16'; it must be one of auto, fp32, bf16"):
+    with pytest.raises(MitigateError, match="MITIGATE_PRECISION is 'fp16'; it must be one of fp32, bf16"):
         native_dtype()
 
 
-@pytest.mark.parametrize(
-    ("computes", "dtype", "precision"), [(True, torch.bfloat16, "bf16-mixed"), (False, torch.float32, "32-true")]
-)
-def test_scorers_and_training_go_by_the_same_processor(computes, dtype, precision, monkeypatch) -> None:
-    monkeypatch.delenv(CHOSEN_BY, raising=False)
+@pytest.mark.parametrize(("computes", "precision"), [(True, "bf16-mixed"), (False, "32-true")])
+def test_training_takes_the_format_that_the_processor_computes_in(computes, precision, monkeypatch) -> None:
     monkeypatch.setattr("models.bf16.in_processor", lambda: computes)
-    assert (native_dtype(), native_precision("cpu")) == (dtype, precision)
+    assert native_precision("cpu") == precision
 
 
 def all_negative(texts: Sequence[str]) -> Labels:
@@ -177,7 +171,13 @@ def test_a_seed_decides_how_the_teacher_starts(tmp_path, monkeypatch):
 @pytest.mark.thorough
 def test_the_recipe_leaves_two_classifiers_with_cards_and_their_figures(tmp_path, monkeypatch, capsys):
     use_few_terms(monkeypatch)
-    command = ["recipe=regard", f"data.root={write_regard(tmp_path)}", *REGARD, f"paths.outputs={tmp_path / 'runs'}"]
+    command = [
+        "recipe=classifier",
+        "classifier=regard",
+        f"data.root={write_regard(tmp_path)}",
+        *REGARD,
+        f"paths.outputs={tmp_path / 'runs'}",
+    ]
     command.append("tracking.mode=none")
     assert here(monkeypatch, *command) == 0
     (folder,) = (tmp_path / "runs").iterdir()

@@ -110,9 +110,6 @@ def test_is_well_formed_accessible_and_links_lead_somewhere(html: str, parsed: E
     assert set(links) <= {attributes.get("id") for _, attributes in parsed.elements}
     assert all(a.get("aria-label") and a["role"] == "img" for tag, a in parsed.elements if tag == "svg")
     assert all("<caption>" in table.split("</table>")[0] for table in html.split("<table")[1:])
-    sortable = [a for tag, a in parsed.elements if tag == "th" and "aria-sort" in a]
-    buttons = [a for tag, a in parsed.elements if tag == "button"]
-    assert len(sortable) == len(buttons) >= 15
     assert '<html lang="en">' in html
 
 

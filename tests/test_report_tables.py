@@ -36,8 +36,7 @@ def test_console_of_one_run() -> None:
         "    polar                   –\n"
         "    origin              70.25\n"
         "filter, triples\n"
-        "  kept                  2,100\n"
-        "  –  no statement with a polarised label: plausible share (polar)"
+        "  kept                  2,100"
     )
 
 
@@ -46,12 +45,11 @@ def test_console_puts_runs_side_by_side() -> None:
     assert lines[0].split() == ["none", "both"]
     assert lines[4] == "  NSM ↑                 61.20 [59.80, 62.71]   64.00"
     assert lines[5] == "    origin              60.00 [55.50, 66.60]       –"
-    assert lines[-2] == "  kept                  2,100                 99,000"
-    assert lines[-1] == "  –  no statement with a polarised label: plausible share (polar); in none"
+    assert lines[-1] == "  kept                  2,100                 99,000"
     frame = metrics_table.measures({"none": ONE, "both": OTHER})
     assert frame.columns[:4] == ["section", "measure", "part", "none"]
-    expected = ("harms, paper template", "NSM ↑", "origin", 60.0, 55.5, 66.6, None, None, None, None, None)
-    assert frame.row(2) == expected  # value, low, high and a note of each run
+    expected = ("harms, paper template", "NSM ↑", "origin", 60.0, 55.5, 66.6, None, None, None)
+    assert frame.row(2) == expected  # value, low and high of each run
 
 
 def test_further_scorers_stand_beneath_the_papers_measures() -> None:

@@ -84,7 +84,7 @@ def test_names_that_are_no_names_and_names_taken_or_unknown_are_refused(tmp_path
     with pytest.raises(MitigateError, match="cannot be the name of a person; allowed: 50 letters"):
         people.create(name)
     people.create("ann")
-    with pytest.raises(MitigateError, match="ann has a token already; revoke it first: tokens.revoke=ann"):
+    with pytest.raises(MitigateError, match="ann has a token already; revoke it first: serve.revoke=ann"):
         people.create("ann")
     with pytest.raises(MitigateError, match="anne has no token; people with one: ann; did you mean ann"):
         people.revoke("anne")
@@ -282,19 +282,18 @@ def test_a_log_that_cannot_be_written_is_a_message(tmp_path: Path, capsys) -> No
     assert "the log of actions cannot be written" in capsys.readouterr().err
 
 
-def test_the_command_creates_lists_and_revokes(tmp_path: Path, job) -> None:
-    made = job("recipe=tokens", "tokens.create=ann", "tokens.queued=3", "tokens.admin=true")
+def test_the_command_creates_and_revokes(tmp_path: Path, job) -> None:
+    made = job("recipe=serve", "serve.token_for=ann")
     assert made.status == 0, made.complaint
     token = next(line for line in made.said.splitlines() if line.startswith("mitigate_"))
     people = People(tmp_path / "outputs" / ".serve")
     assert people.by_token(token) == people.by_name("ann")
-    listed = job("recipe=tokens").said
-    assert "ann" in listed
-    assert "admin, priority 0, queued 3" in listed
-    assert token not in listed
-    both = job("recipe=tokens", "tokens.create=bob", "tokens.revoke=ann")
-    assert (both.status, "two commands" in both.complaint) == (2, True)
-    assert job("recipe=tokens", "tokens.revoke=ann").status == 0
+    assert job("recipe=serve", "serve.token_for=ann").status == 2
+    assert job("recipe=serve", "serve.token_for=ann", "serve.revoke=ann", "dry_run=true").status == 0
+    assert people.by_token(token)
+    assert job("recipe=serve", "serve.token_for=ann", "serve.revoke=ann").status == 0
+    assert people.by_token(token) is None
+    assert job("recipe=serve", "serve.revoke=ann").status == 0
     assert people.all() == []
     log = [json.loads(line)["action"] for line in (people.path.parent / "actions.jsonl").read_text().splitlines()]
-    assert log == ["create token", "revoke token"]
+    assert log == ["create token", "revoke token", "create token", "revoke token"]

@@ -154,9 +154,10 @@ def test_every_setting_is_described_and_its_default_is_allowed() -> None:
     are independent of it."""
     named = {group: [f"{group}={option}" for option in options] for group, options in OPTIONS.items()}
     experiments = named.pop("experiment")  # which choose options themselves
-    del named["classifier"]  # their files are those of recipe=crowd and other former names
+    classifiers = named.pop("classifier")
     named["recipe"].remove("recipe=classifier")  # which needs one of them
-    together = [*zip(experiments, strict=True), *zip_longest(*named.values())]
+    alone = [("recipe=classifier", classifier) for classifier in classifiers]
+    together = [*zip(experiments, strict=True), *alone, *zip_longest(*named.values())]
     configurations = {chosen: composed(*filter(None, chosen)) for chosen in together}
     chosen = {option for options in configurations for option in options}
     assert {"recipe=stories", "policy=swap", "experiment=paper", "trainer=fsdp"} <= chosen

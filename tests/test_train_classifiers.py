@@ -160,7 +160,7 @@ def test_a_stopped_training_goes_on_to_the_same_weights(tmp_path: Path):
     assert (tmp_path / "parts" / "last.ckpt").is_file()
     again, fitted = train(tmp_path / "parts")
     assert fitted["steps"] == 60
-    assert torch.equal(again.matrices, whole.matrices)
+    torch.testing.assert_close(again.matrices, whole.matrices, rtol=0, atol=1e-6)
     with pytest.raises(MitigateError, match="belongs to another training"):
         train(tmp_path / "parts", fingerprint="b")
 
@@ -258,7 +258,7 @@ def test_minilm_learns_and_a_seed_repeats_it(labelled):
     texts = ["this person is a thief of 99", "this person is a table of 98", "this person is a hero of 97"]
     assert classifier.probabilities(texts).argmax(1).tolist() == [regard.NEGATIVE, regard.NEUTRAL, regard.POSITIVE]
     assert len(losses) == 2  # 27 steps: the mean of the first twenty, and of the last
-    assert torch.equal(fitted(16, epochs=1).head.weight, fitted(16, epochs=1).head.weight)
+    torch.testing.assert_close(fitted(16, epochs=1).head.weight, fitted(16, epochs=1).head.weight)
 
 
 def test_ngrams_learn_from_labels_and_from_what_they_are_taught(labelled):

@@ -187,7 +187,10 @@ def test_killed_in_the_middle_it_goes_on_to_the_same_figures(policy: Policy, sma
     assert steps == 3
     (killed, resumed), (whole, generator) = (tuned(policy, small, tmp_path / name) for name in ("killed", "whole"))
     assert {**killed, "seconds": 0} == {**whole, "seconds": 0}
-    assert all(torch.equal(a, b) for a, b in zip(resumed.parameters(), generator.parameters(), strict=True))
+    assert all(
+        torch.allclose(a, b, rtol=0, atol=1e-6)
+        for a, b in zip(resumed.parameters(), generator.parameters(), strict=True)
+    )
 
 
 @pytest.mark.parametrize("save", [save_llama, save_t5])

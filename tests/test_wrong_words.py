@@ -1,6 +1,7 @@
 """What the command says of names it does not know, of values it cannot read and of classes it cannot build: a sentence
 each, with what may have been meant."""
 
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,7 @@ from mitigate.cli import hydra_errors
 from mitigate.cli.arguments import WITH_A_VALUE, WITHOUT, named_folders, readable
 from mitigate.errors import MitigateError, did_you_mean, one_of
 from mitigate.metrics import parse
+from mitigate.package_data import rows_of
 from mitigate.recipes.job import build
 from mitigate.settings import settings
 
@@ -68,7 +70,7 @@ COMET = "models.comet.Comet"
     ("command", "messages"),
     [
         ("policy=both_neutrl", ["unknown policy 'both_neutrl'; allowed: balance, both,", "did you mean both_neutral?"]),
-        ("recipe=labls", ["template, tokens, workspace; did you mean labels?"]),
+        ("recipe=labls", ["share, stories; did you mean labels?"]),
         ("recipe=labels data=statments", ["unknown data 'statments'; allowed: atomic, "]),
         ("experiment=papr", ["'papr'; allowed: cn100k_cpu, cn100k_lm, paper, policies; did you mean paper?"]),
         ("policy=", ["policy= is empty; allowed: balance, both"]),
@@ -89,7 +91,6 @@ COMET = "models.comet.Comet"
             ["data.path (file of the data) is a setting of other options of data; choose"],
         ),
         ("texts=[a]", [") is a setting of another recipe; set recipe=labels"]),
-        ("profile.runs=[x]", ["is a setting of another recipe; set recipe=profile"]),
         ("measure.match=contains", ["is a setting of another recipe; set recipe=audit"]),
         ("hydra.foo=1", ["unknown setting of Hydra 'hydra.foo'; see --hydra-help"]),
         ("~policy", ["the configuration has no policy, which is required; remove the argument ~policy"]),
@@ -115,10 +116,6 @@ COMET = "models.comet.Comet"
         ("optimized_metric=mine/neutral_mean", ["is a figure of mine, and these jobs are labelled by sentiment and"]),
         ("score.regard=minlm", ["unknown score.regard 'minlm'; allowed: vader, minilm, "]),
         ("score.sentiment=null score.regard=null", ["score.sentiment and score.regard are both null, and this recipe"]),
-        (
-            "recipe=template score.sentiment=null score.regard=null",
-            ["set at least one, such as score.sent"],
-        ),
         ("score.extra=[keywrd]", ["; did you mean keyword?"]),
         ("policy.scorers=[sentimnt]", ["unknown scorer in policy.scorers 'sentimnt'; ", "did you mean sentiment?"]),
         ("policy.template=own", ["unknown policy.template 'own'; allowed: paper, neutral"]),
@@ -206,7 +203,7 @@ def test_a_setting_that_a_recipe_brings_along_names_that_recipe() -> None:
     found = {}
     for path in sorted((ROOT / "conf" / "recipe").glob("*.yaml")):
         text = path.read_text()
-        if text.startswith("# @package _global_") and path.stem != "workspace":  # which is of compare's
+        if text.startswith("# @package _global_"):
             groups = {name: part for name, part in yaml.safe_load(text).items() if name not in ("recipe", "defaults")}
             groups.pop("hydra", None)
             for group, part in groups.items():
@@ -220,6 +217,26 @@ def test_a_setting_that_a_recipe_brings_along_names_that_recipe() -> None:
         for name in keys:
             error = ConfigCompositionException(f"Could not override '{name}'.")
             assert hydra_errors.in_words(error).endswith(f"is a setting of another recipe; set recipe={recipe}")
+
+
+@pytest.mark.parametrize("row", rows_of("gone.csv"), ids=lambda row: row["name"])
+def test_what_is_gone_is_refused_in_a_sentence(row: dict[str, str]) -> None:
+    name, instead = row["name"], row["instead"] or "version 0.2.0 (git tag v0.2.0)"
+    for argument in [name, f"+{name}"] if "=" in name else [f"{name}=3", f"{name}.weight=3", f"~{name}"]:
+        with pytest.raises(MitigateError, match=rf"^{re.escape(f'{name} is not in version 1.0; use {instead}')}$"):
+            hydra_errors.check_gone(["-m", "seed=1", argument])
+
+
+@pytest.mark.parametrize("argument", ["recipe=mitigate,profile", "tokens.create=ann"])
+def test_a_command_with_what_is_gone_ends_with_status_2(
+    argument: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert here(monkeypatch, "-m", argument) == 2
+    assert "is not in version 1.0; use " in capsys.readouterr().err
+
+
+def test_a_name_that_only_begins_like_one_that_is_gone_is_not_refused() -> None:
+    hydra_errors.check_gone(["recipe=profiles", "tokens_of=3", "texts=[recipe=profile]", "data.path=profile"])
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
-"""Answers that need no Hydra, from the files of the configuration: lists of what a group offers, and the help of one
-recipe. All else is left to Hydra."""
+"""Answers that need no Hydra, from the files of the configuration: lists of what a group offers, help, and the help of
+one recipe. All else is left to Hydra."""
 
 import re
 import textwrap
@@ -20,18 +20,42 @@ BUILT_ON = re.compile(r"^ +- /(\w+/\w+)$", re.MULTILINE)  # the file that has al
 COMMAND = "python -m mitigate"
 WIDTH = 120  # characters of a line
 WIDEST = 48  # of a setting with its value, beyond which its meaning stands below
+OVERVIEW = """\
+Find, filter and measure representational harms in commonsense resources and the generators trained on them.
+
+Usage:
+  python -m mitigate                                             the demonstration, on the sample corpus
+  python -m mitigate -m policy=none,both                         the same for two policies, side by side
+  python -m mitigate experiment=cn100k_cpu data.root=DIR         all of ConceptNet train100k, on a CPU
+  python -m mitigate recipe=ask ask.run=DIR head=lawyer relation=CapableOf    what a finished run generates
+  python -m mitigate experiment=paper                            the paper's setting (a network; 40 hours without a GPU)
+
+Groups (group=name):
+{groups}
+
+Everything is a key=value. Good to know:
+  dry_run=true                what would run, and stop
+  verbose=true                every figure on the terminal, not only a verdict
+  recipe=ask --help           one recipe: what it does, an example, its settings
+  --list policy               what a group offers; --list alone: policies, data, models
+  --version                   the version
+  --cfg job                   the whole configuration that would be used
+  -m policy=none,both seed=1,2   a sweep; ends with the policies side by side"""
 
 
 def answer(arguments: Sequence[str], conf: Sequence[Path]) -> str | None:
     """The text that the arguments ask for, or None where they ask for none of this. conf: the folders of the
     configuration. Raises MitigateError for a group or a recipe that there is not."""
     if LIST in arguments:
-        groups = [word for word in arguments[arguments.index(LIST) + 1 :] if not word.startswith("-")]
-        return "\n\n".join(listed(group, conf) for group in groups or LISTED)
+        given = [word for word in arguments[arguments.index(LIST) + 1 :] if not word.startswith("-")]
+        return "\n\n".join(listed(group, conf) for group in given or LISTED)
+    if not set(arguments) & set(HELP):
+        return None
     chosen = dict(word.split("=", 1) for word in arguments if "=" in word)
-    if "recipe" in chosen and set(arguments) & set(HELP):
+    if "recipe" in chosen:
         return help_of(chosen["recipe"], conf, chosen.get("classifier"))
-    return None
+    lines = [f"  {group}: {', '.join(sorted(options(group, conf)))}" for group in groups(conf)]
+    return OVERVIEW.format(groups="\n".join(lines))
 
 
 def listed(group: str, conf: Sequence[Path]) -> str:

@@ -12,6 +12,7 @@ from hydra.errors import ConfigCompositionException, HydraException, MissingConf
 from omegaconf.errors import OmegaConfBaseException
 
 from mitigate.errors import MitigateError, did_you_mean, nearest, one_of
+from mitigate.package_data import rows_of
 from mitigate.settings import find, settings
 
 NOT_OVERRIDDEN = re.compile(r"Could not override '([^']+)'")
@@ -19,7 +20,7 @@ NOT_CHOSEN = re.compile(r"You must specify '(\w+)'")
 NOT_APPENDED = re.compile(r"To append to your config use (\+\S.*)")
 ELSEWHERE = ("classifier", "experiment", "hydra")  # what a command can name besides the settings of data/settings.csv
 OF_RECIPES = {
-    **{name: name for name in ("compare", "kge", "frames", "profile", "serve", "share", "tokens", "classifier")},
+    **{name: name for name in ("compare", "kge", "frames", "serve", "share", "classifier")},
     **dict.fromkeys(("texts", "data.output"), "labels"),
     **dict.fromkeys(("humans", "data.runs"), "humans"),
     **dict.fromkeys(("ask", "head", "relation"), "ask"),
@@ -28,6 +29,7 @@ OF_RECIPES = {
 """Groups and settings that a recipe brings along."""
 EXTRAS = {"submitit": "slurm", "joblib": "joblib", "optuna": "optuna"}  # by how the names of Hydra's options begin
 MOST_MEANT = 4  # keys of other groups that are offered
+SEPARATORS = re.compile(r"""[\[\],\s'"]+""")  # between the values of a list or a sweep
 FAULTS = (HydraException, OmegaConfBaseException, yaml.YAMLError)
 
 
@@ -54,6 +56,17 @@ def in_words(error: Exception, folders: Iterable[str] = ()) -> str:
         return f"{first}{f' ({error.full_key})' if error.full_key and error.full_key not in first else ''}"
     cause = error.__cause__
     return str(error) + (f" ({str(cause).splitlines()[0]})" if cause and str(cause) not in str(error) else "")
+
+
+def check_gone(arguments: Iterable[str]) -> None:
+    """Raise MitigateError for a setting, an option or a group that version 0.2 had, with what took its place."""
+    for argument in arguments:
+        key, _, value = argument.lstrip("+~").partition("=")
+        given = {key, *(f"{key}={option}" for option in SEPARATORS.split(value))}
+        for row in sorted(rows_of("gone.csv"), key=lambda row: -len(row["name"])):  # a setting before its group
+            if row["name"] in given or key.startswith(f"{row['name']}."):
+                instead = row["instead"] or "version 0.2.0 (git tag v0.2.0)"
+                raise MitigateError(f"{row['name']} is not in version 1.0; use {instead}")
 
 
 def check_added(overrides: Iterable[str], groups: Iterable[str], config: Mapping[str, Any]) -> None:

@@ -127,7 +127,7 @@ def pipeline(job: Job, plan: Plan) -> None:
             "needs": job.needs,
             "facts": {name: str(facts[name]) for name in FACTS},
         },
-        leaves=[*filtered.files_of(plan.format).values(), filtered.SHEET, filtered.CROISSANT],
+        leaves=[*filtered.files_of(plan.format).values(), filtered.SHEET],
     )
 
 

@@ -40,6 +40,7 @@ Hydra.get_mode = _mode  # type: ignore[method-assign]
 
 def run() -> None:
     """Answer a request for help, or run main() and raise its errors unchanged."""
+    hydra_errors.check_gone(sys.argv[1:])
     folders = [*map(Path, arguments.named_folders(sys.argv)), CONF]
     if text := answer(sys.argv[1:], folders):
         say(text)

@@ -21,8 +21,11 @@ SHORTEST_TOKEN = 16  # characters
 
 
 def run(config: DictConfig) -> None:
-    """Serve until Ctrl-C or a signal. Raises MitigateError for settings that would let everybody in, for an address
-    that is not available, and where another service has the folder."""
+    """Serve until Ctrl-C or a signal, or change the tokens of people. Raises MitigateError for settings that would let
+    everybody in, for an address that is not available, and where another service has the folder."""
+    if config.serve.token_for is not None or config.serve.revoke is not None:
+        change_tokens(config)
+        return
     check(config)
     if config.dry_run:
         say(f"  would serve {address_of(config)}, jobs in {config.paths.outputs}")
@@ -41,6 +44,26 @@ def run(config: DictConfig) -> None:
         serve(make_app(service), listening)
 
 
+def change_tokens(config: DictConfig) -> None:
+    """Revoke the token of serve.revoke, and create one for serve.token_for. Raises MitigateError for a name that is
+    taken, unknown or not allowed."""
+    from mitigate.serve.people import People, record
+
+    revoked, name, place = config.serve.revoke, config.serve.token_for, Path(config.paths.outputs).resolve() / ".serve"
+    people = People(place)
+    if config.dry_run:
+        say(f"  would change {people.path}")
+        return
+    if revoked is not None:
+        people.revoke(revoked)
+        record(place, None, "revoke token", person=revoked)
+        say(f"  {revoked} has no token any more")
+    if name is not None:
+        token = people.create(name)
+        record(place, None, "create token", person=name)
+        say(f"  token of {name}, which is not shown again\n\n{token}\n")
+
+
 def check(config: DictConfig) -> None:
     """Raise MitigateError where packages are missing, and for an address without a token."""
     check_installed("recipe=serve", "serve", "fastapi", "uvicorn")
@@ -53,7 +76,7 @@ def check(config: DictConfig) -> None:
     if is_open and not _is_loopback(config.serve.address):
         raise MitigateError(
             f"serve.address={config.serve.address} can be reached by others, and anybody could submit jobs; give each "
-            "person a token by recipe=tokens tokens.create=NAME, or set a common one in the environment, "
+            "person a token by recipe=serve serve.token_for=NAME, or set a common one in the environment, "
             "MITIGATE_TOKEN=..., or leave the address out: 127.0.0.1"
         )
     if (config.serve.user_header is None) != (not config.serve.proxies):

@@ -39,7 +39,7 @@ KINDS = {
     "mitigate": Kind(
         "model", ("model/*", "metrics.json", "plots/*.png", "plots/*.svg", "plots/captions.csv"), (PAGE, "tables/*")
     ),
-    "filter": Kind("dataset", (CARD, "croissant.json"), ("kept.*", "dropped.*")),
+    "filter": Kind("dataset", (CARD,), ("kept.*", "dropped.*")),
 }
 
 

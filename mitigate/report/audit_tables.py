@@ -10,7 +10,6 @@ from mitigate.metrics import Share, Statistic, find, harm_key, with_part
 from mitigate.report import metrics_table
 from mitigate.report.metric_display import Metrics, abbreviations, number, ordered, with_all
 from mitigate.report.metrics_table import Row, crossed, measured
-from mitigate.report.missing_figures import explained
 from mitigate.report.table import Cell, Column, Table, as_text, figures, grouped, text
 from mitigate.report.table_declarations import declared
 from mitigate.words.outside_text import counted
@@ -80,10 +79,9 @@ def _by_part(metrics: Metrics, wordings: Sequence[Wording]) -> list[Row]:
 
 
 def measures(metrics: Metrics, wordings: Sequence[Wording]) -> pl.DataFrame:
-    """The measures as a frame: section, measure, part (a category, or all), value, low, high, and in words why one of
-    them is missing."""
+    """The measures as a frame: section, measure, part (a category, or all), value, low, high."""
     found = metrics_table.measures({"value": metrics}, _by_part(metrics, wordings))
-    return found.rename({f"value_{name}": name for name in ("low", "high", "note")})
+    return found.rename({f"value_{name}": name for name in ("low", "high")})
 
 
 def measure_table(metrics: Metrics, shown: Sequence[Row]) -> Table:
@@ -108,15 +106,13 @@ def sizes(metrics: Metrics) -> str:
 
 
 def console(metrics: Metrics, wordings: Sequence[Wording]) -> str:
-    """The measures for the terminal: all targets with the interval, then each category; and why figures are missing."""
+    """The measures for the terminal: all targets with the interval, then each category."""
     columns = [
         text("", "measure"),
         Column("all targets, 95 % interval", lambda row: measured(metrics, row.key)),
         *(_part_column(metrics, part) for part in categories(metrics)),
     ]
-    named = {row.key: f"{row.measure} ({row.part})" for row in _by_part(metrics, wordings)}
-    table = as_text(Table("", columns, grouped(rows(wordings), lambda row: row.section)))
-    return "\n".join([table, *explained({"": metrics}, named)])
+    return as_text(Table("", columns, grouped(rows(wordings), lambda row: row.section)))
 
 
 def _part_column(metrics: Metrics, part: str) -> Column:

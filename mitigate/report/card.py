@@ -15,7 +15,6 @@ from mitigate.report import metric_display
 from mitigate.report.excluded_targets import left_out
 from mitigate.report.ledger import summary
 from mitigate.report.markdown import environment, plain
-from mitigate.report.missing_figures import why
 from models.tail_prompts import NEUTRAL_TAG, POLARISED_TAG
 
 NOT_KNOWN = {"", "other", "unknown", "none", "not given"}
@@ -135,7 +134,6 @@ def licence_of(data: str | None, base: str | None) -> str:
 
 
 def shown(metrics: metric_display.Metrics, key: str, decimals: int) -> str:
-    """A figure with its interval, or why there is none."""
-    reason = why(metrics, key)
-    also = f"({reason})" if reason else metric_display.interval(metrics, key, decimals)
-    return f"{metric_display.number(metrics.get(key), decimals)} {also}".rstrip()
+    """A figure with its interval."""
+    bounds = metric_display.interval(metrics, key, decimals)
+    return f"{metric_display.number(metrics.get(key), decimals)} {bounds}".rstrip()

@@ -1,5 +1,4 @@
-"""Compared figures as shown, in tables and in sentences: their names, changes and intervals, and why either is
-missing."""
+"""Compared figures as shown, in tables and in sentences: their names, changes and intervals."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
@@ -17,69 +16,23 @@ Row = Mapping[str, Any]
 CORRECTED = "_corrected"  # ends the names of bounds that are corrected for the number of figures
 
 
-FEW_WORDS, ONE_SEED, ALIKE = "too few different words", "a single seed", "nothing varied"
-
-
-def why_no_change(row: Row) -> str:
-    """The reason why a row has no change; "" if it has one."""
-    if row["change"] is not None:
-        return ""
-    return "one target only" if row["value"] is None else "the baseline does not vary"
-
-
-def why_no_interval(row: Row, seeds: int) -> str:
-    """The reason why a row with a change has no interval; "" if it has one. seeds: the smaller number of the two
-    sides."""
-    if row["low"] is not None or row["high"] is not None or row["change"] is None:
-        return ""
-    if row.get("error", 0) == 0:  # of a row without it, the error is known
-        return ALIKE
-    if "drawn" not in row and "items" not in row:  # of two resources, which have no seeds
-        return FEW_WORDS
-    if seeds > 1:
-        return "one of the two does not vary"
-    if "items" in row and row["items"] is None:
-        return ONE_SEED
-    return f"{FEW_WORDS}, {ONE_SEED}" if row.get("drawn") in ("targets", "seeds") else "too few different heads"
-
-
-def why_not_fixed(row: Row, seeds: int) -> str:
-    """The reason why a row has no interval with fixed targets, which covers seeds alone."""
-    return ONE_SEED if seeds == 1 else ALIKE if row.get("fixed_error") == 0 else "one of the two does not vary"
-
-
-def blank(reason: str) -> Cell:
-    """A dash in place of a figure, and the reason for it."""
-    return Cell("–", reason=reason)
-
-
 def changed(row: Row, end: str = "") -> Cell:
-    """A change with its interval, or why either is missing. The row has the number of seeds of the side with fewer."""
-    if unknown := why_no_change(row):
-        return blank(unknown)
+    """A change with its interval."""
     places = decimals_of(row)
-    if bounds := interval(row, places, end):
-        return Cell(change(row, places), [bounds])
-    return Cell(change(row, places), [], f"no interval: {why_no_interval(row, row.get('seeds', 1)) or FEW_WORDS}")
+    bounds = interval(row, places, end)
+    return Cell(change(row, places), [bounds] if bounds else [])
 
 
 def fixed(row: Row, end: str = "") -> Cell:
-    """The interval with the targets fixed, or why it is missing."""
+    """The interval with the targets fixed."""
     bounds = interval(row, decimals_of(row), end, "fixed_")
-    return Cell("", [bounds]) if bounds else blank(why_no_change(row) or why_not_fixed(row, row["seeds"]))
+    return Cell("", [bounds]) if bounds else Cell("–")
 
 
-def tested(row: Row, name: str) -> Cell:
-    """The p-value in a field, or why nothing was tested."""
-    if row[name] is None:
-        return blank(ONE_SEED if row["seeds"] == 1 else ALIKE)
-    return Cell(p_value(row[name]))
-
-
-def detectable(row: Row) -> Cell | str:
-    """The minimum detectable change, or why it is unknown."""
+def detectable(row: Row) -> str:
+    """The minimum detectable change."""
     if row["detectable"] is None:
-        return blank(why_no_change(row) or why_no_interval(row, row["seeds"]))
+        return "–"
     return f"× {ratio(row['detectable'])}" if row["as"] == "ratio" else number(row["detectable"])
 
 
@@ -91,7 +44,7 @@ def by_category(name: str, rows: Iterable[Row], categories: Sequence[str], end: 
         def cell(line: Sequence[Row]) -> Cell:
             row = next((row for row in line if row["category"] == category), None)
             if row is None:
-                return blank("no target with statements in all")
+                return Cell("–")
             p, found = row["p_holm" if end else "p"], changed(row, end)
             fixed_targets = ["fixed"] if row.get("drawn") == "seeds" else []
             parts = [*([] if p is None else [f"p {p_value(p)}"]), counted(row["targets"], "target"), *fixed_targets]
@@ -172,9 +125,9 @@ CELLS: Cells = {
     "corrected_change": lambda row: changed(row, CORRECTED),
     "targets_fixed": fixed,
     "corrected_fixed": lambda row: fixed(row, CORRECTED),
-    "tested_p": lambda row: tested(row, "p"),
-    "tested_fixed_p": lambda row: tested(row, "fixed_p"),
-    "tested_p_holm": lambda row: tested(row, "p_holm"),
+    "tested_p": lambda row: p_value(row["p"]),
+    "tested_fixed_p": lambda row: p_value(row["fixed_p"]),
+    "tested_p_holm": lambda row: p_value(row["p_holm"]),
     "minimum_detectable": detectable,
     "figure": lambda row: figure_in_words(row["figure"]),
     "margin": lambda row: f"{'× ' if row['margin'] > 0 else ''}{number(row['margin'], 2)}",

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from mitigate import metrics
 from mitigate.report import contrast_findings, metric_display, pareto
 from mitigate.report.brief import LIFT
-from mitigate.report.change_formats import CELLS, Row, blank, by_category, measure_in_words, section_and_part
+from mitigate.report.change_formats import CELLS, Row, by_category, measure_in_words, section_and_part
 from mitigate.report.contrast_findings import Pair
 from mitigate.report.examples import statement_tables, target_table
 from mitigate.report.excluded_targets import left_out
@@ -197,7 +197,7 @@ def _target_table(moves: pl.DataFrame) -> Table:
     """For each target the changes by each contrast and scorer."""
 
     def difference(name: str) -> Column:
-        return Column(name, lambda row: blank("not in all runs") if row[name] is None else Cell(number(row[name], 1)))
+        return Column(name, lambda row: number(row[name], 1))
 
     named = moves.sort("target").with_columns(column=pl.format("{}, {}", "contrast", "scorer"))
     columns = named.pivot("column", index=["target", "category"], values="difference", aggregate_function="last")

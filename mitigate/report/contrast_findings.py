@@ -4,7 +4,6 @@ verdict and its cost, and the four figures of harm, on the page and on the termi
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from operator import itemgetter
 from typing import Any
 
 import polars as pl
@@ -14,7 +13,6 @@ from mitigate.report import brief, verdicts
 from mitigate.report.brief import COSTS, by, decimals, more, points
 from mitigate.report.change_formats import change, figure_in_words, is_none_as_shown
 from mitigate.report.metric_display import number
-from mitigate.report.table import grouped
 
 EXPLORED = (*COSTS, metrics.quality_key(metrics.PLAUSIBLE))
 """The figures of quality beside the headlines, in their order."""
@@ -38,7 +36,6 @@ class Pair:
     """Statements and labels by scorer and target: those that the baseline alone has, and that the other alone has."""
     chance: Mapping[str, float | None] = field(default_factory=dict)
     """Median change of a target between two seeds, by scorer."""
-    missing: Mapping[str, str] = field(default_factory=dict)  # figures of quality that are not compared -> why
     role_scorers: Sequence[str] = metrics.PAPER_SCORERS  # in the roles of sentiment and regard
     within: pl.DataFrame = field(default_factory=pl.DataFrame)
     """Figures of quality that have a margin: figure, margin, as, change, low, high, copy_passes."""
@@ -102,12 +99,6 @@ class Pair:
         """The headlines, and the figures of EXPLORED, that are not primary endpoints."""
         rows = [*self.headlines.values(), *filter(None, map(self.quality_row, EXPLORED))]
         return [row for row in rows if row["figure"] not in self.primary["figure"].to_list()]
-
-    @property
-    def not_compared(self) -> dict[str, list[str]]:
-        """Reason -> the figures of quality, in words, that are not compared for it."""
-        found = grouped(self.missing.items(), itemgetter(1))
-        return {reason: [figure_in_words(figure) for figure, _ in figures] for reason, figures in found.items()}
 
     @property
     def primary_with_verdicts(self) -> pl.DataFrame:

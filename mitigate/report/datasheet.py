@@ -1,27 +1,16 @@
 """The datasheet of a filtered data set, with metadata that the hub reads: the questions of Gebru et al. 2021,
-*Datasheets for Datasets*, as far as the ledger and the settings answer them; and its description as Croissant."""
+*Datasheets for Datasets*, as far as the ledger and the settings answer them."""
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from mitigate.package_data import DATA
 from mitigate.report.card import licence_of, rendered
 from mitigate.report.ledger import summary
 from mitigate.report.scorer_reliability import RESOURCES, measured
 
-CROISSANT = "http://mlcommons.org/croissant/1.0"
-ENCODINGS = {
-    "parquet": "application/x-parquet",
-    "csv": "text/csv",
-    "tsv": "text/tab-separated-values",
-    "jsonl": "application/jsonlines",
-}
 MEASURES = tuple(f"{label}/{measure}" for label in ("prejudice", "favouritism") for measure in ("precision", "recall"))
 
 
@@ -53,7 +42,7 @@ def render(sheet: Datasheet, ledger: pl.DataFrame, of_targets: pl.DataFrame) -> 
         license=licence_of(sheet.licence, sheet.licence),
         pretty_name=sheet.name,
         task_categories=["text-generation"],
-        tags=["commonsense", "representational-harms", "croissant"],
+        tags=["commonsense", "representational-harms"],
         configs=[{"config_name": name, "data_files": file} for name, file in sheet.files.items()],
     )
     train = ledger.filter(split="train")
@@ -67,49 +56,6 @@ def render(sheet: Datasheet, ledger: pl.DataFrame, of_targets: pl.DataFrame) -> 
         "columns": MEASURES,
     }
     return rendered("datasheet.md.jinja", sheet.name, data, content)
-
-
-def croissant(sheet: Datasheet, contents: Mapping[str, bytes], tables: Mapping[str, pl.DataFrame]) -> str:
-    """The description of the data set as JSON-LD, beside the files. contents: of each file, by its key in sheet.files;
-    tables: the same as frames."""
-    found = {
-        "@context": json.loads(DATA.joinpath("croissant_context.json").read_text(encoding="utf-8")),
-        "@type": "sc:Dataset",
-        "conformsTo": CROISSANT,
-        "name": sheet.name,
-        "description": f"The triples of {sheet.data} after the filter policy {sheet.policy['name']}.",
-        "license": licence_of(sheet.licence, sheet.licence),
-        "distribution": [
-            {
-                "@type": "cr:FileObject",
-                "@id": file,
-                "name": name,
-                "contentUrl": file,
-                "contentSize": f"{len(contents[name])} B",
-                "encodingFormat": ENCODINGS[Path(file).suffix.removeprefix(".")],
-                "sha256": hashlib.sha256(contents[name]).hexdigest(),
-            }
-            for name, file in sheet.files.items()
-        ],
-        "recordSet": [
-            {"@type": "cr:RecordSet", "@id": name, "name": name, "field": _fields(name, file, tables[name])}
-            for name, file in sheet.files.items()
-        ],
-    }
-    return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
-
-
-def _fields(name: str, file: str, table: pl.DataFrame) -> list[dict[str, Any]]:
-    return [
-        {
-            "@type": "cr:Field",
-            "@id": f"{name}/{column}",
-            "name": column,
-            "dataType": "sc:Integer" if kind.is_integer() else "sc:Float" if kind.is_float() else "sc:Text",
-            "source": {"fileObject": {"@id": file}, "extract": {"column": column}},
-        }
-        for column, kind in table.schema.items()
-    ]
 
 
 def _agreement(sheet: Datasheet) -> list[dict[str, object]]:

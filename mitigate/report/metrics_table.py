@@ -9,7 +9,6 @@ import polars as pl
 from mitigate import metrics as table
 from mitigate.report import metric_display
 from mitigate.report.metric_display import Metrics, interval, number
-from mitigate.report.missing_figures import explained, note, why, without_interval
 from mitigate.report.table import Cell, Column, Table, as_text, grouped, text
 from mitigate.report.table_declarations import declared
 
@@ -66,26 +65,23 @@ def _all_rows(harmful: Sequence[table.Metric], parts: Sequence[str]) -> Iterator
 
 
 def measures(runs: Mapping[str, Metrics], lines: Sequence[Row] | None = None) -> pl.DataFrame:
-    """The measures as a frame: section, measure, part, and for each run its value, low and high, and in words why one
-    of them is missing. lines: all that the runs can fill, if not given."""
+    """The measures as a frame: section, measure, part, and for each run its value, low and high. lines: all that the
+    runs can fill, if not given."""
     shown = rows(key for metrics in runs.values() for key in metrics) if lines is None else lines
     named = pl.DataFrame([line[:3] for line in shown], schema=dict.fromkeys(Row._fields[:3], pl.String), orient="row")
     columns: list[pl.Series] = []
     for run, metrics in runs.items():
         for end in table.ENDS:
             columns.append(pl.Series(f"{run}{end}", [metrics.get(line.key + end) for line in shown], pl.Float64))
-        columns.append(pl.Series(f"{run}_note", [note(metrics, line.key) for line in shown], pl.String))
     return named.with_columns(columns)
 
 
 def console(runs: Mapping[str, Metrics], width: int = 100) -> str:
-    """The measures of one run, or of several side by side, and the reasons for those that are missing."""
+    """The measures of one run, or of several side by side."""
     lines = rows(key for metrics in runs.values() for key in metrics)
     first = text("", lambda line: f"  {line.part}" if line.part else line.measure)
     columns = [_of_run(name, metrics) for name, metrics in runs.items()]
-    named = {line.key: f"{line.measure.rstrip(' ↑↓')} ({line.part or 'all'})" for line in lines}
-    shown = as_text(Table("", [first, *columns], grouped(lines, lambda line: line.section)), width)
-    return "\n".join([shown, *explained(runs, named, width)])
+    return as_text(Table("", [first, *columns], grouped(lines, lambda line: line.section)), width)
 
 
 def _of_run(name: str, metrics: Metrics) -> Column:
@@ -93,13 +89,11 @@ def _of_run(name: str, metrics: Metrics) -> Column:
 
 
 def measured(metrics: Metrics, key: str, decimals: int | None = None) -> Cell:
-    """A figure with its interval, or the reason why either is missing. decimals: by default those of the table of
-    metrics."""
+    """A figure with its interval. decimals: by default those of the table of metrics."""
     found = table.find(key)
     places = decimals if decimals is not None else found.metric.decimals if found else 2
-    reason, bounds_shown = why(metrics, key), interval(metrics, key, places)
-    below = [bounds_shown] if bounds_shown else []
-    return Cell(number(metrics.get(key), places), below, reason or ("" if below else without_interval(metrics, key)))
+    bounds_shown = interval(metrics, key, places)
+    return Cell(number(metrics.get(key), places), [bounds_shown] if bounds_shown else [])
 
 
 def crossed(
@@ -110,18 +104,13 @@ def crossed(
     key: Callable[[Any, Any], str],
     *,
     decimals: int | None = None,
-    absent: str = "",
     **words: Any,
 ) -> Table:
     """A declared table with a figure for each row and column. rows: name and argument of `key` of each, or groups of
-    these; columns: arguments of `key`, and headings; absent: the reason why a figure was not to be measured."""
+    these; columns: arguments of `key`, and headings."""
 
     def column(part: Any, title: str) -> Column:
-        def shown(row: tuple[str, Any]) -> Cell:
-            found = key(row[1], part)
-            return Cell("", reason=absent) if absent and found not in metrics else measured(metrics, found, decimals)
-
-        return Column(title, shown)
+        return Column(title, lambda row: measured(metrics, key(row[1], part), decimals))
 
     more = (column(part, title) for part, title in columns.items())
     return declared(name, rows, cells=FIRST, more=more, **words)

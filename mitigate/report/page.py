@@ -95,7 +95,7 @@ def render(report: Report) -> str:
         leaks=_leaks(report.statements, scorers),
         lift=_lift_tables(metrics, report.lifts),
         quality=_by_group("run quality", metrics, keys.TEST_TRIPLES),
-        validity=_by_group("run validity", metrics, *metric_display.VALIDITY, absent="not measured here"),
+        validity=_by_group("run validity", metrics, *metric_display.VALIDITY),
         worst=_worst_table(metrics, scorers),
         about=_by_group("run published", metrics, keys.PUBLISHED),
         filtered=_ledger_tables(report.ledger, scorers),
@@ -105,14 +105,14 @@ def render(report: Report) -> str:
 
 
 def _headline(metrics: Metrics, measure: Metric) -> dict[str, str]:
-    """A figure in large type: its name, value and unit, and its interval or the reason that it has none."""
+    """A figure in large type: its name, value and unit, and its interval."""
     key = brief.harm_of(measure, set(metrics))
     cell = measured(metrics, key, 1)
     return {
         "name": f"{_named(measure)} {measure.name}{', neutral template' * (key != measure.key)}",
         "value": cell.text,
         "unit": " %" if measure.better == "up" else "",
-        "note": " ".join(cell.below) or cell.reason,
+        "note": " ".join(cell.below),
     }
 
 
@@ -178,16 +178,14 @@ def leak(statements: pl.DataFrame, scorer: str) -> pl.DataFrame:
     )
 
 
-def _by_group(name: str, metrics: Metrics, *rows: str, absent: str = "") -> dict[str, Any]:
+def _by_group(name: str, metrics: Metrics, *rows: str) -> dict[str, Any]:
     """The table of the measures by group of these rows, and their meanings; empty where there are no figures. name: of
     the declared table."""
     measures, groups = metric_display.by_group(metrics, *rows)
     lines = [(title, group) for group, title in groups.items()]
     if not lines:
         return {}
-    table = crossed(
-        name, metrics, lines, measures, lambda group, measure: keys.with_part(measure.key, group), absent=absent
-    )
+    table = crossed(name, metrics, lines, measures, lambda group, measure: keys.with_part(measure.key, group))
     return {"table": table, "meanings": _meanings(measures)}
 
 

@@ -157,30 +157,3 @@ def words(phrases: pl.DataFrame, most: int = 40) -> Figure:
             figure.text((x + width / 2) / line_width, 1 - top / sum(heights), phrase, size=size, ha="center", va="top")
             x += width
     return figure
-
-
-@styled
-def among_peers(figures: pl.DataFrame, target: str) -> Figure:
-    """Strip plots, a row for each figure and run: the target as a dot, its peers as strokes. figures: run, target,
-    figure (such as "regard/negative") and value, in percent, of all targets of a category."""
-    rows = figures.select("run", "figure").unique(maintain_order=True)
-    rows = rows.sort(pl.col("figure").str.ends_with("positive"), "figure", maintain_order=True)
-    several = rows["run"].n_unique() > 1
-    panelled, axes = panel(0.75 + 0.28 * rows.height)
-    names = []
-    for place, (run, figure) in enumerate(rows.iter_rows()):
-        scorer, _, sign = figure.rpartition("/")
-        names.append(f"{sign} by {scorer}" + (f", {run}" if several else ""))
-        found = figures.filter(run=run, figure=figure)
-        is_peer = found["target"] != target
-        peers, value = found.filter(is_peer)["value"].to_numpy(), found.filter(~is_peer)["value"].item()
-        labels = (None, None) if place else ("peers", target)
-        axes.plot(peers, np.full(len(peers), place), "|", color=INK, ms=9, alpha=0.6, label=labels[0])
-        colour, marker = (PREJUDICE, "o") if sign == "negative" else (FAVOURITISM, "s")
-        axes.plot([value], [place], marker, color=colour, ms=6.5, label=labels[1])
-    _name_rows(axes, names)
-    axes.margins(y=0.12)
-    axes.set_xlim(left=min(0, axes.get_xlim()[0]))
-    axes.set_xlabel("% of a target's statements")
-    legend(axes)
-    return panelled

@@ -96,7 +96,7 @@ def _kind_table(metrics: Metrics, per_story: pl.DataFrame, columns: Sequence[str
     def column(scorer: str, share: Share) -> Column:
         stem = harm_key(scorer, "mean", share)
         title = f"{scorer} {OVERGENERALISED[share]}"
-        return Column(title, lambda row: measured(metrics, key(stem, row), 1)._replace(reason=""))
+        return Column(title, lambda row: measured(metrics, key(stem, row), 1))
 
     more = [column(scorer, share) for scorer in columns for share in SHARES]
     cells = {"targets": lambda row: metrics[key(keys.TARGETS, row)]}

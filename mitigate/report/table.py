@@ -25,7 +25,6 @@ class Cell(NamedTuple):
 
     text: str  # markup is shown as such, any other text letter by letter
     below: Sequence[str] = ()  # in small type: an interval, a count
-    reason: str = ""  # why the figure or its interval is missing
 
     @property
     def line(self) -> str:
@@ -45,7 +44,6 @@ class Column:
     note: str = ""  # in small type below the title
     bounds: str | None = None  # the interval is in the fields {bounds}_low and {bounds}_high; "": in low and high
     ends: int | None = None  # decimals of the bounds, where they have others
-    absent: str = ""  # the reason that stands for a missing value
 
     @property
     def heading(self) -> str:
@@ -58,8 +56,6 @@ class Column:
     def cell(self, row: Any) -> Cell:
         """The cell of a row. A function that returns a cell, and text, pass as they are."""
         value = self.value(row) if callable(self.value) else _field(row, self.value)
-        if value is None and self.absent:
-            return Cell("", reason=self.absent)
         if self.bounds is not None and isinstance(self.value, str) and isinstance(self.show, int):
             return with_bounds(row, self.value, self.show, ends=self.ends, of=self.bounds)
         if callable(self.show) and not isinstance(value, Cell):
@@ -105,7 +101,6 @@ class Table:
     label: str = ""  # the name for assistive technology, where it is not the first sentence of the caption
     name: str = ""  # the identifier on its page, by which a search field finds it
     kind: str = ""  # classes of style: "narrow", "tall", "sided"
-    sortable: bool = False
     search: Callable[[Any], str] | None = None  # the words by which a row is found
     headed: bool = True  # whether the first cell of a row is its heading
     empty: str = ""  # stands in place of rows
@@ -129,9 +124,8 @@ class Table:
 
     @cached_property
     def is_stacked(self) -> bool:
-        """True if a phone shows each row as a block of lines. One that sorts needs its headings."""
-        is_wide = len(self.columns) > 3 or any("sentence" in column.kind for column in self.columns)
-        return is_wide and not self.sortable
+        """True if a phone shows each row as a block of lines."""
+        return len(self.columns) > 3 or any("sentence" in column.kind for column in self.columns)
 
     def cells(self, row: Any) -> list[Cell]:
         return [column.cell(row) for column in self.columns]

@@ -34,23 +34,20 @@ def declared(
 ) -> Table:
     """The table of a name in tables.csv. rows: as in Table; first and more: columns before and after the declared ones;
     cells: functions of a row by the names of the columns whose values are no fields; without: declared columns that are
-    left out; words: the placeholders' values in captions and headings. The first heading is capitalised unless the
-    table sorts."""
+    left out; words: the placeholders' values in captions and headings. The first heading is capitalised."""
     row = declarations("tables.csv")[name]
     kinds = row["kind"].split()
-    left_out, sortable = set(without), "sortable" in kinds
+    left_out = set(without)
     names = [one for one in row["columns"].split() if one not in left_out]
     columns = [*([first] if first else []), *(column(one, cells.get(one), row["decimals"], **words) for one in names)]
-    if not sortable:
-        columns[0] = replace(columns[0], title=columns[0].title[:1].upper() + columns[0].title[1:])
+    columns[0] = replace(columns[0], title=columns[0].title[:1].upper() + columns[0].title[1:])
     return Table(
         row["caption"].format(**words),
         [*columns, *more],
         rows,
         label=row["label"].format(**words),
         name=row["id"],
-        kind=" ".join(kind for kind in kinds if kind not in ("sortable", "unheaded")),
-        sortable=sortable,
+        kind=" ".join(kind for kind in kinds if kind != "unheaded"),
         headed="unheaded" not in kinds,
     )
 
@@ -75,7 +72,6 @@ def column(name: str, value: Callable[[Any], Any] | None = None, decimals: str =
         note=row["note"],
         bounds="" if row["bounds"] == ROW else row["bounds"] or None,
         ends=int(ends) if ends else None,
-        absent=row["absent"],
     )
 
 

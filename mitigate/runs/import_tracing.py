@@ -30,7 +30,7 @@ NOT_FOLLOWED = {
         *("__main__", "runs.fingerprints", "runs.import_tracing", "runs.user_code", "runs.file_tracking"),
         *("errors", "runs.progress", "settings", "words.outside_text"),  # for display, without effect on results
         *("runs.files", "runs.store", "runs.label_cache", "runs.status"),  # storage of results
-        *("tracking.record", "tracking.dashboards"),
+        "tracking.record",
     )
 } | {"mitigate"}
 INSTALLED = {"site-packages", "dist-packages"}  # folders of packages that, as polars, are not a user's own

@@ -94,7 +94,8 @@ class CrowdLM(Crowd2):
         if folder is None or base is None:
             raise MitigateError(
                 f"score.crowd_lm needs base, a causal language model, and folder, its heads; found base={base}, "
-                f"folder={folder}. `python -m mitigate recipe=people data.root=DIR recipe.base=BASE` leaves the heads "
+                f"folder={folder}. `python -m mitigate recipe=classifier classifier=people data.root=DIR "
+                "recipe.base=BASE` leaves the heads "
                 "in crowd_lm/ of its run folder"
             )
         from models import hub  # loads the hub's client: half a second
@@ -161,7 +162,8 @@ def states_of(heads: CrossFitted, folder: Path, base: str | Path | None = None) 
     if found.sha256 != facts["sha256"]:
         raise MitigateError(
             f"{folder} has heads for the model with SHA-256 {facts['sha256']}; {base or 'the encoder'} has "
-            f"{found.sha256}. Give that model, or fit heads to this one: python -m mitigate recipe=people "
+            f"{found.sha256}. Give that model, or fit heads to this one: python -m mitigate recipe=classifier "
+            "classifier=people "
             f"data.root=DIR recipe.base={base}"
         )
     return found

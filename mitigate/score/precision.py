@@ -11,28 +11,25 @@ if TYPE_CHECKING:
     import torch
 
 CHOSEN_BY = "MITIGATE_PRECISION"
-"""The environment variable that makes scorers compute in the same format on all processors: auto, fp32 or bf16."""
-CHOICES = ("auto", "fp32", "bf16")
+"""The environment variable with the format: fp32, or bf16, which is faster where the processor computes in it."""
+CHOICES = ("fp32", "bf16")
 
 
 def chosen_precision() -> str:
-    """The name of CHOICES that CHOSEN_BY has, or auto. Raises MitigateError for another name."""
-    chosen = os.environ.get(CHOSEN_BY) or "auto"
+    """The name of CHOICES that CHOSEN_BY has, or fp32. Raises MitigateError for another name."""
+    chosen = os.environ.get(CHOSEN_BY) or "fp32"
     if chosen not in CHOICES:
         raise MitigateError(f"the variable {CHOSEN_BY} is {chosen!r}; it must be one of {', '.join(CHOICES)}")
     return chosen
 
 
 def native_dtype() -> "torch.dtype":
-    """The format that CHOSEN_BY names; else bfloat16 where the processor computes in it, and float32 elsewhere. Raises
-    MitigateError for another name."""
+    """The format that CHOSEN_BY names, float32 without it: labels of bfloat16 depend on the texts that are read
+    together. Raises MitigateError for another name."""
     chosen = chosen_precision()
     import torch  # takes a second, which scorers without a network do without
 
-    from models import bf16
-
-    is_half = bf16.in_processor() if chosen == "auto" else chosen == "bf16"
-    return torch.bfloat16 if is_half else torch.float32
+    return torch.bfloat16 if chosen == "bf16" else torch.float32
 
 
 def digest_of_folder(folder: Path) -> str:

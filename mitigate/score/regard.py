@@ -99,7 +99,7 @@ class NgramRegard:
 class BertRegard:
     """Any sequence classifier of the Hugging Face hub, or of a folder, with regard's names of labels.
 
-    precision auto is bf16 where the processor computes in it, else fp32; int8 rounds the products further."""
+    precision auto is that of MITIGATE_PRECISION, else fp32; int8 rounds the products further."""
 
     name = "regard"
 

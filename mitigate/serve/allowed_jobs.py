@@ -28,10 +28,7 @@ from mitigate.errors import MitigateError, did_you_mean, one_of
 from mitigate.serve.allowed_values import TEXTS, allowed, allowed_value, check_flat, short
 from mitigate.settings import check, has_key, left_open, settings, with_lists
 
-RECIPES = (
-    *("mitigate", "filter", "audit", "labels", "stories", "kge", "template", "agreement"),
-    *("regard", "plausibility", "crowd", "people", "frames"),
-)
+RECIPES = ("mitigate", "filter", "audit", "labels", "stories", "kge", "agreement", "frames")
 """Recipes that read data alone. Jobs that read runs take the names of runs: POST /compare, /generate, /label."""
 GROUPS = ("experiment", "policy", "data", "model", "measure")
 ALWAYS = ("probe.targets", TEXTS)  # demographic words of one's own, which all recipes mask, and texts to label

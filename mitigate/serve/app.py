@@ -31,7 +31,7 @@ MOST_THREADS = 4  # that answer questions; each batch takes 100 MiB while it is 
 ROUTERS = (job_routes.router, people_routes.router, people_routes.open_router, run_routes.router)
 TOKEN = HTTPBearer(
     scheme_name="token",
-    description="the token of a person (recipe=tokens) or the common one; a service without tokens needs none",
+    description="the token of a person (serve.token_for) or the common one; a service without tokens needs none",
     auto_error=False,  # the guard has checked it
 )
 

@@ -105,7 +105,7 @@ class People:
         token = f"mitigate_{secrets.token_urlsafe(32)}"
         with self._changing() as people:
             if any(person.name == name for person in people):
-                raise MitigateError(f"{name} has a token already; revoke it first: tokens.revoke={name}")
+                raise MitigateError(f"{name} has a token already; revoke it first: serve.revoke={name}")
             digests = (digest(token), digest(session_of(token)))
             people.append(Person(name, *digests, time.time(), is_admin, priority, limits or Limits()))
         return token

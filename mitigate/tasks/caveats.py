@@ -34,7 +34,8 @@ def of_critic(critic: object, people: object) -> list[str]:
         return []
     return [
         "The policy's critic (score.critic) and people_valid learn from the same ratings, so people_valid does not "
-        "assess this policy. Fit each to a half of the targets: recipe=people recipe.validity.half=first, and second."
+        "assess this policy. Fit each to a half of the targets: recipe=classifier classifier=people "
+        "recipe.validity.half=first, and second."
     ]
 
 

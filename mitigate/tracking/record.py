@@ -8,8 +8,7 @@ import ssl
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from http.client import HTTPException
 from itertools import islice
 from pathlib import Path
@@ -18,7 +17,7 @@ from urllib.parse import urlparse
 
 import polars as pl
 
-from mitigate.errors import MitigateError, one_of
+from mitigate.errors import one_of
 from mitigate.tracking.charts import Chart
 from mitigate.words.outside_text import without_folders
 
@@ -186,29 +185,6 @@ def resolve(mode: str) -> str:
 def started_by_wandb_agent() -> bool:
     """Return whether `wandb agent` started this process and waits for its record."""
     return "WANDB_SWEEP_ID" in os.environ
-
-
-@contextmanager
-def wandb_errors() -> Iterator[None]:
-    """Turn errors of W&B inside into MitigateError: it cannot be reached, or refuses."""
-    import wandb
-
-    try:
-        yield
-    except (wandb.errors.Error, OSError) as error:  # those of a connection are OSErrors
-        raise MitigateError(f"the request to W&B failed ({type(error).__name__}: {error})") from error
-
-
-def default_entity() -> str:
-    """The entity of projects without a named one: the key's owner, or their team, as W&B reports it.
-
-    Raises MitigateError when W&B has none."""
-    import wandb
-
-    entity = wandb.Api().default_entity
-    if entity is None:
-        raise MitigateError("W&B has no default entity for this key; set tracking.entity=NAME")
-    return entity
 
 
 def _unanswered(url: str) -> str | None:

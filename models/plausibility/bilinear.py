@@ -2,7 +2,7 @@
 Knowledge Base Completion"."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,6 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from models.batching import in_blocks
 from models.digests import sha256_of
 from models.plausibility.phrases import MeanOfWords, MiniLMPhrases
 from models.stored_tensors import load_trained, read_facts
@@ -55,17 +54,12 @@ class Bilinear(nn.Module):
             return found
         distinct = list(dict.fromkeys([*heads, *tails]))
         place = {phrase: i for i, phrase in enumerate(distinct)}
-        phrases = self.phrases.encode(distinct)
-        vectors = in_blocks(lambda part: self.vectors([phrases[i] for i in part]).numpy(), np.arange(len(distinct)))
+        vectors = self.vectors(self.phrases.encode(distinct)).numpy()
         first, second = (np.array([place[phrase] for phrase in column]) for column in (heads, tails))
         named = np.array(relations)
-
-        def products(matrix: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-            return lambda rows: (vectors[first[rows]] @ matrix * vectors[second[rows]]).sum(1)
-
         for relation, matrix in zip(self.relations, self.matrices.float().numpy(), strict=True):
             rows = np.flatnonzero(named == relation)
-            found[rows] = in_blocks(products(matrix), rows)
+            found[rows] = (vectors[first[rows]] @ matrix * vectors[second[rows]]).sum(1)
         return found
 
     @torch.no_grad()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from models import minilm
-from models.batching import in_blocks, token_batches
+from models.batching import token_batches
 from models.digests import sha256_of
 from models.numpy_layers import Encoder, Weights, linear, read
 from models.plausibility.pieces import PieceReader
@@ -84,9 +84,8 @@ def _by_states(stored: Weights, encoder_folder: Path, reader: PieceReader) -> Ve
     def vectors(phrases: Sequence[Sequence[int]]) -> np.ndarray:
         rows = [[reader.start, *pieces, reader.end] for pieces in phrases]
         means = np.zeros((len(rows), encoder.width), dtype=np.float32)
-        for indices in token_batches([len(row) for row in rows], TOGETHER):
+        for indices in token_batches([len(row) for row in rows], TOGETHER, one_length=True):
             means[indices] = encoder.states(np.array([rows[index] for index in indices])).mean(1)
-        halves = means.astype(np.float16).astype(np.float32)
-        return in_blocks(lambda part: np.tanh(linear(halves[part], stored, "phrases.project")), np.arange(len(halves)))
+        return np.tanh(linear(means, stored, "phrases.project"))
 
     return vectors

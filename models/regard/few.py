@@ -43,10 +43,10 @@ class FewTexts:
         rows = [found.ids for found in self.tokenizer.encode_batch_fast(list(texts))]
         found, unsure = np.zeros((len(rows), len(LABELS)), dtype=np.float32), np.arange(len(rows))
         if self.gate is not None:
-            for indices in token_batches([len(row) for row in rows], TOGETHER):
+            for indices in token_batches([len(row) for row in rows], TOGETHER, one_length=True):
                 found[indices] = softmax(self._opinions(np.array([rows[index] for index in indices])))
             unsure = np.flatnonzero(found[:, LABELS.index("neutral")] <= self.threshold)
-        for indices in token_batches([len(rows[index]) for index in unsure], TOGETHER):
+        for indices in token_batches([len(rows[index]) for index in unsure], TOGETHER, one_length=True):
             states = self.encoder.states(np.array([rows[index] for index in unsure[indices]]))
             found[unsure[indices]] = softmax(linear(states.mean(1), self.trained, "head"))
         return found

@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from models.batching import in_blocks, token_batches
+from models.batching import token_batches
 from models.regard import LABELS
 from models.regard.minilm import CloseExact, MiniLMClassifier
 from models.stored_tensors import load_trained, read_facts
@@ -77,10 +77,9 @@ class Cascade:
     def opinions(self, rows: Sequence[list[int]]) -> np.ndarray:
         """The gate's own probabilities (n, 4) of texts as the classifier encodes them."""
         strongest = torch.zeros(len(rows), self.gate.windows.out_channels)
-        for indices in token_batches([len(row) for row in rows], TOGETHER):
+        for indices in token_batches([len(row) for row in rows], TOGETHER, one_length=True):
             strongest[indices] = self._strongest(torch.tensor([rows[index] for index in indices]))
-        head = self.gate.head
-        return in_blocks(lambda part: head(strongest[part]).softmax(-1).numpy(), np.arange(len(rows)))
+        return self.gate.head(strongest).softmax(-1).numpy()
 
     def _strongest(self, tokens: Tensor) -> Tensor:
         """Tokens (batch, length) -> each channel's strongest window (batch, channels), from the tables."""

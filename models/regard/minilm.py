@@ -17,7 +17,6 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from models.batching import in_blocks
 from models.bert import Bert, mean_states
 from models.digests import sha256_of
 from models.regard import LABELS
@@ -99,7 +98,7 @@ class MiniLMClassifier(nn.Module):
     def read(self, rows: Sequence[list[int]]) -> np.ndarray:
         """The same of texts as encode gives them."""
         means = mean_states(self.encoder, rows)[:, 0].to(self.head.weight.dtype)
-        return in_blocks(lambda part: self.head(means[part]).float().softmax(-1).numpy(), np.arange(len(rows)))
+        return self.head(means).float().softmax(-1).numpy()
 
     @torch.no_grad()
     def take(self, free: "MiniLMClassifier") -> None:

@@ -66,8 +66,7 @@ class SequenceClassifier:
         found = np.zeros((len(rows), self.model.config.num_labels), dtype=np.float32)
         padding = self.tokenizer.pad_token_id
         alone = None in (padding, self.model.config.pad_token_id)  # as with GPT: texts are never padded
-        tokens_and_fewest = (1, 1) if alone else (TOKENS, 2)
-        for indices in token_batches([len(row) for row in rows], *tokens_and_fewest):
+        for indices in token_batches([len(row) for row in rows], 1 if alone else TOKENS):
             tokens, mask = pad([rows[index] for index in indices], padding or 0)
             logits = self.model(input_ids=tokens, attention_mask=mask).logits
             found[indices] = logits.float().softmax(-1).numpy()

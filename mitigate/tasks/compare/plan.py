@@ -63,8 +63,8 @@ class Plan:
         return {title: self.origin_of(run) for title, run in zip(self.titles, self.runs, strict=True)}
 
     def origin_of(self, run: FinishedRun) -> dict[str, Any]:
-        """The origin of a run for the page."""
-        return run_and_command(run)
+        """The origin of a run for the page: the name of its folder, and its command."""
+        return {"run": run.folder.name, "command": run.manifest.get("command")}
 
 
 class Kind(Protocol):
@@ -112,11 +112,6 @@ def differing_settings(runs: Sequence[FinishedRun], names: Iterable[str]) -> dic
     """The settings of these names that differ between two runs: name -> both values."""
     found = {name: [run.setting(name) for run in runs] for name in names}
     return {name: values for name, values in found.items() if values[0] != values[1]}
-
-
-def run_and_command(run: FinishedRun) -> dict[str, Any]:
-    """The name of a run's folder, and its command."""
-    return {"run": run.folder.name, "command": run.manifest.get("command")}
 
 
 def shared_settings(runs: Sequence[FinishedRun]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The comparison of runs of the main job with a baseline (tasks.compare.plan.Kind): differences in harms and quality,
 with intervals, as the library returns them, and the content of the page and of comparison.json."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,6 @@ from mitigate.report import compared_runs, contrast_findings
 from mitigate.report.compared_runs import Comparison
 from mitigate.report.contrast_findings import Pair
 from mitigate.report.examples import only_in
-from mitigate.report.missing_figures import why
 from mitigate.report.pareto import HARMS, QUALITIES, Axis
 from mitigate.report.scorer_reliability import proxies
 from mitigate.report.verdicts import gates
@@ -22,20 +21,14 @@ from mitigate.runs.finished import FinishedRun, Named
 from mitigate.tasks.compare.endpoints import Endpoints, primary, within_margins
 from mitigate.tasks.compare.figures import chance, harm_differences, moves, statements_with
 from mitigate.tasks.compare.plan import Stage, by_figure, most_different
-from mitigate.tasks.compare.quality import COSTS, OF_THE_PROBE, quality_differences
+from mitigate.tasks.compare.quality import quality_differences
 from mitigate.tasks.compare.run_groups import Contrast
 from mitigate.tasks.compare.run_plan import ENDPOINTS, RunsPlan, make_plan, read_compared
 from mitigate.tasks.compare.scorers import filtered_by
-from mitigate.tasks.quality import BY_LABEL
 from mitigate.training_checks import no_conclusion
 
 DEMONSTRATION = "Runs on a small corpus written for demonstration: they show how things work and claim nothing."
 UPLOADS = ("tables", "charts", "plots")
-FURTHER = (metrics.SWAP_LIFT, metrics.ABOUT_PERPLEXITY, metrics.ABOUT_BITS)
-LISTED = {*COSTS, *OF_THE_PROBE, *(metrics.quality(name).key for name in FURTHER)}
-NOT_MEASURED = "not measured"
-OTHER_SCORERS = "the runs were labelled by different scorers"
-OTHER_ITEMS = "the runs were not asked the same"
 
 render = compared_runs.render
 
@@ -119,7 +112,6 @@ def content_of(plan: RunsPlan, page: Comparison) -> dict[str, Any]:
                 "margins": by_figure(pair.within),
                 "harms": by_figure(pair.harms),
                 "quality": by_figure(pair.quality),
-                "missing": dict(pair.missing),
             }
             for contrast, pair in zip(plan.contrasts, page.pairs, strict=True)
         ],
@@ -154,7 +146,6 @@ def pairs(plan: RunsPlan, harms: pl.DataFrame, quality: pl.DataFrame, moves: pl.
                 within=within_rows,
                 harms=harm_rows,
                 quality=quality_rows,
-                missing=missing(contrast, quality_rows["figure"], plan.deciding),
                 role_scorers=list(plan.scorers),
                 unlearnt=no_conclusion({f"“{name}”": [run.metrics for run in runs] for name, runs in sides.items()}),
                 declared=plan.endpoints.declared,
@@ -187,25 +178,6 @@ def axes_of(plan: RunsPlan) -> list[Axis]:
         *(harm for harm in HARMS if harm.slug in compared),
         *(Axis(key, f"% neutral by {scorer}", scorer) for scorer, key in zip(further, keys, strict=True)),
     ]
-
-
-def missing(contrast: Contrast, compared: Iterable[str], scorers: Sequence[str]) -> dict[str, str]:
-    """Figures in the metrics of some run that are not compared, each with the reason: key -> reason.
-
-    compared: keys that are. scorers: those by which triples and statements are neutral or polarised, in all runs."""
-    runs, done = contrast.runs, set(compared)
-    found = {}
-    for key in dict.fromkeys(key for run in runs for key in run.metrics):
-        parsed = metrics.find(key)
-        if key in done or parsed is None or parsed.end or parsed.variant or parsed.stem not in LISTED:
-            continue
-        lacking = [run for run in runs if run.metrics.get(key) is None]
-        reasons = dict.fromkeys(why(run.metrics, key) or NOT_MEASURED for run in lacking)
-        some = f" (in {len(lacking)} of {len(runs)} runs)" if len(lacking) < len(runs) else ""
-        by_labels = parsed.part.rpartition("/")[2] in BY_LABEL and not scorers
-        otherwise = OTHER_SCORERS if by_labels else OTHER_ITEMS
-        found[key] = " or ".join(reasons) + some if lacking else otherwise
-    return found
 
 
 def _only_in_one(contrast: Contrast, relations: Sequence[str], most: pl.DataFrame) -> dict[str, list[pl.DataFrame]]:

@@ -26,7 +26,7 @@ NAMED = 8  # relations in a notice
 OF_RESOURCE = pl.col("source_row").is_null()  # the policy made the others
 EMPTY = pl.col("lost") == 100.0
 TRIPLE = ("row", "split", "head", "relation", "tail")
-SHEET, CROISSANT = "README.md", "croissant.json"
+SHEET = "README.md"
 
 
 def by_relation(ledger: pl.DataFrame) -> pl.DataFrame:
@@ -128,7 +128,7 @@ def files_of(format: str) -> dict[str, str]:
 def write_data_set(
     ledger: pl.DataFrame, policy: Policy, format: str, *, origin: Mapping[str, Any], folder: Path, **fields: Any
 ) -> dict[str, int]:
-    """Write kept.FORMAT, dropped.FORMAT and the datasheet (README.md) and croissant.json to a folder; returns the
+    """Write kept.FORMAT, dropped.FORMAT and the datasheet (README.md) to a folder; returns the
     numbers of rows. Triples that the resource marks as not valid, such as the corrupted ones of ConceptNet's test set,
     are in neither.
 
@@ -136,9 +136,8 @@ def write_data_set(
     ones of Datasheet."""
     valid = valid_rows(ledger)
     named, tables = files_of(format), {"kept": kept(valid), "dropped": dropped(valid, policy)}
-    contents = {name: table_bytes(table, format) for name, table in tables.items()}
-    for name, content in contents.items():
-        files.write(folder / named[name], content)
+    for name, table in tables.items():
+        files.write(folder / named[name], table_bytes(table, format))
     sheet = Datasheet(
         name=folder.name,
         policy={key: getattr(policy, key) for key in ("name", "scorers", "template", "scope", "action")},
@@ -150,7 +149,6 @@ def write_data_set(
         notices=[*origin["notices"], *_limits(ledger, valid)],
     )
     files.write(folder / SHEET, datasheet.render(sheet, valid, kept_by_target(valid)))
-    files.write(folder / CROISSANT, datasheet.croissant(sheet, contents, tables))
     return {name: table.height for name, table in tables.items()}
 
 
