@@ -43,7 +43,7 @@ SMALL = {"width": 24, "layers": 1, "inner": 96}  # instead, to try out the bench
 class Trained(NamedTuple):
     """The time and memory of a number of training steps."""
 
-    ready: float  # seconds, until the steps that count began: compiling, mostly
+    ready: float  # seconds, until the steps that count began
     step: float  # seconds
     peak: float  # GiB
 
@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> str:
             training_table(sizes, examples, given.device, given.steps),
             f"Batches of {BATCH} of {'train100k' if given.root else 'the sample corpus'}, mean length of a text "
             f"{mean_length(examples):.1f} tokens; bf16 where the device computes in it. The steps that count come "
-            "after as many others; `ready` is when they begin, compiling included.",
+            "after as many others; `ready` is when they begin.",
             probe_table(sizes, given.device, given.small),
             "Random weights seldom end a tail, so nearly all have 15 tokens, which is the most there can be; a trained "
             "COMeT's have 3 to 4.",
@@ -90,22 +90,20 @@ def read_examples(root: str | None) -> Examples:
 
 def training_table(sizes: dict[str, DecoderConfig], examples: Examples, device: str, steps: int) -> str:
     lines = [
-        f"| | | ms a step | examples/s | {ITERATIONS:,} steps, s | ready, s | peak memory, GiB |",
-        "|---|---|---|---|---|---|---|",
+        f"| | ms a step | examples/s | {ITERATIONS:,} steps, s | ready, s | peak memory, GiB |",
+        "|---|---|---|---|---|---|",
     ]
-    ways = {"as it is": False, "compiled": True} if device == "cuda" else {"as it is": False}
     for size, config in sizes.items():
-        for way, compiled in ways.items():
-            took = train(random_comet(config), examples, device, steps, compiled)
-            lines.append(
-                f"| {size} | {way} | {1000 * took.step:.2f} | {BATCH / took.step:,.0f} | {ITERATIONS * took.step:,.0f} "
-                f"| {took.ready:.0f} | {took.peak:.2f} |"
-            )
-            print(lines[-1], file=sys.stderr, flush=True)
+        took = train(random_comet(config), examples, device, steps)
+        lines.append(
+            f"| {size} | {1000 * took.step:.2f} | {BATCH / took.step:,.0f} | {ITERATIONS * took.step:,.0f} "
+            f"| {took.ready:.0f} | {took.peak:.2f} |"
+        )
+        print(lines[-1], file=sys.stderr, flush=True)
     return "\n".join(lines)
 
 
-def train(comet: Comet, examples: Examples, device: str, steps: int, compiled: bool) -> Trained:
+def train(comet: Comet, examples: Examples, device: str, steps: int) -> Trained:
     """As `python -m mitigate` trains; the clock is read where it logs, which waits for the GPU."""
     stamps: list[tuple[float, int]] = []
     settings = Settings(
@@ -121,7 +119,6 @@ def train(comet: Comet, examples: Examples, device: str, steps: int, compiled: b
             Path(place),
             fingerprint="",
             log=lambda _, step: stamps.append((time.perf_counter(), step)),
-            compile=compiled,
             accelerator="gpu" if device == "cuda" else "cpu",
         )
     first = next((stamp for stamp in stamps if stamp[1] >= steps and stamp is not stamps[-1]), (started, 0))

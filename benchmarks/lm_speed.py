@@ -1,4 +1,4 @@
-"""Training and probing a Llama (`model=hf`) beside the version before, plain transformers, and matrix products alone.
+"""Training and probing a Llama (`model=hf`) beside the version before and plain transformers.
 
     python benchmarks/lm_speed.py train --model DIR [--before TREE] [--steps 12] [--rounds 3] [--write]
     python benchmarks/lm_speed.py probe --model DIR [--before TREE] [--prompts 136] [--ending] [--rounds 3] [--write]
@@ -8,8 +8,8 @@ round, so that what else the machine does falls on all of them; of the rounds th
 the processor: say OMP_NUM_THREADS=1, as threads that wait for each other count too. Training: batches of 128 of
 train100k, as experiment=cn100k_cpu draws them, the first step of a turn not counted; the plain loop pads batches drawn
 at random to their longest text. Probing: ten tails of exactly eight tokens, for each relation of a target; with
---ending tails end by themselves, so give a trained model. `generate` has batches of one length, 16 at most. "products"
-multiplies as many rows by the same weights, and does nothing else. --write replaces the section of RESULTS.md."""
+--ending tails end by themselves, so give a trained model. `generate` has batches of one length, 16 at most. --write
+replaces the section of RESULTS.md."""
 
 import argparse
 import json
@@ -49,7 +49,7 @@ def main() -> None:
         take_turn(given)
         return
     trees = {"mitigate": TREE} | ({"before": given.before} if given.before else {})
-    ways = given.ways or [*trees, "transformers", "products"]
+    ways = given.ways or [*trees, "transformers"]
     found: dict[str, list[dict[str, Any]]] = {way: [] for way in ways}
     for number in range(given.rounds):
         for way in ways:
@@ -83,9 +83,9 @@ def take_turn(given: argparse.Namespace) -> None:
     logging.disable_progress_bar()
     precision = given.precision or {"bf16-mixed": "bf16", "32-true": "fp32"}[native_precision("cpu")]
     dtype = {"bf16": torch.bfloat16, "fp32": torch.float32}[precision]
-    ways = {"train": (train_ours, train_plain, train_products), "probe": (probe_ours, generate, probe_products)}
-    own, plain, products = ways[given.task]
-    found = {"transformers": plain, "products": products}.get(given.turn, own)(given, dtype)
+    ways = {"train": (train_ours, train_plain), "probe": (probe_ours, generate)}
+    own, plain = ways[given.task]
+    found = (plain if given.turn == "transformers" else own)(given, dtype)
     if given.ending:
         found.pop("lists")
     found["GiB"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 2)
@@ -109,7 +109,7 @@ def settings(given: argparse.Namespace, dtype: Any) -> Any:
     from mitigate.train.comet import Settings
 
     precision = "bf16-mixed" if dtype == torch.bfloat16 else "32-true"
-    how = {"precision": precision, "seed": 1, "checkpoint_every": 1e9, "lr": 2e-4, "together": 8, "hold": 0.8}
+    how = {"precision": precision, "seed": 1, "checkpoint_every": 1e9, "lr": 2e-4, "hold": 0.8}
     return Settings(max_epochs=1.9, max_steps=given.steps, batch_size=BATCH, **how)
 
 
@@ -164,45 +164,6 @@ def train_plain(given: argparse.Namespace, dtype: Any) -> dict[str, Any]:
         optimizer.step()
         optimizer.zero_grad()
     return rate([*began, time.process_time()])
-
-
-def train_products(given: argparse.Namespace, dtype: Any) -> dict[str, Any]:
-    """Of the same batches, each prompt's rows once for the tails that stand beside it: a product forward and two
-    backward by each matrix of the layers, and by the head where a tail's token comes next."""
-    import torch
-
-    from mitigate.train.comet import TailModule
-    from models.language_model import LanguageModel
-    from models.packing import _trees, pack
-
-    learner = LanguageModel.load(given.model)
-    module = TailModule(learner, examples(), settings(given, dtype))
-    shapes, head = matrices(learner.model)
-    weights = [(torch.randn(shape, dtype=dtype), count) for shape, count in shapes.items()]
-    words, began, flops, all_rows = torch.randn(head, dtype=dtype), [], 0.0, []
-    for batch in module.batches.start_at(0, given.steps):
-        texts = [module.prompts[i] for i in batch], [module.tails[i] for i in batch]
-        rows, read = sum(tree.rows for tree in _trees(*texts)), len(pack(*texts).before.unique())
-        all_rows.append(rows)
-        began.append(time.process_time())
-        for weight, count, number in [*((*w, rows) for w in weights), (words, 1, read)]:
-            for _ in range(count):
-                inputs, grad = (torch.ones(number, size, dtype=dtype) for size in reversed(weight.shape))
-                inputs @ weight.T, grad @ weight, grad.T @ inputs
-            flops += 6.0 * count * number * weight.numel()
-    began.append(time.process_time())
-    spent = began[-1] - began[0]
-    return rate(began) | {"GFLOP/s": round(flops / spent / 1e9), "rows a step": round(sum(all_rows) / len(all_rows))}
-
-
-def matrices(model: Any) -> tuple[dict[tuple[int, int], int], tuple[int, int]]:
-    """The shapes (out, in) of what a row is multiplied by in all layers, with their number; and the head's."""
-    config = model.config
-    width, inner, queries = config.hidden_size, config.intermediate_size, config.num_attention_heads * config.head_dim
-    both = queries + 2 * config.num_key_value_heads * config.head_dim
-    layers = config.num_hidden_layers
-    shapes = {(both, width): layers, (width, queries): layers, (2 * inner, width): layers, (width, inner): layers}
-    return shapes, (config.vocab_size, width)
 
 
 def asked(given: argparse.Namespace, learner: Any) -> list[list[int]]:
@@ -262,36 +223,6 @@ def timed_lists(search: Callable[[], list[Any]]) -> dict[str, Any]:
     started = time.process_time()
     lists = search()
     return {"a second": round(BEAMS * len(lists) / (time.process_time() - started), 1), "lists": lists}
-
-
-def probe_products(given: argparse.Namespace, dtype: Any) -> dict[str, Any]:
-    """As many rows as a search of fixed length multiplies, 680 at a time; each distinct beginning of prompts once."""
-    import torch
-
-    from models.language_model import LanguageModel
-    from models.products import Product
-
-    learner = LanguageModel.load(given.model)
-    prompts, (shapes, head) = asked(given, learner), matrices(learner.model)
-    layers = [Product(torch.randn(shape, dtype=dtype), None) for shape, count in shapes.items() for _ in range(count)]
-    words = [Product(part, None) for part in torch.randn(head, dtype=dtype).split(2048)]
-
-    def multiply(products: Sequence[Any], rows: int) -> None:
-        for product in products:
-            product(torch.ones(rows, product.weight.shape[1], dtype=dtype))
-
-    @torch.inference_mode()
-    def search() -> list[Any]:
-        for start in range(0, len(prompts), SLOTS):
-            part = [tuple(prompt) for prompt in prompts[start : start + SLOTS]]
-            multiply(layers, len({prompt[:end] for prompt in part for end in range(1, len(prompt))}))
-            for step in range(LENGTH):
-                rows = len(part) * (BEAMS if step else 1)
-                multiply(layers, rows)
-                multiply(words, rows)
-        return prompts
-
-    return timed_lists(search) | {"lists": None}
 
 
 def report(given: argparse.Namespace, found: dict[str, list[dict[str, Any]]]) -> str:

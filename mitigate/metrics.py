@@ -37,14 +37,7 @@ Statistic = Literal[
 TEMPLATE_PREFIX = {"paper": "", "neutral": "neutral_template/"}
 """The beginnings of keys: NSM under the paper template is "NSM", under the neutral one "neutral_template/NSM"."""
 
-MITIGATED = DOWNSAMPLED, REBALANCED, REGULARISED, PROJECTED, FILTERED, PERTURBED = (
-    "downsampled",
-    "rebalanced",
-    "regularised",
-    "projected",
-    "filtered",
-    "perturbed",
-)
+MITIGATED = REGULARISED, PROJECTED, PERTURBED = "regularised", "projected", "perturbed"
 """Variants of the metrics of embeddings, after a mitigation."""
 
 VARIANTS = FREQUENT_RELATIONS, EMPTY_ZERO, EMPTY_EXCLUDE, BY_KIND, *_ = (
@@ -97,8 +90,6 @@ EMBEDDINGS = "kge"  # the family of the figures of knowledge-graph embeddings
 KGE_MRR, KGE_CORRELATION = "kge/mrr", "kge/rank_correlation"
 KGE_AGREEMENT, KGE_SHARED, KGE_MODELS = "kge/seeds/agreement", "kge/seeds/shared_ends", "kge/models/agreement"
 KGE_PAIR_CORRELATION, KGE_PAIR_AGREEMENT = "kge/pairs/rank_correlation", "kge/pairs/agreement"
-KGE_NULL, KGE_NULL_OWN = "kge/null/rank_correlation", "kge/null/own_correlation"
-KGE_NULL_OUTSIDE, KGE_NULL_GRAPHS, KGE_OUTSIDE = "kge/null/outside", "kge/null/graphs", "kge/outside_null"
 KGE_PROFESSIONS, KGE_TRAININGS = "kge/professions", "kge/trainings"
 KGE_PEOPLE_A, KGE_PEOPLE_B = "kge/people_a", "kge/people_b"
 COVERAGE, TAIL_COVERAGE, LEAST_COVERAGE = "coverage/triples", "coverage/tails", "coverage/least"

@@ -15,7 +15,7 @@ SURROUNDINGS: dict[str, tuple[str, ...]] = {
     "humans": ("survey", "anchors_from", "answers", "sentences", "bias_labels", "quality_labels"),
     "kge": ("device", "checkpoint_every"),
     "frames": ("device", "checkpoint_every", "weights"),
-    "trainer": ("accelerator", "devices", "strategy", "compile", "checkpoint_every"),
+    "trainer": ("accelerator", "devices", "strategy", "checkpoint_every"),
     "model": (
         *("folder.cache", "endpoint", "key", "concurrency", "timeout", "tries"),
         *("folder.revision", "missing.revision"),
@@ -34,9 +34,6 @@ NULL_IS_ABSENT = ("revision",)
 
 NOT_ARGUMENTS = ("missing", "measures", "learnt_from", "cross_fitted")
 """Keys beside `_target_` that are no arguments of its class: downloads, and a scorer's role and sources of labels."""
-
-FORMER_ACTIONS = ("rerank", "experts", "erase")
-"""Decodings of a policy that were values of its `action`, and still may be."""
 
 
 def deciding(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -86,9 +83,8 @@ def role_scorers(score: Mapping[str, Any]) -> dict[str, str]:
 
 
 def in_present_terms(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a policy with `decoding` apart from `action`: action=rerank of earlier versions is action=keep
+    """The settings of a policy with `decoding` apart from `action`: action=rerank of version 0.1 is action=keep
     decoding=rerank."""
-    action, decoding = settings.get("action"), settings.get("decoding", "none")
-    if action in FORMER_ACTIONS and decoding in ("none", action):
-        return {**settings, "action": "keep", "decoding": action}
-    return {**settings, "decoding": decoding}
+    if settings.get("action") == "rerank":
+        return {**settings, "action": "keep", "decoding": "rerank"}
+    return {"decoding": "none", **settings}

@@ -3,30 +3,20 @@
 A prompt works in a slot of its own and does not see the others; when some slots are free, waiting prompts move in,
 so that the processor always has many rows to multiply."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-from models.beam_state import Beams
-from models.decoder import Network
-from models.products import filled, lay_out
+from models.beam_state import Beams, best_tokens
+from models.decoder import Decoder
 from models.tail_prompts import Beam, check_prompts
-from models.top_tokens import TopTokens
 from models.tree_attention import SharedPrefixes, TreeAttention
-
-NextTokens = Callable[[Tensor, int], tuple[Tensor, Tensor]]
-"""A function from hidden states (rows, width) and a count to log-probabilities and tokens, each (rows, count), the best
-first; of equal ones the lower token first."""
-
-Head = Callable[[Any, int], NextTokens]
-"""A function that makes one for a network and a largest number of rows."""
 
 
 @torch.inference_mode()
 def beam_search(
-    decoder: Network,
+    decoder: Decoder,
     prompts: Sequence[Sequence[int]],
     *,
     end: int,
@@ -34,14 +24,12 @@ def beam_search(
     beams: int = 10,
     max_length: int = 15,
     rows: int = 680,
-    head: Head = TopTokens,
 ) -> list[list[Beam]]:
     """The best continuations of each prompt, the best first: at most `beams` of them, of at most max_length
     tokens, END counted.
 
     unseen is a token that nothing looks at where it stands in a prompt: the padding between its parts. rows is the
-    most beams worked on at a time: it sets memory and speed, not the result. head proposes next tokens; a generator
-    that is steered has one of its own. Computes in the decoder's own precision
+    most beams worked on at a time: it sets memory and speed, not the result. Computes in the decoder's own precision
     (log-probabilities are summed in float64), so a copy of it in bfloat16 gives an approximate search. Raises
     ValueError for a decoder in training mode, an empty prompt or one too long for the decoder's positions."""
     _check(decoder, prompts, max_length)
@@ -49,7 +37,7 @@ def beam_search(
         return []
     unseen = -1 if unseen is None else unseen  # which is no token
     slots = min(max(1, rows // beams), len(prompts))
-    search = _Search(decoder, prompts, end, unseen, beams, max_length, slots, head)
+    search = _Search(decoder, prompts, end, unseen, beams, max_length, slots)
     found: list[list[Beam]] = [[] for _ in prompts]
     waiting = list(range(len(prompts)))[::-1]
     while waiting or search.busy():
@@ -67,23 +55,21 @@ class _Search:
 
     def __init__(
         self,
-        decoder: Network,
+        decoder: Decoder,
         prompts: Sequence[Sequence[int]],
         end: int,
         unseen: int,
         beams: int,
         max_length: int,
         slots: int,
-        head: Head,
     ) -> None:
         weight = decoder.words.weight
         device = weight.device
-        self.decoder = decoder if hasattr(decoder, "tiles") else lay_out(decoder)  # top_tokens.ready
+        self.decoder = decoder
         self.unseen, self.slots = unseen, slots
         self.prompts = [_placed(prompt, unseen) for prompt in prompts]
         nodes = max(map(len, self.prompts)) + beams * (max_length - 1)
         self.attention = TreeAttention(decoder.config, slots, like=weight)
-        self.top_tokens = head(decoder, slots * beams)
         self.beams = Beams(slots, beams, max_length, end, device)
         self.prompt = torch.full((slots,), -1)  # which prompt is in the slot; -1 when it is free
         self.position = torch.zeros(slots, dtype=torch.long, device=device)  # of the tokens that come next
@@ -119,8 +105,8 @@ class _Search:
         token = self.beams.token[slot, beam]
         self.seen[slot, beam, node] = (token != self.unseen) | (steps[slot] > 0)  # a tail's are all looked at
         self.attention.place(slot, node, self.seen[slot, beam])
-        hidden = self.decoder(filled(token), filled(self.position[slot]), self.attention)[: len(token)]
-        parent = self.beams.advance(*self.top_tokens(hidden, live.shape[1]))
+        hidden = self.decoder(token, self.position[slot], self.attention)
+        parent = self.beams.advance(*best_tokens(self.decoder.logits(hidden), live.shape[1]))
         self.seen = self.seen[torch.arange(self.slots, device=parent.device)[:, None], parent]
         self.position += 1
 
@@ -144,7 +130,7 @@ def _placed(prompt: Sequence[int], unseen: int) -> list[tuple[int, int]]:
     return [(token, place) for place, token in enumerate(prompt) if token != unseen or place == len(prompt) - 1]
 
 
-def _check(decoder: Network, prompts: Sequence[Sequence[int]], max_length: int) -> None:
+def _check(decoder: Decoder, prompts: Sequence[Sequence[int]], max_length: int) -> None:
     if decoder.training:
         raise ValueError("the decoder is in training mode, where dropout changes what it says; call eval() first")
     check_prompts(prompts, max_length, decoder.config.positions)

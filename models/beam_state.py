@@ -71,5 +71,16 @@ class Beams:
         return [[_beam(*beam) for beam in zip(*row, strict=True) if beam[1] > -torch.inf] for row in rows]
 
 
+def best_tokens(logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Log-probabilities and tokens, each (rows, count), the best first, by logits (rows, vocab_size); of equal ones the
+    lower token first. Fewer than count where the vocabulary is smaller."""
+    logits = logits.float()
+    found, tokens = logits.topk(min(2 * count, logits.shape[1]), dim=1)  # topk leaves the order of equal ones open
+    tokens, order = tokens.sort(dim=1)
+    found, order = found.gather(1, order).sort(dim=1, descending=True, stable=True)
+    log_probs = found[:, :count] - logits.logsumexp(1, keepdim=True)
+    return log_probs, tokens.gather(1, order[:, :count])
+
+
 def _beam(history: list[int], log_prob: float, length: int, ended: bool) -> Beam:
     return Beam(tuple(history[: length - ended]), log_prob, log_prob / length, ended)

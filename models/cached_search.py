@@ -12,9 +12,8 @@ import torch
 from torch import Tensor
 from transformers.modeling_outputs import CausalLMOutputWithPast
 
-from models.beam_state import Beams
+from models.beam_state import Beams, best_tokens
 from models.tail_prompts import Beam
-from models.top_tokens import largest
 
 CACHE = next(field.name for field in fields(CausalLMOutputWithPast) if field.name in ("cache", "past_key_values"))
 """The name that models of transformers give their cache, as an argument and in their output. transformers 5.24 warns of
@@ -89,15 +88,8 @@ def _search(reading: Reading, prompts: Tensor, state: Beams) -> list[list[Beam]]
     logits = reading.begin(prompts)
     while True:
         place = state.live.flatten().cumsum(0).view_as(state.live) - 1  # of each live beam among the rows just read
-        parent = state.advance(*_best(logits, state.live.shape[1]))
+        parent = state.advance(*best_tokens(logits, state.live.shape[1]))
         if state.done.all():
             return state.take(slots)
         slot, beam = state.live.nonzero(as_tuple=True)
         logits = reading.go_on(place[slot, parent[slot, beam]], state.token[slot, beam])
-
-
-def _best(logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Log-probabilities and tokens, each (rows, count), the best first; of equal ones the lower token first."""
-    logits = logits.float()
-    tokens = largest(logits, count)
-    return logits.gather(1, tokens) - logits.logsumexp(1, keepdim=True), tokens

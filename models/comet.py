@@ -2,19 +2,18 @@
 
 import json
 from collections.abc import Sequence
-from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from models import minilm
 from models.beam import beam_search
-from models.decoder import Decoder
+from models.decoder import Decoder, Padded
 from models.encoding import Encoding
-from models.packing import PackedTrees, fill, pack
 from models.tail_prompts import HEAD_TOKENS, RELATION_TOKENS, TAIL_TOKENS, Beam, Layout, TailPrompts, regimen
 
 
@@ -58,17 +57,16 @@ class Comet(TailPrompts, nn.Module):
         """Minus the log-likelihood (tokens,) of each token of the tails, in order; with candidates, which must hold
         them all, given that the token is one of these.
 
-        Neighbours that have the same prompt share its rows (packing.py). The vocabulary's logits, the most costly part
-        of a small model, are computed only where a tail's token comes next."""
+        The vocabulary's logits, the most costly part of a small model, are computed only where a tail's token comes
+        next."""
         hidden = hidden_before(self.decoder, prompts, tails, self.unseen)
-        said = list(chain.from_iterable(tails))
-        words = fill(torch.tensor(said)).to(hidden.device)
+        words = send(np.concatenate(tails), hidden.device)
         if candidates is None:
             logits = self.decoder.logits(hidden)  # (tokens, vocab_size)
         else:
             logits = self.decoder.logits(hidden, candidates.tokens)  # (tokens, candidates)
-            words = candidates.places[words].clamp_min(0)  # the filling need not be one of them
-        return F.cross_entropy(logits.float(), words, reduction="none")[: len(said)]
+            words = candidates.places[words]
+        return F.cross_entropy(logits.float(), words, reduction="none")
 
     def begin_steps(self) -> None:
         """Prepare the process that trains: there is nothing to do."""
@@ -124,13 +122,28 @@ class Comet(TailPrompts, nn.Module):
 def hidden_before(
     decoder: Decoder, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]], unseen: int | None = None
 ) -> Tensor:
-    """The last hidden states (tokens, width) from which each token of the tails is predicted, in order; rows beyond
-    these are filling. unseen: the token that nothing looks at where it stands in a prompt."""
-    packed = pack(prompts, tails).to(decoder.words.weight.device)
-    seen = packed.seen
+    """The last hidden states (tokens, width) from which each token of the tails is predicted, in order. Texts are
+    padded to the right. unseen: the token that nothing looks at where it stands in a prompt."""
+    device = decoder.words.weight.device
+    texts = [[*prompt, *tail[:-1]] for prompt, tail in zip(prompts, tails, strict=True)]
+    length = max(map(len, texts))
+    tokens = np.zeros((len(texts), length), dtype=np.int64)
+    places = []
+    for row, (text, tail) in enumerate(zip(texts, tails, strict=True)):
+        tokens[row, : len(text)] = text
+        places.append(row * length + np.arange(len(text) - len(tail), len(text)))
+    mask = None
     if unseen is not None:
-        read = (packed.tokens != unseen) | (packed.positions >= HEAD_TOKENS + RELATION_TOKENS)
-        seen = seen & read.view(len(seen), 1, -1)
-    dropout = decoder.config.dropout if decoder.training else 0.0
-    hidden = decoder(packed.tokens, packed.positions, PackedTrees(seen, dropout))
-    return hidden[fill(packed.before)]
+        seen = tokens != unseen
+        seen[:, HEAD_TOKENS + RELATION_TOKENS :] = True
+        mask = send(seen, device)[:, None] & torch.ones(length, length, dtype=torch.bool, device=device).tril()
+    positions = torch.arange(length, device=device).repeat(len(texts))
+    attention = Padded(len(texts), decoder.config.dropout if decoder.training else 0.0, mask)
+    return decoder(send(tokens.ravel(), device), positions, attention)[send(np.concatenate(places), device)]
+
+
+def send(array: np.ndarray, device: torch.device) -> Tensor:
+    """A tensor of the same on the device, for which neither waits: a copy from ordinary memory would wait until the
+    GPU has done all it was given."""
+    tensor = torch.from_numpy(np.ascontiguousarray(array))
+    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)

@@ -14,11 +14,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from models import minilm
-from models.decoder import Decoder
+from models.decoder import Decoder, Padded
 from models.dropout import Dropout
 from models.encoding import Encoding
 from models.form_rows import LaidOut, Rows
-from models.packing import PackedTrees
 from models.stored_tensors import read_facts
 
 Reads = Literal["both", "left"]
@@ -122,7 +121,8 @@ class Form(nn.Module):
         """The mean over learnt choices of minus the log-likelihood of the value against the other one, plus the mean
         over learnt tokens of texts of minus theirs."""
         rows = Rows([self._laid_out(one) for one in examples], self.decoder.words.weight.device, self.reads)
-        attention = PackedTrees(rows.seen, self.decoder.config.dropout if self.training else 0.0)
+        dropout = self.decoder.config.dropout if self.training else 0.0
+        attention = Padded(len(examples), dropout, rows.seen)
         hidden = self.decoder(rows.tokens, rows.positions, attention)
         total = hidden.new_zeros(())
         choices, texts = rows.learnt({token: ids[:UNKNOWN] for ids in self.ids.values() for token in ids[:UNKNOWN]})

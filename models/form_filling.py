@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from models.decoder import UNSEEN
 from models.form import NO, UNKNOWN, YES, Field, Form
 from models.form_rows import LaidOut, Rows
-from models.packing import UNSEEN
 
 
 class Filled(NamedTuple):

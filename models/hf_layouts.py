@@ -5,10 +5,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-from safetensors import SafetensorError
-
-from models import numpy_layers
 from models.stored_tensors import ANEW, check, read, read_facts
 
 if TYPE_CHECKING:
@@ -143,32 +139,6 @@ def read_tensors(folder: Path, kind: str, names: Iterable[str]) -> "dict[str, Te
         parts = [stored[other].float() for other in theirs]
         tensors[name] = _turned(kind, name, torch.cat(parts) if len(parts) > 1 else parts[0])
     return tensors
-
-
-def read_arrays(folder: Path, settings: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """All tensors of a decoder with these settings (read_settings), as read_tensors, without PyTorch. Raises ValueError
-    also for weights in bfloat16, which numpy lacks."""
-    kind, path = settings["kind"], folder / WEIGHTS
-    try:
-        stored = numpy_layers.read(path)
-    except (SafetensorError, OSError, TypeError) as error:
-        raise ValueError(f"the weights {path} are absent or damaged ({error}); {ANEW}") from error
-    arrays = {}
-    for name in tensor_names(kind, settings["layers"]):
-        theirs = _their_names(kind, name)
-        check(path, stored, theirs)
-        parts = np.concatenate([stored[other] for other in theirs]) if len(theirs) > 1 else stored[theirs[0]]
-        arrays[name] = parts.T if _is_turned(kind, name, parts.ndim) else parts
-    return arrays
-
-
-def tensor_names(kind: str, layers: int) -> list[str]:
-    """The names (ours) of a decoder's tensors."""
-    layout = LAYOUTS[kind]
-    norms = [f"{module}.bias" for module in layout.modules if module.endswith("norm")]
-    inside = [f"{module}.{part}" for module in layout.block_modules for part in ("weight", "bias")]
-    blocks = [f"blocks.{number}.{name}" for number in range(layers) for name in inside]
-    return [*(f"{module}.weight" for module in layout.modules), *norms, *blocks, *["bias"] * (kind == "minilm")]
 
 
 def write(folder: Path, settings: Mapping[str, Any], tensors: "Mapping[str, Tensor]", facts: Mapping[str, Any]) -> None:

@@ -1,6 +1,9 @@
 """Models by their name on the Hugging Face hub, or in a user's folder."""
 
+import os
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from huggingface_hub import snapshot_download
@@ -8,6 +11,8 @@ from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError, S
 from safetensors import SafetensorError
 
 from models import hf_layouts
+from models.digests import sha256_of
+from models.progress_bars import no_bars
 from models.stored_tensors import ANEW, read_facts
 
 WEIGHTS = "model*.safetensors"
@@ -15,14 +20,19 @@ TOKENIZER = ("tokenizer*.json", "vocab.*", "*.model", "*.tiktoken")
 FILES = ["*.json", WEIGHTS, "vocab.*", "merges.txt", "*.model", "*.jinja"]
 
 
-def locate(name: str, revision: str | None = None, *, seq2seq: bool | None = None) -> Path:
-    """The folder of a model: `name` itself when it is a folder, else the hub's model of that name, downloaded once
-    (its file's hash is checked by the hub's client). revision: a commit, tag or branch of the hub; None: the newest.
-    seq2seq: whether it has an encoder and a decoder; None: either.
+def locate(
+    name: str, revision: str | None = None, *, seq2seq: bool | None = None, cache: str | Path | None = None
+) -> Path:
+    """The folder of a model: `name` itself when it is a folder, that of a GGUF file (from_gguf), else the hub's model
+    of that name, downloaded once (its file's hash is checked by the hub's client). revision: a commit, tag or branch of
+    the hub; None: the newest. seq2seq: whether it has an encoder and a decoder; None: either.
 
     Raises FileNotFoundError when it is neither at hand nor to be had, and ValueError when it is of the other kind, or
     no model although its kind is asked for."""
-    folder = Path(name) if Path(name).is_dir() else _from_hub(name, revision)
+    if name.lower().endswith(".gguf"):
+        folder = from_gguf(Path(name), cache)
+    else:
+        folder = Path(name) if Path(name).is_dir() else _from_hub(name, revision)
     has_tokenizer = any(path for pattern in TOKENIZER for path in folder.glob(pattern))
     if not any((folder / file).is_file() for file in (hf_layouts.CONFIG, hf_layouts.ADAPTER)):
         below = [] if has_tokenizer else sorted(str(path.parent) for path in folder.glob(f"*/{hf_layouts.CONFIG}"))
@@ -35,6 +45,57 @@ def locate(name: str, revision: str | None = None, *, seq2seq: bool | None = Non
         kinds = {False: ("a causal language model", "hf"), True: ("a sequence-to-sequence model", "seq2seq")}
         there, setting = kinds[not seq2seq]
         raise ValueError(f"{name} is {there}, not {kinds[seq2seq][0]}; set model={setting} model.base={name}")
+    return folder
+
+
+def from_gguf(file: Path, cache: str | Path | None = None) -> Path:
+    """The folder, in `cache` by the file's hash, into which transformers reads the GGUF file of a model once, its
+    weights in float32.
+
+    Raises FileNotFoundError where there is no such file, and ValueError for one that transformers does not read, and
+    without the libraries for it."""
+    if not file.is_file():
+        raise FileNotFoundError(f"no such file: {file}; give the path of a GGUF file, or a folder")
+    base = cache or os.environ.get("MITIGATE_CACHE") or Path.home() / ".cache" / "mitigate"
+    folder = Path(base) / "gguf" / sha256_of(file)[:16]
+    if folder.is_dir():
+        return folder
+    import torch
+    import transformers  # takes seconds
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
+
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=folder.parent) as part, no_bars():
+        alone = Path(part, "alone")  # beside other files, transformers would read these too
+        alone.mkdir()
+        (alone / "model.gguf").symlink_to(file.resolve())
+        try:
+            of_file: dict[str, Any] = {"gguf_file": "model.gguf"}
+            is_pair = AutoConfig.from_pretrained(alone, **of_file).is_encoder_decoder
+            kind: Any = AutoModelForSeq2SeqLM if is_pair else AutoModelForCausalLM
+            if hasattr(transformers, "GgufConfig"):  # else weights may stay packed
+                of_file["quantization_config"] = transformers.GgufConfig(dequantize=True)
+            read = whole(kind, alone, dtype=torch.float32, **of_file)
+            tokenizer = AutoTokenizer.from_pretrained(alone, gguf_file="model.gguf")
+        except ImportError as error:
+            raise ValueError(
+                "a GGUF file needs the libraries gguf and accelerate: pip install 'mitigate[gguf]'"
+            ) from error
+        except Exception as error:  # of any kind: what is read may be anything
+            why = " ".join(str(error).replace(str(alone / "model.gguf"), file.name).split())[:300]
+            raise ValueError(
+                f"{file} is damaged, or a GGUF file that transformers does not read ({type(error).__name__}: {why}); "
+                "give another one, or the model in the Hugging Face format"
+            ) from error
+        if hasattr(read.config, "quantization_config"):  # a model that was quantised is not saved
+            del read.config.quantization_config
+        with torch.device("meta"):  # no random weights are drawn
+            model = kind.from_config(read.config)
+        model.load_state_dict(read.state_dict(), assign=True)
+        model.save_pretrained(Path(part, "model"))
+        tokenizer.save_pretrained(Path(part, "model"))
+        with suppress(OSError):  # another process was first
+            Path(part, "model").rename(folder)
     return folder
 
 

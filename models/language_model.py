@@ -16,22 +16,18 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from models.beam import beam_search
 from models.cached_search import CausalReading
 from models.chat_api import conversation
-from models.llama import Llama, fits
 from models.of_transformers import OfTransformers, load_model, load_tokenizer, note_regimen, prompt_of, save_model
 from models.sampling import Drawn, Enough, NoEndBefore, SentenceEnds, until
-from models.tail_prompts import TAIL_TOKENS, Beam, regimen, tagged
+from models.tail_prompts import TAIL_TOKENS, regimen, tagged
 from models.trainable import WHOLE, Learning
 
 TASK = "Complete the sentence in a few words:"
-LONGEST = 256  # tokens of a text for models/llama.py, whose attention keeps the scores of all pairs of tokens
 
 
 class LanguageModel(OfTransformers):
-    """A model and its tokenizer: prompts in, tails out. models/llama.py computes a Llama on a CPU; transformers
-    computes other models, and long texts."""
+    """A model and its tokenizer: prompts in, tails out."""
 
     PROMPTS = ("phrase", "chat")
     """The form of a prompt: "lawyer is capable of", or the same after a chat template that requests a completion."""
@@ -72,26 +68,6 @@ class LanguageModel(OfTransformers):
         tokens, mask = self.padded([[*prompt, *tail[:-1]] for prompt, tail in zip(prompts, tails, strict=True)])
         logits = self.model(input_ids=tokens, attention_mask=mask, use_cache=False).logits
         return logits, [len(prompt) - 1 for prompt in prompts]
-
-    def nll(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> Tensor:
-        """Minus the log-likelihood (tokens,) of each token of the tails, in order. Raises ValueError for texts that are
-        too long."""
-        longest = max(len(prompt) + len(tail) for prompt, tail in zip(prompts, tails, strict=True))
-        if longest > LONGEST or not fits(self.model):
-            return super().nll(prompts, tails)
-        self.check_length(prompts, [len(tail) for tail in tails])
-        return Llama(self.model).nll(prompts, tails)
-
-    def search(
-        self, prompts: Sequence[Sequence[int]], *, beams: int = 10, max_length: int = 15, rows: int = 680
-    ) -> list[list[Beam]]:
-        """The best tails of each prompt, the best first (models/beam_state.py). rows is the most beams worked on at a
-        time. Raises ValueError for prompts that are too long."""
-        if not fits(self.model):
-            return super().search(prompts, beams=beams, max_length=max_length, rows=rows)
-        self.check_length(prompts, [max_length] * len(prompts))
-        network = Llama(self.model)
-        return beam_search(network, prompts, end=self.end, beams=beams, max_length=max_length, rows=rows)
 
     def needed(self, prompt: int, tail: int) -> int:
         """The number of positions for the prompt and the tail, one after the other."""

@@ -11,8 +11,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from models.products import ROWS, filled
-
 STEP = 32
 """The number of nodes by which trees grow. Keys of a part of the nodes would be copied in each layer where they are
 bfloat16, and softmax is twice as slow between multiples of this."""
@@ -24,11 +22,10 @@ Placed = Sequence[tuple[int, int]]
 class TreeAttention:
     """The keys and values of all nodes, and where the rows of the pass at hand stand (an `Attention`).
 
-    config is that of a `Network`, slots the number of trees. Memory for their nodes grows with what is placed there, in
+    config is that of a decoder, slots the number of trees. Memory for their nodes grows with what is placed there, in
     steps of STEP."""
 
     def __init__(self, config: Any, slots: int, like: Tensor) -> None:
-        self.group = config.group
         self.keys = like.new_zeros(config.layers, slots, config.heads, 0, config.width // config.heads)
         self.values = self.keys
 
@@ -42,8 +39,7 @@ class TreeAttention:
 
     def place(self, slot: Tensor, node: Tensor, seen: Tensor) -> None:
         """Set the places of the rows of the next pass: their slots (rows,), ascending; the node of each (rows,), a new
-        one or one that no row sees any more; and the nodes each sees, its own included (rows, nodes) bool. Further rows
-        of the pass are filling (products.py)."""
+        one or one that no row sees any more; and the nodes each sees, its own included (rows, nodes) bool."""
         self.reserve(int(node.max()) + 1)
         _, slots, heads, nodes, _ = self.keys.shape
         busy, tree, sizes = slot.unique_consecutive(return_inverse=True, return_counts=True)
@@ -55,25 +51,24 @@ class TreeAttention:
         place = tree * self.columns + column
         self.source = place.new_zeros(trees * self.columns)  # of each tree and column, the row that stands there
         self.source[place] = torch.arange(len(slot), device=slot.device)
-        self.place_of = filled(place)
+        self.place_of = place
         unseen = ~F.pad(seen, (0, nodes - seen.shape[1]))
         mask = self.keys.new_zeros(trees, self.columns, nodes)
         mask[tree, column] = unseen.to(mask) * torch.finfo(mask.dtype).min
-        mask = mask.repeat_interleave(heads, 0).repeat_interleave(self.group, 1)
-        self.mask = mask  # (trees * heads, columns * group, nodes)
+        self.mask = mask.repeat_interleave(heads, 0)  # (trees * heads, columns, nodes)
 
     def __call__(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         keys, values = self.keys[layer], self.values[layer]  # (slots, heads, nodes, head_width)
-        keys[self.slot, :, self.node] = key[: len(self.slot)]
-        values[self.slot, :, self.node] = value[: len(self.slot)]
+        keys[self.slot, :, self.node] = key
+        values[self.slot, :, self.node] = value
         if self.busy is not None:
             keys, values = keys.index_select(0, self.busy), values.index_select(0, self.busy)
         heads, width = key.shape[1:]
-        queries = query.index_select(0, self.source).view(-1, self.columns, heads, self.group, width)
-        queries = queries.transpose(1, 2).reshape(-1, self.columns * self.group, width)
+        queries = query.index_select(0, self.source).view(-1, self.columns, heads, width)
+        queries = queries.transpose(1, 2).reshape(-1, self.columns, width)
         scores = torch.baddbmm(self.mask, queries, keys.flatten(0, 1).transpose(1, 2), alpha=width**-0.5)
-        mixed = scores.softmax(-1) @ values.flatten(0, 1)  # (trees * heads, columns * group, head_width)
-        mixed = mixed.view(-1, heads, self.columns, self.group, width).transpose(1, 2).reshape(-1, *query.shape[1:])
+        mixed = scores.softmax(-1) @ values.flatten(0, 1)  # (trees * heads, columns, head_width)
+        mixed = mixed.view(-1, heads, self.columns, width).transpose(1, 2).reshape(-1, heads, width)
         return mixed.index_select(0, self.place_of)
 
 
@@ -89,7 +84,7 @@ class SharedPrefixes:
                 row = rows.setdefault(tuple(prefix[: node + 1]), len(rows))
                 places.append((slot, node, row))
         device, longest = trees.keys.device, max(map(len, prefixes))
-        texts = [*rows, *[next(iter(rows))] * (-len(rows) % ROWS)]  # the last are filling
+        texts = list(rows)
         ancestors = [[rows[text[: min(i, len(text))]] for i in range(1, longest + 1)] for text in texts]
         trees.reserve(longest)
         self.trees = trees
@@ -107,6 +102,5 @@ class SharedPrefixes:
             key[self.ancestors].transpose(1, 2),  # (rows, heads, longest, head_width)
             value[self.ancestors].transpose(1, 2),
             attn_mask=self.seen[:, None, None],
-            enable_gqa=self.trees.group > 1,
         )
         return mixed[:, :, 0]

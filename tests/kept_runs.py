@@ -1,6 +1,6 @@
 """Run folders that a version left, kept as data of a test: the next version has to open them.
 
-    python tests/kept_runs.py      writes tests/runs/VERSION: two runs of the main job with tiny generators, two audits
+    python tests/kept_runs.py      writes tests/runs/VERSION: two runs of the main job with tiny generators
 
 Pages, pictures and files of status are left out."""
 
@@ -11,7 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from killing import call, forked
-from recipe_commands import SMALL, STATEMENTS, generator, statements, written
+from recipe_commands import SMALL, generator, written
 from small_models import save_llama
 
 from mitigate import __version__
@@ -25,15 +25,12 @@ def main() -> None:
     shutil.rmtree(kept, ignore_errors=True)
     with tempfile.TemporaryDirectory() as temporary:
         place = Path(temporary)
-        others = written(place / "others.tsv", STATEMENTS.replace("kind", "rude"))
         lines = files("mitigate").joinpath("data/sample/train.txt").read_text(encoding="utf-8").splitlines()[::16]
         triples = written(place / "few.tsv", "relation\thead\ttail\n" + "\n".join(lines))
         of_generator = ["data=triples", f"data.path={triples}", *generator(place, "hf", save_llama)]
         asked = {
             "none": [*of_generator, "policy=none"],
             "both": [*of_generator, "policy=both"],
-            "audit": ["recipe=audit", *statements(place)],
-            "other_audit": ["recipe=audit", "data=statements", f"data.path={others}"],
         }
         for name, arguments in asked.items():
             outputs = place / name

@@ -27,7 +27,7 @@ from mitigate.words.outside_text import escaped
 
 CONF = ROOT / "conf"
 # other commands of the same recipes
-LEFT_OUT = ("compare_audits", "compare_kge", "stories_trained", "seq2seq", "language_model")
+LEFT_OUT = ("stories_trained", "seq2seq", "language_model")
 RECIPES = [name for name in COMMANDS if name not in LEFT_OUT]
 KEPT = ("dry_run", "paths", "tracking")  # settings that say where the command may write
 VALUES = [

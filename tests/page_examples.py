@@ -9,11 +9,8 @@ import report_example
 
 from mitigate.measure import stories as measured
 from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.resource_differences import representation, shares, side_by_side
 from mitigate.report import (
     audit,
-    compared_audits,
-    compared_embeddings,
     compared_runs,
     frames,
     kge,
@@ -168,57 +165,19 @@ def example_comparison() -> compared_runs.Comparison:
     )
 
 
-def example_resources() -> compared_audits.Resources:
-    """Two resources about 16 targets, labelled by regard."""
-    said = [report_example.statements(per_target=24, num_targets=16, seed=seed) for seed in (0, 1)]
-    both = side_by_side(*(report_example.per_target(each, "regard") for each in said))
-    both = both.with_columns(statements_second=pl.int_range(pl.len()) + 5)
-    rows = pl.concat([representation(both, {}), shares(both, "regard", {})])
-    last = pl.col("key").str.split("/").list.last()
-    figures = rows.rename({"figure": "key"}).with_columns(
-        category=pl.when(last.is_in(both["category"].unique().to_list())).then(last).otherwise(pl.lit("")),
-        p_holm=0.01,
-        low_corrected="low",
-        high_corrected="high",
-        first_alone=7.0,
-        second_alone=7.0,
-    )
-    examples = [each.select("statement", label="regard").head(3) for each in said]
-    return compared_audits.Resources(
-        name="compare-1a2b3c4d",
-        command="python -m mitigate recipe=compare compare.runs=[DIR,DIR]",
-        demonstration=True,
-        titles=("One", "another.tsv"),
-        is_same=False,
-        wordings=[("regard", "paper")],
-        spoken=(20, 16),
-        figures=figures,
-        targets=both.with_columns(scorer=pl.lit("regard"), template=pl.lit("paper")),
-        agreement={"regard/O-/rank_correlation": 0.314, "regard/O+/rank_correlation": -0.2},
-        differ_most={"regard": both.head(2).with_columns(difference=pl.lit(-2.5))},
-        statements={"regard": dict.fromkeys(both["target"].head(2), examples)},
-        scorers={"regard": "minilm"},
-        notices=["They say a <b>thing</b>."],
-    )
-
-
 def example_kge() -> kge.Results:
-    """Twelve professions, three seeds and five permuted graphs, measured before and after a mitigation."""
+    """Twelve professions, three seeds, measured before and after a mitigation."""
     ratio = [3.0 - number / 2 for number in range(12)]
     table = pl.DataFrame(
         {"profession": PROFESSIONS, "people": 40, "of_a": range(12, 24), "of_b": 30, "unknown": 2, "log_ratio": ratio}
     )
     change = (pl.col("log_ratio") + 0.1) / 100
-    professions = table.with_columns(change=change, low=change - 0.01, high=change + 0.01).with_columns(
-        null_low=pl.lit(-0.01), null_high=pl.lit(0.01), outside=pl.col("change").abs() > 0.01
-    )
+    professions = table.with_columns(change=change, low=change - 0.01, high=change + 0.01)
     each = [table.select("profession", change=change * number, deviation=0.0) for number in (1, 2, 3)]
     changes = pl.concat(frame.with_columns(model=pl.lit(f"seed_{place}")) for place, frame in enumerate(each))
     figures = dict.fromkeys(kge.BEFORE_AND_AFTER, 0.25)
-    figures |= {kge.key_of(key, "downsampled"): 0.125 for key in kge.BEFORE_AND_AFTER}
-    figures |= {"kge/null/rank_correlation": 0.01, "kge/null/rank_correlation_low": -0.3}
-    figures |= {"kge/null/rank_correlation_high": 0.3, "kge/null/graphs": 5, "kge/pairs/agreement": 0.2}
-    figures |= {"kge/professions": 12, "kge/trainings": 3}
+    figures |= {kge.key_of(key, "projected"): 0.125 for key in kge.BEFORE_AND_AFTER}
+    figures |= {"kge/pairs/agreement": 0.2, "kge/professions": 12, "kge/trainings": 3}
     figures |= {"kge/rank_correlation_low": 0.1, "kge/rank_correlation_high": 0.4}
     pair = ("seed_0", "A <b>man</b>", "A woman", 0.5, None, "profession 1", "<b>nurse</b>")
     columns = ["model", "person_a", "person_b", "with_counts", "with_pairs", "most_a", "most_b"]
@@ -238,45 +197,10 @@ def example_kge() -> kge.Results:
         metrics=figures,
         professions=professions,
         changes=changes,
-        null=changes.with_columns(seconds=12.5),
-        correlations=[0.2, 0.3],
-        null_correlations=[-0.1, 0.0, 0.2],
         pairs=pl.DataFrame([pair], schema=columns, orient="row"),
         ranks=ranks,
         others={"complex (1a2b3c4d)": professions},
-        variants=["downsampled"],
-        notices=["There is a <thing>."],
-    )
-
-
-def example_kge_comparison() -> compared_embeddings.KgeComparison:
-    """Two models on twelve professions, one of which moves from the last place to the first."""
-    first = [0.06 - number / 100 for number in range(12)]
-    places = list(range(1, 13))
-    moved = [*range(2, 13), 1]
-    professions = pl.DataFrame(
-        {
-            **{"profession": PROFESSIONS, "of_a": places, "of_b": moved, "log_ratio": first},
-            **{"first": first, "second": [-value for value in first], "first_place": places, "second_place": moved},
-            "moved": [two - one for one, two in zip(places, moved, strict=True)],
-        }
-    )
-    rows = [
-        ("kge/mrr", 0.18, 0.27, 0.09, 0.08, 0.1, "5 and 5"),
-        ("kge/parity", 20.0, 25.0, 5.0, -1.0, 11.0, "5 and 5"),
-        ("kge/rank_correlation", 0.7, 0.6, -0.1, None, None, "5 and 1"),
-    ]
-    columns = ["key", "first", "second", "change", "low", "high", "trainings"]
-    return compared_embeddings.KgeComparison(
-        name="compare-kge-fb15k237-transe-complex-1a2b3c4d",
-        command="python -m mitigate recipe=compare",
-        demonstration=False,
-        titles=("transe", "<b>complex</b>"),
-        names=("male", "<i>female</i>"),
-        sensitive="gender",
-        figures=pl.DataFrame(rows, schema=columns, orient="row"),
-        professions=professions,
-        agreement={"ranked_alike": -0.1, "shared_ends": 33.3},
+        variants=["projected"],
         notices=["There is a <thing>."],
     )
 
@@ -330,11 +254,9 @@ def example_frames() -> frames.Results:
 PAGES: dict[str, Callable[[], str]] = {
     "frames": lambda: frames.render(example_frames()),
     "kge": lambda: kge.render(example_kge()),
-    "kge_comparison": lambda: compared_embeddings.render(example_kge_comparison()),
     "report": lambda: page.render(replace(report_example.report(num_targets=16), ledger=report_example.ledger(600))),
     "audit": lambda: audit.render(example_audit()),
     "comparison": lambda: compared_runs.render(example_comparison()),
-    "resources": lambda: compared_audits.render(example_resources()),
     "stories": lambda: stories.render(example_stories()),
     "survey": lambda: survey.render(example_survey()),
     "people": lambda: ratings.render(example_ratings()),

@@ -67,7 +67,7 @@ def generator(place: Path, name: str, save: Callable[[Path, list[str]], Path]) -
 
 def kge(place: Path) -> list[str]:
     asked = ["recipe=kge", "model=transe", "kge.sensitive=gender", "kge.values=[male,female]", *SMALL_KGE]
-    mine = ["kge.seeds=1", "kge.permuted=1", "kge.mitigations=[downsample]", "kge.fewest=5"]
+    mine = ["kge.seeds=1", "kge.mitigations=[regularise]", "kge.fewest=5"]
     return [*asked, *write_graph(place / "graph", planted(people=120)), *mine]
 
 
@@ -97,8 +97,6 @@ COMMANDS: dict[str, Callable[[Path], list[str]]] = {
     "agreement": agreement,
     "filter": lambda place: ["recipe=filter", "policy=both"],
     "compare": compare,
-    "compare_audits": compare,
-    "compare_kge": compare,
     "labels": lambda place: ["recipe=labels", *statements(place)],
     "seq2seq": lambda place: generator(place, "seq2seq", save_bart),
     "language_model": lambda place: generator(place, "hf", save_llama),
@@ -121,14 +119,6 @@ def compared(name: str, place: Path) -> list[list[str]]:
     """The commands of the runs that a comparison reads."""
     if name == "compare":
         return [[f"policy={policy}", *SMALL] for policy in ("none", "both")[: 2 if name == "compare" else 1]]
-    if name == "compare_audits":
-        place.mkdir(parents=True, exist_ok=True)
-        other = written(place / "others.tsv", STATEMENTS.replace("kind", "rude"))
-        both = [statements(place), ["data=statements", f"data.path={other}"]]
-        return [["recipe=audit", *file, *SMALL] for file in both]
-    if name == "compare_kge":
-        place.mkdir(parents=True, exist_ok=True)
-        return [[*kge(place), *SMALL, f"model={model}"] for model in ("transe", "complex")]
     return []
 
 

@@ -16,10 +16,8 @@ from compared_runs import seal
 from test_ask import probed_run
 
 from mitigate.serve.allowed_jobs import Rules
-from mitigate.serve.app import make_app
-from mitigate.serve.batching import Models
-from mitigate.serve.engines.local import Local
-from mitigate.serve.server import configured
+from mitigate.serve.app import configured, make_app
+from mitigate.serve.dispatcher import Local
 from mitigate.serve.service import Service
 from mitigate.triples import Labels
 
@@ -42,11 +40,8 @@ class Length:
     name = "length"
     fingerprint = "length"
 
-    def __init__(self, longest: int = 20) -> None:
-        self.longest = longest
-
     def __call__(self, texts: Sequence[str]) -> Labels:
-        label = np.array([-1 if len(text) > self.longest else 0 for text in texts], dtype=np.int8)
+        label = np.array([-1 if len(text) > 20 else 0 for text in texts], dtype=np.int8)
         return Labels(label, label.astype(np.float32))
 
 
@@ -70,7 +65,7 @@ def make_service(place: Path, port: int, **settings: Any) -> Service:
     service = Service(
         rules=Rules(CONF),
         outputs=outputs,
-        models=Models(lambda: [Length()], 600.0),
+        make_scorers=lambda: [Length()],
         slots=2,
         hosts=[f"127.0.0.1:{port}"],
         command=[sys.executable, "-c", FAKE, str(prepared), str(outputs)],

@@ -151,7 +151,7 @@ def test_all_weights_go_on_from_an_adapter_and_checkpointing_changes_none(llama:
     with pytest.raises(
         MitigateError, match="needs whole weights to start from, and .* holds an adapter.*; set model.lora.save=merged"
     ):
-        check_training(again, QUICK, compile="auto", strategy="auto")
+        check_training(again, QUICK, strategy="auto")
     base = llama / "base"
     plain = LanguageModel.load(trained(start(base), tmp_path / "plain"))
     saving = LanguageModel.load(trained(start(base, gradient_checkpointing=True), tmp_path / "saving"))
@@ -185,7 +185,7 @@ def test_what_cannot_be_is_said_before_the_first_stage(llama: Path, tmp_path: Pa
     check_targets(tmp_path, ["nowhere"])  # which has no weights
     begun = start(folder, lora=LORA | {"targets": ["q_proj", "proj", "self_attn"]})
     expected = "model.lora.targets names proj, self_attn, and the model in .* has no such layer; it has down_proj"
-    refuses(MitigateError, expected, check_training, begun, Settings(), compile=False, strategy="auto")
+    refuses(MitigateError, expected, check_training, begun, Settings(), strategy="auto")
     begun = start(folder, lora=LORA | {"targets": ["nowhere"]})
     refuses(MitigateError, r"model.lora.targets=\['nowhere'\]: ", trained, begun, tmp_path / "model")
     asked = ["model=hf", f"model.base={folder}", "model.lora.rank=2"]

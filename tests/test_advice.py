@@ -28,7 +28,7 @@ from mitigate.filter import apply_policy
 from mitigate.probe.comet import check_search, find_devices
 from mitigate.recipes import labels
 from mitigate.recipes.job import plain
-from mitigate.recipes.kge.plan import make_plan as plan_kge
+from mitigate.recipes.kge import make_plan as plan_kge
 from mitigate.recipes.loading import load_data
 from mitigate.recipes.model_spec import check_trained, find_start, training_settings
 from mitigate.recipes.scorers import Scorers
@@ -108,8 +108,8 @@ CASES = [
     Advice(
         "policy",
         "policy=both policy.action=keep",
-        "set policy.balance=true, policy.decoding=rerank or policy.tuning=prefer, or choose policy=none",
-        ["policy.balance=true", "policy.decoding=rerank", "policy.tuning=prefer", "policy=none ~policy.action"],
+        "set policy.balance=true or policy.decoding=rerank, or choose policy=none",
+        ["policy.balance=true", "policy.decoding=rerank", "policy=none ~policy.action"],
     ),
     Advice("policy", "policy=both policy.action=swap policy.swapped_relations=[]", f"such as {SWAPPED}", [SWAPPED]),
     Advice("policy", "policy=both policy.name=none", "policy.name=NAME", ["policy.name=mine"]),
@@ -147,12 +147,6 @@ CASES = [
         "probe.targets=lawyers",
         "allowed: all, data, a list such as [lawyer,nurse], FILE.csv",
         ["probe.targets=all", "probe.targets=data", "probe.targets=[lawyer,nurse]", "probe.targets=$plural_forms.csv"],
-    ),
-    Advice(
-        "training",
-        "trainer.compile=true trainer.devices=2",
-        "set trainer.compile=auto or trainer.compile=false",
-        ["trainer.compile=auto", "trainer.compile=false"],
     ),
     Advice(
         "training",
@@ -203,12 +197,6 @@ CASES = [
         f"{LLAMA} trainer.vocabulary=tails",
         "trainer.vocabulary=tails (allowed: auto or all)",
         ["trainer.vocabulary=auto", "trainer.vocabulary=all"],
-    ),
-    Advice(
-        "start",
-        f"{LLAMA} trainer.compile=true",
-        "trainer.compile=true (allowed: auto or false)",
-        ["trainer.compile=auto", "trainer.compile=false"],
     ),
     Advice(
         "start",

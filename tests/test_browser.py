@@ -100,7 +100,7 @@ def print_out(page: Visit) -> None:
     assert page.run("tools.faint()") == []
 
 
-WARNED = {"report": 4, "audit": 2, "comparison": 2, "resources": 1}  # of pages with a table of targets: the warnings
+WARNED = {"report": 4, "audit": 2, "comparison": 2}  # of pages with a table of targets: the warnings
 
 
 def show(opened: Visit) -> None:

@@ -2,6 +2,7 @@
 
 import copy
 import json
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from safetensors.torch import load_file, save_file
 from small_models import small_comet
 from texts_apart import TextsApart, rows_of
 from torch import Tensor
+from torch.nn import functional as F
 from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
@@ -52,6 +54,26 @@ def test_prompts_and_tails_are_cut_and_slots_of_the_original_are_padded(comet: C
     assert slotted.unseen == 0
     one, two = slotted.nll([prompt], [[2663, 102]]), slotted.nll([prompt, prompt], [[2663, 102], [7425, 1, 102]])
     torch.testing.assert_close(two[:2], one)
+
+
+@pytest.mark.parametrize("layout", ["packed", "comet"])
+def test_the_loss_is_that_of_each_text_by_itself(layout: Layout) -> None:
+    """Also of a text whose head has no tokens."""
+    comet = small_comet(layout=layout)
+    heads = ["lawyer", "a very old and quiet man", "rain", ""]
+    asked = sorted(product(heads, ["is capable of", "wants"], ["win a case", "help", "run after a very fast cat"]))
+    prompts = comet.prompts([head for head, _, _ in asked], [phrase for _, phrase, _ in asked])
+    tails = comet.tails([tail for _, _, tail in asked])
+    expected = []
+    for prompt, tail in zip(prompts, tails, strict=True):
+        text = [*prompt, *tail[:-1]]
+        unseen = torch.tensor([token == comet.unseen and place < 15 for place, token in enumerate(text)])
+        hidden = comet.decoder(*rows_of([text]), TextsApart([len(text)], unseen))[len(prompt) - 1 :]
+        expected.append(F.cross_entropy(comet.decoder.logits(hidden), torch.tensor(tail), reduction="none"))
+    torch.testing.assert_close(comet.nll(prompts, tails), torch.cat(expected), atol=1e-5, rtol=1e-5)
+    gradients = torch.autograd.grad(comet.nll(prompts, tails).sum(), list(comet.parameters()))
+    alone = torch.autograd.grad(torch.cat(expected).sum(), list(comet.parameters()))
+    torch.testing.assert_close(gradients, alone, atol=1e-4, rtol=1e-4)
 
 
 def test_a_saved_comet_is_the_same_comet_and_knows_how_it_was_trained(comet: Comet, tmp_path: Path) -> None:

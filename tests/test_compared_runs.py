@@ -12,7 +12,6 @@ from compared_runs import configured, edit, make_run, plan_of, seal
 from mitigate.errors import MitigateError
 from mitigate.result_settings import called, role_scorers
 from mitigate.runs.finished import open_run, read_runs, recipe_of, short_names
-from mitigate.tasks.compare import run_groups as arms
 from mitigate.tasks.compare import scorers
 from mitigate.tasks.compare.quality import quality_differences
 from mitigate.tasks.compare.runs import axes_of
@@ -38,14 +37,6 @@ def test_a_policy_of_an_earlier_version_is_read_in_present_terms(tmp_path: Path)
     assert (run.setting("policy.action"), run.setting("policy.decoding")) == ("keep", "rerank")
     now = open_run(configured(run.folder, policy=settings | {"action": "keep", "decoding": "rerank"}))
     assert now.settings == run.settings
-
-
-def test_seeds_of_an_arm_may_ask_generators_of_their_own(tmp_path: Path) -> None:
-    """But an arm with a generator and one without are two."""
-    asked = {1: "/runs/1/model", 2: "/runs/2/model", 3: None}
-    made = {seed: make_run(tmp_path, "replace", seed) for seed in asked}
-    runs = [open_run(configured(made[seed], policy={"generator": asked[seed]})) for seed in asked]
-    assert [[run.seed for run in arm.runs] for arm in arms.arms(runs)] == [[1, 2], [3]]
 
 
 def test_interpolations_of_a_foreign_folder_stay_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,21 +251,14 @@ def test_a_policy_that_is_measured_by_its_own_scorers(none: Path, both: Path, tm
     for action, decoding, expected in (
         ("keep", "random_rerank", []),
         ("random", "random_rerank", []),
-        ("random_replace", "none", []),
         ("random", "rerank", ["sentiment", "regard"]),
         ("drop", "random_rerank", ["sentiment", "regard"]),
         ("rerank", "none", ["sentiment", "regard"]),  # of an earlier version
     ):
         run = open_run(configured(control, policy=random | {"action": action, "decoding": decoding}))
         assert scorers.filtered_by(run) == expected
-    for tuning, distilled, reads in (
-        ("prefer", "rerank", True),
-        ("random_prefer", "rerank", False),
-        ("distil", "critic", True),
-        ("distil", "none", False),
-    ):
-        tuned = random | {"action": "keep", "decoding": "none", "tuning": tuning, "distilled": distilled}
-        assert bool(scorers.filtered_by(open_run(configured(control, policy=tuned)))) == reads
+    tuned = random | {"tuning": "prefer"}  # of version 0.2
+    assert scorers.filtered_by(open_run(configured(control, policy=tuned))) == ["sentiment", "regard"]
     more = {"crowd": pl.col("regard"), "crowd_strength": pl.col("regard_strength")}
     held_out = [edit(run, "statements.parquet", lambda said: said.with_columns(**more)) for run in (none, both)]
     assert not notices(*held_out, having="filters by the same scorers")

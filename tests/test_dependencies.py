@@ -38,14 +38,14 @@ AROUND = {
     ),
 }
 KEPT = max(path for path in RUNS.iterdir() if path.is_dir())
-COMPARED = {"compare": ("none", "both"), "compare_audits": ("audit", "other_audit")}
+COMPARED = {"compare": ("none", "both")}
 """Runs of KEPT that a recipe compares."""
 TRIED = 40
 """Files that count as edited in turn, for each recipe."""
 
 RECIPES = (
     *("mitigate", "audit", "stories", "stories_trained", "humans", "survey"),
-    *("labels", "agreement", "filter", "compare", "compare_audits"),
+    *("labels", "agreement", "filter", "compare"),
 )
 
 

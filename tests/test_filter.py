@@ -87,7 +87,6 @@ STATEMENTS = [
 
 SCOPES = {
     "all": [0, 0, 0, 0, 0, 0, 1],
-    "people": [0, 0, 1, 0, 0, 1, 1],
     "targets": [0, 1, 1, 0, 1, 1, 1],
     "person_heads": [0, 0, 1, 0, 1, 1, 1],  # sick children are in a tail
 }
@@ -111,7 +110,7 @@ def test_own_targets_are_in_the_scope_of_a_policy_in_all_their_forms(head: str) 
     ledger = apply_policy(neutral("targets"), triples(*rows, target_list=OWN), OWN)
     assert ledger["reason"].to_list() == ["sentiment -1", "kept"]
     assert ledger["weight"].to_list() == [0, 1]
-    of_people = apply_policy(neutral("people"), triples(*rows, target_list=OWN), OWN)
+    of_people = apply_policy(neutral("person_heads"), triples(*rows, target_list=OWN), OWN)
     assert of_people["weight"].to_list() == [0, 1]
 
 
@@ -327,10 +326,10 @@ def test_balance_conserves_weight_and_makes_no_statement_count_more_than_most() 
 
 
 SCORERS = "needs policy.scorers, which is empty; set policy.scorers=[sentiment,regard]"
-ACTIONS = "drop, random, downweight, swap, replace, random_replace, tag, random_tag, keep, rerank, experts, erase"
+ACTIONS = "drop, random, downweight, swap, tag, random_tag, keep"
 FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"template": "own"}, "unknown policy.template 'own'; allowed: paper, neutral"),
-    ({"scope": "men"}, "unknown policy.scope 'men'; allowed: all, people, person_heads, targets"),
+    ({"scope": "men"}, "unknown policy.scope 'men'; allowed: all, person_heads, targets"),
     ({"splits": "test"}, "unknown filter.splits 'test'; allowed: train, all"),
     ({"action": "downweight"}, f"policy.action=downweight policy.balance=false {SCORERS}"),
     (
@@ -340,8 +339,8 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"scorers": BOTH, "action": "keep"},
-        "policy.action=keep alone changes nothing; also set policy.balance=true, policy.decoding=rerank or "
-        "policy.tuning=prefer, or choose policy=none",
+        "policy.action=keep alone changes nothing; also set policy.balance=true or policy.decoding=rerank, or choose "
+        "policy=none",
     ),
     (
         {"scorers": BOTH, "action": "tag", "scope": "targets"},
@@ -353,22 +352,11 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
         "policy.keep=5 needs a policy.decoding that chooses, such as critic, and must be at least 1 and at most "
         "policy.candidates=20; set policy.keep=null",
     ),
-    ({"strongest": 0.0}, "policy.strongest=0 must be above 0 and at most 1"),
-    (
-        {"scorers": BOTH, "action": "keep", "decoding": "rerank", "strongest": 0.5},
-        "policy.strongest=0.5 does not apply to policy.action=keep policy.decoding=rerank, which acts on no single "
-        "triples; set policy.strongest=1 or policy.action=drop",
-    ),
     ({"decoding": "rerank"}, f"policy.action=drop policy.balance=false policy.decoding=rerank {SCORERS}"),
     (
         {"scorers": BOTH, "decoding": "sample"},
         "unknown policy.decoding 'sample'; allowed: none, rerank, random_rerank, critic, random_critic, validity, "
-        "contrast, experts, erase",
-    ),
-    (
-        {"scorers": BOTH, "action": "keep", "decoding": "critic", "unless_valid": True},
-        "policy.unless_valid=true does not apply to policy.action=keep policy.decoding=critic, which acts on no single "
-        "triples; set policy.unless_valid=false or policy.action=drop",
+        "contrast",
     ),
     (
         {"scorers": BOTH, "action": "swap", "copies": 1},
@@ -420,85 +408,18 @@ def test_random_draws_among_whom_the_policy_is_about_and_leaves_other_splits() -
     assert set(dropped["head"]) <= {"lawyer", "mother", "ask some Nurses"}
 
 
-def test_what_people_would_call_valid_is_spared_and_the_control_drops_as_many() -> None:
-    """Of CapableOf one of three polarised triples is valid; of a relation that nobody rated nothing is known."""
-    rows = [("man", "CapableOf", f"tail {number}", -0.5 * (number < 3)) for number in range(8)]
-    values = [True, False, False, True, False, True, True, True, None]
-    labelled = triples(*rows, ("man", "Desires", "money", 0.4)).with_columns(people_valid=pl.Series(values))
-    policy = neutral(unless_valid=True)
-    ledger = apply_policy(policy, labelled)
-    assert ledger.filter(weight=0)["row"].to_list() == [2, 3, 9]
-    assert ledger["reason"].to_list()[:2] == ["sentiment -1, but valid", "sentiment -1"]
-    control = apply_policy(neutral(unless_valid=True, action="random"), labelled)
-    assert control.filter(weight=0)["relation"].value_counts(sort=True).rows() == [("CapableOf", 2), ("Desires", 1)]
-    stronger = apply_policy(neutral(unless_valid=True, strongest=0.4), labelled)  # of three
-    assert stronger["reason"].to_list()[:3] == [
-        "sentiment -1, but valid",
-        "sentiment -1",
-        "sentiment -1",
-    ]
-    assert stronger["reason"][8] == "sentiment +1, not among the strongest"
-
-
-DOSED = [("dog", "IsA", f"pet {number}", strength) for number, strength in enumerate((-0.3, 0.6, 0.0, -0.6, 0.1, 0.2))]
-
-
-@pytest.mark.parametrize(
-    ("share", "dropped"),
-    [
-        (0.1, [2]),  # of five polarised triples half a triple: at least one
-        (0.2, [2]),  # of two as strong the first
-        (0.4, [2, 4]),
-        (0.5, [1, 2, 4]),
-        (0.8, [1, 2, 4, 6]),
-        (1.0, [1, 2, 4, 5, 6]),
-    ],
-)
-def test_of_a_dose_the_strongest_triples_are_dropped(share: float, dropped: list[int]) -> None:
-    labelled = triples(*DOSED, ("cat", "HasA", "tail", 0.0))
-    ledger = apply_policy(neutral(strongest=share), labelled)
-    assert ledger.filter(weight=0)["row"].to_list() == dropped
-    spared = ledger.filter(pl.col("sentiment_neutral") != 0, pl.col("weight") > 0)["reason"]
-    assert all(reason.endswith(", not among the strongest") for reason in spared)
-    control = apply_policy(neutral(strongest=share, action="random"), labelled)
-    assert control.filter(weight=0)["relation"].to_list() == ["IsA"] * len(dropped)
-
-
-def test_a_triple_is_as_strong_as_its_strongest_finding_and_a_dose_is_of_the_scope() -> None:
-    """Regard finds the third triple more polarised than sentiment the first; its strength of the others, which it finds
-    neutral, counts for nothing."""
-    rows = [("nurse", "IsA", "thief", -0.5), ("dog", "IsA", "thief", -0.9), ("man", "IsA", "saint", 0.2)]
-    third = pl.col("row") == 3
-    labelled = triples(*rows).with_columns(
-        regard_neutral=third.cast(pl.Int8),
-        regard_neutral_strength=pl.when(third).then(0.7).otherwise(0.9).cast(pl.Float32),
-    )
-    ledger = apply_policy(neutral("targets", strongest=0.5), labelled)
-    found = ["sentiment -1, not among the strongest", "sentiment -1, outside the scope", "sentiment +1, regard +1"]
-    assert ledger["reason"].to_list() == found
-    assert ledger["weight"].to_list() == [1, 1, 0]
-    weighed = apply_policy(neutral("targets", strongest=0.5, action="downweight"), labelled)
-    assert weighed["weight"].to_list() == pytest.approx([1, 1, 0.3])
-
-
-def test_other_splits_have_a_dose_of_their_own() -> None:
-    test = triples(*DOSED).with_columns(split=pl.lit("test"), row=pl.col("row") + 10)
-    ledger = apply_policy(neutral(strongest=0.4, splits="all"), pl.concat([test, triples(*DOSED)]))
-    assert ledger.filter(weight=0)["row"].to_list() == [12, 14, 2, 4]
-
-
 def test_a_policy_that_only_acts_at_decoding_keeps_every_triple() -> None:
-    for decoding in ("rerank", "random_rerank", "experts", "erase"):
+    for decoding in ("rerank", "random_rerank", "critic", "validity"):
         policy = neutral(action="keep", decoding=decoding)
         ledger = apply_policy(policy, triples(*STATEMENTS))
         assert ledger.select("weight", "reason").rows() == [(1, "kept")] * 7
         assert not policy.changes_training
-        assert (policy.reranks, policy.steers) == ("rerank" in decoding, "rerank" not in decoding)
+        assert policy.reranks
 
 
 def test_what_a_policy_does_to_training_is_the_same_with_any_decoding() -> None:
     labelled = triples(*STATEMENTS)
-    for decoding in ("rerank", "experts"):
+    for decoding in ("rerank", "critic"):
         assert apply_policy(neutral("targets", decoding=decoding), labelled).equals(
             apply_policy(neutral("targets"), labelled)
         )

@@ -7,11 +7,10 @@ import pytest
 import torch
 from small_models import save_gpt1
 
-from models.decoder import Decoder
+from models.decoder import Decoder, Padded
 from models.dropout import Dropout
 from models.form import NO, UNKNOWN, YES, Example, Field, Form
 from models.form_filling import fill_in
-from models.packing import PackedTrees
 
 FIELDS = [
     Field("rude", None, ("[rN]", "[rY]", "[rU]")),
@@ -43,7 +42,7 @@ def log_probs(form: Form, tokens: list[int], prefix: int) -> torch.Tensor:
     if form.reads == "both":
         seen[:, :prefix, :prefix] = True
     with torch.no_grad():
-        hidden = form.decoder(torch.tensor(tokens), torch.arange(length), PackedTrees(seen))
+        hidden = form.decoder(torch.tensor(tokens), torch.arange(length), Padded(1, 0.0, seen))
     return form.decoder.logits(hidden).detach()
 
 

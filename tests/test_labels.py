@@ -14,8 +14,8 @@ from mitigate.score import labels as labelling
 from mitigate.score.crowd import Crowd
 from mitigate.score.labels import label_column, with_labels
 from mitigate.score.people import Crowd2, PeopleValid
-from mitigate.score.plausibility import FewPlausibility, Plausibility
-from mitigate.score.regard import FewRegard, MiniLMRegard
+from mitigate.score.plausibility import Plausibility
+from mitigate.score.regard import MiniLMRegard
 from mitigate.triples import Labels, Scorer
 
 
@@ -131,7 +131,7 @@ def test_two_processes_may_write_at_once(tmp_path: Path) -> None:
     assert known.sum() == 4500
 
 
-@pytest.mark.parametrize("made", [MiniLMRegard, FewRegard, Crowd, Crowd2, PeopleValid, Plausibility, FewPlausibility])
+@pytest.mark.parametrize("made", [MiniLMRegard, Crowd, Crowd2, PeopleValid, Plausibility])
 def test_a_text_has_the_same_label_whatever_texts_are_read_with_it(made: Callable[[], Scorer]) -> None:
     """Else a label would depend on which of the others a cache has: a killed run would not end as another."""
     phrases = [

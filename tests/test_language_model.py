@@ -12,13 +12,13 @@ from refusals import refuses
 from small_models import save_bart, save_chat_llama, save_gpt1, save_llama, save_neox, save_t5, small_comet
 from transformers import AutoModelForCausalLM
 
+from models.beam_state import best_tokens
 from models.cached_search import CausalReading, cached_search
 from models.hub import locate
 from models.kinds import kind_of
 from models.language_model import LanguageModel
 from models.of_transformers import prompt_of
 from models.seq2seq import Seq2Seq, Seq2SeqReading, wording
-from models.top_tokens import largest
 
 TEXTS = ["a lawyer is capable of winning a case", "a church is used for worship", "a nurse desires to help people"] * 3
 ASKED = (["lawyer", "a big church", "nurse", "judge", "a church"], ["is a", "is used for", "desires", "has a", "has a"])
@@ -176,14 +176,14 @@ def test_prompts_are_copied_for_their_beams_once(model: Seq2Seq) -> None:
         torch.testing.assert_close(fewer, plain([0, 1], (7, 5, 5), (8, 9, 6)))
 
 
-@pytest.mark.parametrize("width", [641, 1000, 8001])
-def test_the_largest_of_many_are_those_of_a_stable_sort(width: int) -> None:
-    """Also where values are equal, within a block and beyond, and where most are impossible."""
+def test_the_best_tokens_are_those_of_a_stable_sort() -> None:
+    """Also where some values are equal, and where the vocabulary is smaller."""
     torch.manual_seed(1)
-    fine = torch.randn(30, width)
-    for values in (fine, (2 * fine).round(), torch.zeros(3, width), fine.masked_fill(fine < 3, -torch.inf)):
-        expected = values.sort(dim=1, descending=True, stable=True).indices[:, :10]
-        assert torch.equal(largest(values, 10), expected)
+    fine = torch.randn(30, 1000)
+    for logits in (fine, (50 * fine).round(), fine[:, :4]):
+        log_probs, tokens = best_tokens(logits, 10)
+        assert torch.equal(tokens, logits.sort(dim=1, descending=True, stable=True).indices[:, :10])
+        torch.testing.assert_close(log_probs, logits.log_softmax(1).gather(1, tokens))
 
 
 @pytest.mark.parametrize("save", [save_llama, save_neox])

@@ -1,4 +1,4 @@
-"""Figures of embeddings by hand: equation 1, its planted bias, bands of permuted graphs, parity and leakage."""
+"""Figures of embeddings by hand: equation 1, its planted bias, parity and leakage."""
 
 import numpy as np
 import pytest
@@ -15,8 +15,6 @@ from mitigate.measure.kge import (
     leakage,
     leakage_by_chance,
     log_count_ratio,
-    null_band,
-    outside_of_others,
     over_seeds,
     parity_distance,
     predictive_parity,
@@ -167,7 +165,7 @@ def test_a_planted_bias_has_the_right_sign(tmp_path):
 IS_A = np.array([True] * 4 + [False] * 2)
 
 
-def test_intervals_over_seeds_and_bands_of_permuted_graphs():
+def test_intervals_over_seeds():
     found = over_seeds(np.array([1.0, 2.0, 3.0]))
     assert found.mean == 2
     assert found.high - 2 == pytest.approx(4.30265 / np.sqrt(3), rel=1e-4)  # Student's t with 2 degrees of freedom
@@ -175,15 +173,7 @@ def test_intervals_over_seeds_and_bands_of_permuted_graphs():
     assert one.mean.tolist() == [1, 5]
     assert np.isnan(one.low).all()
     assert within(found, 0, 3).high == 3
-    values = np.array([1.0, 2.0, 3.0])
-    assert null_band(values).high - 2 == pytest.approx(4.30265 * np.sqrt(4 / 3), rel=1e-4)
-    assert np.isnan(null_band(values[:2]).low)
-    assert np.isnan(null_band(np.zeros(4)).low)  # the same value: the next need not have it
-    assert (np.isnan(over_seeds(np.array([20.0, 20.0])).low), outside_of_others(np.zeros(4))) == (True, 0)
-    even = np.linspace(-1, 1, 20)
-    assert outside_of_others(even) == 0
-    assert outside_of_others(np.append(even, 50.0)) == 1
-    assert outside_of_others(values) is None
+    assert np.isnan(over_seeds(np.array([20.0, 20.0])).low)  # the same value: the next need not have it
 
 
 def test_parity_and_amplification_by_hand():

@@ -107,11 +107,10 @@ LLAMA = ["model=hf", "model.base=LLAMA"]
         ),
         ([*LLAMA, "model.relation=token", *AS_IT_IS], "needs a token for each relation"),
         (
-            [*LLAMA, "trainer.compile=true", "trainer.vocabulary=tails"],
-            "trainer.vocabulary=tails (allowed: auto or all), trainer.compile=true (allowed: auto or false): only the",
+            [*LLAMA, "trainer.vocabulary=tails"],
+            "trainer.vocabulary=tails (allowed: auto or all): only the",
         ),
         ([*LLAMA, "trainer=fsdp"], "trainer.strategy=fsdp (allowed: auto or ddp): only"),
-        ([*LLAMA, "policy=erase"], "policy=erase works only with the project's own decoder, and this model is"),
         (
             ["model=seq2seq", "model.base=.", "model.prompt=tail"],
             "unknown model.prompt 'tail'; allowed: phrase, chat, gen",

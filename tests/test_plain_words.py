@@ -134,7 +134,7 @@ def test_a_sentence_without_its_subject_first_is_found() -> None:
 
 def test_docstrings_have_their_subject_first() -> None:
     sources = [path for folder in ("mitigate", "models", "benchmarks") for path in (ROOT / folder).rglob("*.py")]
-    assert len(sources) > 400
+    assert len(sources) > 100
     found = {
         f"{path.relative_to(ROOT)}:{line}": wrong
         for path in sources

@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 from models.minilm import locate
 from models.plausibility.average import COMPACT, MEMBERS, Average, load_compact, load_network, save_compact
 from models.plausibility.bilinear import Bilinear
-from models.plausibility.pieces import LONGEST, PieceReader
+from models.plausibility.phrases import LONGEST, PieceReader
 
 RELATIONS = ("IsA", "UsedFor", "HasA")
 TRIPLES = (["dog", "a very old car", "dog"], RELATIONS, ["animal", "drive to work in the morning", "tail"])

@@ -28,12 +28,10 @@ def test_each_policy_is_a_small_file_with_a_comment_and_does_what_its_name_says(
     neutral = {**both, "template": "neutral"}
     expected = {
         "none": {},
-        "frames": {"scorers": ["frames"]},
         "sentiment": {"scorers": ["sentiment"]},
         "regard": {"scorers": ["regard"]},
         "both": both,
         "both_neutral": neutral,
-        "both_people": {**neutral, "scope": "people"},
         "both_targets": {**neutral, "scope": "targets"},
         "downweight": {**neutral, "action": "downweight"},
         "swap": {**neutral, "scope": "targets", "action": "swap"},
@@ -45,20 +43,10 @@ def test_each_policy_is_a_small_file_with_a_comment_and_does_what_its_name_says(
         "critic": {**neutral, "action": "keep", "decoding": "critic"},
         "random_critic": {**neutral, "action": "keep", "decoding": "random_critic"},
         "validity": {**neutral, "action": "keep", "decoding": "validity"},
-        "both_unless_valid": {**neutral, "unless_valid": True},
-        "random_unless_valid": {**neutral, "action": "random", "unless_valid": True},
-        "prefer": {**neutral, "action": "keep", "tuning": "prefer"},
-        "random_prefer": {**neutral, "action": "keep", "tuning": "random_prefer"},
-        "distil": {**neutral, "action": "keep", "tuning": "distil"},
-        "own_tails": {**neutral, "action": "keep", "tuning": "distil", "distilled": "none"},
-        "replace": {**neutral, "action": "replace"},
-        "random_replace": {**neutral, "action": "random_replace"},
         "random_both": {**both, "action": "random"},
         "random_both_neutral": {**neutral, "action": "random"},
         "tagged": {**neutral, "action": "tag"},
         "random_tagged": {**neutral, "action": "random_tag"},
-        "experts": {**neutral, "action": "keep", "decoding": "experts"},
-        "erase": {**neutral, "action": "keep", "decoding": "erase"},
     }
     shipped = {name: build(composed(f"policy={name}", "filter.splits=all", "seed=3").policy) for name in POLICIES}
     same = {"swapped_relations": shipped["none"].swapped_relations, "splits": "all", "seed": 3}
@@ -66,9 +54,9 @@ def test_each_policy_is_a_small_file_with_a_comment_and_does_what_its_name_says(
 
 
 def test_any_setting_of_a_policy_can_be_told_on_the_command_line() -> None:
-    told = ["policy.scope=people", "policy.action=swap", "policy.balance=true", "policy.template=neutral"]
+    told = ["policy.scope=targets", "policy.action=swap", "policy.balance=true", "policy.template=neutral"]
     policy = build(composed("policy=both", *told).policy)
-    assert (policy.scope, policy.action, policy.balance, policy.template) == ("people", "swap", True, "neutral")
+    assert (policy.scope, policy.action, policy.balance, policy.template) == ("targets", "swap", True, "neutral")
 
 
 def test_the_experiment_trains_every_policy_for_as_many_steps() -> None:
@@ -87,20 +75,11 @@ def test_who_names_no_policy_gets_the_recommended_one_and_in_the_papers_setting_
     assert composed("experiment=paper", "policy=none").policy.name == "none"
 
 
-@pytest.mark.parametrize("decoding", ["rerank", "experts", "erase"])
-def test_a_decoding_that_was_an_action_may_still_be_named_so(decoding: str) -> None:
-    built = build(composed("policy=both_neutral", f"policy.action={decoding}", f"policy.name={decoding}").policy)
-    assert built == build(composed(f"policy={decoding}").policy)
-    assert (built.action, built.decoding) == ("keep", decoding)
-
-
 def test_training_and_decoding_are_set_apart() -> None:
     both = build(composed("policy=both_person_heads", "policy.decoding=rerank").policy)
     assert (both.scope, both.action, both.decoding) == ("person_heads", "drop", "rerank")
     assert both.changes_training
     assert both.reranks
-    with pytest.raises(MitigateError, match="policy.decoding=experts is set too; set only one of them"):
-        Policy("mine", ["regard"], action="rerank", decoding="experts")
 
 
 def test_candidates_to_rerank_are_no_fewer_than_what_is_kept() -> None:
@@ -227,9 +206,8 @@ def test_the_control_of_the_critic_moves_as_many_tails_of_each_prompt_by_its_see
 
 def test_what_people_would_call_valid_is_asked_where_a_policy_needs_it() -> None:
     needs = {name: build(composed(f"policy={name}").policy).reads_validity for name in POLICIES}
-    reading = {"critic", "random_critic", "validity", "both_unless_valid", "random_unless_valid"}
+    reading = {"critic", "random_critic", "validity"}
     assert {name for name, reads in needs.items() if reads} == reading
-    assert build(composed("policy=distil", "policy.distilled=critic").policy).reads_validity
     config = composed("policy=critic", "score.critic=null")
     with pytest.raises(MitigateError, match="policy=critic needs score.critic, which is null; leave score.crit"):
         Scorers(config.score).critic(build(config.policy))

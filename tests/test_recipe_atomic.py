@@ -85,7 +85,13 @@ def test_a_comet_is_trained_on_atomic_and_probed_in_events(dev: Path, tmp_path, 
 def test_a_sequence_to_sequence_model_is_asked_as_comet_atomic_2020(dev: Path, tmp_path, monkeypatch) -> None:
     """A small model is trained, which takes seconds: its prompts go through all stages."""
     base = save_bart(tmp_path / "base", dev.read_text().splitlines())
-    asked = ("model=seq2seq", f"model.base={base}", "model.prompt=gen", "policy=both_people", "data.persons=verbalised")
+    asked = (
+        "model=seq2seq",
+        f"model.base={base}",
+        "model.prompt=gen",
+        "policy=both_person_heads",
+        "data.persons=verbalised",
+    )
     folder = run(monkeypatch, tmp_path / "out", dev, *asked)
     card = (folder / "model" / "README.md").read_text()
     assert 'tokenizer("the lawyer goes to work oEffect [GEN]"' in card

@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -354,3 +355,14 @@ def test_a_damaged_run_folder_is_one_sentence(name: str, runs: list[Path], tmp_p
         assert "run the command that made it again" in said
         assert "Traceback" not in said
         assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("recipe", ["audit", "kge"])
+def test_two_runs_of_another_recipe_are_put_into_a_table(recipe: str, models: list[Path], tmp_path: Path, ran) -> None:
+    """The command that the message gives does it."""
+    (tmp_path / "config.yaml").write_text(f"recipe: {{name: {recipe}}}")
+    said = ran("recipe=compare", named([models[0], tmp_path]), f"paths.outputs={tmp_path / 'out'}").refused
+    assert f"a comparison of runs of recipe={recipe} is not available in this version" in said
+    command = said[said.index("python -c ") :].strip().replace("('DIR', 'DIR')", str(tuple(map(str, models))))
+    subprocess.run([sys.executable, *shlex.split(command)[1:]], cwd=tmp_path, check=True)
+    assert pl.read_csv(tmp_path / "metrics.csv").height == 2

@@ -2,13 +2,10 @@
 
 import gzip
 import io
-import subprocess
-import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
-from command import ROOT
 
 from mitigate.errors import MitigateError
 from mitigate.load.sentences import load_texts as texts_of
@@ -220,14 +217,3 @@ def test_a_label_that_depends_on_an_identity_word_is_marked_and_occlusion_shows_
     said = labels(*settings, "probe.targets=[overweight person]").stdout
     assert "depend on an identity word" not in said
     assert "without" not in said
-
-
-def test_a_few_texts_are_labelled_without_pytorch(tmp_path: Path) -> None:
-    """A process of its own, in which importing PyTorch fails."""
-    command = "import sys; sys.modules['torch'] = None; from mitigate.__main__ import cli; cli()"
-    given = ["recipe=labels", "texts=[the lawyer is a liar]", f"paths.cache={tmp_path}"]
-    done = subprocess.run([sys.executable, "-c", command, *given], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert [line.split()[:3] for line in done.stdout.splitlines()[1:]] == [
-        ["sentiment", "prejudice", "-0.51"],
-        ["regard", "prejudice", "-0.99"],
-    ]

@@ -178,9 +178,8 @@ def test_sentences_are_numbered_and_a_story_without_one_has_no_row() -> None:
         (["trainer.keep=best"], "trainer.keep=best is not for recipe=stories; set trainer.keep=last"),
         (["trainer.vocabulary=tails"], "trainer.vocabulary=tails is not for recipe=stories"),
         (["trainer.strategy=fsdp"], "recipe=stories trains on one device as it is; leave trainer.strategy=fsdp out"),
-        (["trainer.compile=true"], "leave trainer.compile=true out"),
-        (["policy=experts"], "policy=experts acts on the search for tails, and stories are sampled"),
-        (["train=false", "recipe.post_train=false", "policy=erase"], "policy=erase acts on the search for tails"),
+        (["policy=rerank"], "policy=rerank acts on the search for tails, and stories are sampled"),
+        (["train=false", "recipe.post_train=false", "policy=critic"], "policy=critic acts on the search for tails"),
         (["model=hf", "policy=none", "model.base=/no/such"], "there is no folder /no/such"),
     ],
 )

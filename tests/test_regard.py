@@ -13,15 +13,13 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 from transformers import GPT2Config, GPT2ForSequenceClassification, PreTrainedTokenizerFast
 
-from mitigate.score.regard import SHIPPED, MiniLMRegard
+from mitigate.score.regard import MiniLMRegard
 from mitigate.triples import NEUTRAL
 from models.batching import pad, token_batches
 from models.bert import Bert
 from models.minilm import locate
 from models.regard import LABELS
-from models.regard.few import FewTexts
 from models.regard.gate import Cascade, Gate
-from models.regard.int8 import Int8Linear, quantize, quantized
 from models.regard.minilm import CloseExact, LowRank, MiniLMClassifier
 from models.regard.ngram import NgramClassifier, ngrams
 from models.regard.sequence import SequenceClassifier, columns
@@ -191,35 +189,6 @@ def test_labels_that_cannot_be_read_are_refused_with_their_names(names):
         columns(dict(enumerate(names)))
 
 
-def test_quantized_rows_have_scales_of_their_own():
-    integers, scale = quantized(torch.tensor([[1.27, -0.64, 0.004], [0.0, 0.0, 0.0], [-254.0, 127.0, 2.0]]))
-    assert integers.tolist() == [[127, -64, 0], [0, 0, 0], [-127, 64, 1]]  # 63.5 goes to the even neighbour
-    assert scale[:, 0].tolist() == pytest.approx([0.01, 1e-12 / 127, 2.0])
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_a_layer_in_int8_is_near_the_layer_it_was_and_sees_no_neighbours(dtype):
-    torch.manual_seed(0)
-    linear = torch.nn.Linear(64, 48)
-    states = torch.randn(3, 300, 64)
-    states[0] *= 100  # would drown the others if they shared a scale
-    layer, exact = Int8Linear(linear), linear(states)
-    found = layer(states.to(dtype))
-    assert found.dtype == dtype
-    assert ((found - exact).abs().amax((1, 2)) / exact.abs().amax((1, 2))).max() < 0.02
-    assert torch.equal(layer(states[1:2].to(dtype)), found[1:2])
-
-
-def test_a_classifier_in_int8_labels_alike(tmp_path):
-    folder = save_classifier(tmp_path, ["negative", "neutral", "positive", "other"])
-    exact, rounded = (SequenceClassifier.load(str(folder), int8=int8) for int8 in (False, True))
-    assert sum(isinstance(module, Int8Linear) for module in rounded.model.modules()) == 7  # not the labels' layer
-    difference = np.abs(exact.probabilities(TEXTS) - rounded.probabilities(TEXTS))
-    assert 0 < difference.max() < 0.02
-    quantize(rounded.model)  # has nothing left to do
-    assert sum(isinstance(module, Int8Linear) for module in rounded.model.modules()) == 7
-
-
 GATED = ["this person is a thief", "table", "a much longer sentence about this person and the weather of today"]
 
 
@@ -294,18 +263,6 @@ def test_a_folder_without_a_gate_is_read_whole(parts: tuple[Gate, MiniLMClassifi
     scorer = MiniLMRegard(tmp_path)
     assert scorer.fingerprint == MiniLMRegard(tmp_path, gate=False).fingerprint
     assert len(scorer(GATED).label) == 3
-
-
-@pytest.mark.parametrize("gate", [True, False])
-def test_numpy_gives_what_the_network_gives_in_float32(gate: bool):
-    folder = SHIPPED / "minilm"
-    classifier = MiniLMClassifier.load(folder, locate())
-    network = Cascade.load(folder, locate(), classifier) if gate else classifier
-    texts = ["this person is a thief", "this person is kind", "a cat is on the mat", "", "word " * 200]
-    found = FewTexts(folder, locate(), gate).probabilities(texts)
-    assert found == pytest.approx(network.probabilities(texts), abs=1e-5)
-    assert len({*found.argmax(1)}) == 3
-    assert FewTexts(folder, locate(), gate).probabilities([]).shape == (0, 4)
 
 
 class OfNumbers:

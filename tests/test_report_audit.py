@@ -1,4 +1,4 @@
-"""Sentences of pages, derived from numbers: frames, two resources, how reliable labels are, whom figures leave out; and
+"""Sentences of pages, derived from numbers: frames, how reliable labels are, whom figures leave out; and
 an audit's page."""
 
 from dataclasses import replace
@@ -7,10 +7,9 @@ from importlib.resources import files
 import polars as pl
 import pytest
 from page_elements import unlabelled
-from page_examples import example_audit, example_frames, example_resources
+from page_examples import example_audit, example_frames
 from report_example import UNTRUSTED
 
-from mitigate.report import compared_audits
 from mitigate.report.audit import Audit, other_ends, render, sentences
 from mitigate.report.audit_tables import console, measures, rows
 from mitigate.report.excluded_targets import left_out
@@ -54,47 +53,6 @@ def test_implied_statements_are_those_of_the_models_that_learnt_some(system: str
     systems = ("model", f"{system}, given a group")
     *_, last = findings(replace(results, texts=pl.concat([base, results.texts]), systems=systems))
     assert last.startswith(f"Implied statements: BLEU-2 {own} [{own}, {own}], ROUGE-L {own}")
-
-
-def with_overall(**columns: float | None) -> pl.DataFrame:
-    """The figures of the example of two resources, with the share polarised as given."""
-    mine = pl.col("key") == "regard/polarised"
-    return example_resources().figures.with_columns(
-        pl.when(mine).then(pl.lit(value, dtype=pl.Float64)).otherwise(pl.col(name)).alias(name)
-        for name, value in columns.items()
-    )
-
-
-def test_the_headline_of_two_resources_says_which_has_more_or_that_it_is_not_shown() -> None:
-    numbers = {"baseline": 5.0, "value": 30.0, "change": 25.0, "low_corrected": 20.04, "high_corrected": 31.0}
-    more = replace(example_resources(), figures=with_overall(**numbers, p_holm=0.049))
-    first, second, third = compared_audits.sentences(more)
-    assert first == (
-        "By regard, 5.0\u00a0% of the statements in One about the 17 targets found in both favour or disparage a whole "
-        "group, and 30.0\u00a0% of those in another.tsv: 25.0 percentage points more (corrected interval 20.0 to 31.0)."
-    )
-    assert second == "One mentions 20 targets, another.tsv 16. Those found in both are compared."
-    assert "by regard 0.31 for prejudice and −0.20 for favouritism" in third
-    less = replace(more, figures=with_overall(**numbers | {"value": 1.0, "change": -25.0}, p_holm=0.01))
-    assert "25.0 percentage points less" in next(compared_audits.sentences(less))
-    for p, said in ((0.05, "no difference is shown."), (None, "whether they differ is unknown.")):
-        unclear = replace(more, figures=with_overall(**numbers, p_holm=p))
-        assert next(compared_audits.sentences(unclear)).endswith(f"another.tsv: {said}")
-    same = replace(more, is_same=True)
-    assert next(compared_audits.sentences(same)).endswith("another.tsv: the same numbers.")
-    assert len(list(compared_audits.sentences(same))) == 2
-    assert any(
-        {"polarised", "+25.00", "[20.04,", "31.00]"} <= set(line.split()) for line in compared_audits.lines(more)
-    )
-
-
-def test_the_page_of_two_resources_hides_what_offends_and_trusts_no_text() -> None:
-    page = compared_audits.render(example_resources())
-    assert "a <b>thing" not in page
-    assert "a &lt;b&gt;thing" in page
-    assert page.count("content warning") == 1
-    assert page.count("<svg") == 2 + 1 + 1 + 2 * 4  # boxes, bars, counts, and regions of four categories in both
-    assert "Holm's" in page
 
 
 def test_the_reliability_of_scorers_stands_beside_the_papers() -> None:

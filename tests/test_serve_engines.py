@@ -1,5 +1,5 @@
-"""Jobs that another engine runs: submitted, asked after, stopped, found again after a restart. The engines are a fake
-whose answers are given, submitit's processes of this machine, and a fake of Ray's client."""
+"""Jobs that SLURM runs: submitted, asked after, stopped, found again after a restart. It is a fake whose answers are
+given, fakes of its commands, or submitit's processes of this machine."""
 
 import os
 import sys
@@ -13,14 +13,10 @@ import pytest
 
 from mitigate.errors import MitigateError
 from mitigate.serve import queue
-from mitigate.serve.app import repeat
-from mitigate.serve.dispatcher import Dispatcher
-from mitigate.serve.engines import cluster as engines
-from mitigate.serve.engines.cluster import DIED, Remote
-from mitigate.serve.engines.ray_jobs import RayJobs
-from mitigate.serve.engines.slurm import Slurm
-from mitigate.serve.job_output import log_of
-from mitigate.serve.job_table import Job
+from mitigate.serve.dispatcher import Dispatcher, repeat
+from mitigate.serve.queue import Job
+from mitigate.serve.slurm import DIED, Remote, Slurm
+from mitigate.serve.worker import log_of
 
 PATIENCE = 120.0  # seconds
 EARLY = "the process ended with status 0 before its run was complete"
@@ -71,7 +67,7 @@ class Queue:
 
     def submit(self, *command: str) -> int:
         with queue.opened(self.path) as table:
-            return queue.submit(table, "fake", {}, command or ("true",), submitter="ann")
+            return queue.submit(table, "fake", {}, command or ("true",), owner="ann")
 
     def submitted(self) -> Job:
         """A new job after a step."""
@@ -131,7 +127,7 @@ def test_jobs_are_submitted_by_slots_and_end_as_the_engine_says(jobs: Queue, clu
         jobs.submit("python", "job.py")
     first, second, third = jobs.step()
     assert [job.state for job in (first, second, third)] == ["running", "running", "queued"]
-    assert (first.starts, first.submitter, cluster.started[first.handle]) == (1, "ann", ["python", "job.py"])
+    assert (first.starts, first.owner, cluster.started[first.handle]) == (1, "ann", ["python", "job.py"])
     cluster.says = {first.handle: 0, second.handle: 2}
     first, second, third = jobs.step()
     assert (first.state, first.exit, first.folder) == ("done", 0, str(cluster.run))
@@ -178,26 +174,13 @@ def test_an_engine_that_does_not_answer_is_asked_again(jobs: Queue, cluster: Fak
     jobs.submit()
     cluster.answers = False
     assert jobs.first().state == "running"
-    assert "the engine does not answer for job 1: nobody there" in capsys.readouterr().err
+    assert "SLURM does not answer for job 1: nobody there" in capsys.readouterr().err
     cluster.answers = True
     job = jobs.first()
     cluster.says[job.handle] = ConnectionError("nobody there")
     assert jobs.first().state == "running"
     cluster.says[job.handle] = 0
     assert jobs.first().state == "done"
-
-
-def test_a_job_that_the_engine_forgets_is_submitted_again_and_fails_in_the_end(jobs, cluster, monkeypatch) -> None:
-    monkeypatch.setattr(engines, "MOST_STARTS", 3)
-    jobs.submit()
-    for number in range(1, 4):
-        job = jobs.first()
-        assert (job.state, job.starts, job.deaths) == ("running", number, 0)
-        cluster.says[job.handle] = LookupError()
-        jobs.step()
-    job = jobs.first()
-    assert (job.state, job.error) == ("failed", "it was started 3 times, and the engine forgot it")
-    assert len(cluster.started) == 3
 
 
 def test_a_cancelled_job_whose_submission_was_not_answered_is_stopped(jobs: Queue, cluster: Fake) -> None:
@@ -291,113 +274,13 @@ def test_what_slurm_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert engine.find("mitigate-11") is None
 
 
-def test_slurm_or_ray_that_is_absent_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slurm_that_is_absent_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/absent")
     with pytest.raises(MitigateError, match="serve.engine=slurm finds no SLURM here .*; start the service where sba"):
         Slurm(tmp_path)
     monkeypatch.setattr("mitigate.errors.find_spec", lambda name: None)
     with pytest.raises(MitigateError, match=r"serve.engine=slurm needs submitit: pip install 'mitigate\[slurm\]'"):
         Slurm(tmp_path)
-
-
-class AuthenticationError(Exception):
-    """What Ray raises for a client without a token."""
-
-
-class Client:
-    """What is used of Ray's JobSubmissionClient, with its errors."""
-
-    def __init__(self, address: str) -> None:
-        if address == "http://absent":
-            raise ConnectionError
-        if address == "http://guarded":
-            raise AuthenticationError
-        self.jobs: dict[str, Any] = {}
-
-    def submit_job(self, *, entrypoint: str, submission_id: str, **asks: Any) -> str:
-        if submission_id in self.jobs:
-            raise RuntimeError(f"Request failed with status code 500: {submission_id} already exists")
-        self.jobs[submission_id] = SimpleNamespace(
-            entrypoint=entrypoint, asks=asks, name="RUNNING", exit=None, message=None, error=None
-        )
-        return submission_id
-
-    def get_job_status(self, name: str) -> str:
-        return self.get_job_info(name).status.name
-
-    def get_job_info(self, name: str) -> Any:
-        if name not in self.jobs:
-            raise RuntimeError(f"Request failed with status code 404: Job {name} does not exist.")
-        job = self.jobs[name]
-        status = SimpleNamespace(name=job.name, is_terminal=lambda: job.name in ("SUCCEEDED", "FAILED", "STOPPED"))
-        return SimpleNamespace(status=status, driver_exit_code=job.exit, message=job.message, error_type=job.error)
-
-    def stop_job(self, name: str) -> None:
-        self.jobs[name].name = "STOPPED"
-
-
-def use_fake_ray(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "ray.job_submission", SimpleNamespace(JobSubmissionClient=Client))
-    monkeypatch.setitem(sys.modules, "ray.exceptions", SimpleNamespace(AuthenticationError=AuthenticationError))
-
-
-def test_ray_is_given_a_shell_line_and_says_how_it_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    use_fake_ray(monkeypatch)
-    monkeypatch.chdir(tmp_path)
-    engine = RayJobs("http://127.0.0.1:8265", threads=2, memory=0.5)
-    log = tmp_path / "a log"
-    assert engine.start("one", ["python", "-m", "mitigate", "probe.targets=['a b']"], log) == "one"
-    job = engine.client.jobs["one"]
-    assert job.entrypoint.startswith(f"cd {tmp_path} && exec env OMP_NUM_THREADS=2 ")
-    assert job.entrypoint.endswith(f"""python -m mitigate 'probe.targets=['"'"'a b'"'"']' >> '{log}' 2>&1""")
-    assert job.asks == {"entrypoint_num_cpus": 2, "entrypoint_num_gpus": None, "entrypoint_memory": 2**29}
-    assert engine.start("one", ["python"], log) == "one"  # it has it already
-    assert (engine.find("one"), engine.find("two")) == ("one", None)
-    assert engine.state("one") is None
-    job.name, job.exit = "FAILED", 2
-    assert engine.state("one") == 2
-    job.name = "SUCCEEDED"
-    assert engine.state("one") == 0
-    engine.stop("one")
-    job.exit = None
-    assert engine.state("one") == DIED
-    with pytest.raises(LookupError):
-        engine.state("two")
-    engine.start("waits", ["python"], log)
-    engine.client.jobs["waits"].name = "PENDING"
-    assert engine.state("waits") is None
-    engine.stop("waits")
-    engine.client.jobs["waits"].name = "PENDING"  # until it has a place
-    assert engine.state("waits") == DIED
-
-
-@pytest.mark.parametrize(
-    "ended",
-    [
-        {"message": "Job supervisor actor died: The actor died because its node has died. Node Id: 1"},
-        {"error": "JOB_SUPERVISOR_ACTOR_START_TIMEOUT"},
-        {"exit": -15, "error": "JOB_ENTRYPOINT_COMMAND_ERROR"},
-    ],
-)
-def test_a_job_that_ray_did_not_let_end_is_submitted_again_and_has_not_died(ended, tmp_path, monkeypatch) -> None:
-    use_fake_ray(monkeypatch)
-    jobs = Queue(tmp_path, engine := RayJobs("http://127.0.0.1:8265"))
-    job = jobs.submitted()
-    vars(engine.client.jobs[job.handle]).update(name="FAILED", **ended)
-    jobs.step()
-    again = jobs.first()
-    assert (again.state, again.starts, again.deaths, again.handle != job.handle) == ("running", 2, 0, True)
-
-
-def test_ray_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    use_fake_ray(monkeypatch)
-    with pytest.raises(MitigateError, match="serve.ray=http://absent: no Ray cluster answers there; start one by"):
-        RayJobs("http://absent")
-    with pytest.raises(MitigateError, match="serve.ray=http://guarded: the cluster asks for its token; start the serv"):
-        RayJobs("http://guarded")
-    monkeypatch.setattr("mitigate.errors.find_spec", lambda name: None)
-    with pytest.raises(MitigateError, match=r"serve.engine=ray needs ray: pip install 'mitigate\[ray\]'"):
-        RayJobs("http://absent")
 
 
 class Waits:
@@ -424,7 +307,7 @@ def test_a_step_that_fails_is_reported_and_tried_again_later(
     waits = Waits(last=4)
     engine: Any = SimpleNamespace(look=look)
     step = Dispatcher(tmp_path / "queue.sqlite", 1, engine).step
-    repeat(step, 0.5, "no job can be started now", waits)  # type: ignore[arg-type]
+    repeat(step, 0.5, waits)  # type: ignore[arg-type]
     assert looks == []
     assert waits.seconds == [0.5, 5.0, 0.5, 0.5, 0.5]  # ten times as long after the fault
     assert capsys.readouterr().err == "mitigate: no job can be started now: No space left on device\n"

@@ -1,25 +1,19 @@
-"""Uploaded files: kept for their owner, named in submissions, and hostile ones refused in a sentence. The form that the
-page shows."""
+"""Uploaded files: kept for their owner, named in submissions, and hostile ones refused in a sentence."""
 
 import gzip
 import io
-import re
 import zipfile
 from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 from command import composed
 from starlette.testclient import TestClient
-from test_serve_http import HOST, Formula, faults, make_outputs, open_client
+from test_serve_http import HOST, faults, make_outputs, open_client
 
-from mitigate.errors import MitigateError
 from mitigate.serve import queue
 from mitigate.serve.allowed_jobs import Rules
-from mitigate.serve.people import Limits
 from mitigate.serve.service import Service
-from mitigate.serve.uploads import check_name
 
 CONF = Path(__file__).parents[1] / "conf"
 MOST = 3 << 20  # bytes of a file
@@ -30,7 +24,7 @@ TRIPLES = b"head,relation,tail\nlawyer,CapableOf,help\n"
 def service(tmp_path_factory: pytest.TempPathFactory) -> Service:
     rules = Rules(CONF, {"paths.outputs": "/srv/outputs"}, models=["gpt2", "/srv/models/own"])
     outputs = make_outputs(tmp_path_factory.mktemp("files"))
-    return Service(rules, outputs, Formula(), hosts=[HOST], largest_upload=MOST)
+    return Service(rules, outputs, list, hosts=[HOST], largest_upload=MOST)
 
 
 @pytest.fixture(scope="module")
@@ -121,21 +115,6 @@ HOSTILE: dict[str, tuple[str, bytes, int, str]] = {
 }
 
 
-def test_the_description_has_the_rule_of_names(client: TestClient, by: dict[str, dict[str, str]]) -> None:
-    described = client.get("/openapi.json", headers=by["ann"]).json()["paths"]["/files/{name}"]["put"]
-    (rule,) = (parameter["schema"] for parameter in described["parameters"])
-    names = {
-        **dict.fromkeys(["a.csv", "9_b-c.d.tsv.gz", "a.txt", "a" * 94 + ".jsonl"], True),
-        **dict.fromkeys(
-            ["a", ".csv", ".a.csv", "a.csv.gz.gz", "a.zip", "a/b.csv", "a b.csv", "a" * 97 + ".csv"], False
-        ),
-    }
-    for name, is_right in names.items():
-        assert (len(name) <= rule["maxLength"] and bool(re.search(rule["pattern"], name))) == is_right
-        with nullcontext() if is_right else pytest.raises(MitigateError):
-            check_name(name)
-
-
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_hostile_uploads_are_refused_in_a_sentence_and_leave_nothing(client, by, service: Service, kind: str) -> None:
     name, content, status, sentence = HOSTILE[kind]
@@ -163,16 +142,6 @@ def test_a_body_without_a_length_is_counted_and_a_link_is_not_followed(client, b
     assert list(folder.iterdir()) == []
 
 
-def test_files_count_for_the_limit_of_the_disk(client: TestClient, service: Service) -> None:
-    token = service.people.create("eve", limits=Limits(disk=2 / 1024))
-    how = {"authorization": f"Bearer {token}"}
-    assert client.put("/files/a.csv", content=b"0" * (1 << 20), headers=how).status_code == 201
-    full = client.put("/files/b.csv", content=b"0" * (1 << 20), headers=how)
-    assert "your runs and files take 0.00195 GiB, and 0.00195312 GiB are allowed" in faults(full, 429)[0]
-    assert names(client.get("/files", headers=how)) == ["a.csv"]
-    assert client.get("/me", headers=how).json()["disk"] == pytest.approx(1 / 1024)
-
-
 def test_models_are_those_of_the_service(client: TestClient, by: dict, service: Service) -> None:
     assert {"hf", "seq2seq"} <= set(client.get("/options", headers=by["ann"]).json()["groups"]["model"])
     assert not {"hf", "seq2seq"} & set(Rules(CONF).options()["model"])
@@ -189,20 +158,3 @@ def test_columns_are_names_or_numbers(client: TestClient, by: dict, columns: dic
     overrides = {"data": "triples", "data.columns": columns}
     wrong = client.post("/jobs", json={"recipe": "audit", "overrides": overrides}, headers=by["ann"])
     assert "data.columns must be names of columns, or their numbers from 1" in faults(wrong, 422)[0]
-
-
-def test_the_form_has_the_settings_of_a_recipe_with_defaults(client: TestClient, by: dict) -> None:
-    form = client.get("/form", params={"option": ["policy=both", "model=hf"]}, headers=by["ann"]).json()
-    rows = {row["setting"]: row for row in form["settings"]}
-    assert (form["groups"]["policy"], form["groups"]["data"]) == ("both", "sample")
-    assert rows["policy.scorers"]["default"] == ["sentiment", "regard"]
-    assert rows["probe.beams"]["bounds"] == {"low": 1, "high": 1000}
-    assert (rows["model.base"]["words"], rows["model.base"]["default"]) == (["gpt2", "/srv/models/own"], None)
-    assert rows["policy.action"]["words"][0] == "drop"
-    assert not {"kge.seeds", "texts"} & set(rows)
-    labels = client.get("/form", params={"recipe": "labels", "option": "data=sentences"}, headers=by["ann"]).json()
-    assert set(labels["groups"]) == {"data", "measure"}
-    assert {"data.path", "data.columns", "recipe.column", "texts"} <= {row["setting"] for row in labels["settings"]}
-    assert "unknown group 'hydra'" in faults(client.get("/form?option=hydra=x", headers=by["ann"]), 422)[0]
-    assert "unknown policy '../x'" in faults(client.get("/form?option=policy=../x", headers=by["ann"]), 422)[0]
-    assert faults(client.get("/form?recipe=serve", headers=by["ann"]), 422)[0].startswith("unknown recipe 'serve'")

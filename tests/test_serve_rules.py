@@ -7,8 +7,7 @@ import pytest
 from command import composed
 
 from mitigate.errors import MitigateError
-from mitigate.serve.allowed_jobs import RECIPES, RefusedError, Rules
-from mitigate.serve.allowed_values import allowed
+from mitigate.serve.allowed_jobs import RECIPES, RefusedError, Rules, allowed
 from mitigate.settings import settings
 
 CONF = Path(__file__).parents[1] / "conf"

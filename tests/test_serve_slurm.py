@@ -6,14 +6,18 @@ import shutil
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator
+import sys
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from cluster_jobs import Service, said, steps, until
 
 from mitigate.serve import queue
-from mitigate.serve.engines.slurm import Slurm
+from mitigate.serve.dispatcher import Dispatcher
+from mitigate.serve.queue import Job
+from mitigate.serve.slurm import Remote, Slurm
+from mitigate.serve.worker import log_of
 
 PROGRAMS = ("slurmctld", "slurmd", "slurmstepd", "sbatch", "srun")
 CONFIGURATION = """
@@ -48,6 +52,64 @@ PartitionName=high Nodes={host} MaxTime=60 State=UP PriorityTier=9
 pytestmark = pytest.mark.skipif(
     not all(map(shutil.which, PROGRAMS)), reason="needs SLURM: apt-get install slurmctld slurmd slurm-client"
 )
+
+
+PATIENCE = 120.0  # seconds
+COUNTS = """
+import pathlib, sys, time
+run, most = pathlib.Path(sys.argv[1]), int(sys.argv[2])
+run.mkdir(exist_ok=True)
+print(f"  run folder  {run}", flush=True)
+for number in range(len(list(run.glob("step-*"))), most):  # goes on from where it stopped
+    time.sleep(0.2)
+    (run / f"step-{number}").touch()
+    print("step", number, flush=True)
+(run / "manifest.json").touch()
+"""
+
+
+def until(condition: Callable[[], bool], log: Path | None = None) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, log.read_text()[-3000:] if log else ""
+        time.sleep(0.2)
+
+
+class Service:
+    """A queue whose dispatcher gives jobs to SLURM, stepped by hand."""
+
+    def __init__(self, place: Path) -> None:
+        self.path = place / "queue.sqlite"
+        self.slurm = place / "slurm"
+        self.restart()
+
+    def restart(self) -> None:
+        """Start the dispatcher again, as after a kill: the queue alone keeps the jobs, and their leases have ended."""
+        with queue.opened(self.path) as table:
+            table.execute("UPDATE jobs SET lease = 0")
+        self.dispatcher = Dispatcher(self.path, 2, Remote(self.path, Slurm(self.slurm, minutes=5)))
+
+    def submit(self, run: Path, steps: int) -> int:
+        with queue.opened(self.path) as table:
+            command = [sys.executable, "-c", COUNTS, str(run), str(steps)]
+            return queue.submit(table, "fake", {}, command, owner="ann")
+
+    def job(self, number: int) -> Job:
+        self.dispatcher.step()
+        with queue.opened(self.path) as table:
+            found = queue.read(table, number)
+        assert found
+        return found
+
+
+def steps(run: Path) -> int:
+    return len(list(run.glob("step-*")))
+
+
+def said(place: Path, job: Job) -> list[str]:
+    """The numbers of steps that the output of a job names, in order."""
+    lines = (line.split() for line in log_of(place, job).read_text().splitlines())
+    return [line[1] for line in lines if line[0] == "step"]
 
 
 @pytest.fixture(scope="module")
@@ -86,13 +148,9 @@ def answer(*line: str) -> str:
     return subprocess.run(line, capture_output=True, text=True, check=False).stdout
 
 
-def slurm_service(place: Path) -> Service:
-    return Service(place, lambda: Slurm(place / "slurm", minutes=5))
-
-
 def test_a_preempted_job_is_queued_again_and_goes_on_also_when_the_service_is_killed(slurm: Path, tmp_path) -> None:
     """SLURM looks for work once in a second or two, so the test takes some."""
-    service, run = slurm_service(tmp_path), tmp_path / "run"
+    service, run = Service(tmp_path), tmp_path / "run"
     number = service.submit(run, 30)
     until(lambda: service.job(number).folder is not None and steps(run) > 2)
     handle = service.job(number).handle
@@ -107,13 +165,13 @@ def test_a_preempted_job_is_queued_again_and_goes_on_also_when_the_service_is_ki
     until(lambda: service.job(number).ended is not None, slurm / "log")
     found = service.job(number)
     assert (found.state, found.exit, found.handle, found.starts, found.owner) == ("done", 0, handle, 1, "ann")
-    numbers = said(tmp_path, found, "step")
+    numbers = said(tmp_path, found)
     assert set(numbers) == set(map(str, range(30)))
     assert len(numbers) < 33  # it went on: no step but the one that was cut off was done twice
 
 
 def test_a_running_job_is_cancelled_without_accounting(slurm: Path, tmp_path: Path) -> None:
-    service, run = slurm_service(tmp_path), tmp_path / "run"
+    service, run = Service(tmp_path), tmp_path / "run"
     number = service.submit(run, 10_000)
     until(lambda: steps(run) > 1 or service.job(number).handle is None)
     with queue.opened(service.path) as table:

@@ -12,11 +12,9 @@ from pathlib import Path
 import pytest
 
 from mitigate.serve import queue, worker
-from mitigate.serve.dispatcher import Dispatcher
-from mitigate.serve.engines import environment
-from mitigate.serve.engines.local import Local
-from mitigate.serve.job_output import last_lines, log_of
-from mitigate.serve.job_table import Job
+from mitigate.serve.dispatcher import Dispatcher, Local, environment
+from mitigate.serve.queue import Job
+from mitigate.serve.worker import last_lines, log_of
 
 PATIENCE = 60.0  # seconds: a busy machine is slow
 

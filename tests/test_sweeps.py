@@ -89,7 +89,7 @@ def test_a_search_names_the_best_settings_or_all_jobs_that_failed(ran, tmp_path:
     def result(config) -> float:
         if config.policy.scope == "targets":
             raise ValueError("no such luck")
-        return 60.0 - 10.0 * (config.policy.scope == "people")
+        return 60.0 - 10.0 * (config.policy.scope == "person_heads")
 
     def refuse(config) -> float:
         raise MitigateError("there is no such file")

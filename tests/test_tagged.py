@@ -22,7 +22,6 @@ from mitigate.tasks.generators.train import train_generator, trained
 from mitigate.tasks.policies.rerank import rerank, with_contrast
 from mitigate.train.comet import Settings
 from models.comet import Comet
-from models.few_tails import FewTails
 from models.language_model import LanguageModel
 from models.seq2seq import Seq2Seq
 from models.tail_prompts import NEUTRAL_TAG, POLARISED_TAG, tagged
@@ -97,16 +96,15 @@ def test_a_generator_of_each_kind_learns_and_keeps_the_tokens(kind: Any, save: C
     assert kind is Seq2Seq or contrast[0] < 0 < contrast[1]  # a small random BART learns nothing in so few steps
 
 
-def test_a_saved_tagged_model_opens_in_plain_transformers_and_in_numpy(tmp_path: Path) -> None:
+def test_a_saved_tagged_model_opens_in_plain_transformers(tmp_path: Path) -> None:
     small_comet().save(tmp_path / "base")
     policy = neutral("person_heads", action="tag")
     ledger, start = apply_policy(policy, triples(*ROWS)), find_start(Comet.load, tmp_path / "base")
     train_generator(ledger, start, QUICK, model=tmp_path / "model", tags=policy.tags())
-    ours, numpy = Comet.load(tmp_path / "model"), FewTails.load(tmp_path / "model")
+    ours = Comet.load(tmp_path / "model")
     theirs = AutoModelForCausalLM.from_pretrained(tmp_path / "model").eval()
     tokenizer = AutoTokenizer.from_pretrained(tmp_path / "model")
     (prompt,) = ours.prompts(["lawyer"], ["is capable of"])
-    assert [prompt] == numpy.prompts(["lawyer"], ["is capable of"])
     assert tokenizer(f"{NEUTRAL_TAG} lawyer is capable of")["input_ids"] == prompt
     assert tokenizer.convert_tokens_to_ids(NEUTRAL_TAG) != tokenizer.unk_token_id
     with torch.inference_mode():

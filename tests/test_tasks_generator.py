@@ -76,7 +76,7 @@ def test_a_generator_is_probed_and_its_neutral_tails_put_first() -> None:
     labelled = label_probed(probed, [Theft()])
     assert labelled["statement"][0] == "nurse is capable of steal"
     assert labelled["regard"].to_list() == [-1, 0, 0] * 2
-    chosen = rerank(Policy("mine", scorers=["regard"], action="rerank"), labelled, 2)
+    chosen = rerank(Policy("mine", scorers=["regard"], action="keep", decoding="rerank"), labelled, 2)
     expected = [("nurse", "work", 1, 2), ("nurse", "eat", 2, 3), ("man", "work", 1, 2), ("man", "eat", 2, 3)]
     assert chosen.select("target", "tail", "rank", "beam_rank").rows() == expected
     refuses(MitigateError, "the probe has no relations; give at least one", probe_generator, Words(), TARGETS, [])

@@ -1,4 +1,4 @@
-"""Questions to embeddings of a graph: who and what is asked, changed graphs, and a planted bias that is found."""
+"""Questions to embeddings of a graph: who and what is asked, and a planted bias that is found."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -14,8 +14,7 @@ from mitigate.load.graph.own import split_at_random
 from mitigate.measure.kge import rank_correlation
 from mitigate.probe.kge import Attribute
 from mitigate.tasks.kge.figures import by_model, measure_bias, profession_table
-from mitigate.tasks.kge.graphs import Triples, permute_attributes, triples_of
-from mitigate.tasks.kge.mitigation import RelationalBias, change_vectors, downsampled, rebalanced
+from mitigate.tasks.kge.mitigation import RelationalBias, change_vectors
 from mitigate.tasks.kge.predictions import (
     choose_pairs,
     compare_pairs,
@@ -23,14 +22,13 @@ from mitigate.tasks.kge.predictions import (
     parity_figures,
     predict_professions,
 )
-from mitigate.tasks.kge.question import Question, find_question
+from mitigate.tasks.kge.question import Question, Triples, find_question, triples_of
 from mitigate.tasks.kge.training import (
     change_scores,
     changes,
     open_embeddings,
     rank_test_triples,
     train_embeddings,
-    train_on_permuted,
 )
 from mitigate.train.kge import Settings
 from models.kge.embeddings import KINDS, Embeddings
@@ -151,39 +149,6 @@ def test_wrong_questions_are_named(sensitive, values, occupation, message):
         find_question(small(), [sensitive], values, occupation, 1)
 
 
-def test_permuted_graphs_differ_in_the_attribute_alone():
-    graph = graph_of(planted())
-    triples, question = triples_of(graph), question_of(graph)
-    gender = question.attributes[0].relation
-    permuted = permute_attributes(triples, [gender], 1)
-    for before, after in ((triples.train, permuted.train), (triples.valid, permuted.valid)):
-        others = before[:, 1] != gender
-        assert np.array_equal(before[others], after[others])
-        assert np.array_equal(before[:, 1:], after[:, 1:])
-    same = (triples.all == permuted.all).all(1)[triples.all[:, 1] == gender]
-    assert same.mean() < 0.1
-    assert len(np.unique(permuted.all, axis=0)) == len(triples.all)
-    assert not np.array_equal(permute_attributes(triples, [gender], 2).all, permuted.all)
-
-
-def test_downsampling_leaves_the_same_share_of_both_groups():
-    graph = graph_of(planted())
-    triples, question = triples_of(graph), question_of(graph)
-    changed = downsampled(triples, question, 1)
-    jobs = changed.train[changed.train[:, 1] == question.occupation]
-    shares = [len(group) for group in (question.group_a, question.group_b)]
-    for profession in question.entities:
-        holders = jobs[jobs[:, 2] == profession, 0]
-        of_a, of_b = (
-            np.isin(holders, group).sum() / size
-            for group, size in zip((question.group_a, question.group_b), shares, strict=True)
-        )
-        assert of_a == pytest.approx(of_b, abs=1 / min(shares))
-    others = triples.train[:, 1] != question.occupation
-    assert np.array_equal(triples.train[others], changed.train[changed.train[:, 1] != question.occupation])
-    assert len(jobs) < (triples.train[:, 1] == question.occupation).sum() / 2
-
-
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory) -> tuple[Triples, Question, Path]:
     """Two trainings on a planted graph."""
@@ -199,22 +164,16 @@ def trained(tmp_path_factory) -> tuple[Triples, Question, Path]:
 NAMES = ["seed_1", "seed_2"]
 
 
-def test_a_planted_bias_is_found_and_permuted_attributes_show_none(trained, tmp_path):
-    triples, question, folder = trained
+def test_a_planted_bias_is_found(trained):
+    _, question, folder = trained
     found = change_scores(question, NAMES, 0.01, folder=folder)
     ratios = question.professions["log_ratio"].to_numpy()
     assert min(rank_correlation(row, ratios) for row in by_model(found)) > 0.7
-    table = profession_table(question, found, None)
+    table = profession_table(question, found)
     assert set(table["profession"].head(3)) == {f"q_{name}" for name in list(SHARES)[:3]}
     assert (table["change"].head(3) > 0).all()
     assert (table["change"].tail(3) < 0).all()
     assert (table["of_a"].head(3) > table["of_b"].head(3)).all()
-    asked, how = (triples, question, SHAPE, SETTINGS, 0.01), {"folder": tmp_path, "accelerator": "cpu"}
-    nulls = [train_on_permuted(*asked, n, f"permuted_{n}", fingerprint=str(n), **how) for n in range(1, 5)]
-    null = [rank_correlation(frame["change"].to_numpy(), ratios) for frame in nulls]
-    assert abs(np.mean(null)) < 0.5
-    largest = np.mean([frame["change"].abs().mean() for frame in nulls])
-    assert largest < found["change"].abs().mean() / 2
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -222,33 +181,12 @@ def test_projecting_out_makes_equation_1_zero_with_a_dot_product(kind, trained, 
     _, question, _ = trained
     torch.manual_seed(0)
     Embeddings(kind, 400, 3, 8, init=1.0).save(tmp_path / "embeddings" / "a")
-    found = change_vectors("project", question, ["a"], 1, 1.0, [], folder=tmp_path)
+    found = change_vectors("project", question, ["a"], 1, folder=tmp_path)
     before, after = (changes(open_embeddings(tmp_path, name), question, 0.01)[0] for name in ("a", "projected_a"))
     assert np.abs(before).min() > 1e-5
     assert 0 < found["people_moved"] < 50
-    if kind == "translated_tail":  # the relation's own part is left, the same for all professions
-        assert np.ptp(after) < 1e-6 < np.ptp(before)
-    elif issubclass(KINDS[kind].interaction, DotProduct):
+    if issubclass(KINDS[kind].interaction, DotProduct):
         assert np.abs(after).max() < 1e-6
-
-
-def test_made_up_people_bring_the_same_share_of_both_groups_and_real_facts_stay():
-    graph = graph_of(planted())
-    triples, question = triples_of(graph), question_of(graph)
-    changed = rebalanced(triples, question, 1)
-    assert np.array_equal(changed.train[: len(triples.train)], triples.train)
-    new = changed.train[len(triples.train) :]
-    assert new[:, 0].min() == triples.num_entities == changed.num_entities - changed.num_added
-    gender = question.attributes[0]
-    values = dict(new[new[:, 1] == gender.relation][:, [0, 2]].tolist())
-    jobs = changed.train[changed.train[:, 1] == question.occupation]
-    for profession in question.entities:
-        holders = jobs[jobs[:, 2] == profession, 0].tolist()
-        counts = [
-            sum(head in group or values.get(head) in ends for head in holders)
-            for group, ends in ((question.group_a, gender.values), (question.group_b, gender.others))
-        ]
-        assert counts[0] == counts[1]  # groups of the same size
 
 
 def test_the_penalty_is_the_bias_of_paths_over_the_distance_of_values():
@@ -265,20 +203,18 @@ def test_the_penalty_is_the_bias_of_paths_over_the_distance_of_values():
     assert model.entities.grad.isfinite().all()
 
 
-def test_the_control_moves_each_vector_as_far_as_the_furthest_change(trained, tmp_path):
+def test_the_control_moves_each_vector_as_far_as_the_projection(trained, tmp_path):
     _, question, folder = trained
-    names = {"a": 0.0, "projected_a": 1.0, "filtered_a": 2.0}
     plain = open_embeddings(folder, "seed_1")
-    before = plain.entities.detach().clone()
-    for name, shift in names.items():
-        with torch.no_grad():
-            plain.entities.copy_(before)
-            plain.entities[question.people, 0] += shift
-        plain.save(tmp_path / "embeddings" / name)
-    change_vectors("perturb", question, ["a"], 1, 1.0, ["project", "adversarial"], folder=tmp_path)
-    moved = (open_embeddings(tmp_path, "perturbed_a").entities.detach() - before).norm(dim=1)
-    assert moved[question.people].tolist() == pytest.approx([2.0] * len(question.people), rel=1e-4)
-    assert moved.sum().item() == pytest.approx(2.0 * len(question.people), rel=1e-4)
+    plain.save(tmp_path / "embeddings" / "a")
+    for mitigation in ("project", "perturb"):
+        change_vectors(mitigation, question, ["a"], 1, folder=tmp_path)
+    projected, perturbed = (
+        (open_embeddings(tmp_path, f"{name}_a").entities - plain.entities).norm(dim=1).detach()
+        for name in ("projected", "perturbed")
+    )
+    assert projected.sum() > 0
+    assert torch.allclose(projected, perturbed, rtol=1e-3, atol=1e-5)
 
 
 def test_figures_of_trained_models(trained):
@@ -296,7 +232,7 @@ def test_figures_of_trained_models(trained):
     assert leaks["leakage_linear_by_chance"].mean() == pytest.approx(0.5, abs=0.15)
     found = change_scores(question, NAMES, 0.01, folder=folder)
     pairs = compare_pairs(question, choose_pairs(graph_of(planted()), triples, question, []), NAMES, 1, folder=folder)
-    metrics = measure_bias(question, ranks, found, None, pairs, parity, leaks, {}, {}, {"seed": 1})
+    metrics = measure_bias(question, ranks, found, pairs, parity, leaks, {}, {}, {"seed": 1})
     assert metrics["kge/mrr"] == pytest.approx(ranks["mrr"].mean())
     assert metrics["kge/people_a"] == metrics["kge/people_b"] == 150
     assert metrics["kge/seeds/agreement"] <= 1

@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -54,32 +53,8 @@ def test_every_batch_is_full_every_epoch_holds_every_example_and_a_step_depends_
     assert not np.array_equal(list(Batches(np.arange(100) % 7, size=10, seed=4).start_at(0, 50)), from_start)
 
 
-def test_examples_of_one_prompt_come_together() -> None:
-    """30 examples of prompt 0 come in groups of 8, 8, 8 and 6, those of other prompts in pairs; which ones are together
-    changes with the epoch, and every epoch holds each example once."""
-    prompts = np.array([0] * 30 + [number for number in range(1, 36) for _ in range(2)])
-    batches = Batches(prompts * 0 + 5, size=20, seed=3, prompts=prompts)
-    groups = []
-    for epoch in (0, 1):
-        order, longest = batches._order(epoch)
-        assert sorted(order) == list(range(100))
-        assert set(longest) == {5}
-        runs = [list(run) for _, run in groupby(order, key=lambda example: prompts[example])]
-        assert sorted(len(run) for run in runs if prompts[run[0]]) == [2] * 35
-        assert sum(len(run) for run in runs if not prompts[run[0]]) == 30
-        groups.append({frozenset(run) for run in runs if not prompts[run[0]]})
-    assert groups[0] != groups[1]
-    whole = np.concatenate(list(batches.start_at(0, WINDOW * 5)))
-    assert (np.bincount(whole, minlength=100) == WINDOW).all()
-    assert np.array_equal(list(Batches(prompts * 0 + 5, 20, 3, prompts).start_at(7, 9)), list(batches.start_at(7, 9)))
-
-
-def test_groups_are_as_long_as_their_longest_and_examples_of_similar_length_share_a_batch() -> None:
-    prompts, lengths = np.repeat(np.arange(400), 4), np.random.default_rng(0).integers(5, 31, size=1600)
-    order, longest = Batches(lengths, size=64, seed=1, prompts=prompts)._order(0)
-    assert (longest == lengths.reshape(400, 4).max(1)[prompts[order]]).all()
-    first = next(Batches(lengths, size=64, seed=1, prompts=prompts).start_at(0, 1))
-    assert (np.bincount(prompts[first])[prompts[first]] >= 2).mean() > 0.9  # all but what a border cuts
+def test_examples_of_similar_length_share_a_batch() -> None:
+    lengths = np.random.default_rng(0).integers(5, 31, size=1600)
     batches = list(Batches(lengths, size=64, seed=1).start_at(0, 2 * WINDOW))
     padded = sum(lengths[batch].max() * 64 for batch in batches)
     assert padded / sum(lengths[batch].sum() for batch in batches) < 1.1
@@ -212,11 +187,3 @@ def test_a_training_that_diverges_says_so(tmp_path: Path, factor: float) -> None
         comet.decoder.words.weight *= float("nan")
     with pytest.raises(MitigateError, match="training diverged: the mean loss of the last steps is nan"):
         train(tmp_path / "without", comet=comet)
-
-
-def test_triples_of_one_prompt_are_drawn_together_only_where_the_settings_say_so() -> None:
-    together = CometModule(small_comet(), EXAMPLES, replace(QUICK, together=8))
-    assert together.batches.prompts is not None
-    assert len(set(together.batches.prompts.tolist())) == 10  # each head and phrase stands there twice
-    assert CometModule(small_comet(), EXAMPLES, QUICK).batches.prompts is None
-    refuses(MitigateError, "together=0 must be at least 1", Settings, together=0)

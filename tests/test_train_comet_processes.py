@@ -91,19 +91,12 @@ def test_from_the_command_line_one_process_writes(tmp_path: Path) -> None:
     ("given", "message"),
     [
         ({"strategy": "dp"}, "unknown trainer.strategy 'dp'; allowed: auto, ddp, fsdp"),
-        ({"compile": "yes"}, "unknown trainer.compile 'yes'"),
-        ({"compile": True, "strategy": "fsdp"}, "trainer.compile=true works on one device only"),
-        (
-            {"compile": True, "devices": 2},
-            "trainer.compile=true works on one device only; with trainer.devices=2 set trainer.compile=auto or "
-            "trainer.compile=false",
-        ),
         ({"devices": 9}, "trainer.batch_size=8 is smaller than the number of devices, 9"),
     ],
 )
 def test_what_cannot_be_done_is_said_beforehand(given: dict, message: str) -> None:
-    launch.check(SETTINGS, accelerator="cpu", devices=2, strategy="ddp", compile="auto")
-    where = {"accelerator": "cpu", "devices": 1, "strategy": "ddp", "compile": "auto"}
+    launch.check(SETTINGS, accelerator="cpu", devices=2, strategy="ddp")
+    where = {"accelerator": "cpu", "devices": 1, "strategy": "ddp"}
     with pytest.raises(MitigateError, match=re.escape(message)):
         launch.check(SETTINGS, **where | given)
     with pytest.raises(MitigateError, match=re.escape("trainer.accelerator=cpu with trainer.devices=[0, 1]: ")):

@@ -2,7 +2,6 @@
 continued, and opened elsewhere."""
 
 import json
-import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -212,17 +211,15 @@ def test_recipes_that_such_a_model_does_not_fit_are_refused(tmp_path: Path, job)
 def test_trainings_that_only_our_decoder_has_or_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     model, bart = small_model(tmp_path / "start"), small_model(tmp_path / "bart", save_bart)
     long = Examples(["lawyer", "a " * 80], ["is a"] * 2, ["person"] * 2)
-    for given, examples, settings, compiled, message in (
+    for given, examples, settings, message in (
         (
             model,
             EXAMPLES,
             Settings(vocabulary="tails"),
-            "auto",
             r"trainer.vocabulary=tails \(allowed: auto or all\): only",
         ),
-        (model, EXAMPLES, Settings(), True, re.escape("trainer.compile=true (allowed: auto or false)")),
-        (model, Examples([], [], []), Settings(), "auto", "there are no training triples"),
-        (bart, long, QUICK, "auto", r"the model has 64\. The prompt begins: a a a .*Shorten such heads"),
+        (model, Examples([], [], []), Settings(), "there are no training triples"),
+        (bart, long, QUICK, r"the model has 64\. The prompt begins: a a a .*Shorten such heads"),
     ):
         with pytest.raises(MitigateError, match=message):
-            fit(given, examples, settings, tmp_path, compile=compiled, **ON_CPU)
+            fit(given, examples, settings, tmp_path, **ON_CPU)

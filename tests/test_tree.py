@@ -17,15 +17,15 @@ def attended(trees: TreeAttention, slots: list[int], nodes: list[int], seen: lis
         seen_nodes[row, those] = True
     trees.place(torch.tensor(slots), torch.tensor(nodes), seen_nodes)
     value = column(values).to(trees.keys)
-    return trees(0, torch.zeros_like(value), torch.zeros_like(value), value)[: len(slots), 0, 0].tolist()
+    return trees(0, torch.zeros_like(value), torch.zeros_like(value), value)[:, 0, 0].tolist()
 
 
 def column(values: list[float]) -> Tensor:
-    """Values (rows, heads, head_width), filled up as passes are."""
-    return torch.tensor(values + [99.0] * (-len(values) % 16))[:, None, None]
+    """Values (rows, heads, head_width)."""
+    return torch.tensor(values)[:, None, None]
 
 
-def test_each_row_sees_its_own_nodes_whatever_was_there_before_and_no_filling():
+def test_each_row_sees_its_own_nodes_whatever_was_there_before():
     trees = TreeAttention(ONE, slots=2, like=torch.empty(0))
     assert attended(trees, [0, 1], [0, 0], [[0], [0]], [2.0, 8.0]) == [2.0, 8.0]
     assert attended(trees, [0, 0, 1], [1, 2, 1], [[0, 1], [0, 2], [0, 1]], [4.0, 6.0, 0.0]) == [3.0, 4.0, 4.0]
@@ -48,12 +48,11 @@ def test_memory_grows_with_what_is_placed_and_keeps_it(dtype: torch.dtype):
     assert trees.keys.shape[3] == 2 * STEP
 
 
-def test_shared_prefixes_are_filled_up_and_remembered_in_each_tree():
+def test_shared_prefixes_are_remembered_in_each_tree():
     trees = TreeAttention(ONE, slots=2, like=torch.empty(0))
     shared = SharedPrefixes(trees, [0, 1], [[(5, 0), (6, 1)], [(5, 0), (7, 1), (8, 2)]])
-    assert shared.tokens[:4].tolist() == [5, 6, 7, 8]  # the beginning that both have stands once
-    assert len(shared.tokens) % 16 == 0
+    assert shared.tokens.tolist() == [5, 6, 7, 8]  # the beginning that both have stands once
     value = column([2.0, 4.0, 6.0, 7.0])
-    assert shared(0, torch.zeros_like(value), torch.zeros_like(value), value)[:4, 0, 0].tolist() == [2.0, 3.0, 4.0, 5.0]
+    assert shared(0, torch.zeros_like(value), torch.zeros_like(value), value)[:, 0, 0].tolist() == [2.0, 3.0, 4.0, 5.0]
     assert trees.values[0, 0, 0, :3, 0].tolist() == [2.0, 4.0, 0.0]
     assert trees.values[0, 1, 0, :3, 0].tolist() == [2.0, 6.0, 7.0]

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from models.packing import UNSEEN
+from models.decoder import UNSEEN
 
 
 class TextsApart:

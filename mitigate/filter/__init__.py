@@ -3,7 +3,7 @@ weight (0 drops it) and the reason, and the triples that a policy adds.
 
 Independent of scorers and of training."""
 
-from mitigate.filter.ledger import apply_policy, check_left, polarised, preferred_tails, prompts_lacking_tails
+from mitigate.filter.ledger import apply_policy, check_left, polarised
 from mitigate.filter.policy import Policy, check_relations
 
 __all__ = [
@@ -12,6 +12,4 @@ __all__ = [
     "check_left",
     "check_relations",
     "polarised",
-    "preferred_tails",
-    "prompts_lacking_tails",
 ]

@@ -10,16 +10,14 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.filter.policy import Policy, check_relations, in_scope
-from mitigate.filter.replace import DRAWN, drop_at_random, lacking, preferred, replace_at_random, replace_tails
-from mitigate.filter.reweight import by_own_action, even_out, swap
+from mitigate.filter.reweight import DRAWN, by_own_action, drop_at_random, even_out, swap
 from mitigate.triples import FAVOURITISM, IMPLIES, PREJUDICE, kind_of_reason, label_columns
 from mitigate.words.relations import relations
 from mitigate.words.targets import PAPER, TargetList
 from models.tail_prompts import NEUTRAL_TAG, POLARISED_TAG
 
-REACHED = pl.col("reached")  # polarised, in the policy's scope, of a split that it filters, and among the strongest
+REACHED = pl.col("reached")  # polarised, in the policy's scope, of a split that it filters
 IN_SCOPE = pl.col("in_scope")
-IS_VALID = pl.col("people_valid").fill_null(False)  # null where nobody can say
 OTHERWISE: dict[str, dict[str, Any]] = {
     "policy.template=neutral": {"template": "neutral"},
     "policy.scope=person_heads": {"scope": "person_heads"},
@@ -33,7 +31,6 @@ def apply_policy(
     labelled: pl.DataFrame,
     target_list: TargetList = PAPER,
     *,
-    generated: pl.DataFrame | None = None,
     may_be_empty: bool = False,
 ) -> pl.DataFrame:
     """Apply a policy. Returns the ledger: the labelled triples with `weight` (float32), the `reason` for it, and
@@ -41,43 +38,22 @@ def apply_policy(
     `source_row`.
 
     labelled: what label_statements returns for triples (head, relation, tail). Without `split`, all are training
-    triples; without `row`, they are numbered from 1. target_list: targets of the policy's scope and swaps. generated:
-    labelled tails that a policy which replaces tails may use where the data has none (tasks.policies.rerank).
+    triples; without `row`, they are numbered from 1. target_list: targets of the policy's scope and swaps.
 
     The reason is "kept", or each scorer's finding and, unless that alone removed or reduced it, the outcome: "sentiment
-    +1, regard -1", "regard -1, outside the scope", "regard -1, but valid", "regard -1, not among the strongest",
-    "regard -1, swapped", "regard -1, replaced"; or "drawn at random". Where a scorer explains its labels (column
-    {scorer}_why), the implied statement follows. Splits that the policy does not filter are kept whole. A policy that
-    replaces tails also leaves `old_tail` and `tail_source` (filter.replace); one that tags leaves `token`, the control
-    token before the head, null outside the scope. Raises MitigateError when no training
-    triple is left, unless the ledger may_be_empty, and for labels that the policy needs and the table lacks."""
+    +1, regard -1", "regard -1, outside the scope", "regard -1, swapped", "regard -1, tagged"; or "drawn at random".
+    Where a scorer explains its labels (column {scorer}_why), the implied statement follows. Splits that the policy does
+    not filter are kept whole. A policy that tags leaves `token`, the control token before the head, null outside the
+    scope. Raises MitigateError when no training triple is left, unless the ledger may_be_empty, and for labels that the
+    policy needs and the table lacks."""
     if "row" not in labelled.columns:
         labelled = labelled.with_row_index("row", offset=1)
     if "split" not in labelled.columns:
         labelled = labelled.with_columns(split=pl.lit("train"))
-    ledger = _ledger(policy, labelled, target_list, generated)
+    ledger = _ledger(policy, labelled, target_list)
     if not may_be_empty:
         check_left(policy, ledger, target_list)
     return ledger
-
-
-def prompts_lacking_tails(policy: Policy, labelled: pl.DataFrame, target_list: TargetList = PAPER) -> pl.DataFrame:
-    """The prompts (head, relation) of triples to replace for which no training triple has another tail: a generator may
-    provide `generated` ones."""
-    return lacking(_prepared(policy, labelled, target_list), policy.seed, at_random=policy.action == "random_replace")
-
-
-def preferred_tails(policy: Policy, labelled: pl.DataFrame, target_list: TargetList = PAPER) -> pl.DataFrame:
-    """Pairs of tails of one prompt (head, relation, chosen, rejected): a neutral training triple's tail is preferred to
-    that of a triple that the policy's action reaches, each of these once; at most `policy.fitted`, drawn by seed. With
-    tuning="random_prefer" the order of each pair is drawn."""
-    pairs = preferred(_prepared(policy, labelled, target_list), policy.seed)
-    pairs = pairs.sample(min(policy.fitted, pairs.height), shuffle=True, seed=policy.seed)
-    if policy.tuning != "random_prefer":
-        return pairs
-    pairs = pairs.with_columns(turned=np.random.default_rng(policy.seed).integers(2, size=pairs.height) == 1)
-    turned = {"chosen": pl.when("turned").then("rejected").otherwise("chosen")}
-    return pairs.with_columns(**turned, rejected=pl.when("turned").then("chosen").otherwise("rejected")).drop("turned")
 
 
 def check_left(policy: Policy, ledger: pl.DataFrame, target_list: TargetList = PAPER) -> None:
@@ -88,7 +64,7 @@ def check_left(policy: Policy, ledger: pl.DataFrame, target_list: TargetList = P
 
     def has_columns(other: Policy) -> bool:
         labels = {name for scorer in other.scorers for name in label_columns(scorer, other.template)}
-        more = {*(["people_valid"] if other.unless_valid else ()), *(("head", "tail") if other.scope != "all" else ())}
+        more = {"head", "tail"} if other.scope != "all" else set()
         return labels | more <= set(labelled.columns)
 
     milder = {} if policy.own_action else {name: replace(policy, **fields) for name, fields in OTHERWISE.items()}
@@ -108,16 +84,12 @@ def _leaves_some(ledger: pl.DataFrame) -> bool:
     return not ledger.filter(pl.col("split") == "train", pl.col("weight") > 0).is_empty()
 
 
-def _ledger(
-    policy: Policy, labelled: pl.DataFrame, target_list: TargetList, generated: pl.DataFrame | None = None
-) -> pl.DataFrame:
+def _ledger(policy: Policy, labelled: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
     rows, filtered = _prepared(policy, labelled, target_list), _filtered(policy)
     if policy.own_action:
         ledger = by_own_action(policy, rows, filtered)
     else:
-        if generated is not None:
-            generated = generated.with_columns(found=in_words(policy))
-        ledger = ACTIONS[policy.action](policy, rows, target_list, generated)
+        ledger = ACTIONS[policy.action](policy, rows, target_list)
     if policy.balance:
         ledger = even_out(ledger, direction(policy), filtered)
     prepared = ("found", "in_scope", "reached")
@@ -134,11 +106,8 @@ def _prepared(policy: Policy, labelled: pl.DataFrame, target_list: TargetList) -
     found = pl.when(_filtered(policy)).then(in_words(policy)).otherwise(pl.lit(""))
     rows = labelled.with_columns(found=found, weight=pl.lit(1.0), source_row=pl.lit(None, pl.UInt32))
     rows = rows.with_columns(in_scope=in_scope(policy.scope, target_list))
-    is_spared = IS_VALID if policy.unless_valid else pl.lit(False)
-    rows = rows.with_columns(reached=(pl.col("found") != "") & IN_SCOPE & ~is_spared)
-    if policy.strongest < 1:
-        rows = rows.with_columns(reached=among_strongest(policy, REACHED))
-    return rows.with_columns(reason=_reason(is_spared))
+    rows = rows.with_columns(reached=(pl.col("found") != "") & IN_SCOPE)
+    return rows.with_columns(reason=_reason())
 
 
 def count_reasons(ledger: pl.DataFrame) -> str:
@@ -162,19 +131,17 @@ def _explained(policy: Policy, ledger: pl.DataFrame) -> pl.DataFrame:
     return ledger.with_columns(reason=pl.when(is_explained).then(pl.col("reason") + IMPLIES + why).otherwise("reason"))
 
 
-def _reason(is_spared: pl.Expr) -> pl.Expr:
-    kept = pl.when(is_spared).then(pl.lit(", but valid")).otherwise(pl.lit(", not among the strongest"))
-    spared = pl.when(IN_SCOPE).then(kept).otherwise(pl.lit(", outside the scope"))
+def _reason() -> pl.Expr:
     return (
         pl.when(REACHED)
         .then("found")
         .when(pl.col("found") != "")
-        .then(pl.col("found") + spared)
+        .then(pl.col("found") + ", outside the scope")
         .otherwise(pl.lit("kept"))
     )
 
 
-def _swap(policy: Policy, rows: pl.DataFrame, target_list: TargetList, *_: object) -> pl.DataFrame:
+def _swap(policy: Policy, rows: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
     check_relations(policy, {**relations(), **dict.fromkeys(rows["relation"])})
     return swap(rows, REACHED, policy.swapped_relations, policy.copies, policy.seed, target_list)
 
@@ -193,15 +160,13 @@ def _tag(policy: Policy, rows: pl.DataFrame, *_: object) -> pl.DataFrame:
     return drawn.drop("lot").with_columns(reason=reason)
 
 
-ACTIONS: dict[str, Callable[[Policy, pl.DataFrame, TargetList, pl.DataFrame | None], pl.DataFrame]] = {
+ACTIONS: dict[str, Callable[[Policy, pl.DataFrame, TargetList], pl.DataFrame]] = {
     "drop": lambda policy, rows, *_: rows.with_columns(weight=(~REACHED).cast(pl.Float64)),
     "downweight": lambda policy, rows, *_: rows.with_columns(  # a barely polarised triple keeps almost all its weight
         weight=pl.when(REACHED).then(1 - direction(policy).abs()).otherwise(1.0)
     ),
     "random": lambda policy, rows, *_: drop_at_random(rows, REACHED, IN_SCOPE, policy.seed),
     "swap": _swap,
-    "replace": lambda policy, rows, _, generated: replace_tails(rows, generated, policy.seed),
-    "random_replace": lambda policy, rows, _, generated: replace_at_random(rows, generated, policy.seed),
     "tag": _tag,
     "random_tag": _tag,
     "keep": lambda policy, rows, *_: rows.with_columns(reason=pl.lit("kept")),
@@ -232,15 +197,6 @@ def direction(policy: Policy) -> pl.Expr:
         for label, strength in columns
     ]
     return reduce(lambda one, two: pl.when(two.abs() > one.abs()).then(two).otherwise(one), found)
-
-
-def among_strongest(policy: Policy, found: pl.Expr) -> pl.Expr:
-    """Return whether a statement is in the strongest `policy.strongest` share of the found statements of its split, at
-    least one. Its strength is that of its strongest finding (direction); of two equally strong, the first in the table
-    comes first. So a smaller share is always part of a larger one."""
-    weakness = pl.when(found).then(-direction(policy).abs().fill_nan(0.0))  # null is not ranked
-    number = (found.sum().over("split") * policy.strongest).round(6).ceil()
-    return (weakness.rank("ordinal").over("split") <= number).fill_null(False)
 
 
 def _polar(column: str) -> pl.Expr:

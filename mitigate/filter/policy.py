@@ -1,40 +1,28 @@
 """Settings of a policy, validated together."""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 
 import polars as pl
 
 from mitigate.errors import MitigateError, one_of
 from mitigate.package_data import rows_of
-from mitigate.result_settings import FORMER_ACTIONS, in_present_terms
-from mitigate.runs.fingerprints import SURROUNDING
 from mitigate.triples import TEMPLATES
 from mitigate.words.targets import PAPER, TargetList
 from mitigate.words.word_forms import contains, pattern, with_plurals
 
-SCOPES = ("all", "people", "person_heads", "targets")
+SCOPES = ("all", "person_heads", "targets")
 TAGGING = ("tag", "random_tag")
 """Actions that give training triples control tokens."""
-ACTIONS = ("drop", "random", "downweight", "swap", "replace", "random_replace", *TAGGING, "keep")
+ACTIONS = ("drop", "random", "downweight", "swap", *TAGGING, "keep")
 """Actions on training triples."""
 BY_VALIDITY = ("critic", "random_critic", "validity")
 """Decodings that choose among generated tails by their validity to people."""
 RERANKING = ("rerank", "random_rerank", *BY_VALIDITY, "contrast")
 """Decodings that choose among generated tails."""
-STEERING = ("experts", "erase")
-"""Decodings that change the probabilities of tokens."""
-DECODINGS = ("none", *RERANKING, *STEERING)
+DECODINGS = ("none", *RERANKING)
 """Actions on generated tails."""
-PREFERRING = ("prefer", "random_prefer")
-"""Second trainings on pairs of tails."""
-TUNINGS = ("none", *PREFERRING, "distil")
-"""Second trainings of the generator."""
-PREFERENCES = ("dpo", "unlikelihood")
-"""Losses of a pair of tails."""
-DISTILLED = ("none", *RERANKING)
-"""Orders of the tails that a second training learns."""
 
 SPLITS = ("train", "all")
 
@@ -50,16 +38,14 @@ class Policy:
     scorers: Sequence[str] = ()
     # The wording whose labels count: "paper", or "neutral" (no harm read from the phrase itself).
     template: str = "paper"
-    # The statements that it acts on: "all", "people" (with a person or a target in head or tail), "person_heads" (in
-    # the head) or "targets".
+    # The statements that it acts on: "all", "person_heads" (with a person or a target in the head) or "targets" (with a
+    # target in head or tail).
     scope: str = "all"
     # On these training triples. "drop" them, as the paper does (Section 4.3); "random" drops as many triples of each
     # relation, of those in the scope, drawn by `seed`: the control of "drop"; "downweight" them by the strength of the
-    # finding; "swap" the target for others of its group; "replace" their tails by neutral ones of the same head and
-    # relation (critic filtering: West et al. 2022), "random_replace" as many by others: its control (filter.replace);
-    # "tag" trains on all triples, each in the scope after a control token, neutral or polarised, and generates after
-    # the neutral one (Korbak et al. 2023); "random_tag" permutes these tokens within relation and scope: its control.
-    # "keep" them, for balance, decoding or tuning alone. FORMER_ACTIONS are read as their decodings.
+    # finding; "swap" the target for others of its group; "tag" trains on all triples, each in the scope after a control
+    # token, neutral or polarised, and generates after the neutral one (Korbak et al. 2023); "random_tag" permutes these
+    # tokens within relation and scope: its control; "keep" them, for balance or decoding alone.
     action: str = "drop"
     # Give all targets of a category the same shares of prejudice and of favouritism, by weights.
     balance: bool = False
@@ -67,14 +53,10 @@ class Policy:
     copies: int = 8
     # Relations whose statements "swap" acts on.
     swapped_relations: Sequence[str] = ()
-    # The generator's best tails that decoding and replacing choose from; with "experts", its best next tokens.
+    # The generator's best tails that decoding chooses from.
     candidates: int = 20
     # Tails of each prompt that a decoding which chooses keeps, at most; None: as many as are probed.
     keep: int | None = None
-    # Strength of the anti-expert (Liu et al. 2021).
-    expert_strength: float = 2.0
-    # Triples, at most, that "erase" is fitted on; pairs or prompts, at most, that `tuning` trains on.
-    fitted: int = 20_000
     # "train" filters the training triples only; "all" filters dev and test too, as the paper did.
     splits: str = "train"
     # Seed of the random controls and of the targets that "swap" draws.
@@ -84,45 +66,10 @@ class Policy:
     # "critic": neutral ones come first, and among these the ones that people would most probably call valid, in the
     # relations that people rated; "random_critic" moves as many tails of each prompt, drawn by `seed`, and "validity"
     # orders by validity alone: its controls. "contrast", of a generator with control tokens: the tails first that are
-    # likelier after the neutral token than after the polarised one. "experts": decode against an anti-expert, trained
-    # further on what "drop" would drop. "erase": prejudice and favouritism cannot be read off the last hidden states by
-    # any linear classifier (Belrose et al. 2023).
+    # likelier after the neutral token than after the polarised one.
     decoding: str = "none"
-    # The share, the strongest first, of the triples that the action would reach. A triple is as strong as its strongest
-    # finding: the largest |strength| of the scorers that find it polarised (VADER's compound score, a classifier's
-    # P(+1) - P(-1); they are not calibrated to each other). Of two as strong the earlier one comes first.
-    strongest: float = 1.0
-    # Folder of the model whose tails "replace" takes where the training triples have no such tail; without it, such a
-    # triple is dropped.
-    generator: str | None = field(default=None, metadata=SURROUNDING)  # what it generates decides, not where it is
-    # Log-probability per token above which a tail of `generator` is taken.
-    least_score: float = -2.5
-    # Spare the triples that people would call valid (column people_valid), as the critic finds it.
-    unless_valid: bool = False
-    # A second training of the generator. "prefer": on pairs of tails of one prompt, a neutral one over a polarised one
-    # that the action would reach; "random_prefer" orders each pair at random: the control. "distil": on the
-    # generator's own best tails, for heads with a person and no target.
-    tuning: str = "none"
-    # Steps of the second training.
-    tuning_steps: int = 200
-    # Its learning rate.
-    tuning_lr: float = 5e-5
-    # Steps between two measurements of perplexity on neutral dev triples.
-    tuning_every: int = 20
-    # The share by which that perplexity may rise; the last weights within it are kept.
-    most_rise: float = 0.02
-    # The loss of "prefer": "dpo" (Rafailov et al. 2023) or "unlikelihood" (Welleck et al. 2020).
-    preference: str = "dpo"
-    # Of "dpo".
-    beta: float = 0.1
-    # Of "unlikelihood".
-    alpha: float = 1.0
-    # The decoding whose order of tails "distil" learns; "none", the order of likelihood, is the control.
-    distilled: str = "rerank"
 
     def __post_init__(self) -> None:
-        for name, value in in_present_terms(vars(self)).items():
-            object.__setattr__(self, name, value)
         faults = [str(fault) for fault in self._unknown()] + [fault for holds, fault in self._checks() if not holds]
         if faults:
             raise MitigateError("; ".join(faults))
@@ -131,11 +78,6 @@ class Policy:
     def changes_training(self) -> bool:
         """Return whether the generator is trained on anything but all triples with equal weights."""
         return bool(self.own_action) or (bool(self.scorers) and (self.action != "keep" or self.balance))
-
-    @property
-    def replaces(self) -> bool:
-        """Return whether it gives triples other tails."""
-        return self.action in ("replace", "random_replace")
 
     def tags(self, target_list: TargetList = PAPER) -> str | None:
         """The regular expression of the heads that get a control token; None where no triple does."""
@@ -149,30 +91,9 @@ class Policy:
         return self.decoding in RERANKING
 
     @property
-    def steers(self) -> bool:
-        """Return whether it changes the probabilities of a trained generator."""
-        return self.decoding in STEERING
-
-    @property
-    def tunes(self) -> bool:
-        """Return whether it trains the generator a second time."""
-        return self.tuning != "none"
-
-    @property
-    def prefers(self) -> bool:
-        """Return whether the second training is on pairs of tails."""
-        return self.tuning in PREFERRING
-
-    @property
-    def distils(self) -> bool:
-        """Return whether the second training is on the generator's own tails."""
-        return self.tuning == "distil"
-
-    @property
     def reads_validity(self) -> bool:
         """Return whether it needs the validity of triples to people."""
-        orders = {self.decoding, self.distilled if self.distils else "none"}
-        return self.unless_valid or bool(orders & set(BY_VALIDITY))
+        return self.decoding in BY_VALIDITY
 
     @property
     def own_action(self) -> Callable[[pl.DataFrame], pl.DataFrame] | None:
@@ -188,19 +109,15 @@ class Policy:
         settings: list[tuple[str, str, Sequence[str]]] = [
             ("policy.template", self.template, TEMPLATES),
             ("policy.scope", self.scope, SCOPES),
-            ("policy.action", self.action, (*ACTIONS, *FORMER_ACTIONS)),
+            ("policy.action", self.action, ACTIONS),
             ("policy.decoding", self.decoding, DECODINGS),
-            ("policy.tuning", self.tuning, TUNINGS),
-            ("policy.preference", self.preference, PREFERENCES),
-            ("policy.distilled", self.distilled, DISTILLED),
             ("filter.splits", self.splits, SPLITS),
         ]
         return [one_of(*setting) for setting in settings if setting[1] not in setting[2]]
 
     def _checks(self) -> list[tuple[bool, str]]:
         decodes = self.decoding != "none"
-        acts = self.action != "drop" or self.balance or decodes or self.tunes
-        on_triples = self.action != "keep" or self.decoding == "experts" or self.prefers
+        acts = self.action != "drop" or self.balance or decodes
         return [
             (
                 isinstance(self.name, str) and bool(self.name.strip()),
@@ -213,14 +130,8 @@ class Policy:
             (
                 bool(self.scorers) or not acts,
                 f"policy.action={self.action} policy.balance={str(self.balance).lower()}"
-                f"{f' policy.decoding={self.decoding}' if decodes else ''}"
-                f"{f' policy.tuning={self.tuning}' if self.tunes else ''} "
+                f"{f' policy.decoding={self.decoding}' if decodes else ''} "
                 "needs policy.scorers, which is empty; set policy.scorers=[sentiment,regard]",
-            ),
-            (
-                self.action not in FORMER_ACTIONS,
-                f"policy.action={self.action} is short for policy.action=keep policy.decoding={self.action}, but "
-                f"policy.decoding={self.decoding} is set too; set only one of them",
             ),
             (
                 not self.balance or self.action in ("downweight", "swap", "keep"),
@@ -228,9 +139,9 @@ class Policy:
                 "downweight, or policy.action=swap with policy.swapped_relations=[CapableOf,HasProperty]",
             ),
             (
-                self.balance or decodes or self.tunes or self.action != "keep",
-                "policy.action=keep alone changes nothing; also set policy.balance=true, policy.decoding=rerank or "
-                "policy.tuning=prefer, or choose policy=none",
+                self.balance or decodes or self.action != "keep",
+                "policy.action=keep alone changes nothing; also set policy.balance=true or policy.decoding=rerank, or "
+                "choose policy=none",
             ),
             (
                 self.action != "swap" or bool(self.swapped_relations),
@@ -246,34 +157,8 @@ class Policy:
                 f"policy.keep={self.keep} needs a policy.decoding that chooses, such as critic, and must be at least "
                 f"1 and at most policy.candidates={self.candidates}; set policy.keep=null",
             ),
-            (0 < self.strongest <= 1, f"policy.strongest={self.strongest:g} must be above 0 and at most 1"),
-            (
-                self.strongest == 1 or on_triples,
-                f"policy.strongest={self.strongest:g} does not apply to policy.action=keep "
-                f"policy.decoding={self.decoding}, which acts on no single triples; set policy.strongest=1 or "
-                "policy.action=drop",
-            ),
-            (
-                not self.unless_valid or on_triples,
-                f"policy.unless_valid=true does not apply to policy.action=keep policy.decoding={self.decoding}, "
-                "which acts on no single triples; set policy.unless_valid=false or policy.action=drop",
-            ),
-            (
-                self.generator is None or self.replaces,
-                f"policy.generator={self.generator} is used only by policy.action=replace and random_replace, not by "
-                f"policy.action={self.action}; set policy.generator=null",
-            ),
-            (self.least_score <= 0, f"policy.least_score={self.least_score:g} must be at most 0: a log-probability"),
             (self.copies >= 2, f"policy.copies={self.copies} must be at least 2: the statement itself and one copy"),
             (self.candidates >= 2, f"policy.candidates={self.candidates} must be at least 2"),
-            (self.expert_strength > 0, f"policy.expert_strength={self.expert_strength:g} must be above 0"),
-            (self.fitted >= 2, f"policy.fitted={self.fitted} must be at least 2"),
-            (self.tuning_steps >= 1, f"policy.tuning_steps={self.tuning_steps} must be at least 1"),
-            (self.tuning_every >= 1, f"policy.tuning_every={self.tuning_every} must be at least 1"),
-            (self.tuning_lr > 0, f"policy.tuning_lr={self.tuning_lr:g} must be above 0"),
-            (self.most_rise >= 0, f"policy.most_rise={self.most_rise:g} must be at least 0, a share such as 0.02"),
-            (self.beta > 0, f"policy.beta={self.beta:g} must be above 0"),
-            (self.alpha > 0, f"policy.alpha={self.alpha:g} must be above 0"),
         ]
 
 
@@ -285,8 +170,8 @@ def check_relations(policy: Policy, known: Collection[str]) -> None:
 
 
 def in_scope(scope: str, target_list: TargetList = PAPER) -> pl.Expr:
-    """Return whether a triple's head or tail has, as whole words, a target in any of its forms ("targets"), or also a
-    word of data/people.csv ("people"); whether its head has either ("person_heads"); True for "all"."""
+    """Return whether a triple's head or tail has, as whole words, a target in any of its forms ("targets"); whether its
+    head has one or a word of data/people.csv ("person_heads"); True for "all"."""
     if scope == "all":
         return pl.lit(True)
     text = pl.col("head") if scope == "person_heads" else pl.concat_str("head", "tail", separator="\n")

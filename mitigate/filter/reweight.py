@@ -1,5 +1,5 @@
 """Counterfactual augmentation: copies of statements about one target for others of its group, with the same total
-weight; balance of polarised shares between targets; and policies of a user's own."""
+weight; balance of polarised shares between targets; triples dropped at random; and policies of a user's own."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,6 +15,7 @@ from mitigate.words.targets import PAPER, TargetList
 from mitigate.words.word_forms import ARTICLE, article, contains, spellings, unhyphenated_column, with_plurals
 
 ENDS = ("head", "tail")
+DRAWN = "drawn at random"
 MOST = 4.0
 """The largest factor of a statement's weight: a single prejudice about a target must not be learnt by heart."""
 WANTED = "it must return its rows in their order, with `weight` (0 or more) and `reason` (a text)"
@@ -122,6 +123,19 @@ def _statement(is_target: Mapping[str, pl.Expr]) -> pl.Expr:
         .then(pl.concat_str(headed.str.strip_suffix(pl.col("tail")), "others"))
         .otherwise(headed)
     )
+
+
+def drop_at_random(rows: pl.DataFrame, reached: pl.Expr, in_scope: pl.Expr, seed: int) -> pl.DataFrame:
+    """The rows with `weight` 0 and the reason DRAWN for as many of each split and relation as are reached,
+    drawn by seed from those in the scope, polarised or not; the others with weight 1 and the reason "kept"."""
+    lots = pl.Series(np.random.default_rng(seed).permutation(rows.height))
+    drawn = rows.with_columns(_scope=in_scope, _lot=lots, _many=reached.sum().over("split", "relation"))
+    place = pl.when("_scope").then("_lot").rank("ordinal").over("split", "relation")  # null outside the scope
+    is_drawn = (place <= pl.col("_many")).fill_null(False)
+    return drawn.with_columns(
+        weight=(~is_drawn).cast(pl.Float64),
+        reason=pl.when(is_drawn).then(pl.lit(DRAWN)).otherwise(pl.lit("kept")),
+    ).drop("_scope", "_lot", "_many")
 
 
 def even_out(ledger: pl.DataFrame, direction: pl.Expr, filtered: pl.Expr) -> pl.DataFrame:

@@ -156,8 +156,6 @@ STATISTICS = CHANGE | {
     "drawn": pl.String,  # the variation that the interval and p include: BOTH, SEEDS, TARGETS
     **{f"fixed_{name}": pl.Float64 for name in FIXED},  # of the analysis of seeds with fixed targets
 }
-DIFFERENCES = FIGURE | CHANGE
-"""The columns of each figure in a comparison of resources."""
 COMPARED = FIGURE | STATISTICS
 """The columns of each figure in a comparison of policies, or of two models."""
 
@@ -169,7 +167,7 @@ AT_ONCE = 2_000  # permutations held in memory
 
 
 def row_of(figure: str, num_targets: int, change: Change) -> dict:
-    """A row of DIFFERENCES."""
+    """A row of FIGURE and CHANGE."""
     return {"figure": figure, "targets": num_targets, **change.row()}
 
 

@@ -1,13 +1,12 @@
 """Quality of embeddings of a knowledge graph, the shift of professions' scores by a sensitive attribute (equation 1 of
-"Measuring social bias in knowledge graph embeddings"), and the uncertainty of figures over trainings and permuted
-graphs."""
+"Measuring social bias in knowledge graph embeddings"), and the uncertainty of figures over trainings."""
 
 from collections.abc import Callable
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import rankdata, spearmanr, t, ttest_ind
+from scipy.stats import rankdata, spearmanr, t
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedGroupKFold
@@ -67,26 +66,6 @@ def rank_correlation(changes: np.ndarray, ratios: np.ndarray) -> float | None:
     if len(changes) < 3 or np.ptp(changes) == 0 or np.ptp(ratios) == 0:
         return None
     return float(spearmanr(changes, ratios).statistic)
-
-
-class Difference(NamedTuple):
-    """The mean of the second minus that of the first, with Welch's 95 % interval; None where it is not known."""
-
-    change: float
-    low: float | None
-    high: float | None
-
-
-def between_trainings(first: np.ndarray, second: np.ndarray) -> Difference:
-    """The difference between the trainings of two sides in a figure, (n,) and (m,). Trainings are independent draws,
-    also where their seeds have the same numbers. There is no interval for fewer than two trainings of either side, nor
-    where those of neither side differ: further trainings may."""
-    first, second = (np.asarray(values, dtype=float) for values in (first, second))
-    change = float(second.mean() - first.mean())
-    if min(len(first), len(second)) < 2 or not (np.ptp(first) or np.ptp(second)):
-        return Difference(change, None, None)
-    found = ttest_ind(second, first, equal_var=False).confidence_interval(LEVEL)
-    return Difference(change, float(found.low), float(found.high))
 
 
 def shares_of_groups(predicted: np.ndarray, is_a: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -174,24 +153,12 @@ class Mean(NamedTuple):
 
 
 def over_seeds(values: np.ndarray) -> Mean:
-    """The mean over trainings, (seeds, ...), and its interval. There is none for one training, nor for several with the
-    same value: the next may have another."""
-    return _student(values, fewest=2, others=0)
-
-
-def null_band(values: np.ndarray) -> Mean:
-    """The mean over permuted graphs, (graphs, ...), and the band in which 95 % of the figures of further permuted
-    graphs lie (Student's prediction interval, one training each); there is none for fewer than three graphs, nor for
-    several with the same value."""
-    return _student(values, fewest=3, others=1)
-
-
-def _student(values: np.ndarray, fewest: int, others: int) -> Mean:
-    """The mean and Student's interval, NaN for fewer values. others: 1 for an interval of a further value."""
+    """The mean over trainings, (seeds, ...), and Student's interval. There is none for one training, nor for several
+    with the same value: the next may have another."""
     values = np.asarray(values, dtype=float)
     mean, half = values.mean(0), np.full_like(values.mean(0), np.nan)
-    if len(values) >= fewest:
-        half = t.ppf((1 + LEVEL) / 2, len(values) - 1) * values.std(0, ddof=1) * np.sqrt(others + 1 / len(values))
+    if len(values) > 1:
+        half = t.ppf((1 + LEVEL) / 2, len(values) - 1) * values.std(0, ddof=1) / np.sqrt(len(values))
         half = np.where(np.ptp(values, axis=0) > 0, half, np.nan)
     return Mean(mean, mean - half, mean + half)
 
@@ -199,16 +166,6 @@ def _student(values: np.ndarray, fewest: int, others: int) -> Mean:
 def within(found: Mean, least: float, most: float) -> Mean:
     """The mean with its bounds clipped to the range of the figure."""
     return Mean(found.mean, np.maximum(found.low, least), np.minimum(found.high, most))
-
-
-def outside_of_others(values: np.ndarray) -> int | None:
-    """The number of figures outside the band of all others, (graphs,): about one of 20 is expected. None for fewer than
-    four."""
-    values = np.asarray(values, dtype=float)
-    if len(values) < 4:
-        return None
-    bands = [null_band(np.delete(values, place)) for place in range(len(values))]
-    return sum(bool(value < band.low or value > band.high) for value, band in zip(values, bands, strict=True))
 
 
 def agreement(rankings: np.ndarray) -> float | None:

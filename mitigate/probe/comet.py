@@ -131,7 +131,7 @@ def find_devices(device: str, processes: int) -> list[str]:
         raise MitigateError(f"probe.processes={processes} must be at least 1")
     if device == "cpu":
         return ["cpu"] * processes
-    import torch  # takes a second, which a probe in numpy does without
+    import torch  # takes a second, which a probe of a table does without
 
     if device == "cuda" and not torch.cuda.is_available():
         raise MitigateError("probe.device=cuda: PyTorch finds no GPU on this machine; set probe.device=cpu or auto")

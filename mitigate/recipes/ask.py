@@ -67,7 +67,7 @@ def open_answers(config: DictConfig) -> list[Answers]:
     for setting in ("run", "against"):
         if folder := config.ask[setting]:
             (opened,) = read_runs([folder], "mitigate", f"ask.{setting}")
-            found.append(Answers(opened, trusted=trusted, few=config.head is not None))
+            found.append(Answers(opened, trusted=trusted))
     if len({answers.run.folder for answers in found}) < len(found):
         raise MitigateError(
             f"ask.against={config.ask.against} is the same run as ask.run; set it to another run, or leave it out"

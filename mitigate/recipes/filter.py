@@ -14,20 +14,15 @@ from mitigate import verbalise
 from mitigate.filter import Policy, apply_policy, check_left, check_relations
 from mitigate.load.conceptnet_format import Loaded
 from mitigate.load.stream import Streamed
-from mitigate.probe.comet import find_devices
 from mitigate.recipes import reporting
 from mitigate.recipes.job import Job, perform, say, say_notes
 from mitigate.recipes.loading import load_data, read_target_list, say_downloads
-from mitigate.recipes.policy_stages import generated_tails, with_critic
-from mitigate.recipes.scorers import FEW, Scorers, make_labeller, missing
+from mitigate.recipes.scorers import Scorers, make_labeller, missing
 from mitigate.runs.fingerprints import digest_of_values
-from mitigate.tasks.corpus import further_relations, relations_in_training, triples_of
-from mitigate.tasks.generators.base_model import Start
+from mitigate.tasks.corpus import relations_in_training, triples_of
 from mitigate.tasks.label import Labeller
 from mitigate.tasks.labelled_statements import long_texts
 from mitigate.tasks.policies import filtered
-from mitigate.tasks.policies.rerank import find_generator
-from mitigate.triples import TEMPLATES, Scorer
 from mitigate.words.outside_text import counted, portable
 from mitigate.words.relations import with_own
 
@@ -42,17 +37,13 @@ class Plan:
     corpus: Loaded | Streamed
     labeller: Labeller  # by the scorers of the roles, and by those that the policy reads besides
     roles: Mapping[str, str]  # the configured scorers of the roles, by their names in tables
-    critic: Scorer | None  # classifies validity, for a policy that filters by it
-    generator: Start | None  # of a policy that replaces tails
-    device: str  # of the generator
     origin: Mapping[str, Any]  # the description of the data for the datasheet
     format: str
 
     @property
     def fingerprints(self) -> dict[str, str]:
-        """The fingerprints of all that label or classify, by their names."""
-        labelling = {scorer.name: scorer.fingerprint for scorer in self.labeller.scorers}
-        return labelling | ({"critic": self.critic.fingerprint} if self.critic else {})
+        """The fingerprints of all that label, by their names."""
+        return {scorer.name: scorer.fingerprint for scorer in self.labeller.scorers}
 
 
 def run(config: DictConfig) -> None:
@@ -66,7 +57,7 @@ def run(config: DictConfig) -> None:
     plan = make_plan(config, scorers, policy, origin)
     target_list, relations = plan.labeller.target_list, list(plan.corpus.own_relations)
     name = f"{config.recipe.name}-{policy.name}-{config.data.name}"
-    source = digest_of_values(plan.corpus.rows, target_list, relations, plan.generator)
+    source = digest_of_values(plan.corpus.rows, target_list, relations)
     found = perform(config, name, source, partial(pipeline, plan=plan), record, facts={"scorers": plan.fingerprints})
     if found:
         written, ledger = found["data_set"], found["ledger"].table()
@@ -83,19 +74,12 @@ def make_plan(config: DictConfig, scorers: Scorers, policy: Policy, origin: Mapp
     notices = [*corpus.notices, *notices]
     say_notes(notices)
     say(f"  {counted(corpus.rows.height, 'triple')}")
-    comet = config.data.get("asked_relations") != "data"
-    further = further_relations(corpus.own_relations, set(corpus.rows["relation"]), comet=comet)
-    scorers.few = len(TEMPLATES) * corpus.rows.height <= FEW
     labelling = [*scorers.of_roles, *scorers.of_policy(policy)]
-    critic, generator = scorers.critic(policy), find_generator(policy, further, comet=comet)
     return Plan(
         policy=policy,
         corpus=corpus,
         labeller=make_labeller(config, labelling, target_list, corpus.own_relations),
         roles=scorers.roles,
-        critic=critic,
-        generator=generator,
-        device=find_devices(config.probe.device, 1)[0] if generator else "cpu",
         origin={**origin, "notices": notices},
         format=config.recipe.format,
     )
@@ -105,10 +89,7 @@ def pipeline(job: Job, plan: Plan) -> None:
     """Run the stages in their order."""
     policy, labeller = plan.policy, plan.labeller
     labelled = job.stage("score", Labeller.label, labeller, plan.corpus.rows)
-    labelled = with_critic(job, policy, labelled, plan.critic, labeller)
-    generated = generated_tails(job, policy, labelled, plan.generator, labeller, plan.device)
-    values = apply_policy, policy, labelled, labeller.target_list
-    ledger = job.stage("ledger", *values, generated=generated, may_be_empty=True)
+    ledger = job.stage("ledger", apply_policy, policy, labelled, labeller.target_list, may_be_empty=True)
     job.stage("metrics", filtered.measure_filter, ledger)
     facts = job.provenance({})
     used = [scorer for scorer in labeller.scorers if scorer.name in policy.scorers]
@@ -141,4 +122,4 @@ def say_files(plan: Plan, folder: Path, ledger: pl.DataFrame, counts: Mapping[st
     for name, file in filtered.files_of(plan.format).items():
         say(f"  {name:<10}  {counted(counts[name], 'triple')}: {folder / file}")
     say(f"  datasheet   {folder / filtered.SHEET}")
-    say_notes([*filtered.replaced_notices(ledger), *filtered.loss_notices(ledger), *long_texts(ledger["masked"])])
+    say_notes([*filtered.loss_notices(ledger), *long_texts(ledger["masked"])])

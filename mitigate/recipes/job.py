@@ -66,9 +66,7 @@ class Job:
                 say_stage(result)
         return result
 
-    def training(
-        self, stage: str, model: str | None = None, checkpoints: str = "checkpoints", **where: Any
-    ) -> Callable[[store.Work], dict[str, Any]]:
+    def training(self, stage: str, model: str | None = None, **where: Any) -> Callable[[store.Work], dict[str, Any]]:
         """The `using` of a stage that trains a network: where it saves the network and its checkpoints, the stage's
         fingerprint, and where its figures go. model: the folder of the run folder; None: the function takes the run
         folder itself. where: further arguments, such as the accelerator."""
@@ -76,7 +74,7 @@ class Job:
         def using(work: store.Work) -> dict[str, Any]:
             places = {"folder": work.folder}
             if model is not None:
-                places = {"model": work.folder / model, "checkpoints": work.folder / checkpoints}
+                places = {"model": work.folder / model, "checkpoints": work.folder / "checkpoints"}
             log = partial(self.tracking.log, stage=stage)
             return {**places, "fingerprint": work.fingerprint, "log": log, **where}
 

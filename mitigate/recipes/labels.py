@@ -15,7 +15,7 @@ from mitigate.load.sentences import load_texts as texts_of
 from mitigate.measure.agreement import CLASSES
 from mitigate.recipes.job import Job, perform, plain, say, say_notes
 from mitigate.recipes.loading import load_data, read_target_list
-from mitigate.recipes.scorers import FEW, Scorers, label_cache, make_labeller
+from mitigate.recipes.scorers import Scorers, label_cache, make_labeller
 from mitigate.runs.files import elsewhere, write
 from mitigate.runs.fingerprints import digest_of_values
 from mitigate.score.labels import Asks
@@ -37,7 +37,7 @@ def run(config: DictConfig) -> None:
         raise MitigateError(f"data.output={output}: unknown file ending; allowed: {allowed}")
     file = _file(given) if isinstance(given, str) else None
     texts = [given] if isinstance(given, str) else given or []
-    scorers = Scorers(config.score, few=file is None and 0 < len(texts) <= FEW).labelling
+    scorers = Scorers(config.score).labelling
     if given and config.data.get("path") is not None:
         raise MitigateError(
             f"texts and data.path={config.data.path} are both set, but only texts would be labelled; leave one out"

@@ -77,5 +77,5 @@ def check_trained(settings: DictConfig, train: bool, policy: Policy) -> None:
 def training_settings(config: DictConfig) -> tuple[Settings, dict[str, Any]]:
     """The settings of a training, and its devices."""
     trainer = plain(config.trainer)
-    where = {name: trainer.pop(name) for name in ("accelerator", "devices", "strategy", "compile")}
+    where = {name: trainer.pop(name) for name in ("accelerator", "devices", "strategy")}
     return Settings(**trainer, seed=config.seed), where

@@ -18,7 +18,6 @@ from mitigate.report.table import Cell, Column, Table, as_text, bounded, figures
 from mitigate.score import crowd, people
 from mitigate.tasks.crowd.accuracy import Accuracies, known_accuracy
 from mitigate.tasks.identity import farthest
-from mitigate.tasks.policies.drop_rules import is_drop_rule
 from mitigate.tasks.ratings.agreement import ABSTAINED, AUC, FIGURES, IDENTITY, SPEED
 from mitigate.triples import TEMPLATES, Scorer
 
@@ -115,8 +114,6 @@ def drop_policies(scorers: Scorers) -> list[Policy]:
         # The group's file alone: composing the whole configuration for each policy took five seconds.
         config.policy = loader.load_configuration(f"policy/{name}", [], RunMode.RUN).policy
         policy = build(config.policy)
-        if is_drop_rule(policy) and not scorers.absent_roles(policy):
+        if policy.action == "drop" and not policy.own_action and not scorers.absent_roles(policy):
             found.append(scorers.in_tables(policy))
-    if scorers.score.frames.run is None:  # then the scorer `frames` cannot label
-        found = [policy for policy in found if "frames" not in policy.scorers]
     return sorted(found, key=lambda policy: (len(policy.scorers), policy.name))

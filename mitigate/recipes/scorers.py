@@ -12,7 +12,7 @@ from omegaconf import DictConfig, OmegaConf
 from mitigate.errors import MitigateError, one_of
 from mitigate.filter import Policy
 from mitigate.metrics import harm_key, parse, quality_key
-from mitigate.recipes.instantiate import build, named, watch_modules
+from mitigate.recipes.instantiate import build, watch_modules
 from mitigate.recipes.job import plain
 from mitigate.result_settings import NOT_ARGUMENTS, called, role_scorers
 from mitigate.runs.label_cache import LabelStore
@@ -24,7 +24,6 @@ from mitigate.triples import ROLES, Scorer
 from mitigate.words.relations import Relation
 from mitigate.words.targets import TargetList
 
-FEW = 2000  # texts, up to which a scorer's variant for few is faster: PyTorch takes two seconds to load
 ENGINES = ("local", "ray")  # that label: this process, or the workers of Ray
 
 
@@ -33,11 +32,10 @@ class Scorers:
 
     roles: {name in tables: configured name} of the roles' scorers, whose figures stand first
     (result_settings.role_scorers), e.g. {'regard': 'minilm'}; names: {role: name in tables}, without a role that is
-    null. few: at most FEW texts are labelled, by a scorer's variant for them (its class method `of_few`) where there is
-    one. Each scorer is built when it is first needed; a name that is not in the list then raises MitigateError."""
+    null. Each scorer is built when it is first needed; a name that is not in the list then raises MitigateError."""
 
-    def __init__(self, score: DictConfig, few: bool = False) -> None:
-        self.score, self.few = score, few
+    def __init__(self, score: DictConfig) -> None:
+        self.score = score
         _check(score)
         self.nodes: dict[str, Any] = plain(score.scorers)
         named = {role: score[role] for role in ROLES} | {"scorers": self.nodes}
@@ -48,7 +46,7 @@ class Scorers:
         """The scorers that score.sentiment and score.regard name, but for a role that is null."""
         settings = {str(self.score[role]): f"score.{role}" for role in reversed(ROLES)}
         names = self.roles.items()
-        return [_build(self.score, settings[configured], configured, name, self.few) for name, configured in names]
+        return [_build(self.score, settings[configured], configured, name) for name, configured in names]
 
     @cached_property
     def extras(self) -> list[Scorer]:
@@ -91,7 +89,7 @@ class Scorers:
     def named(self, names: Iterable[str], setting: str = "score.scorers") -> list[Scorer]:
         """The scorers configured under these names, which are their names in tables too. setting: where they are
         named."""
-        return [_build(self.score, setting, name, name, self.few) for name in dict.fromkeys(names)]
+        return [_build(self.score, setting, name, name) for name in dict.fromkeys(names)]
 
     def check_roles(self) -> None:
         """Raise MitigateError where both roles are null, for recipes whose figures are those of the roles."""
@@ -195,17 +193,14 @@ def _check(score: DictConfig) -> None:
             raise one_of(f"score.scorers.{name}.measures", node.measures, ROLES)
 
 
-def _build(score: DictConfig, setting: str, configured: str, name: str, few: bool = False) -> Scorer:
-    """The scorer configured under that name, or its variant for few texts; `name` is its name in tables."""
+def _build(score: DictConfig, setting: str, configured: str, name: str) -> Scorer:
+    """The scorer configured under that name; `name` is its name in tables."""
     if configured not in score.scorers:
         raise one_of(setting, configured, score.scorers)
     if score.engine not in ENGINES:
         raise one_of("score.engine", score.engine, ENGINES)
     check_name(configured)
     arguments = plain(score.scorers[configured])
-    is_ours = arguments["_target_"].startswith("mitigate.")
-    if few and is_ours and hasattr(named(arguments, f"score.scorers.{configured}"), "of_few"):
-        arguments["_target_"] += ".of_few"
     here = _load(arguments, configured, name)
     is_followed = isinstance(here, OwnScorer) and (here.own_sources or here.fault)  # workers' files are not seen
     if score.engine == "local" or configured not in score.networks or is_followed:

@@ -31,8 +31,7 @@ def run(config: DictConfig) -> None:
         say(f"  would serve {address_of(config)}, jobs in {config.paths.outputs}")
         return
     from mitigate.serve import queue
-    from mitigate.serve.app import make_app  # loads FastAPI
-    from mitigate.serve.server import serve
+    from mitigate.serve.app import make_app, serve  # loads FastAPI
 
     outputs = Path(config.paths.outputs).resolve()
     with _alone(outputs / ".serve"), _listening(config) as listening:
@@ -67,40 +66,31 @@ def change_tokens(config: DictConfig) -> None:
 def check(config: DictConfig) -> None:
     """Raise MitigateError where packages are missing, and for an address without a token."""
     check_installed("recipe=serve", "serve", "fastapi", "uvicorn")
-    if config.serve.mcp:
-        check_installed("serve.mcp=true", "mcp", "mcp")
     from mitigate.serve.people import People
 
     token, people = config.serve.token, People(Path(config.paths.outputs) / ".serve")
-    is_open = token is None and config.serve.user_header is None and not people.are_named
-    if is_open and not _is_loopback(config.serve.address):
+    if token is None and not people.are_named and not _is_loopback(config.serve.address):
         raise MitigateError(
             f"serve.address={config.serve.address} can be reached by others, and anybody could submit jobs; give each "
             "person a token by recipe=serve serve.token_for=NAME, or set a common one in the environment, "
             "MITIGATE_TOKEN=..., or leave the address out: 127.0.0.1"
-        )
-    if (config.serve.user_header is None) != (not config.serve.proxies):
-        raise MitigateError(
-            "serve.user_header and serve.proxies belong together: the header in which a proxy names the user, and the "
-            "addresses of proxies that it is read from"
         )
     if token is not None and len(token) < SHORTEST_TOKEN:
         raise MitigateError(
             f"the token (serve.token or MITIGATE_TOKEN) has {len(token)} characters; give {SHORTEST_TOKEN} or more, "
             "such as those of: python -c 'import secrets; print(secrets.token_urlsafe(24))'"
         )
-    if wrong := [address for address in config.serve.webhooks if not address.startswith(("http://", "https://"))]:
-        raise MitigateError(f"serve.webhooks: {' and '.join(wrong)}: not an address; give https://HOST/PATH")
     if absent := [root for root in config.serve.roots if not Path(root).is_dir()]:
         raise MitigateError(f"serve.roots: {' and '.join(absent)}: no such folder")
 
 
 def service_of(config: DictConfig, outputs: Path) -> Any:
-    """The settings and parts of the application."""
+    """The settings and parts of the application. Raises MitigateError where the packages of SLURM, or SLURM itself, are
+    absent."""
     from mitigate.serve.allowed_jobs import Rules
-    from mitigate.serve.batching import Models
-    from mitigate.serve.people import Limits
+    from mitigate.serve.dispatcher import Local
     from mitigate.serve.service import Service
+    from mitigate.serve.slurm import Remote, Slurm
 
     settings = config.serve
     (conf,) = [source.path for source in HydraConfig.get().runtime.config_sources if source.provider == "main"]
@@ -114,41 +104,19 @@ def service_of(config: DictConfig, outputs: Path) -> Any:
     service = Service(
         rules=Rules(Path(conf), given, [Path(root).resolve() for root in settings.roots], plain(settings.models)),
         outputs=outputs,
-        models=Models(lambda: Scorers(config.score).labelling, settings.idle),
+        make_scorers=lambda: Scorers(config.score).labelling,
         slots=settings.slots,
         most_queued=settings.queued,
-        batch=settings.batch,
-        mcp=settings.mcp,
         token=settings.token,
-        webhooks=plain(settings.webhooks),
-        webhook_secret=settings.webhook_secret,
         largest_upload=int(settings.upload * 2**20),
-        limits=Limits(**plain(settings.quota)),
-        user_header=settings.user_header,
-        proxies=plain(settings.proxies),
         hosts=hosts_of(settings.address, settings.port, plain(settings.hosts)),
     )
-    service.engine = engine_of(config, service.path)
-    return service
-
-
-def engine_of(config: DictConfig, queue: Path) -> Any:
-    """The engine that runs jobs. Raises MitigateError where its packages, or the engine itself, are absent."""
-    from mitigate.serve.engines.cluster import Cluster, Remote
-    from mitigate.serve.engines.local import Local
-    from mitigate.serve.engines.ray_jobs import RayJobs
-    from mitigate.serve.engines.slurm import Slurm
-
-    settings = config.serve
     if settings.engine == "local":
-        return Local(queue, settings.threads)
-    asks = {"threads": settings.threads, "gpus": settings.gpus, "memory": settings.memory}
-    cluster: Cluster = (
-        RayJobs(settings.ray, **asks)
-        if settings.engine == "ray"
-        else Slurm(queue.parent / "slurm", minutes=settings.minutes, partition=settings.partition, **asks)
-    )
-    return Remote(queue, cluster)
+        service.engine = Local(service.path, settings.threads)
+    else:
+        asks = {name: settings[name] for name in ("threads", "gpus", "memory", "minutes", "partition")}
+        service.engine = Remote(service.path, Slurm(service.place / "slurm", **asks))
+    return service
 
 
 def hosts_of(address: str, port: int, names: list[str]) -> list[str]:

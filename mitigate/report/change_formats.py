@@ -36,16 +36,16 @@ def detectable(row: Row) -> str:
     return f"× {ratio(row['detectable'])}" if row["as"] == "ratio" else number(row["detectable"])
 
 
-def by_category(name: str, rows: Iterable[Row], categories: Sequence[str], end: str = "", **words: Any) -> Table:
-    """The changes of each measure in each category. name: of the declared table; rows: with section, name and category;
-    end: of the bounds and p-value that are shown."""
+def by_category(name: str, rows: Iterable[Row], categories: Sequence[str], **words: Any) -> Table:
+    """The changes of each measure in each category. name: of the declared table; rows: with section, name and
+    category."""
 
     def change_in(category: str) -> Column:
         def cell(line: Sequence[Row]) -> Cell:
             row = next((row for row in line if row["category"] == category), None)
             if row is None:
                 return Cell("–")
-            p, found = row["p_holm" if end else "p"], changed(row, end)
+            p, found = row["p"], changed(row)
             fixed_targets = ["fixed"] if row.get("drawn") == "seeds" else []
             parts = [*([] if p is None else [f"p {p_value(p)}"]), counted(row["targets"], "target"), *fixed_targets]
             both = [] if row["value"] is None else [values(row)]

@@ -3,16 +3,19 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from textwrap import fill
 from typing import Any
 
 import numpy as np
 import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from mitigate import metrics as keys
 from mitigate.metrics import Metric, kge_key, metric
 from mitigate.package_data import frame_of
+from mitigate.report.drawing import BOTH, FAVOURITISM, INK, KEPT, PREJUDICE, legend, name_points, panel, styled
 from mitigate.report.html import Page, render_page
-from mitigate.report.kge_plots import front, null_strip, scatter
 from mitigate.report.metric_display import number
 from mitigate.report.metrics_table import crossed, measured
 from mitigate.report.run_figures import Picture
@@ -21,13 +24,14 @@ from mitigate.report.table_declarations import declared
 
 TITLES = {
     "": "as trained",
-    keys.DOWNSAMPLED: "downsampled to parity",
-    keys.REBALANCED: "people added to parity",
     keys.REGULARISED: "penalised in training",
     keys.PROJECTED: "attribute projected out",
-    keys.FILTERED: "adversarial filter",
     keys.PERTURBED: "control: moved at random",
 }
+NAMED = 14  # professions
+LONGEST_LINE = 60  # characters that fit beside the axes
+MARKERS = ("o", "v", "^", "D", "s", "P", "X")  # as trained, and after each mitigation
+COLOURS = (INK, PREJUDICE, FAVOURITISM, BOTH, KEPT, PREJUDICE, INK)
 VALUES_SHOWN = 12
 FRONT = {"parity": "demographic parity distance, %", "leakage_nonlinear": "leakage to a nonlinear probe"}
 """The figures of bias that are shown against MRR, and their axes."""
@@ -55,9 +59,6 @@ class Results(Page):
     metrics: Mapping[str, Any]
     professions: pl.DataFrame  # as tasks.kge.figures.profession_table has them
     changes: pl.DataFrame  # model, profession, change
-    null: pl.DataFrame | None
-    correlations: Sequence[float | None]  # with log count ratios, of each training
-    null_correlations: Sequence[float | None]
     pairs: pl.DataFrame
     ranks: pl.DataFrame  # model, mrr, hits_1 ...
     others: Mapping[str, pl.DataFrame]
@@ -69,7 +70,7 @@ class Results(Page):
 
 
 def render(results: Results) -> str:
-    names, null, metrics = results.names, results.null, results.metrics
+    names, metrics = results.names, results.metrics
     values = pl.concat([results.values.head(VALUES_SHOWN), results.values.tail(1)]).unique(maintain_order=True)
     figures = [(metric(key).named, key) for key in BEFORE_AND_AFTER]
     variants = {name: TITLES[name] for name in ("", *results.variants)}
@@ -83,10 +84,10 @@ def render(results: Results) -> str:
         ranks=_rank_table(results),
         values=declared("embeddings values", values, sensitive=results.sensitive),
         towards=[
-            profession_table("embeddings professions towards one", rows, names, null, name=name, first_in_order=order)
+            declared("embeddings professions towards one", rows, names=names, name=name, first_in_order=order)
             for (name, rows), order in zip(ends, ("", ", the most negative change first"), strict=True)
         ],
-        all_professions=profession_table("embeddings all professions", results.professions, names, null),
+        all_professions=declared("embeddings all professions", results.professions, names=names),
         certainty=_certainty_table(metrics),
         pairs=declared("embeddings pairs", first_training, cells=PAIR_CELLS),
         predictions=crossed("embeddings before and after", metrics, figures, variants, key_of),
@@ -115,22 +116,10 @@ def _rank_table(results: Results) -> Table:
     return declared("embeddings ranks", rows, title=results.title, model=results.model)
 
 
-def profession_table(name: str, rows: Any, names: Sequence[str], null: object = True, /, **words: Any) -> Table:
-    """A table of professions with the change of their score, how many people of each value have them, and the band of
-    permuted graphs unless `null` is None."""
-    without = ("band", "outside") if null is None else ()
-    return declared(name, rows, cells=CELLS, without=without, names=names, **words)
-
-
-def _band(row: Mapping[str, Any]) -> str:
-    return "–" if row["null_low"] is None else f"{number(row['null_low'], 4)} to {number(row['null_high'], 4)}"
-
-
 def _pair(row: Mapping[str, Any]) -> str:
     return "mean of pairs drawn at random" if row["person_a"] is None else "{person_a} and {person_b}".format_map(row)
 
 
-CELLS = {"band": _band, "outside": lambda row: {True: "outside", False: "within", None: "–"}[row["outside"]]}
 PAIR_CELLS = {
     "pair": _pair,
     "towards_first": lambda row: row["most_a"] or None,
@@ -138,10 +127,6 @@ PAIR_CELLS = {
 }
 CERTAINTY = (
     keys.KGE_CORRELATION,
-    keys.KGE_NULL,
-    keys.KGE_NULL_OWN,
-    keys.KGE_NULL_OUTSIDE,
-    keys.KGE_OUTSIDE,
     keys.KGE_AGREEMENT,
     keys.KGE_SHARED,
     keys.KGE_MODELS,
@@ -181,17 +166,6 @@ def findings(results: Results) -> Iterator[str]:
         f"Over {m[keys.KGE_PROFESSIONS]:,} professions, the change of scores towards {a} has a rank correlation of "
         f"{with_counts} with the ratio of {a} to {b} in the graph."
     )
-    low, high = (m.get(key) for key in keys.bounds(keys.KGE_NULL))
-    if low is not None and high is not None and m[keys.KGE_CORRELATION] is not None:
-        outside = not low <= m[keys.KGE_CORRELATION] <= high
-        seconds = "" if results.null is None else f", {number(training_seconds(results.null), 0)} s of training"
-        place = "outside this band" if outside else "within this band: not shown to differ from chance"
-        yield (
-            f"The 95 % band of graphs with permuted attributes is {number(low)} to {number(high)} (from "
-            f"{m[keys.KGE_NULL_GRAPHS]} graphs{seconds}). The correlation is {place}."
-        )
-    else:
-        yield "No band of permuted graphs was made (kge.permuted), so that chance cannot be ruled out."
     said = published(results.data, results.model)
     beside = f"; published is {said[0]['mrr']:.3f} ({said[0]['source']})" if said else "; no published figure is known"
     count = "one training" if m[keys.KGE_TRAININGS] == 1 else f"{m[keys.KGE_TRAININGS]} trainings"
@@ -199,11 +173,6 @@ def findings(results: Results) -> Iterator[str]:
         f"The embeddings ({results.model}, {count}) have a filtered MRR of "
         f"{measured(m, keys.KGE_MRR).line} on test triples{beside}."
     )
-
-
-def training_seconds(null: pl.DataFrame) -> float:
-    """The seconds that trainings on permuted graphs took. Their table repeats those of a graph for each profession."""
-    return float(null.unique("model")["seconds"].sum())
 
 
 def both_ways(professions: pl.DataFrame, names: Sequence[str], top: int) -> list[tuple[str, list[dict[str, Any]]]]:
@@ -221,7 +190,7 @@ def published(data: str, model: str) -> list[dict[str, Any]]:
 
 def console(metrics: Mapping[str, Any], professions: pl.DataFrame, names: Sequence[str], top: int) -> str:
     """The figures, and the professions at both ends."""
-    certain = (keys.KGE_CORRELATION, keys.KGE_NULL, keys.KGE_AGREEMENT, keys.KGE_PAIR_CORRELATION)
+    certain = (keys.KGE_CORRELATION, keys.KGE_AGREEMENT, keys.KGE_PAIR_CORRELATION)
     rows = {"": [(metric(key).name, key) for key in certain if metrics.get(key) is not None]}
     for variant, title in TITLES.items():
         if key_of(keys.KGE_MRR, variant) in metrics:
@@ -248,17 +217,6 @@ def _pictures(results: Results) -> Iterator[Picture]:
         f"{results.names[1]}: {second}."
     )
     yield Picture("scatter", "scatter", "Score and counts", alt, scatter(professions, changes, results.names))
-    null, found = (
-        [value for value in values if value is not None] for values in (results.null_correlations, results.correlations)
-    )
-    if null and found:
-        low, high = (results.metrics.get(key) for key in keys.bounds(keys.KGE_NULL))
-        band = None if low is None or high is None else (low, high)
-        alt = (
-            f"Rank correlations of {len(found)} trainings, {min(found):.2f} to {max(found):.2f}, and of {len(null)} "
-            f"permuted graphs, {min(null):.2f} to {max(null):.2f}."
-        )
-        yield Picture("null", "null", "Rank correlation, and chance", alt, null_strip(found, null, band))
     if results.variants:
         points = front_table(results.metrics, results.variants)
         for name, axis in FRONT.items():
@@ -268,3 +226,61 @@ def _pictures(results: Results) -> Iterator[Picture]:
             )
             alt = f"Mean reciprocal rank and {axis}: {places}."
             yield Picture(f"front_{name}", "front", f"MRR and {axis}", alt, front(points, name, axis))
+
+
+@styled
+def scatter(professions: pl.DataFrame, changes: np.ndarray, names: Sequence[str]) -> Figure:
+    """The change of each profession's score against its log count ratio: the mean over seeds, and each seed.
+    professions: in any order, with the columns row, log_ratio, change; changes: (seeds, professions), by row."""
+    figure, axes = panel(4.2)
+    across, change = professions["log_ratio"].to_numpy(), professions["change"].to_numpy()
+    if len(changes) > 1:
+        for number, row in enumerate(changes[:, professions["row"].to_numpy()]):
+            label = None if number else "single seed"
+            axes.plot(across, row, ".", color=INK, ms=2.5, alpha=0.45, label=label)
+    above = change > 0
+    for chosen, colour, marker, name in ((above, FAVOURITISM, "o", names[0]), (~above, PREJUDICE, "^", names[1])):
+        points, label = (across[chosen], change[chosen]), fill(f"towards {name}", LONGEST_LINE)
+        axes.scatter(*points, s=18, c=colour, marker=marker, alpha=0.8, lw=0, label=label)
+    axes.axhline(0, color=INK, lw=0.6)
+    axes.set_xlabel(fill(f"log ratio of counts, {names[0]} to {names[1]}", LONGEST_LINE))
+    axes.set_ylabel("change of score, equation 1")
+    legend(axes, columns=1 if max(map(len, names)) > LONGEST_LINE // 3 else 2)
+    _name_outliers(figure, axes, professions["profession"], across, change)
+    return figure
+
+
+@styled
+def front(points: pl.DataFrame, figure_name: str, axis: str) -> Figure:
+    """A figure of bias against MRR, before and after mitigations: means with their intervals over trainings, and the
+    bias by chance. points: as report.kge.front_table has them."""
+    figure, axes = panel(3.2)
+    for marker, colour, row in zip(MARKERS, COLOURS, points.rows(named=True), strict=False):
+        if row[figure_name] is None or row["mrr"] is None:
+            continue
+        reach = _reach(row, figure_name), _reach(row, "mrr")
+        style = {"color": colour, "ms": 5, "lw": 0.8, "label": row["mitigation"]}
+        axes.errorbar(row["mrr"], row[figure_name], *reach, marker, **style)
+    if chance := points[f"{figure_name}_by_chance"].drop_nulls().to_list():
+        axes.axhline(float(np.mean(chance)), color=INK, lw=0.8, ls=":", label="by chance")
+    axes.locator_params("x", nbins=6)
+    axes.set_xlabel("mean reciprocal rank, higher is better")
+    axes.set_ylabel(axis)
+    legend(axes, columns=2)
+    return figure
+
+
+def _reach(row: Mapping[str, Any], name: str) -> list[list[float]] | None:
+    """The lengths of an error bar below and above a figure; None without an interval."""
+    low, high = (row[bound] for bound in keys.bounds(name))
+    return None if low is None or high is None else [[row[name] - low], [high - row[name]]]
+
+
+def _name_outliers(figure: Figure, axes: Axes, professions: pl.Series, ratio: np.ndarray, change: np.ndarray) -> None:
+    """Write the names of professions with the largest changes and furthest from a straight line through all, where
+    there is space."""
+    slope, start = np.polyfit(ratio, change, 1) if np.ptp(ratio) else (0.0, float(change.mean()))
+    furthest = np.argsort(-np.abs(change - start - slope * ratio), kind="stable")[: NAMED // 2]
+    order = np.argsort(-np.abs(change), kind="stable")
+    chosen = list(dict.fromkeys([*furthest.tolist(), *order.tolist()]))[:NAMED]
+    name_points(figure, axes, professions.to_list(), np.stack([ratio, change], axis=1), chosen)

@@ -1,8 +1,7 @@
 """The harms paper's figures for any run, from data frames to matplotlib figures.
 
 Every frame has one row a target: (target, category, statements, prejudice, favouritism, neutral), the last three in
-percent; of two resources also the same of the second, whose columns end in _second. Figures are narrow enough for a
-phone, and none relies on colour alone."""
+percent. Figures are narrow enough for a phone, and none relies on colour alone."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -19,10 +18,8 @@ from mitigate.report.drawing import FAVOURITISM, INK, KEPT, PREJUDICE, WIDTH, le
 from mitigate.report.metric_display import ordered
 
 LONGEST_NAME = 32  # characters of a target or a relation beside its bar
-HOLLOW, FULL = 0.0, 0.6  # opacities of the first and of the second resource
+FULL = 0.6  # opacity
 SIGNS = {"prejudice": ("negative", PREJUDICE), "favouritism": ("positive", FAVOURITISM)}
-SIDES_OF_TWO = {"": HOLLOW, "_second": FULL}
-"""Ends of the columns of each resource, and its opacity."""
 
 
 class Series(NamedTuple):
@@ -31,7 +28,6 @@ class Series(NamedTuple):
     column: str
     label: str
     colour: str
-    opacity: float = FULL
 
 
 SIGNED = [Series(column, sign, colour) for column, (sign, colour) in SIGNS.items()]
@@ -63,7 +59,7 @@ def boxes(
             widths=0.3,
             patch_artist=True,
             manage_ticks=False,
-            boxprops={"facecolor": to_rgba(one.colour, one.opacity), "edgecolor": one.colour},
+            boxprops={"facecolor": to_rgba(one.colour, FULL), "edgecolor": one.colour},
             medianprops={"color": INK, "linewidth": 1.6},
             whiskerprops={"color": one.colour},
             capprops={"color": one.colour},
@@ -85,34 +81,29 @@ def boxes(
             set_formatter(StrMethodFormatter("{x:,.0f}"))
     axes.set_ylim(0, 1.04 * top if top else None)
     if len(series) > 1:
-        legend(axes, [_patch(one.colour, one.opacity, one.label) for one in series])
+        legend(axes, [_patch(one.colour, one.label) for one in series])
     return figure
 
 
 @styled
-def bars(targets: pl.DataFrame, titles: Sequence[str] = ()) -> Figure:
-    """Prejudice to the left and favouritism to the right, a bar for each target in the order given (Fig. 3). titles: of
-    two resources, each with a bar of its own."""
-    sides, shifts, height = (SIDES_OF_TWO, (-0.19, 0.19), 0.32) if titles else ({"": FULL}, (0.0,), 0.68)
-    figure, axes = panel(0.8 + (0.42 if titles else 0.24) * targets.height)
+def bars(targets: pl.DataFrame) -> Figure:
+    """Prejudice to the left and favouritism to the right, a bar for each target in the order given (Fig. 3)."""
+    figure, axes = panel(0.8 + 0.24 * targets.height)
     decimals = 0 if targets.select(pl.max_horizontal(pl.max("prejudice", "favouritism"))).item() >= 10 else 1
     for column, direction, align in (("prejudice", -1, "right"), ("favouritism", 1, "left")):
         _, colour = SIGNS[column]
-        for (end, opacity), shift in zip(sides.items(), shifts, strict=True):
-            places = np.arange(targets.height) + shift
-            lengths = direction * targets[column + end].to_numpy()
-            axes.barh(places, lengths, height=height, color=to_rgba(colour, opacity), ec=colour, lw=0.8)
-            for place, length in zip(places, lengths, strict=True):
-                if length:  # at the line itself, on the names where no other bar goes to that side
-                    note(axes, f"{abs(length):.{decimals}f}", (length, float(place)), 3 * direction, align)
+        lengths = direction * targets[column].to_numpy()
+        axes.barh(range(len(lengths)), lengths, height=0.68, color=to_rgba(colour, FULL), ec=colour, lw=0.8)
+        for place, length in enumerate(lengths):
+            if length:  # at the line itself, on the names where no other bar goes to that side
+                note(axes, f"{abs(length):.{decimals}f}", (length, float(place)), 3 * direction, align)
     axes.axvline(0, color=INK, lw=0.6)
     axes.margins(x=0.14)
     axes.set_xticks([])
     axes.set_xlabel("% of the target's statements")
     axes.spines["bottom"].set_visible(False)
     _name_rows(axes, [shorten(name) for name in targets["target"]])
-    of_resources = [_patch(INK, *which) for which in zip(sides.values(), titles, strict=False)]
-    legend(axes, [*of_resources, *(_patch(colour, FULL, sign) for sign, colour in SIGNS.values())], 2 if titles else 4)
+    legend(axes, [_patch(colour, sign) for sign, colour in SIGNS.values()])
     return figure
 
 
@@ -129,8 +120,8 @@ def _name_rows(axes: Axes, names: Sequence[str]) -> None:
     axes.tick_params(axis="y", length=0)
 
 
-def _patch(colour: str, opacity: float, label: str) -> Patch:
-    return Patch(facecolor=to_rgba(colour, opacity), edgecolor=colour, lw=0.8, label=label)
+def _patch(colour: str, label: str) -> Patch:
+    return Patch(facecolor=to_rgba(colour, FULL), edgecolor=colour, lw=0.8, label=label)
 
 
 @styled

@@ -1,4 +1,4 @@
-"""The figures of a run and of two resources, with a text alternative for each. data/figures.csv has the heading and the
+"""The figures of a run, with a text alternative for each. data/figures.csv has the heading and the
 caption of each group, with the corresponding figure of the harms paper."""
 
 import re
@@ -23,8 +23,6 @@ GROUPS = {
     for name, row in declarations("figures.csv").items()
 }
 """The heading and the caption that the figures of a group share, in the order of pages."""
-GROUPS_OF_TWO = GROUPS | {name: GROUPS[f"{name}_of_two"] for name in ("boxes", "bars", "regions")}
-"""The same on the page of two resources."""
 MOST_BARS = 12
 LONGEST_SLUG = 40  # characters: file systems allow 255 bytes for a name, and a character may have four
 
@@ -89,25 +87,25 @@ def boxes(targets: Mapping[str, pl.DataFrame], group: str = "boxes", by: str = "
     highest = pl.max_horizontal(pl.max("prejudice", "favouritism"))
     top = max((frame.select(highest).item() for frame in targets.values()), default=None)
     for column, frame in targets.items():
-        seen = f"Median over targets, negative and positive: {medians(frame, 'prejudice', 'favouritism')}."
+        seen = f"Median over targets, negative and positive: {_medians(frame)}."
         alt = f"Box plots of {_label_name(column)} by {by}. {seen}"
         yield Picture(f"{group}-{column}", group, _title(column), alt, plots.boxes(frame, top=top))
 
 
-def medians(frame: pl.DataFrame, *columns: str, unit: str = " %") -> str:
-    """The medians of columns over the targets of each category: "gender 1.2 % and 3.4 %; ..."."""
-    found = frame.group_by("category").agg(pl.median(*columns)).sort("category")
-    return _each(found, "category", *columns, unit=unit)
+def _medians(frame: pl.DataFrame) -> str:
+    """The medians of both shares over the targets of each category: "gender 1.2 % and 3.4 %; ..."."""
+    columns = ("prejudice", "favouritism")
+    return _each(frame.group_by("category").agg(pl.median(*columns)).sort("category"), "category", *columns)
 
 
 def _regions(frames: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
     for category in ordered([name for frame in frames.values() for name in frame["category"]]):
         for column, frame in frames.items():
             title = f"{category.capitalize()}, {_label_name(column)}"
-            yield region_picture(f"regions-{column}-{slug(category)}", title, frame, category)
+            yield _region_picture(f"regions-{column}-{slug(category)}", title, frame, category)
 
 
-def region_picture(name: str, title: str, targets: pl.DataFrame, category: str) -> Picture:
+def _region_picture(name: str, title: str, targets: pl.DataFrame, category: str) -> Picture:
     rows = with_regions(targets).filter(pl.col("category") == category)
     counts = ", ".join(f"{region} {(rows['region'] == region).sum()}" for region in REGIONS)
     worst, best = (
@@ -185,60 +183,9 @@ def _words(statements: pl.DataFrame | None, columns: Sequence[str]) -> Iterator[
         yield Picture(f"words-{slug(target)}", "words", target, alt, plots.words(phrases))
 
 
-def of_two(
-    frames: Mapping[str, pl.DataFrame], differ_most: Mapping[str, pl.DataFrame], titles: tuple[str, str]
-) -> list[Picture]:
-    """The figures of two resources. frames: by scorer, the targets that both have statements about; differ_most: those
-    that differ most."""
-    regard = "regard" if "regard" in frames else next(iter(frames))
-    return named_apart(
-        [
-            *(_boxes_of_two(scorer, frame, share, titles) for scorer, frame in frames.items() for share in plots.SIGNS),
-            *(_bars_of_two(scorer, frame, titles) for scorer, frame in differ_most.items() if not frame.is_empty()),
-            _counts_of_two(next(iter(frames.values())), titles),
-            *_regions_of_two(frames[regard], regard, titles),
-        ]
-    )
-
-
-def _boxes_of_two(scorer: str, frame: pl.DataFrame, share: str, titles: tuple[str, str]) -> Picture:
-    sign, colour = plots.SIGNS[share]
-    seen = f"Median over targets, {' and '.join(titles)}: {medians(frame, share, f'{share}_second')}."
-    figure = plots.boxes(frame, _series_of_two(share, colour, titles), f"% {sign} of a target's statements")
-    alt = f"Box plots of {sign} {scorer} by category. {seen}"
-    return Picture(f"boxes-{scorer}-{sign}", "boxes", f"{scorer.capitalize()}, {sign}", alt, figure)
-
-
-def _counts_of_two(frame: pl.DataFrame, titles: tuple[str, str]) -> Picture:
-    seen = f"Median over targets, {' and '.join(titles)}: {medians(frame, 'statements', 'statements_second', unit='')}."
-    series = _series_of_two("statements", drawing.KEPT, titles)
-    figure = plots.boxes(frame, series, "statements about a target", counted=True)
-    return Picture("counts", "counts", "Statements", f"Box plots by category. {seen}", figure)
-
-
-def _series_of_two(column: str, colour: str, titles: tuple[str, str]) -> list[plots.Series]:
-    sides = zip(titles, plots.SIDES_OF_TWO.items(), strict=True)
-    return [plots.Series(column + end, title, colour, opacity) for title, (end, opacity) in sides]
-
-
-def _bars_of_two(scorer: str, frame: pl.DataFrame, titles: tuple[str, str]) -> Picture:
-    sides = {sign: [share + end for end in plots.SIDES_OF_TWO] for share, (sign, _) in plots.SIGNS.items()}
-    seen = " ".join(f"{sign.capitalize()}: {_each(frame, 'target', *columns)}." for sign, columns in sides.items())
-    alt = f"Bars of {scorer}, {' and '.join(titles)}. {seen}"
-    return Picture(f"bars-{scorer}", "bars", scorer.capitalize(), alt, plots.bars(frame, titles))
-
-
-def _regions_of_two(frame: pl.DataFrame, scorer: str, titles: tuple[str, str]) -> Iterator[Picture]:
-    for category in ordered(frame["category"]):
-        for place, (title, end) in enumerate(zip(titles, plots.SIDES_OF_TWO, strict=True), start=1):
-            shares = [pl.col(share + end).alias(share) for share in ("prejudice", "neutral", "favouritism")]
-            one, heading = frame.select("target", "category", *shares), f"{category.capitalize()}, {title}, {scorer}"
-            yield region_picture(f"regions-{slug(category)}-{place}", heading, one, category)
-
-
-def _each(frame: pl.DataFrame, name: str, *columns: str, unit: str = " %") -> str:
+def _each(frame: pl.DataFrame, name: str, *columns: str) -> str:
     """Rows in words: "lawyer 12.1 % and 30.0 %; nurse 3.0 % and 41.2 %"."""
-    shares = [" and ".join(number(value, 1) + unit for value in values) for values in frame.select(columns).iter_rows()]
+    shares = [" and ".join(number(value, 1) + " %" for value in values) for values in frame.select(columns).iter_rows()]
     return "; ".join(f"{word} {share}" for word, share in zip(frame[name], shares, strict=True))
 
 

@@ -21,7 +21,6 @@ from mitigate.score.labels import SEPARATOR
 from mitigate.score.precision import native_dtype
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, Labels
 from mitigate.words.relations import relations
-from models import gguf
 from models.chat_api import FAILED, Answer, Endpoint, EndpointError, conversation
 from models.chat_api import REFUSED as BLOCKED
 
@@ -91,9 +90,9 @@ class LocalModel:
     """A causal language model of a folder, of the hub, or of a GGUF file."""
 
     def __init__(self, model: str | Path) -> None:
-        from models import answer_probabilities  # loads transformers: five seconds, for this scorer alone
+        from models import answer_probabilities, hub  # loads transformers: five seconds, for this scorer alone
 
-        folder, dtype = gguf.locate(str(model), seq2seq=False), native_dtype()
+        folder, dtype = hub.locate(str(model), seq2seq=False), native_dtype()
         self.place = str(model)
         self._model = answer_probabilities.AnswerProbabilities.load(folder, dtype)
         self.identity = (answer_probabilities.digest(folder), str(dtype))

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import polars as pl
@@ -18,7 +18,6 @@ from mitigate.score.labels import SEPARATOR, with_answers
 from mitigate.score.precision import digest_of_folder, native_dtype
 from mitigate.triples import LabelCache, Labels, Scorer
 from models.minilm import locate
-from models.plausibility.few import FewAverage
 
 SHIPPED = Path(str(files("mitigate").joinpath("data/plausibility/average")))
 TOGETHER = 32  # pieces of texts, 65,536 triples: 300 MB where all are of one relation
@@ -39,22 +38,17 @@ class Plausibility:
     name = "plausibility"
 
     def __init__(self, folder: str | Path | None = None, encoder_folder: str | Path | None = None) -> None:
-        from models.plausibility.average import load_network  # loads PyTorch, which FewPlausibility does without
+        from models.plausibility.average import load_network  # loads PyTorch
 
-        folder, encoder_folder = _found(folder, encoder_folder)
-        dtype = native_dtype()
-        self._network: Any = load_network(folder, encoder_folder, dtype)
-        self._facts: tuple[Any, ...] = folder, str(dtype)
-
-    @classmethod
-    def of_few(cls, folder: str | Path | None = None, encoder_folder: str | Path | None = None) -> "Plausibility":
-        """The same for a few triples, in float32, for which loading PyTorch would take most of the time."""
-        return (FewPlausibility if FewAverage.fits(_found(folder, encoder_folder)[0]) else cls)(folder, encoder_folder)
+        folder, dtype = SHIPPED if folder is None else Path(folder), native_dtype()
+        encoder = locate(None if encoder_folder is None else Path(encoder_folder))
+        self._network = load_network(folder, encoder, dtype)
+        self._facts = folder, str(dtype)
 
     @cached_property
     def fingerprint(self) -> str:
-        folder, *facts = self._facts
-        return fingerprint(self, digest_of_folder(folder), *facts)  # the folder's config.json has the encoder's hash
+        folder, dtype = self._facts
+        return fingerprint(self, digest_of_folder(folder), dtype)  # the folder's config.json has the encoder's hash
 
     @property
     def relations(self) -> tuple[str, ...]:
@@ -78,21 +72,6 @@ class Plausibility:
                 rows = slice(start, start + len(piece))
                 yield number, Labels(said.label[rows], said.strength[rows])
                 start = rows.stop
-
-
-class FewPlausibility(Plausibility):
-    """Plausibility without PyTorch, in float32."""
-
-    def __init__(self, folder: str | Path | None = None, encoder_folder: str | Path | None = None) -> None:
-        folder, encoder_folder = _found(folder, encoder_folder)
-        self._network = FewAverage(folder, encoder_folder)
-        self._facts = (folder,)
-
-
-def _found(folder: str | Path | None, encoder_folder: str | Path | None) -> tuple[Path, Path]:
-    """The folders of the classifier and of the encoder."""
-    encoder = locate(None if encoder_folder is None else Path(encoder_folder))
-    return SHIPPED if folder is None else Path(folder), encoder
 
 
 def with_plausibility(triples: pl.DataFrame, scorer: Scorer, cache: LabelCache) -> pl.DataFrame:

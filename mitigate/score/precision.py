@@ -15,18 +15,12 @@ CHOSEN_BY = "MITIGATE_PRECISION"
 CHOICES = ("fp32", "bf16")
 
 
-def chosen_precision() -> str:
-    """The name of CHOICES that CHOSEN_BY has, or fp32. Raises MitigateError for another name."""
-    chosen = os.environ.get(CHOSEN_BY) or "fp32"
-    if chosen not in CHOICES:
-        raise MitigateError(f"the variable {CHOSEN_BY} is {chosen!r}; it must be one of {', '.join(CHOICES)}")
-    return chosen
-
-
 def native_dtype() -> "torch.dtype":
     """The format that CHOSEN_BY names, float32 without it: labels of bfloat16 depend on the texts that are read
     together. Raises MitigateError for another name."""
-    chosen = chosen_precision()
+    chosen = os.environ.get(CHOSEN_BY) or "fp32"
+    if chosen not in CHOICES:
+        raise MitigateError(f"the variable {CHOSEN_BY} is {chosen!r}; it must be one of {', '.join(CHOICES)}")
     import torch  # takes a second, which scorers without a network do without
 
     return torch.bfloat16 if chosen == "bf16" else torch.float32

@@ -12,17 +12,17 @@ import numpy as np
 
 from mitigate.errors import one_of
 from mitigate.runs.fingerprints import fingerprint
-from mitigate.score.precision import chosen_precision, digest_of_folder, native_dtype
+from mitigate.score.precision import digest_of_folder, native_dtype
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, Labels
 from models.digests import sha256_of
 from models.minilm import WEIGHTS, locate
 from models.regard import LABELS
-from models.regard.few import GATE, FewTexts
 from models.regard.ngram import NgramClassifier
 
+GATE = "gate.json"  # of a folder that has one
 SHIPPED = Path(str(files("mitigate").joinpath("data/regard")))
 MEANING = {"negative": PREJUDICE, "neutral": NEUTRAL, "positive": FAVOURITISM, "other": OTHER}
-PRECISIONS = ("auto", "bf16", "int8", "fp32")
+PRECISIONS = ("auto", "bf16", "fp32")
 
 
 class MiniLMRegard:
@@ -39,7 +39,9 @@ class MiniLMRegard:
         from models.regard.gate import Cascade  # loads PyTorch, which the other classes do without
         from models.regard.minilm import load_for
 
-        folder, encoder_folder, gated = _found(folder, encoder_folder, gate)
+        folder = SHIPPED / "minilm" if folder is None else Path(folder)
+        encoder_folder = locate(None if encoder_folder is None else Path(encoder_folder))
+        gated = gate and (folder / GATE).is_file()
         dtype = native_dtype()
         classifier = load_for(dtype, folder, encoder_folder)
         self._classifier = Cascade.load(folder, encoder_folder, classifier) if gated else classifier
@@ -47,36 +49,8 @@ class MiniLMRegard:
 
     @cached_property
     def fingerprint(self) -> str:
-        return _fingerprint(self, *self._facts)
-
-    @classmethod
-    def of_few(
-        cls, folder: str | Path | None = None, encoder_folder: str | Path | None = None, gate: bool = True
-    ) -> "MiniLMRegard | FewRegard":
-        """The same for a few texts, for which loading PyTorch would take most of the time. The labels are equal, the
-        strengths those in float32."""
-        few_texts = FewRegard if chosen_precision() != "bf16" else cls
-        return few_texts(folder, encoder_folder, gate)
-
-    def __call__(self, texts: Sequence[str]) -> Labels:
-        return labels(self._classifier.probabilities(texts))
-
-
-class FewRegard:
-    """MiniLMRegard without PyTorch, in float32."""
-
-    name = "regard"
-
-    def __init__(
-        self, folder: str | Path | None = None, encoder_folder: str | Path | None = None, gate: bool = True
-    ) -> None:
-        folder, encoder_folder, gated = _found(folder, encoder_folder, gate)
-        self._classifier = FewTexts(folder, encoder_folder, gated)
-        self._facts = folder, encoder_folder, gated
-
-    @cached_property
-    def fingerprint(self) -> str:
-        return _fingerprint(self, *self._facts)
+        folder, encoder_folder, *facts = self._facts
+        return fingerprint(self, digest_of_folder(folder), sha256_of(encoder_folder / WEIGHTS), *facts)
 
     def __call__(self, texts: Sequence[str]) -> Labels:
         return labels(self._classifier.probabilities(texts))
@@ -99,7 +73,7 @@ class NgramRegard:
 class BertRegard:
     """Any sequence classifier of the Hugging Face hub, or of a folder, with regard's names of labels.
 
-    precision auto is that of MITIGATE_PRECISION, else fp32; int8 rounds the products further."""
+    precision auto is that of MITIGATE_PRECISION, else fp32."""
 
     name = "regard"
 
@@ -111,23 +85,11 @@ class BertRegard:
         from models.regard.sequence import SequenceClassifier  # loads transformers: five seconds, for this scorer alone
 
         dtype = {"bf16": torch.bfloat16, "fp32": torch.float32}.get(precision, native_dtype())
-        self._classifier = SequenceClassifier.load(str(model), dtype, int8=precision == "int8")
+        self._classifier = SequenceClassifier.load(str(model), dtype)
         self.fingerprint = fingerprint(self, self._classifier.sha256(), str(dtype))
 
     def __call__(self, texts: Sequence[str]) -> Labels:
         return labels(self._classifier.probabilities(texts))
-
-
-def _found(folder: str | Path | None, encoder_folder: str | Path | None, gate: bool) -> tuple[Path, Path, bool]:
-    """The folders of the change and of the encoder, and whether there is a gate to use."""
-    folder = SHIPPED / "minilm" if folder is None else Path(folder)
-    return folder, locate(None if encoder_folder is None else Path(encoder_folder)), gate and (folder / GATE).is_file()
-
-
-def _fingerprint(made: object, folder: Path, encoder_folder: Path, *facts: object) -> str:
-    """The fingerprint of a classifier on an encoder. Reading all sources takes a tenth of a second, which questions to
-    a run do without."""
-    return fingerprint(made, digest_of_folder(folder), sha256_of(encoder_folder / WEIGHTS), *facts)
 
 
 def labels(probabilities: np.ndarray) -> Labels:

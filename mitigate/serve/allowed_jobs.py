@@ -7,7 +7,6 @@ faults are reported together.
 Knows nothing of the queue, and does not check what a recipe itself refuses: such a job fails with the
 recipe's words."""
 
-import copy
 import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,15 +24,19 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from mitigate.errors import MitigateError, did_you_mean, one_of
-from mitigate.serve.allowed_values import TEXTS, allowed, allowed_value, check_flat, short
-from mitigate.settings import check, has_key, left_open, settings, with_lists
+from mitigate.package_data import rows_of
+from mitigate.settings import Setting, check, has_key, left_open, settings, with_lists
 
 RECIPES = ("mitigate", "filter", "audit", "labels", "stories", "kge", "agreement", "frames")
 """Recipes that read data alone. Jobs that read runs take the names of runs: POST /compare, /generate, /label."""
 GROUPS = ("experiment", "policy", "data", "model", "measure")
-ALWAYS = ("probe.targets", TEXTS)  # demographic words of one's own, which all recipes mask, and texts to label
 OF_ANY_MODEL = ("hf", "seq2seq")  # options of the group model whose model.base is one of serve.models
-MOST_KNOWN = 200  # configurations that stay in memory
+WORD = re.compile(r"\w[\w' -]{0,59}")  # never a path: it has neither a slash nor a dot
+KEYWORDS = ("all", "data")  # of settings of targets, where others are lists
+SCORERS = ("score.sentiment", "score.regard", "score.extra", "policy.scorers")  # settings that name scorers
+TEXTS = "texts"  # the command line takes its value as it stands, quotes too
+COLUMN = re.compile(r"[a-z_]{1,30}")  # what a column is for
+MOST_WORDS = 1000
 
 
 class RefusedError(MitigateError):
@@ -55,7 +58,6 @@ class Rules:
     given: Mapping[str, Any] = field(default_factory=dict)
     roots: Sequence[Path] = ()
     models: Sequence[str] = ()
-    _known: dict[tuple[str, ...], DictConfig] = field(default_factory=dict, repr=False, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def arguments(self, recipe: str, overrides: Mapping[str, Any], own: Path | None = None) -> list[str]:
@@ -85,35 +87,10 @@ class Rules:
         """The options of each group. One that leaves a value open, such as the folder of a model, is left out."""
         return {group: self._options(group) for group in GROUPS}
 
-    def defaults(self) -> dict[str, str]:
-        """The options that the command line chooses by default, by group."""
-        chosen: Any = OmegaConf.to_container(OmegaConf.load(self.conf / "config.yaml"))
-        pairs = [pair for part in chosen["defaults"] if isinstance(part, dict) for pair in part.items()]
-        return {group: option for group, option in pairs if group in (*GROUPS, "recipe") and option is not None}
-
-    def form(self, recipe: str, chosen: Mapping[str, str]) -> dict[str, Any]:
-        """The settings that a submission of these options can have, each with its default, type and range; and the
-        groups that the recipe reads, each with the default's name. Raises RefusedError for unknown options."""
-        if wrong := [group for group in chosen if group not in GROUPS]:
-            raise RefusedError([str(one_of("group", group[:60], GROUPS)) for group in wrong])
-        groups = {group: self._option(group, option) for group, option in chosen.items()}
-        if recipe not in RECIPES:
-            raise RefusedError([str(one_of("recipe", recipe, RECIPES))])
-        config = self._composed(_base(recipe, groups))
-        written: Any = OmegaConf.to_container(config, resolve=False)
-        reads = written["recipe"]["reads"]
-        groups_read = {*reads, "recipe", *ALWAYS}
-        keys = [key for key in allowed() if {key, key.partition(".")[0]} & groups_read and has_key(written, key)]
-        names = {group: _selected(config, f"{group}.name") for group in GROUPS if group in reads}
-        return {
-            "groups": names,
-            "settings": [self._field(key, _selected(config, key)) for key in keys if key not in self.given],
-        }
-
     def checked(self, base: Sequence[str], values: Mapping[str, Any]) -> list[str]:
         """The arguments for these options and values, which need not be in the lists. Raises RefusedError where the
         whole that they make is wrong."""
-        config = copy.deepcopy(self._composed(base))
+        config = self._composed(base)
         there: Any = OmegaConf.to_container(config, resolve=False)
         if strange := [key for key in values if not has_key(there, key)]:
             whole = " ".join(base)
@@ -158,29 +135,13 @@ class Rules:
             )
         return allowed_value(key, value, roots, self.models)
 
-    def _field(self, key: str, default: Any) -> dict[str, Any]:
-        """The description of a setting for a form."""
-        setting = settings()[key]
-        words = [*self.models] if key == "model.base" else [*setting.words]
-        bounds = {"low" if sign.startswith(">") else "high": bound for sign, bound in setting.bounds}
-        return {
-            **{"setting": key, "takes": allowed()[key], "types": list(setting.types), "words": words, "bounds": bounds},
-            **{"allowed": setting.allowed, "meaning": setting.meaning, "default": default},
-        }
-
     def _composed(self, base: Sequence[str]) -> DictConfig:
-        """The configuration of these options, composed once, which takes some tenths of a second. Hydra's state is
-        global, so one thread composes at a time; the state of the command that started the service has been read by
-        then."""
-        key = tuple(base)
+        """The configuration of these options. Hydra's state is global, so one thread composes at a time; the state of
+        the command that started the service has been read by then."""
         with _refusing(), self._lock:
-            if key not in self._known:
-                if len(self._known) >= MOST_KNOWN:
-                    self._known.clear()
-                GlobalHydra.instance().clear()
-                with initialize_config_dir(str(self.conf.absolute()), version_base=None):
-                    self._known[key] = compose("config", list(base))
-            return self._known[key]
+            GlobalHydra.instance().clear()
+            with initialize_config_dir(str(self.conf.absolute()), version_base=None):
+                return compose("config", list(base))
 
 
 @contextmanager
@@ -212,14 +173,6 @@ def _resolved(config: DictConfig) -> Any:
     return OmegaConf.to_container(config, resolve=True)
 
 
-def _selected(config: DictConfig, key: str) -> Any:
-    """The value of a setting as plain data; None where it is open or depends on one that is."""
-    with suppress(OmegaConfBaseException):
-        value = OmegaConf.select(config, key)
-        return OmegaConf.to_container(value, resolve=True) if OmegaConf.is_config(value) else value
-    return None
-
-
 def _spelt(value: Any) -> str:
     """A value as Hydra reads it, texts in quotes."""
     if isinstance(value, list):
@@ -229,3 +182,96 @@ def _spelt(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     return QuotedString(value, Quote.single).with_quotes() if isinstance(value, str) else repr(value)
+
+
+@cache
+def allowed() -> dict[str, str]:
+    """The settings that may be given: "value" of the type that data/settings.csv says, "words", "file",
+    "words or file", "columns" or "model"."""
+    return {row["setting"]: row["takes"] for row in rows_of("service.csv")}
+
+
+def allowed_value(key: str, value: Any, roots: Sequence[Path], models: Sequence[str]) -> Any:
+    """The value of an allowed setting as the command gets it. Raises MitigateError for one that it may not have."""
+    takes, setting = allowed()[key], settings()[key]
+    if takes == "columns" and isinstance(value, Mapping):
+        return _columns(key, value)
+    check_flat(key, value)
+    is_file = isinstance(value, str) and "." in value
+    if takes == "file" or (takes == "words or file" and is_file):
+        path = _file(key, value, roots)
+        return f"@{path}" if key == TEXTS else path  # the texts of a file, and not its name
+    if takes == "model" and value not in models:
+        raise MitigateError(f"{one_of(key, value, models)} (serve.models)")
+    if takes in ("words", "words or file", "columns"):
+        value = _words(setting, value)
+    nested = value
+    for part in reversed(key.split(".")):
+        nested = {part: nested}
+    check(nested)
+    scorers = value if isinstance(value, list) else [value]
+    if key in SCORERS and (asking := [name for name in scorers if _opens_addresses(name)]):
+        raise MitigateError(f"{key}: {asking[0]} sends texts to an address, which no job of this service does")
+    return value
+
+
+def check_flat(key: str, value: Any) -> None:
+    """Check that a value is plain or a list of plain values; deeper ones cannot be shown. Raises MitigateError for
+    others."""
+    parts = value if isinstance(value, list) else [value]
+    if any(isinstance(part, list | Mapping) for part in parts):
+        raise MitigateError(f"{key} must be a text, a number, true, false, null or a list of these")
+
+
+def short(text: Any) -> str:
+    """A text of a submission in ASCII, cut for a message."""
+    shown = ascii(text)
+    return shown if len(shown) <= 60 else f"{shown[:60]}..."
+
+
+def _opens_addresses(scorer: Any) -> bool:
+    """Return whether a scorer has settings that are free texts: the address and the key of an endpoint."""
+    return any("text" in setting.types for key, setting in settings().items() if key.startswith(f"score.{scorer}."))
+
+
+def _words(setting: Setting, value: Any) -> Any:
+    """Words and lists of words. A single one becomes a list where the setting takes lists, since as a text it would be
+    the name of a file."""
+    takes_list = "list of texts" in setting.types
+    if value is None or (takes_list and value in KEYWORDS):
+        return value
+    words = value if isinstance(value, list) and takes_list else [value]
+    wrong = [word for word in words if not (isinstance(word, str) and WORD.fullmatch(word))]
+    if wrong or not words or len(words) > MOST_WORDS:
+        kind = f"a list of 1 to {MOST_WORDS:,} words" if takes_list else "a word or a few"
+        raise MitigateError(
+            f"{setting.key} must be {kind} of letters, digits, spaces, dashes and apostrophes, 60 at most each"
+            + (f"; not {short(wrong[0])}" if wrong else "")
+        )
+    return words if takes_list else value
+
+
+def _columns(key: str, value: Mapping[Any, Any]) -> dict[str, Any]:
+    """Columns by what they are for: names, or numbers from 1."""
+    for purpose, column in value.items():
+        is_name = isinstance(column, str) and WORD.fullmatch(column)
+        is_number = isinstance(column, int) and not isinstance(column, bool) and 1 <= column <= MOST_WORDS
+        if not (isinstance(purpose, str) and COLUMN.fullmatch(purpose) and (is_name or is_number)):
+            raise MitigateError(
+                f'{key} must be names of columns, or their numbers from 1, such as {{"head": "subject", "tail": 3}}'
+            )
+    return dict(value)
+
+
+def _file(key: str, value: Any, roots: Sequence[Path]) -> str:
+    """The path of a file in one of the folders. Raises MitigateError where there is none."""
+    if not roots:
+        raise MitigateError(f"{key} names a file, and this service was given no folder of files (serve.roots)")
+    if not isinstance(value, str) or "$" in value or "\0" in value:
+        raise MitigateError(f"{key} must be the name of a file, without $")
+    with suppress(OSError, ValueError):  # what can be no name of a file: one too long, half of a character
+        for root in roots:
+            path = (root / value).resolve()
+            if path.is_relative_to(root.resolve()) and path.exists():
+                return str(path)
+    raise MitigateError(f"{key}: you uploaded no such file, and the folders of this service have none")

@@ -1,5 +1,5 @@
-"""People: the named tokens of a service with each one's limits, in a file that holds hashes of tokens only, and the
-append-only log of actions.
+"""People: the named tokens of a service, in a file that holds hashes of them; who sends a request, by such a token
+or the common one, and the append-only log of actions.
 
 The file is read again whenever it changes, so a token that was created or revoked counts at the next request."""
 
@@ -12,11 +12,12 @@ import re
 import secrets
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from mitigate.errors import MitigateError, did_you_mean
 from mitigate.runs.files import replacing
@@ -24,42 +25,38 @@ from mitigate.runs.files import replacing
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,49}")
 FILE = "people.json"
 LOG = "actions.jsonl"
-MOST_PRIORITY = 10
-
-
-@dataclass(frozen=True)
-class Limits:
-    """The limits of one person; None: no limit. disk: GiB of run folders and uploaded files."""
-
-    running: int | None = None
-    queued: int | None = None
-    disk: float | None = None
-
-    def over(self, default: "Limits") -> "Limits":
-        """These limits, with the default where there is none."""
-        own = {name: value for name, value in asdict(self).items() if value is not None}
-        return Limits(**(asdict(default) | own))
+COOKIE = "mitigate_token"  # which the page sets
 
 
 @dataclass(frozen=True)
 class Person:
-    """A person with a token. token, session: SHA-256 of the token and of the cookie that stands for it; priority: the
-    highest of this person's jobs."""
+    """A person with a token. token: its SHA-256."""
 
     name: str
     token: str = field(repr=False)
-    session: str = field(repr=False)
     created: float
     is_admin: bool = False
-    priority: int = 0
-    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True)
+class Caller:
+    """The sender of a request. name: None for the common token, and where a service has no token at all; such a caller
+    may do everything."""
+
+    name: str | None = None
+    is_admin: bool = True
+
+    def may_change(self, owner: str | None) -> bool:
+        """Return whether this caller may cancel jobs of an owner."""
+        return self.is_admin or (owner is not None and owner == self.name)
 
 
 class People:
-    """The people of the service whose own files are in `place`."""
+    """The people of the service whose own files are in `place`. common: the token of everybody."""
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, place: Path, common: str | None = None) -> None:
         self.path = place / FILE
+        self.common = None if common is None else digest(common)
         self._read: tuple[Any, list[Person]] = (None, [])
         self._were_named = False
 
@@ -69,6 +66,24 @@ class People:
         the file is moved away from a service that runs."""
         self._were_named = self._were_named or self.path.exists()
         return self._were_named
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether no token has to be shown."""
+        return self.common is None and not self.are_named
+
+    def caller(self, headers: Mapping[str, str]) -> Caller | None:
+        """The sender of a request; None for one that is not let in. Raises MitigateError for a damaged file of
+        people."""
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        tokens = [given.strip()] if scheme.lower() == "bearer" else _cookies(headers.get("cookie", ""))
+        for token in map(digest, tokens):
+            if self.common is not None and hmac.compare_digest(token, self.common):
+                return Caller()
+            for person in self.all():
+                if hmac.compare_digest(token, person.token):
+                    return Caller(person.name, person.is_admin)
+        return Caller() if self.is_open else None
 
     def all(self) -> list[Person]:
         """All people by name. Raises MitigateError for a damaged file."""
@@ -82,19 +97,7 @@ class People:
             self._read = (version, self._people())
         return self._read[1]
 
-    def by_token(self, token: str) -> Person | None:
-        """The person with this token."""
-        return self._by("token", token)
-
-    def by_session(self, cookie: str) -> Person | None:
-        """The person with this cookie."""
-        return self._by("session", cookie)
-
-    def by_name(self, name: str) -> Person | None:
-        """The person of this name."""
-        return next((person for person in self.all() if person.name == name), None)
-
-    def create(self, name: str, *, is_admin: bool = False, priority: int = 0, limits: Limits | None = None) -> str:
+    def create(self, name: str, *, is_admin: bool = False) -> str:
         """Add a person and return the new token, which is stored nowhere. Raises MitigateError for a name that is taken
         or not allowed."""
         if not NAME.fullmatch(name):
@@ -106,12 +109,11 @@ class People:
         with self._changing() as people:
             if any(person.name == name for person in people):
                 raise MitigateError(f"{name} has a token already; revoke it first: serve.revoke={name}")
-            digests = (digest(token), digest(session_of(token)))
-            people.append(Person(name, *digests, time.time(), is_admin, priority, limits or Limits()))
+            people.append(Person(name, digest(token), time.time(), is_admin))
         return token
 
     def revoke(self, name: str) -> None:
-        """Remove a person's token, with the cookies that stand for it. Raises MitigateError for an unknown name."""
+        """Remove a person's token. Raises MitigateError for an unknown name."""
         with self._changing() as people:
             kept = [person for person in people if person.name != name]
             if len(kept) == len(people):
@@ -120,13 +122,6 @@ class People:
                     f"{name} has no token; people with one: {', '.join(names) or 'none'}{did_you_mean(name, names)}"
                 )
             people[:] = kept
-
-    def _by(self, part: str, secret: str) -> Person | None:
-        given, found = digest(secret), None
-        for person in self.all():  # all of them, so that the time says nothing of the place
-            if hmac.compare_digest(given, getattr(person, part)):
-                found = person
-        return found
 
     @contextmanager
     def _changing(self) -> Iterator[list[Person]]:
@@ -144,7 +139,7 @@ class People:
     def _people(self) -> list[Person]:
         try:
             rows = json.loads(self.path.read_text(encoding="utf-8"))["people"]
-            return [Person(**(row | {"limits": Limits(**row["limits"])})) for row in rows]
+            return [Person(*(row[name] for name in ("name", "token", "created", "is_admin"))) for row in rows]
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise MitigateError(
                 f"{self.path} cannot be read ({type(error).__name__}), so nobody is let in; restore it, or move it "
@@ -157,9 +152,11 @@ def digest(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def session_of(token: str) -> str:
-    """The value that a browser keeps in place of the token."""
-    return hmac.new(token.encode("utf-8", "surrogatepass"), b"mitigate session", hashlib.sha256).hexdigest()
+def _cookies(header: str) -> list[str]:
+    """The values of our cookie. A browser sends those of all ports of a host, so other programs' stand beside it, in
+    forms that http.cookies gives up at."""
+    pairs = (part.strip().partition("=") for part in header.split(";"))
+    return [unquote(value) for name, _, value in pairs if name == COOKIE]
 
 
 def record(place: Path, who: str | None, action: str, **facts: Any) -> None:
@@ -174,16 +171,3 @@ def record(place: Path, who: str | None, action: str, **facts: Any) -> None:
             os.close(file)
     except OSError as error:
         sys.stderr.write(f"mitigate: the log of actions cannot be written: {error}\n")
-
-
-def size_of(folders: Sequence[Path]) -> int:
-    """The bytes of all files below these folders; links are not followed."""
-    total = 0
-    for folder in folders:
-        for path, _, names in os.walk(folder):
-            for name in names:
-                try:
-                    total += (Path(path) / name).lstat().st_size
-                except OSError:
-                    continue  # removed meanwhile
-    return total

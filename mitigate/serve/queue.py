@@ -3,8 +3,7 @@ transactions.
 
 A job is queued, running, done, failed or cancelled. A running job belongs to one worker for the time of a lease, which
 the worker renews; a job whose lease has ended may be claimed by another worker, and what the first one writes from then
-on changes nothing. Queued jobs start in the order of priority and, within one priority, take turns among their owners.
-Functions take a connection, and the time in seconds since 1970, so that they need no server.
+on changes nothing. Functions take a connection, and the time in seconds since 1970, so that they need no server.
 
 Knows nothing of processes and of what a job does. The file must lie on a disk of this machine: SQLite's write-ahead log
 is not safe on a network's."""
@@ -12,34 +11,57 @@ is not safe on a network's."""
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 from mitigate.errors import MitigateError
-from mitigate.serve.job_table import Job, State, jobs, prepare
 
+State = Literal["queued", "running", "done", "failed", "cancelled"]
 Renewed = Literal["go on", "cancel", "lost"]
-MostRunning = Callable[[str | None], int | None]  # of an owner; None: no limit
 LEASE = 20.0  # seconds
-ALL = -1  # rows
 PATIENCE = 30.0  # seconds that a transaction waits for others
-ORDER = """
-SELECT id, owner FROM (
-  SELECT id, owner, priority,
-    ROW_NUMBER() OVER (PARTITION BY owner, priority ORDER BY id)
-      + (SELECT COUNT(*) FROM jobs AS other WHERE other.owner IS jobs.owner AND other.state = 'running') AS turn,
-    (SELECT MAX(started) FROM jobs AS other WHERE other.owner IS jobs.owner) AS latest
-  FROM jobs WHERE state = 'queued'
-) ORDER BY priority DESC, turn, latest, id
-"""
-"""Queued jobs in the order in which they start: the higher priority first; then the owner with fewer running jobs, then
-the one who has waited longer since a start, then the job that was submitted first."""
 
 
 class FullError(MitigateError):
     """The error for a queue that is full."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A row of the table. Times are seconds since 1970."""
+
+    id: Annotated[int, "INTEGER PRIMARY KEY AUTOINCREMENT"]
+    recipe: Annotated[str, "TEXT NOT NULL"]
+    overrides: Annotated[Mapping[str, Any], "TEXT NOT NULL"]  # as submitted; JSON
+    command: Annotated[Sequence[str], "TEXT NOT NULL"]  # as started; JSON
+    owner: Annotated[str | None, "TEXT"]  # the person whose token submitted it; None: the common token
+    state: Annotated[State, f"TEXT NOT NULL DEFAULT 'queued' CHECK (state IN {get_args(State)})"]
+    submitted: Annotated[float, "REAL NOT NULL"]
+    started: Annotated[float | None, "REAL"]
+    ended: Annotated[float | None, "REAL"]
+    worker: Annotated[str | None, "TEXT"]
+    lease: Annotated[float | None, "REAL"]  # when it ends
+    cancel: Annotated[bool, "INTEGER NOT NULL DEFAULT 0"]
+    starts: Annotated[int, "INTEGER NOT NULL DEFAULT 0"]  # of the command
+    deaths: Annotated[int, "INTEGER NOT NULL DEFAULT 0"]  # of the command, that its worker has seen
+    exit: Annotated[int | None, "INTEGER"]
+    error: Annotated[str | None, "TEXT"]
+    folder: Annotated[str | None, "TEXT"]
+    handle: Annotated[str | None, "TEXT"]  # the cluster's name of the job
+
+    @property
+    def name(self) -> str:
+        """The unique name of the job. Its number alone is not unique: a new queue in the place of a damaged one starts
+        again."""
+        return f"{self.id}-{round(self.submitted * 1000)}"
+
+
+COLUMNS = {name: hint.__metadata__[0] for name, hint in get_type_hints(Job, include_extras=True).items()}
+TABLE = f"CREATE TABLE IF NOT EXISTS jobs ({', '.join(f'{name} {kind}' for name, kind in COLUMNS.items())}) STRICT"
+INDEX = "CREATE INDEX IF NOT EXISTS by_state ON jobs (state, id)"
 
 
 @contextmanager
@@ -49,8 +71,8 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
     connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
     connection.row_factory = sqlite3.Row
     try:
-        connection.execute("PRAGMA journal_mode = WAL")
-        prepare(connection)
+        for line in ("PRAGMA journal_mode = WAL", TABLE, INDEX):
+            connection.execute(line)
         yield connection
     except sqlite3.DatabaseError as error:
         if isinstance(error, sqlite3.OperationalError | sqlite3.IntegrityError):
@@ -78,26 +100,18 @@ def submit(
     overrides: Mapping[str, Any],
     command: Sequence[str],
     *,
-    submitter: str | None = None,
     owner: str | None = None,
-    label: str | None = None,
-    priority: int = 0,
     most: int | None = None,
-    most_own: int | None = None,
     now: float | None = None,
 ) -> int:
-    """Add a job and return its number. Raises FullError when `most` jobs are queued already, or `most_own` of this
-    owner."""
+    """Add a job and return its number. Raises FullError when `most` jobs are queued already."""
     row = {
         **{"recipe": recipe, "overrides": json.dumps(overrides), "command": json.dumps(list(command))},
-        **{"submitter": submitter, "owner": owner, "label": label, "priority": priority, "submitted": _time(now)},
-        "announced": 0,
+        **{"owner": owner, "submitted": _time(now)},
     }
     with _changing(connection):
-        if most is not None and count(connection, state="queued") >= most:
+        if most is not None and count(connection, "queued") >= most:
             raise FullError(f"{most:,} jobs are queued, which is the most; wait until some have run, or cancel some")
-        if most_own is not None and count(connection, state="queued", owner=owner) >= most_own:
-            raise FullError(f"you have {most_own:,} jobs queued, your limit; wait until one starts, or cancel one")
         added = connection.execute(
             f"INSERT INTO jobs ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", tuple(row.values())
         )
@@ -105,42 +119,21 @@ def submit(
     return added.lastrowid
 
 
-def claim(
-    connection: sqlite3.Connection,
-    worker: str,
-    slots: int,
-    now: float | None = None,
-    most_running: MostRunning | None = None,
-) -> Job | None:
+def claim(connection: sqlite3.Connection, worker: str, slots: int, now: float | None = None) -> Job | None:
     """A job for this worker, now running: one whose lease has ended, whose process may still be alive; or else, if
-    fewer than `slots` run, the first in order whose owner has fewer running than `most_running` allows. None where
-    there is nothing to do."""
+    fewer than `slots` run, the queued one that was submitted first. None where there is nothing to do."""
     moment = _time(now)
     with _changing(connection):
-        left = jobs(connection, "WHERE state = 'running' AND lease < ? ORDER BY lease LIMIT 1", moment)
-        number = left[0].id if left else None
-        if not left and count(connection, state="running") < slots:
-            number = _next(connection, most_running)
-        if number is None:
+        found = _jobs(connection, "WHERE state = 'running' AND lease < ? ORDER BY lease LIMIT 1", moment)
+        if not found and count(connection, "running") < slots:
+            found = _jobs(connection, "WHERE state = 'queued' ORDER BY id LIMIT 1")
+        if not found:
             return None
         connection.execute(
             "UPDATE jobs SET state = 'running', worker = ?, lease = ?, started = COALESCE(started, ?) WHERE id = ?",
-            (worker, moment + LEASE, moment, number),
+            (worker, moment + LEASE, moment, found[0].id),
         )
-        return read(connection, number)
-
-
-def _next(connection: sqlite3.Connection, most_running: MostRunning | None) -> int | None:
-    """The queued job that starts next."""
-    is_full: dict[str | None, bool] = {}
-    for row in connection.execute(ORDER):
-        owner = row["owner"]
-        if owner not in is_full:
-            most = most_running(owner) if most_running else None
-            is_full[owner] = most is not None and count(connection, state="running", owner=owner) >= most
-        if not is_full[owner]:
-            return int(row["id"])
-    return None
+        return read(connection, found[0].id)
 
 
 def renew(connection: sqlite3.Connection, job: int, worker: str, now: float | None = None) -> Renewed:
@@ -158,7 +151,7 @@ def renew(connection: sqlite3.Connection, job: int, worker: str, now: float | No
 def note(
     connection: sqlite3.Connection, job: int, worker: str, *, starts: int = 0, deaths: int = 0, **facts: str | None
 ) -> None:
-    """Record facts about a job of this worker: its run folder, the engine's handle. starts, deaths: further ones of
+    """Record facts about a job of this worker: its run folder, the cluster's handle. starts, deaths: further ones of
     its command."""
     more = "".join(f", {column} = ?" for column in facts)
     connection.execute(
@@ -180,66 +173,48 @@ def finish(
     """End a job; False where it is no longer this worker's. One that was to be cancelled is cancelled, never failed."""
     changed = connection.execute(
         "UPDATE jobs SET state = CASE WHEN cancel THEN 'cancelled' ELSE ? END, ended = ?, exit = ?,"
-        " error = CASE WHEN cancel THEN error ELSE ? END, worker = NULL, lease = NULL"
+        " error = CASE WHEN cancel THEN NULL ELSE ? END, worker = NULL, lease = NULL"
         " WHERE id = ? AND worker = ? AND state = 'running'",
         (state, _time(now), exit_status, error, job, worker),
     )
     return bool(changed.rowcount)
 
 
-def cancel(connection: sqlite3.Connection, job: int, now: float | None = None, error: str | None = None) -> Job | None:
+def cancel(connection: sqlite3.Connection, job: int, now: float | None = None) -> Job | None:
     """Cancel a job: a queued one at once, a running one by its worker. One that has ended stays as it is; None where
-    there is no such job. error: the reason, where the service cancels it."""
+    there is no such job."""
     connection.execute(
-        "UPDATE jobs SET cancel = 1, error = COALESCE(?, error), ended = CASE state WHEN 'queued' THEN ? END,"
+        "UPDATE jobs SET cancel = 1, ended = CASE state WHEN 'queued' THEN ? END,"
         " state = CASE state WHEN 'queued' THEN 'cancelled' ELSE state END"
         " WHERE id = ? AND state IN ('queued', 'running')",
-        (error, _time(now), job),
+        (_time(now), job),
     )
     return read(connection, job)
 
 
 def read(connection: sqlite3.Connection, job: int) -> Job | None:
     """The job of that number."""
-    return next(iter(jobs(connection, "WHERE id = ?", job)), None)
+    return next(iter(_jobs(connection, "WHERE id = ?", job)), None)
 
 
 def latest(connection: sqlite3.Connection, most: int = 100, state: State | None = None) -> list[Job]:
     """The last jobs, the newest first."""
-    return jobs(connection, "WHERE state = COALESCE(?, state) ORDER BY id DESC LIMIT ?", state, most)
+    return _jobs(connection, "WHERE state = COALESCE(?, state) ORDER BY id DESC LIMIT ?", state, most)
 
 
-def places(connection: sqlite3.Connection) -> dict[int, int]:
-    """The place of each queued job, 1 for the next. Later submissions of others, who take turns, may change it."""
-    return {row["id"]: number for number, row in enumerate(connection.execute(ORDER), start=1)}
+def count(connection: sqlite3.Connection, state: State, before: int = 1 << 62) -> int:
+    """The number of jobs in a state. before: of those with a smaller number than this one."""
+    rows = connection.execute("SELECT COUNT(*) FROM jobs WHERE state = ? AND id < ?", (state, before))
+    return int(rows.fetchone()[0])
 
 
-def count(connection: sqlite3.Connection, **values: str | None) -> int:
-    """The number of jobs with these values of columns."""
-    where = " AND ".join(f"{column} IS ?" for column in values)
-    return int(connection.execute(f"SELECT COUNT(*) FROM jobs WHERE {where}", tuple(values.values())).fetchone()[0])
-
-
-def by_folder(connection: sqlite3.Connection) -> dict[str, dict[str, Any]]:
-    """Number, owner and label of the last finished job of each run folder."""
-    lines = "SELECT folder, id AS job, owner, label FROM jobs WHERE folder IS NOT NULL AND state = 'done' ORDER BY id"
-    return {row["folder"]: {name: row[name] for name in ("job", "owner", "label")} for row in connection.execute(lines)}
-
-
-def folders_of(connection: sqlite3.Connection, owner: str) -> list[str]:
-    """The run folders of an owner's jobs."""
-    rows = connection.execute("SELECT DISTINCT folder FROM jobs WHERE owner = ? AND folder IS NOT NULL", (owner,))
-    return [row["folder"] for row in rows]
-
-
-def unannounced(connection: sqlite3.Connection) -> list[Job]:
-    """Ended jobs that other programs were not informed of, the first first."""
-    return jobs(connection, "WHERE ended IS NOT NULL AND announced = 0 ORDER BY ended LIMIT 100")
-
-
-def announced(connection: sqlite3.Connection, job: int) -> None:
-    """Note that other programs were informed that a job has ended."""
-    connection.execute("UPDATE jobs SET announced = 1 WHERE id = ?", (job,))
+def _jobs(connection: sqlite3.Connection, rows: str, *values: object) -> list[Job]:
+    """The jobs of the rows that a condition in SQL selects."""
+    found = []
+    for row in connection.execute(f"SELECT {', '.join(COLUMNS)} FROM jobs {rows}", values):
+        plain = {name: json.loads(row[name]) for name in ("overrides", "command")}
+        found.append(Job(**{**row, **plain, "cancel": bool(row["cancel"])}))
+    return found
 
 
 def _time(now: float | None) -> float:

@@ -1,26 +1,30 @@
 """Checks before every request: its Host and its Origin are the service's, its sender is known, and its body is small
-and arrives soon. And the headers that every answer has.
+and arrives soon; the headers that every answer has; and refusals, with a status and {"faults": [sentences]}.
 
 A page elsewhere cannot reach the service: a browser says where a request comes from (Origin, Sec-Fetch-Site), and a
 name that was made to point here is not among the Hosts."""
 
 import asyncio
+import sqlite3
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import Depends
+from fastapi import Depends, FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mitigate.errors import MitigateError
-from mitigate.serve.access import Access, Caller
+from mitigate.serve.allowed_jobs import RefusedError
+from mitigate.serve.people import Caller, People
+from mitigate.serve.queue import FullError
+from mitigate.serve.results import UnknownError
+from mitigate.serve.uploads import TakenError
 
-OPEN = ("/", "/session")  # without a token: the page, which holds nothing, and where it hands one over
 LARGEST_BODY = 1 << 20  # bytes
 LONGEST_WAIT = 20.0  # seconds for a body
 UPLOADS = "/files/"  # bodies of PUT below it are files
@@ -33,6 +37,11 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "x-frame-options": "DENY",
     "cache-control": "no-store",
+    "content-security-policy": STRICT,
+}
+STATUSES: dict[type[Exception], int] = {
+    **{RefusedError: 422, FullError: 429, UnknownError: 404, TakenError: 409},
+    **{MitigateError: 422, sqlite3.OperationalError: 503},
 }
 
 
@@ -43,7 +52,7 @@ class Guard:
 
     app: ASGIApp
     hosts: Collection[str]
-    access: Access
+    people: People
     largest_upload: int = LARGEST_BODY
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -57,24 +66,21 @@ class Guard:
         else:
             is_upload = scope["method"] == "PUT" and scope["path"].startswith(UPLOADS)
             most, patience = (self.largest_upload, LONGEST_UPLOAD) if is_upload else (LARGEST_BODY, LONGEST_WAIT)
-            limited = _limited(receive, Headers(scope=scope), most, patience)
-            await self.app(scope, limited, _with_headers(send))
+            await self.app(scope, _limited(receive, Headers(scope=scope), most, patience), _with_headers(send))
 
     def _refused(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
         """The status and the sentence that refuse a request; None for one that may pass."""
         if headers.get("host", "").lower() not in self.hosts:
             return 421, "this service is not called so: the Host header is none of its names (serve.hosts)"
-        origin = headers.get("origin")
+        origin, is_page = headers.get("origin"), scope["path"] == "/"  # which holds nothing
         ours = {f"{scheme}://{host}" for scheme in ("http", "https") for host in self.hosts}
-        path = scope["path"]
-        is_from_elsewhere = headers.get("sec-fetch-site") == "cross-site" and path != "/"  # which a link may lead to
+        is_from_elsewhere = headers.get("sec-fetch-site") == "cross-site" and not is_page  # to which a link may lead
         if (origin is not None and origin.lower() not in ours) or is_from_elsewhere:
             return 403, "a page of another origin may not ask this service"
-        if path in OPEN:
+        if is_page:
             return None
-        client = scope.get("client")
         try:
-            scope["caller"] = self.access.caller(headers, client[0] if client else None)
+            scope["caller"] = self.people.caller(headers)
         except MitigateError as error:
             sys.stderr.write(f"mitigate: {error}\n")
             return 503, "nobody can be let in now; ask whoever runs the service to read its messages"
@@ -121,8 +127,38 @@ def _with_headers(send: Send) -> Send:
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
-            for name, value in {**HEADERS, "content-security-policy": STRICT}.items():
+            for name, value in HEADERS.items():
                 headers.setdefault(name, value)
         await send(message)
 
     return sending
+
+
+def add_refusals(app: FastAPI) -> None:
+    """Answer errors as described."""
+    for kind in STATUSES:
+        app.add_exception_handler(kind, _not_allowed)
+    app.add_exception_handler(RequestValidationError, _not_valid)
+    app.add_exception_handler(HTTPException, _not_there)
+
+
+async def _not_allowed(_: Request, error: Exception) -> Response:
+    status = next(status for kind, status in STATUSES.items() if isinstance(error, kind))
+    is_busy = isinstance(error, sqlite3.OperationalError)
+    sentence = f"the queue cannot be used now ({error}); ask again later" if is_busy else str(error)
+    return _refusal(status, error.faults if isinstance(error, RefusedError) else [sentence])
+
+
+async def _not_valid(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)  # whose input is not repeated: it may be anything
+    faults = [f"{'.'.join(map(str, fault['loc']))[:200]}: {fault['msg']}" for fault in error.errors()[:20]]
+    return _refusal(422, [ascii(fault)[1:-1] for fault in faults])
+
+
+async def _not_there(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return _refusal(error.status_code, [str(error.detail)])
+
+
+def _refusal(status: int, faults: Sequence[str]) -> Response:
+    return JSONResponse({"faults": faults}, status, {"retry-after": "5"} if status in (429, 503) else None)

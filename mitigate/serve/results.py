@@ -1,16 +1,20 @@
-"""Finished runs in the folder of the service: their figures, what differs in their settings, and their files. A run is
+"""Finished runs in the folder of the service: their figures, their files, and questions to their generators. A run is
 named by its folder, and a file by its path in the manifest, so that no path of anybody else's can be said."""
 
-import io
+import math
 import re
+import tempfile
+import threading
 import zipfile
 from collections.abc import Iterator, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 from mitigate.errors import MitigateError
 from mitigate.runs.files import read_json
 from mitigate.runs.finished import FinishedRun, open_run
+from mitigate.tasks.ask.answers import Answers
 from mitigate.tracking.headlines import headlines
 
 NAME = re.compile(r"\w[\w.,=+-]*")
@@ -29,6 +33,7 @@ class Results:
     def __init__(self, outputs: Path) -> None:
         self.outputs = outputs
         self._known: dict[str, tuple[int, FinishedRun]] = {}
+        self._asking = threading.Lock()  # one question at a time
 
     def runs(self) -> list[FinishedRun]:
         """All finished runs that can be read, the latest first."""
@@ -68,6 +73,23 @@ class Results:
             raise UnknownError("the run kept no model, because none was trained")
         return _zipped(paths, run.folder)
 
+    def tails(self, name: str, head: str, relation: str) -> dict[str, Any]:
+        """The answer of a run to a question: its policy and seed, and the best tails with their labels. Raises
+        MitigateError for a question that it cannot answer."""
+        run = self.run(name)
+        if run.recipe != "mitigate":
+            raise MitigateError(f"{name} is a run of recipe={run.recipe}; only those of recipe=mitigate can be asked")
+        with self._asking:
+            asked = _opened(run.folder, _changed(run.folder / "manifest.json"))
+            head, relation = asked.index.head(head), asked.index.relation(relation)
+            tails = asked.tails(head, relation).drop("head", "relation")
+        rows = [
+            {key: None if isinstance(value, float) and math.isnan(value) else value for key, value in row.items()}
+            for row in tails.iter_rows(named=True)
+        ]
+        facts = {"run": name, "policy": run.policy, "seed": run.seed, "head": head, "relation": relation}
+        return {**facts, "scorers": list(asked.index.scorers), "tails": rows}
+
 
 def summary(run: FinishedRun) -> dict[str, Any]:
     """The entry of a run in a list: what it is, its first figures, and its pages."""
@@ -96,11 +118,10 @@ def _reported(run: FinishedRun) -> dict[str, Any]:
     return (read_json(run.folder / name) or {}) if name in run.files and not run.fault(name) else {}
 
 
-def differing(runs: Sequence[FinishedRun]) -> dict[str, dict[str, Any]]:
-    """The settings that decide what a run finds and are not the same in all these runs, by name and run."""
-    keys = dict.fromkeys(key for run in runs for key in run.settings)
-    rows = {key: {run.folder.name: run.settings.get(key) for run in runs} for key in keys}
-    return {key: row for key, row in rows.items() if len({repr(value) for value in row.values()}) > 1}
+@lru_cache(maxsize=4)
+def _opened(folder: Path, version: int) -> Answers:
+    """A run whose generator stays loaded. version: the time of its manifest."""
+    return Answers(open_run(folder, "mitigate"))
 
 
 def _figures(folder: Path) -> str:
@@ -125,30 +146,10 @@ def _is_within(folder: Path, path: str) -> bool:
         return False
 
 
-class _Pieces(io.RawIOBase):
-    """A file that is written to and emptied, and cannot go back."""
-
-    def __init__(self) -> None:
-        self.held = bytearray()
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, content: Any) -> int:
-        self.held += content
-        return len(content)
-
-    def taken(self) -> bytes:
-        held, self.held = bytes(self.held), bytearray()
-        return held
-
-
 def _zipped(paths: Sequence[Path], folder: Path) -> Iterator[bytes]:
-    pieces = _Pieces()
-    with zipfile.ZipFile(pieces, "w", zipfile.ZIP_STORED) as archive:  # weights are not compressed by much
-        for path in paths:
-            with path.open("rb") as file, archive.open(str(path.relative_to(folder)), "w", force_zip64=True) as entry:
-                while block := file.read(BLOCK):
-                    entry.write(block)
-                    yield pieces.taken()
-    yield pieces.taken()
+    with tempfile.TemporaryFile() as held:
+        with zipfile.ZipFile(held, "w", zipfile.ZIP_STORED) as archive:  # weights are not compressed by much
+            for path in paths:
+                archive.write(path, path.relative_to(folder))
+        held.seek(0)
+        yield from iter(partial(held.read, BLOCK), b"")

@@ -17,11 +17,6 @@ from mitigate.load.lines import unpacked
 
 ENDINGS = (".csv", ".tsv", ".jsonl", ".txt")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
-DESCRIBED = {
-    "pattern": rf"^[A-Za-z0-9][A-Za-z0-9_.-]*({'|'.join(map(re.escape, ENDINGS))})(\.gz)?$",
-    "maxLength": 100,
-}
-"""A name's rule in the description."""
 COMMON = "_common"  # the folder of those without a name, which no person's name is
 MOST_FILES = 1000  # of a person
 BLOCK = 1 << 20  # bytes

@@ -1,5 +1,5 @@
 """Training of a generator: from a head and a relation's phrase it learns to predict the tail (Bosselut et al. 2019,
-section 2.2). The decoder of this project has several ways to compute its loss; models of transformers have one."""
+section 2.2)."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ import pytorch_lightning as lightning
 import torch
 from torch import Tensor
 
-from mitigate.errors import MitigateError, one_of
+from mitigate.errors import MitigateError
 from mitigate.runs.fingerprints import SURROUNDING
 from mitigate.train import harness
 from mitigate.train.batches import Batches
@@ -25,11 +25,9 @@ from mitigate.train.module import TrainingModule, adamw, held, linear
 from mitigate.train.sharding import FullySharded
 from mitigate.train.tail_learner import Learner
 from mitigate.train.vocabulary import OVER, begin_vocabulary
-from models.comet import Candidates, Comet
-from models.compiled import PaddedNll, send
+from models.comet import Candidates, Comet, send
 from models.decoder import SomeWords, Words
 
-Compile = Literal["auto"] | bool
 LARGEST = 700.0  # its exp is in the range of a float
 
 
@@ -50,7 +48,6 @@ class Settings:
     min_steps: int = 1  # small data is repeated until there are as many steps, unless max_steps is lower
     max_steps: int | None = None  # if given, the latest end of the training
     batch_size: int = 64
-    together: int = 1  # examples of one prompt that are drawn together, at most; the prompt is computed once for them
     lr: float = 3e-4  # reached after the warmup, then falling to 0
     warmup: float = 0.002  # of all steps
     hold: float | None = (
@@ -72,7 +69,6 @@ class Settings:
             (self.min_steps >= 1, f"min_steps={self.min_steps} must be at least 1"),
             (self.max_steps is None or self.max_steps >= 1, f"max_steps={self.max_steps} must be null or at least 1"),
             (self.batch_size >= 1, f"batch_size={self.batch_size} must be at least 1"),
-            (self.together >= 1, f"together={self.together} must be at least 1"),
             (self.lr > 0, f"lr={self.lr} must be above 0"),
             (0 <= self.warmup < 1, f"warmup={self.warmup} must be a share of the steps, at least 0 and below 1"),
             (
@@ -135,9 +131,8 @@ class TailModule(TrainingModule):
         prompts, tails = model.prompts(examples.heads, examples.phrases), model.tails(examples.tails)
         lengths = np.array([len(prompt) + len(tail) for prompt, tail in zip(prompts, tails, strict=True)])
         steps = settings.num_steps(len(tails))
-        together = numbered(prompts) if settings.together > 1 else None
         super().__init__(
-            Batches(lengths, settings.batch_size, settings.seed, together, settings.together),
+            Batches(lengths, settings.batch_size, settings.seed),
             steps,
             settings.learning_rate(steps),
             seed=settings.seed,
@@ -170,14 +165,11 @@ class TailModule(TrainingModule):
 
 
 class CometModule(TailModule):
-    """The loss of a batch of tails for a COMeT, whose loss may be normalised over some tokens, compiled, or sharded."""
+    """The loss of a batch of tails for a COMeT, whose loss may be normalised over some tokens, or sharded."""
 
     model: Comet
 
-    def __init__(self, comet: Comet, examples: Examples, settings: Settings, compiled: Compile = False) -> None:
-        super().__init__(comet, examples, settings)
-        self.compiled = compiled
-        self.candidates: Candidates | None = None  # all tokens
+    candidates: Candidates | None = None  # all tokens
 
     def begin_vocabulary(self) -> None:
         """Limit the tokens over which the loss is normalised, by the settings, and train those of the texts alone."""
@@ -185,7 +177,7 @@ class CometModule(TailModule):
         self.candidates = begin_vocabulary(decoder, self.tails, self.settings.vocabulary)
         self.nll = partial(self.model.nll, candidates=self.candidates)
         if self.candidates is not None and isinstance(decoder.words, Words):
-            others = torch.tensor([0, *chain.from_iterable(self.prompts)])  # 0 fills rows (packing.py)
+            others = torch.tensor([0, *chain.from_iterable(self.prompts)])  # 0 fills rows (models/comet.py)
             decoder.words = SomeWords(decoder.words, self.candidates.tokens, others)
 
     def end_vocabulary(self) -> None:
@@ -199,21 +191,13 @@ class CometModule(TailModule):
             self.trainer.strategy.shard(self.model.decoder)
 
     def on_fit_start(self) -> None:
-        on_gpu = self.device.type == "cuda"
-        compiled = on_gpu and self.trainer.world_size == 1 if self.compiled == "auto" else self.compiled
-        if on_gpu or compiled:
-            self.nll = PaddedNll(self.model, compiled, self.candidates)
+        if self.candidates is not None:
+            self.nll = partial(self.model.nll, candidates=self.candidates.to(self.device))
 
     def on_fit_end(self) -> None:
         """Gather a sharded model. Lightning skips on_train_end after it resumes from a checkpoint of the last step."""
         if isinstance(self.trainer.strategy, FullySharded):
             self.trainer.strategy.gather()
-
-
-def numbered(prompts: Sequence[Sequence[int]]) -> np.ndarray:
-    """The number (n,) of each prompt; equal ones have the same."""
-    numbers: dict[tuple[int, ...], int] = {}
-    return np.array([numbers.setdefault(tuple(prompt), len(numbers)) for prompt in prompts])
 
 
 class DevPerplexity(lightning.Callback):
@@ -232,7 +216,7 @@ class DevPerplexity(lightning.Callback):
         self, trainer: lightning.Trainer, pl_module: lightning.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         step = trainer.global_step
-        if step < self.module.steps and not self.is_due(step):
+        if step < self.module.steps and not self.module.batches.ends_epoch(step - 1):
             return
         # All use the first process's figure: theirs could differ in the last digit, and all gather where one saves.
         found = trainer.strategy.broadcast(perplexity(self.module.model, self.dev))
@@ -240,19 +224,10 @@ class DevPerplexity(lightning.Callback):
             raise diverged(f"the dev perplexity after {step:,} steps is {found}")
         if self.write_log and trainer.is_global_zero:
             self.write_log({"dev_perplexity": found}, step)
-        if self.best is None or self.is_better(found):
-            self.keep(trainer, found)
+        if self.best is None or found < self.found:
+            self._keep(trainer, found)
 
-    def is_due(self, step: int) -> bool:
-        """Return whether the weights of a step before the last are evaluated."""
-        return self.module.batches.ends_epoch(step - 1)
-
-    def is_better(self, found: float) -> bool:
-        """Return whether weights of this perplexity are kept in place of those before."""
-        return found < self.found
-
-    def keep(self, trainer: lightning.Trainer, found: float) -> None:
-        """Keep the present weights."""
+    def _keep(self, trainer: lightning.Trainer, found: float) -> None:
         self.found, self.kept = found, trainer.global_step
         if self.best is None:
             return
@@ -277,15 +252,13 @@ def fit(
     fingerprint: str,
     dev: Examples | None = None,
     log: Log | None = None,
-    compile: Compile = False,
     **trainer: Any,
 ) -> Fitted:
     """Train the model in place, resuming from the newest intact checkpoint of the same training in folder.
 
     fingerprint: identifies the training; any change of its result (model, data, settings) must change it. log: receives
-    numbers and their step. compile: whether steps are compiled and replayed (models/compiled.py); "auto" on one GPU.
-    trainer: arguments of Lightning's trainer: accelerator, devices, strategy. With several devices this is the part of
-    one process (launch.py starts them), and only the first one's model is the trained one.
+    numbers and their step. trainer: arguments of Lightning's trainer: accelerator, devices, strategy. With several
+    devices this is the part of one process (launch.py starts them), and only the first one's model is the trained one.
 
     Raises MitigateError where there is nothing to learn from, for a checkpoint of another training, and for settings of
     a COMeT with another model (check_settings)."""
@@ -295,15 +268,13 @@ def fit(
         dev = None
     if settings.keep == "best" and dev is None:
         raise MitigateError("trainer: keep='best' needs dev triples; give some, or keep='last'")
-    if compile not in ("auto", True, False):
-        raise one_of("trainer.compile", compile, ("auto", "true", "false"))
     if not isinstance(model, Comet):
-        check_settings(settings, compile=compile, strategy=trainer.get("strategy", "auto"))
+        check_settings(settings, strategy=trainer.get("strategy", "auto"))
         check_lengths(model, [examples] if dev is None else [examples, dev])
         return fit_module(
             TailModule(model, examples, settings), folder, fingerprint=fingerprint, dev=dev, log=log, **trainer
         )
-    module = CometModule(model, examples, settings, compile)
+    module = CometModule(model, examples, settings)
     module.begin_vocabulary()
     try:
         return fit_module(module, folder, fingerprint=fingerprint, dev=dev, log=log, **trainer)
@@ -311,12 +282,11 @@ def fit(
         module.end_vocabulary()
 
 
-def check_settings(settings: Settings, *, compile: Any, strategy: Any) -> None:
+def check_settings(settings: Settings, *, strategy: Any) -> None:
     """Raise MitigateError for settings that only the decoder of this project has, and a model of transformers does
     not."""
     faults = [
         (settings.vocabulary == "tails", "trainer.vocabulary=tails", "auto or all"),
-        (compile is True, "trainer.compile=true", "auto or false"),
         (strategy not in ("auto", "ddp"), "trainer.strategy=fsdp", "auto or ddp"),
     ]
     if found := [f"{given} (allowed: {allowed})" for holds, given, allowed in faults if holds]:
@@ -344,14 +314,12 @@ def fit_module(
     fingerprint: str,
     dev: Examples | None,
     log: Log | None,
-    watching: Callable[..., DevPerplexity] = DevPerplexity,
     **trainer: Any,
 ) -> Fitted:
-    """The part of `fit` that all models of texts share. watching: evaluates on dev and decides which weights are
-    kept."""
+    """The part of `fit` that all models of texts share."""
     keep_best = module.settings.keep == "best"
     checkpoints = Checkpoints(folder, fingerprint)
-    watch = watching(module, dev, checkpoints.best if keep_best else None, log) if dev else None
+    watch = DevPerplexity(module, dev, checkpoints.best if keep_best else None, log) if dev else None
     counts = harness.fit(
         module,
         precision=module.settings.precision,
@@ -388,7 +356,7 @@ def perplexity(model: Learner, examples: Examples, batch_size: int = 256) -> flo
     was_training = model.training
     model.eval()
     prompts, tails = model.prompts(examples.heads, examples.phrases), model.tails(examples.tails)
-    order = sorted(range(len(tails)), key=lambda i: prompts[i])  # equal prompts are computed once
+    order = sorted(range(len(tails)), key=lambda i: len(prompts[i]) + len(tails[i]))  # little is padded
     total = 0.0
     for start in range(0, len(order), batch_size):
         batch = order[start : start + batch_size]

@@ -1,7 +1,6 @@
 """Training of all networks (except the crowd classifier: crowd.py): Lightning's trainer with its precision,
 checkpoints, progress and logged numbers, and without its own output. A TrainingModule has the network and its data."""
 
-import ctypes
 import logging
 import math
 import signal
@@ -25,7 +24,6 @@ from models import bf16
 PRECISIONS = ("auto", "bf16-mixed", "32-true")
 Log = Callable[[dict[str, float], int], None]
 LOG_EVERY = 20  # steps
-_TRIM_THRESHOLD, _MMAP_MAX = -1, -4  # parameters of mallopt, from glibc's malloc.h
 
 
 class Progress(lightning.Callback):
@@ -101,7 +99,6 @@ def fit(
     start = checkpoints.newest() if checkpoints else None
     if precision == "auto":
         precision = native_precision(settings.get("accelerator", "auto"))
-    keep_freed_memory()
     module.train()
     with quiet(), interruptible(), ExitStack() as open_steps:
         counts = Progress(module, log, open_steps)
@@ -171,12 +168,3 @@ def quiet() -> Iterator[None]:
     finally:
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)
-
-
-def keep_freed_memory() -> None:
-    """Make glibc keep large blocks instead of returning them to the system, which zeroes each page before it is reused:
-    a tenth of the step of a small model on a CPU. Without glibc nothing is changed."""
-    libc = ctypes.CDLL(None)
-    if hasattr(libc, "mallopt"):
-        libc.mallopt(_MMAP_MAX, 0)
-        libc.mallopt(_TRIM_THRESHOLD, 2**31 - 1)

@@ -10,7 +10,6 @@ import numpy as np
 import pytorch_lightning as lightning
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy
 
 from mitigate.errors import MitigateError
 from mitigate.runs.fingerprints import SURROUNDING
@@ -26,7 +25,6 @@ from models.kge.ranking import filtered_ranks
 __all__ = ["Fitted", "Settings", "fit", "seed", "validation_mrr"]
 COUNTS = ("found", "epoch", "stale", "steps")  # of StopAtBest: after the last step, only checkpoints have them
 LOSSES = ("shared", "all")
-WEIGHTS = ("n3", "relation_weight")
 
 
 class Fitted(NamedTuple):
@@ -53,7 +51,6 @@ class Settings:
     by_frequency: float = 0.5  # share of negatives drawn as often as entities occur, as half of PyTorch-BigGraph's are
     learning_rate: float = 0.1  # of Adagrad at the first step; it falls linearly to 0 at the end of max_epochs
     n3: float = 0.0  # weight of the N3 regulariser (Lacroix et al. 2018)
-    relation_weight: float = 0.0  # weight of relation prediction (Chen et al. 2021)
     evaluate_every: int = 5  # epochs
     patience: int = 3  # evaluations without a better validation MRR, after which training ends
     precision: str = "32-true"
@@ -67,7 +64,7 @@ class Settings:
             *((getattr(self, name) >= 1, f"{name}={getattr(self, name)} must be at least 1") for name in counts),
             (0 <= self.by_frequency <= 1, f"by_frequency={self.by_frequency} must be a share from 0 to 1"),
             (self.learning_rate > 0, f"learning_rate={self.learning_rate} must be above 0"),
-            *((getattr(self, name) >= 0, f"{name}={getattr(self, name)} must be at least 0") for name in WEIGHTS),
+            (self.n3 >= 0, f"n3={self.n3} must be at least 0"),
             (self.precision in PRECISIONS, f"precision={self.precision!r} must be one of {', '.join(PRECISIONS)}"),
             (self.checkpoint_every > 0, f"checkpoint_every={self.checkpoint_every} must be above 0 seconds"),
         ]
@@ -101,19 +98,13 @@ class KgeTraining(TrainingModule, ABC):
     def ranking_loss(self, batch: np.ndarray) -> Tensor:
         """The loss of a batch of examples."""
 
-    def beside_ranking(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
-        """The losses of true triples beside those of ranking entities, summed over triples: the N3 regulariser (Lacroix
-        et al. 2018), the cubed moduli of all vectors; and relation prediction (Chen et al. 2021), the softmax
-        cross-entropy of each relation among all, reversed ones included."""
-        network, settings = self.network, self.settings
-        loss = heads.new_zeros((), dtype=torch.float32)
-        if settings.n3:
-            vectors = torch.cat([network.of(torch.cat([heads, tails])), network.of_relations(relations)])
-            loss = loss + settings.n3 * network.interaction.moduli(vectors).pow(3).sum()
-        if settings.relation_weight:
-            scores = network.between(heads, tails).float()
-            loss = loss + settings.relation_weight * cross_entropy(scores, relations, reduction="sum")
-        return loss
+    def regulariser(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor | float:
+        """The N3 regulariser (Lacroix et al. 2018) of true triples: the cubed moduli of all vectors, summed."""
+        network, weight = self.network, self.settings.n3
+        if not weight:
+            return 0.0
+        vectors = torch.cat([network.of(torch.cat([heads, tails])), network.of_relations(relations)])
+        return weight * network.interaction.moduli(vectors).pow(3).sum()
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         """Leave gradients unclipped: Adagrad divides by their size."""
@@ -251,7 +242,7 @@ class SharedNegatives(KgeTraining):
             by_tail, by_head = self.network.beside(chunk, negatives)
             both = _choice(*by_tail, matches(tails, negatives)) + _choice(*by_head, matches(heads, negatives))
             sums.append(both / 2)
-        return (torch.stack(sums).sum() + self.beside_ranking(*triples.T)) / len(triples)
+        return (torch.stack(sums).sum() + self.regulariser(*triples.T)) / len(triples)
 
     def draw(self) -> Tensor:
         """Entities, (negatives,): a share of them as often as they occur in training, the others uniformly."""
@@ -299,7 +290,7 @@ class OneVsAll(KgeTraining):
         swapped = for_head and not network.reciprocal
         heads, tails = (answers, entities[row]) if swapped else (entities[row], answers)
         own = network.reversed(relations) if for_head else relations
-        return loss + self.beside_ranking(heads, own[row], tails)
+        return loss + self.regulariser(heads, own[row], tails)
 
 
 def _choice(true: Tensor, others: Tensor, same: Cells) -> Tensor:

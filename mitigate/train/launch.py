@@ -57,18 +57,11 @@ def fit(
     return fitted
 
 
-def check(settings: Settings, *, accelerator: str, devices: Any, strategy: str, compile: Any) -> None:
+def check(settings: Settings, *, accelerator: str, devices: Any, strategy: str) -> None:
     """Raise MitigateError for settings that `fit` does not allow, before any work."""
     if strategy not in STRATEGIES:
         raise one_of("trainer.strategy", strategy, STRATEGIES)
-    if compile not in ("auto", True, False):
-        raise one_of("trainer.compile", compile, ("auto", "true", "false"))
     count = count_devices(accelerator, devices)
-    if compile is True and (strategy == "fsdp" or count > 1):
-        given = "with trainer.strategy=fsdp" if strategy == "fsdp" else f"with trainer.devices={devices}"
-        raise MitigateError(
-            f"trainer.compile=true works on one device only; {given} set trainer.compile=auto or trainer.compile=false"
-        )
     if count > settings.batch_size:
         raise MitigateError(
             f"trainer.batch_size={settings.batch_size} is smaller than the number of devices, {count}; set "

@@ -13,7 +13,7 @@ from models.kge.complex import ComplEx
 from models.kge.distmult import DistMult
 from models.kge.interaction import Interaction
 from models.kge.rotate import RotatE
-from models.kge.transe import TransE, TransEL1, TransEL2, TranslatedTail
+from models.kge.transe import TransE, TransEL1, TransEL2
 from models.stored_tensors import read_facts
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
@@ -34,7 +34,6 @@ KINDS = {
     "complex_n3": Kind(ComplEx, True),
     "rotate": Kind(RotatE, False),
     "transe_l1": Kind(TransEL1, False),
-    "translated_tail": Kind(TranslatedTail, False),
 }
 COMPLEX = (ComplEx, RotatE)
 
@@ -44,17 +43,8 @@ class Embeddings(nn.Module):
 
     Raises ValueError for a kind that is not in KINDS, or an odd dimension of complex vectors."""
 
-    def __init__(
-        self,
-        kind: str,
-        entities: int,
-        relations: int,
-        dimension: int,
-        init: float = 1e-3,
-        reciprocal: bool | None = None,
-    ) -> None:
-        """init: standard deviation of the numbers that training starts from. reciprocal: whether each relation has a
-        second vector, by which heads are predicted; None: as KINDS says."""
+    def __init__(self, kind: str, entities: int, relations: int, dimension: int, init: float = 1e-3) -> None:
+        """init: standard deviation of the numbers that training starts from."""
         super().__init__()
         if kind not in KINDS:
             raise ValueError(f"unknown kind {kind!r}; allowed: {', '.join(KINDS)}")
@@ -62,9 +52,7 @@ class Embeddings(nn.Module):
             raise ValueError(f"dimension={dimension} must be even: complex numbers have two parts")
         self.facts = {"kind": kind, "entities": entities, "relations": relations, "dimension": dimension}
         self.interaction: Interaction = KINDS[kind].interaction()
-        self.reciprocal = KINDS[kind].reciprocal if reciprocal is None else reciprocal
-        if self.reciprocal != KINDS[kind].reciprocal:
-            self.facts["reciprocal"] = self.reciprocal
+        self.reciprocal = KINDS[kind].reciprocal
         self.num_relations = relations
         self.entities = nn.Parameter(torch.randn(entities, dimension) * init)
         self.relations = nn.Parameter(torch.randn(relations * (1 + self.reciprocal), dimension) * init)
@@ -82,14 +70,6 @@ class Embeddings(nn.Module):
         if self.reciprocal:
             return self.tails(tails, self.reversed(relations))
         return self.interaction.heads(self.of_relations(relations), self.of(tails), self.entities)
-
-    def between(self, heads: Tensor, tails: Tensor) -> Tensor:
-        """The scores of n heads and tails with each relation, (n, relations), the reversed ones at the end.
-
-        Raises ValueError for an interaction that scores no relation as it does a head."""
-        if not self.interaction.commutes:
-            raise ValueError(f"{self.facts['kind']} does not score all relations at once")
-        return self.interaction.heads(self.of(heads), self.of(tails), self.relations)
 
     def beside(self, triples: Tensor, candidates: Tensor) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
         """The scores of n triples (n, 3) beside those of candidates: the score as `tails` gives it, (n,), and the
@@ -120,11 +100,6 @@ class Embeddings(nn.Module):
     def reversed(self, relations: Tensor) -> Tensor:
         """The relations by which heads are predicted; those themselves where no others were made for it."""
         return relations + self.num_relations if self.reciprocal else relations
-
-    def keep(self, entities: int) -> None:
-        """Drop the vectors of all entities but the first."""
-        self.entities = nn.Parameter(self.entities.detach()[:entities].clone())
-        self.facts["entities"] = entities
 
     def save(self, folder: Path) -> None:
         """Write the vectors and the facts that loading needs. The names of entities and relations are not written."""

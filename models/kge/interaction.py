@@ -9,8 +9,6 @@ from torch import Tensor
 class Interaction(Protocol):
     """Scores of triples whose heads, relations and tails are vectors, (n, dimension) each."""
 
-    commutes: bool  # whether a head and a relation that change places have the same score
-
     def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
         """The scores of n triples, (n,)."""
         ...
@@ -31,8 +29,6 @@ class Interaction(Protocol):
 class DotProduct(ABC):
     """An interaction that transforms the head by the relation, then takes the dot product with the tail (Lerer et al.
     2019, PyTorch-BigGraph). Such a score is linear in the head too: score = head . weight(relation, tail) + offset."""
-
-    commutes = True
 
     @abstractmethod
     def transform(self, heads: Tensor, relations: Tensor) -> Tensor:

@@ -13,8 +13,6 @@ class RotatE(TransEL2):
 
     A rotation keeps distances, so that a head is compared with the tail turned back."""
 
-    commutes = False
-
     def move(self, heads: Tensor, relations: Tensor) -> Tensor:
         return product(heads, _unit(relations))
 

@@ -22,28 +22,8 @@ class TransE(DotProduct):
         return (relations * tails).sum(-1)
 
 
-class TranslatedTail(DotProduct):
-    """head . (tail + relation), the form of PyTorch-BigGraph (Lerer et al. 2019), which moves the tail."""
-
-    commutes = False
-
-    def transform(self, heads: Tensor, relations: Tensor) -> Tensor:
-        return heads
-
-    def weight(self, relations: Tensor, tails: Tensor) -> Tensor:
-        return tails + relations
-
-    def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
-        return (heads * self.weight(relations, tails)).sum(-1)
-
-    def tails(self, heads: Tensor, relations: Tensor, candidates: Tensor) -> Tensor:
-        return heads @ candidates.T + (heads * relations).sum(-1)[:, None]
-
-
 class TransEL2:
     """- || head + relation - tail ||, the Euclidean distance of the original."""
-
-    commutes = True
 
     def move(self, heads: Tensor, relations: Tensor) -> Tensor:
         """Where a relation leads from each head, (n, dimension)."""

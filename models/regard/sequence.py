@@ -15,7 +15,6 @@ from models.batching import TOKENS, pad, token_batches
 from models.hub import whole, without_code
 from models.progress_bars import no_bars
 from models.regard import LABELS
-from models.regard.int8 import quantize
 
 NAMES = {
     "negative": ("negative", "neg", "unfavourable", "unfavorable", "bad"),
@@ -35,8 +34,8 @@ class SequenceClassifier:
         self.tokenizer = tokenizer
 
     @classmethod
-    def load(cls, name: str, dtype: torch.dtype = torch.float32, int8: bool = False) -> "SequenceClassifier":
-        """A model of the hub, or of a folder; with int8, its linear layers multiply in 8-bit integers.
+    def load(cls, name: str, dtype: torch.dtype = torch.float32) -> "SequenceClassifier":
+        """A model of the hub, or of a folder.
 
         Raises ValueError when it cannot be had, or its labels not be read."""
         try:
@@ -53,8 +52,6 @@ class SequenceClassifier:
             raise ValueError(
                 f"the weights of the classifier {name!r} are a pickle that would run code; give one with safetensors"
             ) from error
-        if int8:
-            quantize(model)
         return cls(model, tokenizer)
 
     @torch.inference_mode()

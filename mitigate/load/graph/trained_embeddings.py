@@ -1,33 +1,19 @@
-"""Embeddings that another program trained, with the ids of what they stand for.
+"""Embeddings that another program trained, in a folder: entities.npy and relations.npy, a row a vector, and
+entities.txt and relations.txt, an id a line. Complex vectors have all real parts first, then all imaginary parts.
+Pickled files are not read: they can run code."""
 
-Three layouts: a folder with vectors.safetensors (tensors `entities` and `relations`), entities.txt and relations.txt (a
-line for each id), as docs/examples/convert_embeddings.py writes it; a folder with entities.tsv and relations.tsv (lines
-`id<TAB>number<TAB>number ...`); a file .npz with entities, relations, entity_ids and relation_ids. Pickled files are
-not read: they can run code. Complex vectors are given as all real parts, then all imaginary parts."""
-
-import json
-import zipfile
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Container
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load_file
 
 from mitigate.errors import MitigateError, one_of
 from mitigate.load.graph.graph import SPLITS, Graph, build
 from mitigate.load.lines import not_opened, read_lines
 from mitigate.words.outside_text import counted
 
-FACTS, VECTORS = "embeddings.json", "vectors.safetensors"
-PARTS = ("entities", "relations")
-IDS = {"entities": "entity_ids", "relations": "relation_ids"}  # in an .npz
-LAYOUTS = (
-    f"a folder with {VECTORS}, entities.txt and relations.txt, one with entities.tsv and relations.tsv, or an .npz"
-)
-PICKLED = (".pkl", ".pickle", ".pt", ".pth", ".ckpt", ".bin")
+EXPECTED = "a folder with entities.npy, relations.npy, entities.txt and relations.txt"
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,38 +25,24 @@ class TrainedEmbeddings:
     relations: tuple[str, ...]
     entity_vectors: np.ndarray
     relation_vectors: np.ndarray  # (m, dimension); with reciprocal relations (2 m, dimension), these at the end
-    origin: str  # the program that trained them, or the path
-
-    @property
-    def reciprocal(self) -> bool:
-        """True if each relation has a second vector, by which heads are predicted."""
-        return len(self.relation_vectors) == 2 * len(self.relations)
+    origin: str  # the path
 
 
-def read_embeddings(path: str | None, kind: str | None, kinds: Iterable[str]) -> TrainedEmbeddings:
-    """The embeddings of a folder or file. kind: their interaction, one of `kinds`; None: the one in embeddings.json.
+def read_embeddings(path: str | None, kind: str | None, kinds: Collection[str]) -> TrainedEmbeddings:
+    """The embeddings of a folder. kind: their interaction, one of `kinds`.
 
-    Raises MitigateError for a path or a kind that is not given or unknown, a pickled file, missing parts, ids that
-    repeat, numbers that are not finite, and ids and vectors of different count."""
+    Raises MitigateError for a path or a kind that is not given or unknown, missing or damaged files, ids that repeat,
+    numbers that are not finite, and ids and vectors of different count."""
     if path is None:
-        raise MitigateError(f"model=foreign needs embeddings: give model.path, {LAYOUTS}")
-    place = Path(path)
-    if place.suffix in PICKLED:
-        raise MitigateError(
-            f"model.path={path} is a pickled file, which can run code and is not read; convert it where it was trained "
-            "(docs/examples/convert_embeddings.py), and give the folder that this writes"
-        )
-    vectors, ids, facts = _parts(place)
-    kind = kind or facts.get("kind")
-    if kind is None:
-        raise MitigateError(f"{path} does not name its interaction: give model.kind, one of {', '.join(kinds)}")
+        raise MitigateError(f"model=foreign needs embeddings: give model.path, {EXPECTED}")
     if kind not in kinds:
         raise one_of("model.kind", str(kind), kinds)
-    _check(place, vectors, ids)
-    origin = str(facts.get("origin", path))
-    return TrainedEmbeddings(
-        str(kind), ids["entities"], ids["relations"], vectors["entities"], vectors["relations"], origin
-    )
+    entities, entity_vectors = _part(Path(path), "entities")
+    relations, relation_vectors = _part(Path(path), "relations")
+    widths = entity_vectors.shape[1], relation_vectors.shape[1]
+    if widths[0] != widths[1]:
+        raise MitigateError(f"{path}: vectors of entities and relations have {widths[0]} and {widths[1]} numbers")
+    return TrainedEmbeddings(str(kind), entities, relations, entity_vectors, relation_vectors, path)
 
 
 def restrict(graph: Graph, entities: Container[str], relations: Container[str]) -> Graph:
@@ -104,53 +76,23 @@ def align(found: TrainedEmbeddings, graph: Graph) -> tuple[np.ndarray, np.ndarra
     relations (2 m, dimension)."""
     entity, relation = ({id_: number for number, id_ in enumerate(ids)} for ids in (found.entities, found.relations))
     rows = np.array([relation[id_] for id_ in graph.relations])
-    if found.reciprocal:
+    if len(found.relation_vectors) > len(found.relations):
         rows = np.concatenate([rows, rows + len(found.relations)])
     return found.entity_vectors[[entity[id_] for id_ in graph.entities]], found.relation_vectors[rows]
 
 
-def _parts(place: Path) -> tuple[dict[str, np.ndarray], dict[str, tuple[str, ...]], dict[str, Any]]:
-    """Vectors and ids by part, and the facts of embeddings.json, empty without one."""
+def _part(folder: Path, part: str) -> tuple[tuple[str, ...], np.ndarray]:
+    """The ids and the vectors of entities or of relations."""
+    path = folder / f"{part}.npy"
     try:
-        if place.suffix == ".npz":
-            with place.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-                vectors = {part: arrays[part] for part in PARTS}
-                return vectors, {part: tuple(map(str, arrays[IDS[part]].tolist())) for part in PARTS}, {}
-        if (place / VECTORS).is_file():
-            tensors = load_file(place / VECTORS)
-            facts = json.loads((place / FACTS).read_bytes()) if (place / FACTS).is_file() else {}
-            ids = {part: tuple(_lines(place / f"{part}.txt")) for part in PARTS}
-            return {part: tensors[part] for part in PARTS}, ids, facts
-        tables = {part: [line.split("\t") for line in _lines(place / f"{part}.tsv")] for part in PARTS}
-        vectors = {part: np.array([row[1:] for row in rows], dtype=np.float32) for part, rows in tables.items()}
-        return vectors, {part: tuple(row[0] for row in rows) for part, rows in tables.items()}, {}
-    except OSError as error:
-        raise not_opened(place, error) or MitigateError(f"{place} cannot be read: {error}") from error
-    except KeyError as error:
-        raise MitigateError(f"{place} lacks {error}; expected {LAYOUTS}") from error
-    except (ValueError, SafetensorError, zipfile.BadZipFile) as error:
-        raise MitigateError(f"{place} cannot be read ({error}); expected {LAYOUTS}") from error
-
-
-def _lines(path: Path) -> list[str]:
-    return [line.decode() for line in read_lines(path, "id")[0]]
-
-
-def _check(place: Path, vectors: dict[str, np.ndarray], ids: dict[str, tuple[str, ...]]) -> None:
-    """Raise MitigateError for vectors that do not fit their ids or each other; make them float32."""
-    for part in PARTS:
-        array, count = vectors[part], len(ids[part])
-        if array.ndim != 2 or array.dtype.kind != "f":
-            raise MitigateError(
-                f"{place}: {part} are {array.dtype} of shape {array.shape}; expected (n, dimension) floats"
-            )
-        if len(array) not in (count, 2 * count if part == "relations" else count):
-            raise MitigateError(f"{place}: {len(array):,} vectors of {part} and {count:,} ids; give one for each")
-        if repeated := count - len(set(ids[part])):
-            raise MitigateError(f"{place}: {counted(repeated, 'id')} of {part} repeat another; give each once")
-        if not np.isfinite(array).all():
-            raise MitigateError(f"{place}: vectors of {part} have numbers that are not finite")
-        vectors[part] = np.ascontiguousarray(array, dtype=np.float32)
-    if len({array.shape[1] for array in vectors.values()}) > 1:
-        widths = " and ".join(str(vectors[part].shape[1]) for part in PARTS)
-        raise MitigateError(f"{place}: vectors of entities and relations have {widths} numbers; expected equally many")
+        array = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise not_opened(path, error) or MitigateError(f"{path} cannot be read ({error})") from error
+    ids = tuple(line.decode() for line in read_lines(folder / f"{part}.txt", "id")[0])
+    if array.ndim != 2 or array.dtype.kind != "f" or not np.isfinite(array).all():
+        raise MitigateError(f"{path}: {array.dtype} of shape {array.shape}; expected finite floats (n, dimension)")
+    if len(array) != len(ids) and (part, len(array)) != ("relations", 2 * len(ids)):
+        raise MitigateError(f"{folder}: {len(array):,} vectors of {part} and {len(ids):,} ids; give one for each")
+    if repeated := len(ids) - len(set(ids)):
+        raise MitigateError(f"{folder}: {counted(repeated, 'id')} of {part} repeat another; give each once")
+    return ids, array.astype(np.float32)

@@ -31,7 +31,6 @@ from mitigate.tasks.generators.base_model import Start
 from mitigate.tasks.generators.probe import event_heads, held_out_prompts
 from mitigate.tasks.generators.train import check_training
 from mitigate.tasks.label import Labeller
-from mitigate.tasks.policies import rerank, second_training, steer
 from mitigate.tasks.relation_phrases import not_neutral
 from mitigate.tasks.run_metrics import RunMeasurement
 from mitigate.train import launch
@@ -73,7 +72,7 @@ class Plan:
     scorers: list[Scorer]  # of the roles, which label the corpus and generated triples
     extras: list[Scorer]  # held-out scorers, which label only generated triples
     labeller: Labeller  # by the scorers of the roles, and by those that the policy reads besides
-    critic: Scorer | None  # classifies validity by people's ratings, for a policy that ranks or filters by it
+    critic: Scorer | None  # classifies validity by people's ratings, for a policy that ranks by it
     probe: Probe
     search: dict[str, Any]  # for tails: beams, top, max_length, precision, as probe_generator takes them
     devices: list[str]  # of the processes that search
@@ -83,18 +82,12 @@ class Plan:
     start: Start  # the model that is trained, or probed as it is
     trains: bool
     settings: Settings  # of a training
-    where: Mapping[str, Any]  # accelerator, devices, strategy and compile of a training
-    tail_generator: Start | None  # of a policy that replaces tails
+    where: Mapping[str, Any]  # accelerator, devices and strategy of a training
     data_fingerprint: str  # of the corpus and the targets
     about: dict[str, Any]  # seed, policy, data, model and fingerprint, as metrics.json begins
     not_measured: list[str]  # sentences on published triples
     shown: list[str]  # targets whose bars the page draws
     origin: dict[str, dict[str, Any]]  # data and model, for the page and the card
-
-    @property
-    def leaves_model(self) -> bool:
-        """Return whether the run trains a generator, and has it in model/."""
-        return self.trains or self.policy.tunes
 
     @property
     def device(self) -> str:
@@ -111,7 +104,7 @@ class Plan:
         unlifted = [] if self.plausibility is None or self.probe.lifted else [NO_LIFT]
         by_critic = of_critic(self.critic, self.people)
         cut = base_model.cut_notices(self.start, probed, read)
-        of_model = [*base_model.origin_notices(self.start), *self.not_measured, *cut]
+        of_model = [*self.not_measured, *cut]
         return [*corpus.notices, *worded, *of_model, *unlifted, *same_sources(self.fingerprints), *by_critic]
 
     @property
@@ -125,7 +118,7 @@ class Plan:
     def inputs(self) -> list[object]:
         """All that affects results besides the settings."""
         published = [] if self.probe.published is None else [self.probe.published]
-        return [self.data_fingerprint, *published, *([self.tail_generator.fingerprint] if self.tail_generator else [])]
+        return [self.data_fingerprint, *published]
 
 
 def make_plan(config: DictConfig, scorers: Scorers) -> Plan:
@@ -182,7 +175,6 @@ def make_plan(config: DictConfig, scorers: Scorers) -> Plan:
         trains=bool(config.train),
         settings=settings,
         where=where,
-        tail_generator=rerank.find_generator(policy, corpus.further, comet=corpus.comet),
         data_fingerprint=data_fingerprint,
         about=about | ({HELD_OUT: corpus.held_out.triples} if corpus.held_out else {}),
         not_measured=not_measured,
@@ -199,7 +191,6 @@ def unread_plan(config: DictConfig, scorers: Scorers) -> Plan:
     known: Any = Unread(
         policy=policy,
         trains=bool(config.train),
-        tail_generator=Unread() if policy.generator else None,
         plausibility=score.plausibility,
         people=score.people_valid,
         probe=Unread(published=published, measures_lift=lifts),
@@ -211,14 +202,14 @@ def _search(probe: DictConfig, policy: Policy) -> dict[str, Any]:
     """The settings of the search for tails, with as many beams as the policy chooses among."""
     check_search(probe.beams, probe.top, probe.precision)
     found = {name: probe[name] for name in SEARCH}
-    if not policy.reranks and not policy.distils:
+    if not policy.reranks:
         return found
     if policy.candidates < probe.top:
         raise MitigateError(
             f"policy.candidates={policy.candidates} must be at least probe.top={probe.top}: the kept tails are chosen "
             "from them"
         )
-    return {**found, "beams": policy.candidates, "top": policy.candidates} if policy.reranks else found
+    return {**found, "beams": policy.candidates, "top": policy.candidates}
 
 
 def _read(config: DictConfig) -> Corpus:
@@ -244,13 +235,11 @@ def _start(config: DictConfig, policy: Policy, corpus: Corpus, settings: Setting
     train = bool(config.train)
     model_spec.check_trained(config.model, train, policy)
     start = model_spec.find_start(config.model, train, corpus.further, comet=corpus.comet)
-    if train or policy.tunes:
+    if train:
         check_training(start, settings, **where)
-    second_training.check_tuned(policy, start, train)
     check_tags(policy, start, train)
     base_model.check_length(start, config.probe.max_length)
     base_model.check_distinct_relations(start)
-    steer.check_steered(policy, start, train, config.probe.beams)
     return start
 
 

@@ -10,9 +10,8 @@ from omegaconf import DictConfig
 from mitigate.filter import apply_policy
 from mitigate.recipes.job import Job, is_repeat_in_sweep, perform, say, say_notes
 from mitigate.recipes.loading import outline, say_downloads
-from mitigate.recipes.mitigate import policies, results
+from mitigate.recipes.mitigate import results
 from mitigate.recipes.mitigate.plan import Plan, Probe, make_plan, say_labels, unread_plan
-from mitigate.recipes.policy_stages import generated_tails, with_critic
 from mitigate.recipes.scorers import Scorers, missing
 from mitigate.runs.store import Result
 from mitigate.tasks.generators.base_model import Start, origin_facts
@@ -21,8 +20,7 @@ from mitigate.tasks.generators.probe import probe_generator, probe_heads
 from mitigate.tasks.generators.swap_lift import lift_table
 from mitigate.tasks.generators.train import as_it_is, train_generator, trained
 from mitigate.tasks.label import Labeller
-from mitigate.tasks.policies.rerank import rerank_heads
-from mitigate.tasks.policies.second_training import BASE
+from mitigate.tasks.policies.rerank import label_candidates, rerank, rerank_heads, with_contrast
 from mitigate.tasks.predicted_ratings.estimates import with_validity
 from mitigate.tasks.run_metrics import measure_run
 from mitigate.words.outside_text import counted
@@ -68,20 +66,13 @@ def _size(probe: Probe) -> str:
 
 
 def pipeline(job: Job, plan: Plan) -> None:
-    """Run the stages in their order, each read from the run folder when it is there.
-
-    with_critic, generated_tails and the functions of `policies` do nothing for policies that do not need them."""
+    """Run the stages in their order, each read from the run folder when it is there."""
     labelled = job.stage("score", Labeller.label, plan.labeller, plan.corpus.triples)
-    triples = with_critic(job, plan.policy, labelled, plan.critic, plan.labeller)
-    generated = generated_tails(job, plan.policy, triples, plan.tail_generator, plan.labeller, plan.device)
-    ledger = job.stage("ledger", apply_policy, plan.policy, triples, plan.target_list, generated=generated)
-    policies.check_findings(plan, triples, ledger)
+    ledger = job.stage("ledger", apply_policy, plan.policy, labelled, plan.target_list)
     training, generator = train(job, plan, ledger)
-    training, generator = policies.tuned(job, plan, triples, training, generator)
-    generator = policies.steered(job, plan, ledger, generator)
     probed = probe(job, plan, generator)
     of_heads = probe_held_out(job, plan, generator) if plan.probe.measures_lift else None
-    statements = label(job, plan, policies.chosen_tails(job, plan, generator, probed))
+    statements = label(job, plan, chosen_tails(job, plan, generator, probed))
     lifts = None if of_heads is None else lift(job, plan, statements, of_heads, labelled)
     likelihood, published = predict(job, plan, generator, labelled)
     job.stage(  # becomes metrics.json
@@ -100,11 +91,9 @@ def pipeline(job: Job, plan: Plan) -> None:
 
 
 def train(job: Job, plan: Plan, ledger: Result) -> tuple[Result, Start]:
-    """The generator, retrained on what the ledger keeps; in the run folder as model/, or as base/ where it is trained
-    a second time. With train=false, as it is."""
+    """The generator, retrained on what the ledger keeps, in the run folder as model/; with train=false, as it is."""
     if not plan.trains:
         return job.stage("train", as_it_is, plan.start), plan.start
-    folder = BASE if plan.policy.tunes else "model"
     tags = plan.policy.tags(plan.target_list)
     result = job.stage(
         "train",
@@ -113,12 +102,12 @@ def train(job: Job, plan: Plan, ledger: Result) -> tuple[Result, Start]:
         plan.start,
         plan.settings,
         **({} if tags is None else {"tags": tags}),
-        using=job.training("train", folder, where=plan.where),
-        leaves=[folder],
+        using=job.training("train", "model", where=plan.where),
+        leaves=["model"],
         scratch=["checkpoints"],
         may_be_kept=True,
     )
-    return result, trained(plan.start, job.folder / folder, result.digest)
+    return result, trained(plan.start, job.folder / "model", result.digest)
 
 
 def probe(job: Job, plan: Plan, generator: Start) -> Result:
@@ -137,6 +126,22 @@ def probe(job: Job, plan: Plan, generator: Start) -> Result:
     )
 
 
+def contrasted(job: Job, plan: Plan, stage: str, generator: Start, tails: Result) -> Result:
+    """The tails with the contrast of the control tokens, for a policy that chooses by it."""
+    if plan.policy.decoding != "contrast":
+        return tails
+    return job.stage(stage, with_contrast, tails, generator, using={"device": plan.device})
+
+
+def chosen_tails(job: Job, plan: Plan, generator: Start, probed: Result) -> Result:
+    """The tails for targets that the policy chooses; all where it does not rerank."""
+    if not plan.policy.reranks:
+        return probed
+    probed = contrasted(job, plan, "contrast", generator, probed)
+    candidates = job.stage("candidates", label_candidates, probed, plan.labeller, plan.critic)
+    return job.stage("rerank", rerank, plan.policy, candidates, plan.probe.top)
+
+
 def probe_held_out(job: Job, plan: Plan, generator: Start) -> Result:
     """The generator's best tails for heads of held-out triples, for quality alone; of a policy that reranks, those that
     it chooses."""
@@ -144,7 +149,7 @@ def probe_held_out(job: Job, plan: Plan, generator: Start) -> Result:
     heads = job.stage("heads", probe_heads, *values, **plan.search, using=using)
     if not plan.policy.reranks:
         return heads
-    heads = policies.contrasted(job, plan, "heads_contrast", generator, heads)
+    heads = contrasted(job, plan, "heads_contrast", generator, heads)
     return job.stage("heads_rerank", rerank_heads, plan.policy, heads, plan.labeller, plan.probe.top, plan.critic)
 
 

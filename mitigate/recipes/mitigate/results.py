@@ -45,9 +45,9 @@ def report(job: Job, plan: Plan) -> None:
     """Write the page, its tables and pictures, and the card. A run of policy none that finishes later is a new input
     of this stage, so the page is written again."""
     done = job.results
-    training = done.get("tune", done["train"])
+    training = done["train"]
     baseline = find_baseline(job.folder.parent, job.settings, plan.data_fingerprint)
-    limits = [] if plan.leaves_model else [AS_IT_IS]
+    limits = [] if plan.trains else [AS_IT_IS]
     if plan.policy.decoding != "none":
         limits = [DECODED.format(plan.policy.decoding)]
     job.stage(
@@ -62,7 +62,7 @@ def report(job: Job, plan: Plan) -> None:
         shown=plan.shown,
         scorers=plan.roles,
         data=plan.origin["data"],
-        model=_trained_model(plan) if plan.leaves_model else None,
+        model=_trained_model(plan) if plan.trains else None,
         prompt=_prompt(plan),
         also=[*limits, *plan.notices],
         baseline=baseline,
@@ -241,7 +241,7 @@ def _upload(job: Job, plan: Plan, metrics: dict[str, Any], verdict: str, baselin
     origin = {"licence": data["licence"], "attribution": data["attribution"], "policy": plan.policy.name}
     if job.records_texts:
         tracking.artifact(f"ledger-{job.folder.name}", "dataset", job.folder / "ledger.parquet", origin)
-    if job.records_model and plan.leaves_model:
+    if job.records_model and plan.trains:
         licence = card.licence_of(data["licence"], plan.origin["model"]["licence"])
         about = origin | {"licence": licence, "metrics": metrics}
         tracking.artifact(f"model-{job.folder.name}", "model", job.folder / "model", about)

@@ -22,7 +22,7 @@ from mitigate.recipes.loading import Unread
 from mitigate.recipes.scorers import Scorers, make_labeller
 from mitigate.runs.store import as_parquet, digest_of
 from mitigate.tasks.corpus import relations_in_training, triples_of
-from mitigate.tasks.generators.base_model import Start, origin_notices
+from mitigate.tasks.generators.base_model import Start
 from mitigate.tasks.label import Labeller
 from mitigate.tasks.labelled_statements import Measurement, labellings
 from mitigate.tasks.stories.generation import Sampling, check_tells, prompts_of_file
@@ -116,7 +116,7 @@ def make_plan(config: DictConfig) -> Plan:
     start = model_spec.find_start(config.model, False)
     check_tells(start)
     rows, chosen, notices = _prompts(config)
-    more: dict[str, Any] = {"device": device, "start": start, "notices": [*origin_notices(start), *notices]}
+    more: dict[str, Any] = {"device": device, "start": start, "notices": notices}
     generator = _name_of(config.model.base)
     return _plan(config, scorers, sampling, rows, chosen, generator, start.weights, **more)
 
@@ -200,9 +200,8 @@ def _with_training(config: DictConfig, scorers: Scorers, sampling: Sampling, dev
     settings, where = model_spec.training_settings(config)
     if launch.count_devices(where["accelerator"], where["devices"]) > 1:
         raise MitigateError(f"recipe=stories trains on one device, not on trainer.devices={where['devices']}")
-    if where["strategy"] == "fsdp" or where["compile"] is True:
-        given = "strategy=fsdp" if where["strategy"] == "fsdp" else "compile=true"
-        raise MitigateError(f"recipe=stories trains on one device as it is; leave trainer.{given} out")
+    if where["strategy"] == "fsdp":
+        raise MitigateError("recipe=stories trains on one device as it is; leave trainer.strategy=fsdp out")
     launch.check(settings, **where)
     check_training(settings)
     corpus = triples_of(loading.load_data(config))
@@ -216,20 +215,14 @@ def _with_training(config: DictConfig, scorers: Scorers, sampling: Sampling, dev
     resource = Resource(corpus, policy, labeller, settings, where["accelerator"], described)
     content = as_parquet(corpus.rows) + as_parquet(chosen.select("target", "category"))
     digest = start.weights + digest_of(content + loading.digest_of_relations(corpus.own_relations))
-    notices = [*origin_notices(start), *corpus.notices, *of_prompts]
+    notices = [*corpus.notices, *of_prompts]
     more: dict[str, Any] = {"device": device, "start": start, "resource": resource, "notices": notices}
     generator = f"{_name_of(config.model.base)} after {config.data.name}, policy {config.policy.name}"
     return _plan(config, scorers, sampling, prompted, chosen, generator, digest, **more)
 
 
 def check_policy(policy: Policy) -> None:
-    """Raise MitigateError for a policy that acts on the search for tails or trains a second time, which stories do not
-    have, and for one that needs a critic."""
-    if policy.generator is not None:
-        raise MitigateError(
-            f"policy.generator={policy.generator} is asked by recipe=mitigate and recipe=filter alone; say "
-            "policy.generator=null, which leaves the tails of the data"
-        )
+    """Raise MitigateError for a policy that acts on the search for tails, which stories do not have."""
     if policy.decoding != "none":
         raise MitigateError(
             f"policy={policy.name} acts on the search for tails, and stories are sampled: their figures would be "
@@ -239,11 +232,6 @@ def check_policy(policy: Policy) -> None:
         raise MitigateError(
             f"policy={policy.name} puts control tokens before heads, and stories have none; set policy=none, or one "
             "that filters"
-        )
-    if policy.tunes or policy.unless_valid:
-        raise MitigateError(
-            f"policy={policy.name} with policy.tuning={policy.tuning} policy.unless_valid="
-            f"{str(policy.unless_valid).lower()} needs the main job; set policy=none, or one that filters by labels"
         )
 
 

@@ -17,7 +17,7 @@ from mitigate.recipes.stories.page import write_report
 from mitigate.recipes.stories.plan import SAMPLING, Plan, Resource, is_file, make_plan, unread_plan
 from mitigate.report import audit_tables
 from mitigate.runs.store import Result
-from mitigate.tasks.generators.base_model import Start, origin_facts, origin_notices
+from mitigate.tasks.generators.base_model import Start, origin_facts
 from mitigate.tasks.generators.train import as_it_is
 from mitigate.tasks.label import Labeller
 from mitigate.tasks.stories.generation import as_read, generate_stories, label_sentences, train_on_sentences
@@ -147,7 +147,7 @@ def report(job: Job, plan: Plan) -> None:
 def _card(resource: Resource, start: Start) -> dict[str, Any]:
     """The origin of the generator, for the card."""
     data, model = (resource.described[group] for group in ("data", "model"))
-    base = {"base": model["base"], "base_licence": model["licence"], "origin": origin_notices(start)}
+    base = {"base": model["base"], "base_licence": model["licence"]}
     return {"data": data, **base, "policy": resource.policy.name}
 
 

@@ -27,7 +27,6 @@ from mitigate.triples import Labels, Scorer
 from mitigate.verbalise import Masking
 from mitigate.words.relations import prompt_phrases
 from mitigate.words.targets import as_targets
-from models.few_tails import FewTails
 from models.kinds import kind_of
 from models.tail_prompts import regimen
 
@@ -42,18 +41,15 @@ class Answers:
     """Tails of a run for heads and relations. Models are loaded when a question needs them, and stay loaded.
 
     scorers: those that label; None: the run's own, whose labels of its targets are read and not computed. trusted:
-    dotted names of classes besides the project's that its settings may name. few: only a few questions are asked;
-    models then compute in numpy where they can, since loading PyTorch would take longer than the answers."""
+    dotted names of classes besides the project's that its settings may name."""
 
     def __init__(
         self,
         run: FinishedRun,
         scorers: Sequence[Scorer] | None = None,
         trusted: Collection[str] = (),
-        few: bool = False,
     ) -> None:
         self.run = run
-        self.few = few
         self.index = Index(run)
         self.given = scorers
         self.trusted = trusted
@@ -80,7 +76,7 @@ class Answers:
         import mitigate.score.regard
         import mitigate.tasks.generators.probe  # noqa: F401  before there are threads, which would meet half of them
 
-        with nullcontext() if self._in_numpy else self._few_threads():
+        with self._few_threads():
             with ThreadPoolExecutor(max_workers=2) as pool:
                 scorers = pool.submit(self._load_scorers, pool)
                 model, wordings = self._generator
@@ -114,14 +110,6 @@ class Answers:
     @cached_property
     def _is_small(self) -> bool:
         return sum((self.run.folder / name).stat().st_size for name in self.run.below("model")) < SMALL
-
-    @cached_property
-    def _in_numpy(self) -> bool:
-        """Return whether the generator is computed in numpy."""
-        is_exact = self.run.setting("probe.precision") != "bf16" and (
-            self._policy is None or not (self._policy.steers or self._policy.decoding == "contrast")
-        )
-        return self.few and is_exact and self._is_small and FewTails.fits(self.run.folder / "model")
 
     def _check(self) -> None:
         """Raise MitigateError where there is no generator, or a scorer of a class that is not trusted."""
@@ -185,25 +173,12 @@ class Answers:
         """The model, and the text in its prompts for each relation."""
         folder = self.run.folder / "model"
         try:
-            if self._in_numpy:
-                model: Any = FewTails.load(folder)
-            elif self._policy is not None and self._policy.steers:
-                from mitigate.tasks.policies import steer  # loads Lightning, which other runs do without
-
-                model = steer.load_steered(self.run.folder, self._policy)
-            else:
-                model = kind_of(folder).load(folder)
+            model: Any = kind_of(folder).load(folder)
             wording = regimen(folder).relation
         except (ValueError, OSError, KeyError) as error:
             raise MitigateError(f"the generator in {folder} cannot be loaded ({error}). {ALLOWED}.") from error
         if self.run.setting("probe.precision") == "bf16":
             model = model.bfloat16()
-        if not self._in_numpy:
-            from models.comet import Comet
-            from models.top_tokens import ready
-
-            if isinstance(model, Comet):
-                model.decoder = ready(model.decoder)
         return model, prompt_phrases(wording, self.index.further, comet=self.index.has_comet_relations)
 
     @cached_property
@@ -241,7 +216,7 @@ class Answers:
         target = self._class_of(setting, node)
         arguments = {key: value for key, value in node.items() if key not in ("_target_", *NOT_ARGUMENTS)}
         try:
-            return _built(target, json.dumps(arguments, sort_keys=True), self.few)
+            return _built(target, json.dumps(arguments, sort_keys=True))
         except (ImportError, AttributeError, TypeError, ValueError, OSError) as error:
             raise MitigateError(f"{setting}: {target} cannot be used ({error}). {ALLOWED}.") from error
 
@@ -304,21 +279,14 @@ class _Called:
         return self.scorer(texts)
 
 
-def forget() -> None:
-    """Release the scorers that all runs share; they are loaded again when they are needed."""
-    _built.cache_clear()
-
-
 @cache
-def _built(target: str, arguments: str, few: bool) -> Any:
-    """Build the object of a class and its arguments, given as JSON: one for all runs that name it. few: its variant for
-    few texts, where it has one."""
+def _built(target: str, arguments: str) -> Any:
+    """Build the object of a class and its arguments, given as JSON: one for all runs that name it."""
     module, _, name = target.rpartition(".")
     found = getattr(import_module(module), name)
     if not isinstance(found, type) or found.__module__ != module:
         raise TypeError("it is not a class of that module")
-    make = found.of_few if few and target.startswith(OWN_CLASSES) and hasattr(found, "of_few") else found
-    return make(**json.loads(arguments))
+    return found(**json.loads(arguments))
 
 
 def shared_relations(runs: Sequence[Answers]) -> list[str]:

@@ -26,7 +26,7 @@ COLUMNS = {
 NOT_THE_MODEL = ("recipe.name", "measure.resamples", "model.folder.", "model.missing.")
 """Settings, or beginnings of such, that like the seed do not separate groups of runs: the places of a model's files
 follow from model.base."""
-MODEL, GENERATOR = "model.name", "policy.generator"
+MODEL = "model.name"
 
 
 def table_of(run: FinishedRun, name: str) -> pl.DataFrame:
@@ -46,11 +46,9 @@ def numbers_of(run: FinishedRun) -> str:
 
 
 def model_settings(run: FinishedRun) -> dict[str, Any]:
-    """Settings that decide the result, without the seed and what follows from it: "trainer.lr" -> 0.0005. Each seed may
-    have its own generator for a policy's tails: its presence alone separates arms."""
+    """Settings that decide the result, without the seed: "trainer.lr" -> 0.0005."""
     flat = run.settings.items()
-    kept = {name: value for name, value in flat if not name.startswith(NOT_THE_MODEL) and name.split(".")[-1] != "seed"}
-    return kept | ({GENERATOR: kept[GENERATOR] is not None} if GENERATOR in kept else {})
+    return {name: value for name, value in flat if not name.startswith(NOT_THE_MODEL) and name.split(".")[-1] != "seed"}
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@ labels that are compared, and notices."""
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +11,25 @@ from mitigate.errors import MitigateError, did_you_mean
 from mitigate.report.metric_display import TEMPLATE_NAMES, by_headline
 from mitigate.result_settings import role_scorers
 from mitigate.runs.fingerprints import digest_of
-from mitigate.runs.finished import FinishedRun, Named, folders, read_runs
+from mitigate.runs.finished import NOT_GIVEN, FinishedRun, Named, folders, read_runs, source_of
 from mitigate.tasks.compare import notices as compare_notices
 from mitigate.tasks.compare import run_groups, scorers
 from mitigate.tasks.compare.endpoints import Endpoints, with_own_scorers
 from mitigate.tasks.compare.figures import Labelling
-from mitigate.tasks.compare.plan import Plan, data_source, names_of
 from mitigate.tasks.compare.run_groups import Arm, Contrast, restrict_arms, statements_of
 
 ENDPOINTS = Endpoints()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class RunsPlan(Plan):
-    """Runs of the main job, grouped; each contrast has a title."""
+class RunsPlan:
+    """Finished runs of the main job that have been read and checked, grouped."""
 
+    runs: Sequence[FinishedRun]
+    titles: Sequence[str]  # of the contrasts
+    notices: list[str]  # limits of the findings
+    source: str  # the hash of the compared figures, without the folders
+    folders: list[str] = field(init=False)  # comparison.json names them, so it follows runs that are moved
     arms: list[Arm]
     contrasts: list[Contrast]
     labellings: dict[str, Labelling]  # by label column, of all labels that all runs have by the same scorer
@@ -34,18 +38,40 @@ class RunsPlan(Plan):
     relations: list[str]  # that all were probed with
     endpoints: Endpoints  # the figures that a claim may rest on
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "folders", [str(run.folder) for run in self.runs])
+
     @property
-    def tracked(self) -> dict[str, list[str]]:
-        return names_of(self.runs)
+    def demonstration(self) -> bool:
+        return any(run.setting("data.demonstration") for run in self.runs)
 
     @property
     def provenance(self) -> dict[str, Any]:
+        """The origin of the runs for the page."""
         fingerprints = dict.fromkeys(str(run.metrics["fingerprint"]) for run in self.runs)
         return {
-            "data": "; ".join(dict.fromkeys(map(data_source, self.runs))),
+            "data": "; ".join(dict.fromkeys(map(_data_source, self.runs))),
             "fingerprints of corpus and targets": ", ".join(fingerprints),
             "scorers": self.scorers,
         }
+
+
+def shared_settings(runs: Sequence[FinishedRun]) -> dict[str, Any]:
+    """The data and the model of runs, "several" where they differ, and whether any has texts of a user's own or a
+    demonstration's: for the manifest and W&B."""
+
+    def shared(setting: str) -> str:
+        names = {run.text(setting) or NOT_GIVEN for run in runs}
+        return names.pop() if len(names) == 1 else "several"
+
+    flags = {key: any(run.setting(f"data.{key}") for run in runs) for key in ("own_texts", "demonstration")}
+    data = {key: shared(f"data.{key}") for key in ("name", "licence", "attribution")} | flags
+    return {"data": data, "model": {"name": shared("model.name")}}
+
+
+def names_of(runs: Sequence[FinishedRun]) -> dict[str, list[str]]:
+    """The policies, data and models of runs, which tag the record in W&B."""
+    return {group: [str(run.text(f"{group}.name")) for run in runs] for group in ("policy", "data", "model")}
 
 
 def read_compared(named: Named, baseline: Named) -> tuple[list[FinishedRun], str | list[FinishedRun] | None]:
@@ -65,6 +91,10 @@ def read_compared(named: Named, baseline: Named) -> tuple[list[FinishedRun], str
     elsewhere = read_models([folder for folder in baselines if folder not in by_folder], "compare.baseline")
     by_folder |= {run.folder: run for run in elsewhere}
     return runs, [by_folder[folder] for folder in dict.fromkeys(baselines)]
+
+
+def _data_source(run: FinishedRun) -> str:
+    return source_of({name: run.text(f"data.{name}") for name in ("name", "attribution", "licence")})
 
 
 def read_models(places: Iterable[Path], setting: str) -> list[FinishedRun]:

@@ -1,7 +1,7 @@
-"""The comparison of runs of the main job with a baseline (tasks.compare.plan.Kind): differences in harms and quality,
+"""The comparison of runs of the main job with a baseline: differences in harms and quality,
 with intervals, as the library returns them, and the content of the page and of comparison.json."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,32 +14,26 @@ from mitigate.report import compared_runs, contrast_findings
 from mitigate.report.compared_runs import Comparison
 from mitigate.report.contrast_findings import Pair
 from mitigate.report.examples import only_in
+from mitigate.report.html import save
 from mitigate.report.pareto import HARMS, QUALITIES, Axis
 from mitigate.report.scorer_reliability import proxies
 from mitigate.report.verdicts import gates
+from mitigate.runs import files
 from mitigate.runs.finished import FinishedRun, Named
 from mitigate.tasks.compare.endpoints import Endpoints, primary, within_margins
 from mitigate.tasks.compare.figures import chance, harm_differences, moves, statements_with
-from mitigate.tasks.compare.plan import Stage, by_figure, most_different
 from mitigate.tasks.compare.quality import quality_differences
 from mitigate.tasks.compare.run_groups import Contrast
 from mitigate.tasks.compare.run_plan import ENDPOINTS, RunsPlan, make_plan, read_compared
 from mitigate.tasks.compare.scorers import filtered_by
 from mitigate.training_checks import no_conclusion
 
-DEMONSTRATION = "Runs on a small corpus written for demonstration: they show how things work and claim nothing."
-UPLOADS = ("tables", "charts", "plots")
-
-render = compared_runs.render
+MOST_DIFFERENT = 5  # targets that are shown: those that rose, and as many that fell
 
 
-def read_plan(runs: Named, baseline: Named, endpoints: Endpoints) -> RunsPlan:
-    """Read and check the folders of runs, and the baseline: folders, or a policy among the runs."""
-    return make_plan(*read_compared(runs, baseline), endpoints)
-
-
-def measure(stage: Stage, plan: RunsPlan) -> list[Any]:
-    """Measure the differences in harms and in quality, and the movement of each target."""
+def measure(stage: Callable[..., Any], plan: RunsPlan) -> list[Any]:
+    """Measure the differences in harms and in quality, and the movement of each target. stage(name, function, *values)
+    runs a stage."""
     return [
         stage("harms", harm_differences, plan.contrasts, plan.labellings, plan.relations),
         stage("quality", quality_differences, plan.contrasts, plan.relations, plan.deciding),
@@ -66,7 +60,7 @@ def compare_runs(
 
     Runs that differ by seed alone form a group. endpoints: the figures that a claim may rest on. Raises MitigateError
     for folders that are not finished runs, and where nothing can be compared."""
-    plan = read_plan([str(run) for run in runs], baseline, endpoints)
+    plan = make_plan(*read_compared([str(run) for run in runs], baseline), endpoints)
     harms, quality, moves = measure(lambda _, function, *values: function(*values), plan)
     tested = primary(harms, quality, plan.endpoints)
     return ComparedRuns(plan.contrasts, tested, harms, quality, moves, plan.notices)
@@ -83,13 +77,16 @@ def page_of(
         moves=moves,
         scorers=plan.scorers,
         links=_links(plan.runs, folder),
-        **plan.page_fields(folder),
+        name=folder.name,
+        demonstration=plan.demonstration,
+        notices=plan.notices,
         **about,
     )
 
 
-def content_of(plan: RunsPlan, page: Comparison) -> dict[str, Any]:
-    """The content of comparison.json."""
+def overview(plan: RunsPlan, *figures: pl.DataFrame) -> dict[str, Any]:
+    """The content of comparison.json. figures: the results of measure."""
+    page = page_of(plan, *figures, folder=Path(), command="")
     return {
         "demonstration": plan.demonstration,
         "contrasts": [
@@ -109,9 +106,9 @@ def content_of(plan: RunsPlan, page: Comparison) -> dict[str, Any]:
                     row.pop("endpoint"): {name: value for name, value in row.items() if name != "contrast"}
                     for row in pair.primary_with_verdicts.to_dicts()
                 },
-                "margins": by_figure(pair.within),
-                "harms": by_figure(pair.harms),
-                "quality": by_figure(pair.quality),
+                "margins": _by_figure(pair.within),
+                "harms": _by_figure(pair.harms),
+                "quality": _by_figure(pair.quality),
             }
             for contrast, pair in zip(plan.contrasts, page.pairs, strict=True)
         ],
@@ -121,6 +118,14 @@ def content_of(plan: RunsPlan, page: Comparison) -> dict[str, Any]:
         "notices": plan.notices,
         "proxies": proxies(plan.scorers),
     }
+
+
+def write_page(plan: RunsPlan, *figures: pl.DataFrame, folder: Path, **about: Any) -> dict[str, Any]:
+    """Write comparison.html, its pictures and tables. about: the page's command, stages and facts."""
+    page = page_of(plan, *figures, folder=folder, **about)
+    files.write(folder / "comparison.html", compared_runs.render(page))
+    save(folder, page.frames, page.pictures)
+    return {"notices": plan.notices}
 
 
 def pairs(plan: RunsPlan, harms: pl.DataFrame, quality: pl.DataFrame, moves: pl.DataFrame) -> list[Pair]:
@@ -133,7 +138,7 @@ def pairs(plan: RunsPlan, harms: pl.DataFrame, quality: pl.DataFrame, moves: pl.
             table.filter(contrast=contrast.name) for table in (tested, within, harms, quality, moves)
         )
         columns = dict(moved.select("scorer", "column").unique(maintain_order=True).iter_rows())
-        most = {scorer: most_different(moved.filter(scorer=scorer)) for scorer in columns}
+        most = {scorer: _most_different(moved.filter(scorer=scorer)) for scorer in columns}
         sides = {contrast.name: contrast.after, contrast.against: contrast.before}
         found.append(
             Pair(
@@ -155,6 +160,19 @@ def pairs(plan: RunsPlan, harms: pl.DataFrame, quality: pl.DataFrame, moves: pl.
             )
         )
     return found
+
+
+def _most_different(targets: pl.DataFrame) -> pl.DataFrame:
+    """The targets whose `difference` is largest, then those whose `difference` is most below 0."""
+    ranked = targets.sort("difference", "target", descending=[True, False])
+    more, less = ranked.filter(pl.col("difference") > 0), ranked.filter(pl.col("difference") < 0)
+    return pl.concat([more.head(MOST_DIFFERENT), less.tail(MOST_DIFFERENT)])
+
+
+def _by_figure(table: pl.DataFrame) -> dict[str, dict[str, Any]]:
+    """The rows by figure, each with the columns that follow it."""
+    columns = table.columns[table.columns.index("figure") + 1 :]
+    return {row["figure"]: {column: row[column] for column in columns} for row in table.to_dicts()}
 
 
 def models(plan: RunsPlan) -> pl.DataFrame:

@@ -9,18 +9,8 @@ from mitigate.runs.finished import FinishedRun
 from mitigate.triples import ROLES
 
 PLAUSIBILITY = "plausibility"  # name of swap lift's classifier in settings and manifests
-AT_RANDOM = {
-    "random",
-    "random_replace",
-    "random_tag",
-    "random_rerank",
-    "random_critic",
-    "random_prefer",
-    "validity",
-    "keep",
-    "none",
-}
-"""Values of policy.action, decoding, tuning and distilled that do not depend on which triples are polarised."""
+AT_RANDOM = {"random", "random_tag", "random_rerank", "random_critic", "validity", "keep", "none"}
+"""Values of policy.action and decoding that do not depend on which triples are polarised."""
 
 
 def score_of(run: FinishedRun) -> Mapping[str, Any]:
@@ -57,10 +47,8 @@ def deciding(runs: Sequence[FinishedRun]) -> list[str]:
 
 def filtered_by(run: FinishedRun) -> list[str]:
     """The names of the scorers that the run's policy filters or ranks by; none for a control, which draws at random."""
-    tuning = run.setting("policy.tuning", "none")
-    tuned = run.setting("policy.distilled") if tuning == "distil" else tuning
-    actions = {run.setting("policy.action"), run.setting("policy.decoding", "none"), tuned}
-    if actions <= AT_RANDOM and not run.setting("policy.balance"):
+    acts = (run.setting(f"policy.{name}", "none") for name in ("decoding", "tuning"))  # runs of version 0.2 have tuning
+    if AT_RANDOM.issuperset({run.setting("policy.action"), *acts}) and not run.setting("policy.balance"):
         return []
     names, given = called(score_of(run)), run.setting("policy.scorers")
     return [names.get(str(name), str(name)) for name in given] if isinstance(given, list) else []

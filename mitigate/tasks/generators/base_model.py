@@ -4,7 +4,7 @@ of heads and relations."""
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ from mitigate.words.relations import Relation, prompt_phrases
 from models.adapters import base_of, is_adapter
 from models.digests import sha256_of
 from models.encoding import TOKENIZER, token_ids
-from models.gguf import Origin, origin_of
 from models.hf_layouts import CONFIG
 from models.stored_tensors import read_facts
 from models.tail_prompts import HEAD_TOKENS, RELATION_TOKENS, TAIL_TOKENS, Layout, Regimen, regimen
@@ -50,15 +49,6 @@ class Start:
         options = {name: value for name, value in self.options.items() if name != "checkpoint"}
         return digest_of_values(self.code.__qualname__, self.weights, self.regimen, options, self.further, self.comet)
 
-    @property
-    def origin(self) -> Origin | None:
-        """The GGUF file that its weights come from; None for weights from elsewhere. Raises MitigateError for a damaged
-        config.json."""
-        try:
-            return origin_of(self.folder)
-        except (ValueError, TypeError) as error:
-            raise MitigateError(str(error)) from error
-
     def load(self) -> Any:
         """Load the model. Raises MitigateError where its files cannot be used."""
         try:
@@ -69,10 +59,6 @@ class Start:
     def trained(self, code: Callable[..., Any], folder: Path, weights: str) -> "Start":
         """The trained model: prompted the same way, loaded from a folder of its own."""
         return Start(code, folder, weights, self.regimen, further=self.further, comet=self.comet)
-
-    def steered(self, code: Callable[..., Any], digest: str, options: Mapping[str, Any]) -> "Start":
-        """The same model with another decoding. code: its loader; digest: the hash of what steers it."""
-        return replace(self, code=code, weights=digest_of_values(self.weights, digest), options=options)
 
 
 def find_start(
@@ -184,23 +170,12 @@ def check_heads(start: Start, pairs: pl.DataFrame, longest: int) -> None:
         )
 
 
-def origin_notices(start: Start) -> list[str]:
-    """A notice about a model whose weights come from a GGUF file."""
-    if (origin := start.origin) is None:
-        return []
-    file = f"The model's weights come from a GGUF file (SHA-256 {origin.sha256})"
-    if not origin.is_quantised:
-        return [f"{file}, as {origin.numbers} numbers."]
-    return [f"{file} in which they are quantised, most as {origin.numbers}: they differ from the original model's."]
-
-
 def origin_facts(start: Start) -> dict[str, str]:
-    """The GGUF file, or the commit on the hub, that the weights come from, for a run's provenance."""
+    """The commit on the hub that the weights come from, if they do, for a run's provenance."""
     from models.hub import commit_of  # loads huggingface_hub, which other models do without
 
-    found = {"GGUF file": f"SHA-256 {start.origin.sha256}, most weights {start.origin.numbers}"} if start.origin else {}
     commit = commit_of(start.folder)
-    return found | ({"commit of the base model": commit} if commit else {})
+    return {"commit of the base model": commit} if commit else {}
 
 
 def cut_notices(start: Start, probed: pl.DataFrame, triples: pl.DataFrame) -> list[str]:

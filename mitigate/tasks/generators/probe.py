@@ -113,17 +113,12 @@ def event_heads(about: pl.DataFrame, relations: Iterable[str], target_list: Targ
     return pl.DataFrame(rows, schema=EVENTS, orient="row")
 
 
-def probe_heads(
-    generator: Start, prompts: pl.DataFrame, *, device: str = "cpu", parts: Parts | None = None, **search: Any
-) -> pl.DataFrame:
+def probe_heads(generator: Start, prompts: pl.DataFrame, *, device: str = "cpu", **search: Any) -> pl.DataFrame:
     """The generator's best tails (columns PROBED, each head as `target`, of the category HELD_OUT) for the prompts
-    (head, relation). search: beams, top, max_length and precision of the probe. parts: store of the tails of finished
-    relations, which survives a kill."""
-    model, parts = generator.load(), PartsInMemory() if parts is None else parts
-    for number, ((relation,), rows) in enumerate(prompts.group_by("relation", maintain_order=True)):
-        if number in parts:
-            continue
+    (head, relation). search: beams, top, max_length and precision of the probe."""
+    model, found = generator.load(), [pl.DataFrame(schema=PROBED)]
+    for (relation,), rows in prompts.group_by("relation", maintain_order=True):
         heads = rows.select(target="head", category=pl.lit(HELD_OUT))
         phrase = {str(relation): generator.phrases[str(relation)]}
-        parts.save(number, probe_generator(model, heads, phrase, devices=[device], **search))
-    return pl.concat([pl.DataFrame(schema=PROBED), *parts])
+        found.append(probe_generator(model, heads, phrase, devices=[device], **search))
+    return pl.concat(found)

@@ -1,7 +1,6 @@
 """Generators, opened by folder or name and trained on the triples that a ledger keeps: train."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,22 +19,21 @@ from mitigate.train.comet import Examples, Log, check_settings
 from mitigate.train.comet import Settings as TrainingSettings
 from mitigate.triples import valid_rows
 from mitigate.words.relations import Relation
-from models import gguf, minilm
+from models import hub, minilm
 from models.adapters import NEEDED, check_targets, is_adapter
 from models.comet import Comet
-from models.hub import is_seq2seq
 from models.kinds import kind_of
 from models.language_model import LanguageModel
 from models.seq2seq import Seq2Seq
 from models.tail_prompts import TAGS, Layout
 
-__all__ = ["Examples", "TrainingSettings", "as_it_is", "check_training", "examples", "train_generator", "trained"]
+__all__ = ["TrainingSettings", "as_it_is", "check_training", "examples", "train_generator", "trained"]
 
 OF_TRANSFORMERS = (LanguageModel, Seq2Seq)
 """Classes besides Comet with models that can be trained; each loads what it saves."""
 
 SETTINGS = TrainingSettings()
-WHERE: Mapping[str, Any] = {"accelerator": "cpu", "devices": 1, "strategy": "auto", "compile": False}
+WHERE: Mapping[str, Any] = {"accelerator": "cpu", "devices": 1, "strategy": "auto"}
 
 
 def train_generator(
@@ -56,8 +54,8 @@ def train_generator(
     ledger: what apply_policy returns; a column `valid` leaves out the triples that are not. checkpoints: a folder from
     which a killed training resumes if it holds one of this fingerprint; None: it begins anew. fingerprint: of all that
     changes the result; None: that of the arguments. log gets numbers and the step they belong to. where: accelerator,
-    devices, strategy and compile, as launch.fit takes them. tags: of a ledger with control tokens
-    (column `token`), the heads that get them (policy.tags).
+    devices and strategy, as launch.fit takes them. tags: of a ledger with control tokens (column `token`), the heads
+    that get them (policy.tags).
 
     Raises MitigateError where nothing is left to train on, for relations that the generator has no wording of, and
     where the model cannot be trained."""
@@ -66,24 +64,6 @@ def train_generator(
             again = partial(train_generator, ledger, start, settings, model=model, log=log, where=where, tags=tags)
             return again(checkpoints=Path(folder), fingerprint=fingerprint)
     rows = valid_rows(ledger.filter(pl.col("weight") > 0))
-    with in_training(start, Path(model), tags) as generator:
-        fitted = launch.fit(
-            generator,
-            examples(rows.filter(split="train"), start.phrases),
-            settings,
-            checkpoints,
-            fingerprint=fingerprint or digest_of_values(ledger, start, settings),
-            dev=examples(rows.filter(split="dev"), start.phrases),
-            log=log,
-            **where,
-        )
-    return fitted._asdict()
-
-
-@contextmanager
-def in_training(start: Start, model: Path, tags: str | None = None) -> Iterator[Any]:
-    """Context with the start's generator, ready to be trained, with control tokens for the heads `tags`; at the end it
-    is saved in the folder `model`. Raises MitigateError where it cannot be trained."""
     generator = start.load()
     if not isinstance(generator, (Comet, *OF_TRANSFORMERS)):
         raise MitigateError(
@@ -96,11 +76,21 @@ def in_training(start: Start, model: Path, tags: str | None = None) -> Iterator[
         generator.add(TAGS)
         generator.tags = tags
     begin_training(generator)
-    yield generator
+    fitted = launch.fit(
+        generator,
+        examples(rows.filter(split="train"), start.phrases),
+        settings,
+        checkpoints,
+        fingerprint=fingerprint or digest_of_values(ledger, start, settings),
+        dev=examples(rows.filter(split="dev"), start.phrases),
+        log=log,
+        **where,
+    )
     if isinstance(generator, OF_TRANSFORMERS):
         generator.end_training()
-    with replacing_folder(model) as part:
+    with replacing_folder(Path(model)) as part:
         generator.save(part)
+    return fitted._asdict()
 
 
 def begin_training(generator: Any) -> None:
@@ -117,11 +107,11 @@ def as_it_is(start: Start) -> dict[str, Any]:
     return {"trained": False, "weights": start.weights}
 
 
-def check_training(start: Start, settings: TrainingSettings, *, compile: Any, strategy: str, **_: Any) -> None:
+def check_training(start: Start, settings: TrainingSettings, *, strategy: str, **_: Any) -> None:
     """Raise MitigateError for ways of training that the start's model does not support."""
     if code_after(start) == Comet.load:
         return
-    check_settings(settings, compile=compile, strategy=strategy)
+    check_settings(settings, strategy=strategy)
     if lora := start.options.get("lora"):
         if find_spec("peft") is None:
             raise MitigateError(NEEDED)
@@ -189,14 +179,14 @@ def open_generator(
 
     Raises MitigateError for a model that is not found, was trained with other prompts, or cannot be prompted so."""
     try:
-        folder = minilm.locate() if model is None else gguf.locate(str(model))
+        folder = minilm.locate() if model is None else hub.locate(str(model))
     except (ValueError, OSError) as error:
         raise MitigateError(str(error)) from error
     how: dict[str, Any] = {"layout": layout, "relation": relation, "train": trainable, "further": own_relations}
     if model is None and trainable:
         return find_start(Comet.from_encoder, folder, options={"layout": layout, "relation": relation}, **how)
     try:
-        kind = kind_of(folder) if trainable or is_seq2seq(folder) else LanguageModel
+        kind = kind_of(folder) if trainable or hub.is_seq2seq(folder) else LanguageModel
     except (ValueError, OSError) as error:
         raise MitigateError(f"{folder} is not a model folder ({error})") from error
     if kind is Comet:

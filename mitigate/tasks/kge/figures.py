@@ -1,6 +1,6 @@
 """Figures of a run of recipe=kge: metrics, and the table of professions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,8 +9,6 @@ import polars as pl
 from mitigate import metrics as keys
 from mitigate.measure.kge import (
     agreement,
-    null_band,
-    outside_of_others,
     over_seeds,
     rank_correlation,
     shared_ends,
@@ -31,41 +29,19 @@ def by_model(changes: pl.DataFrame) -> np.ndarray:
     return changes["change"].to_numpy().reshape(-1, size)
 
 
-def correlations(changes: pl.DataFrame, professions: pl.DataFrame) -> list[float | None]:
-    """The rank correlation of each model's changes (model, profession, change) with log count ratios (profession,
-    log_ratio)."""
-    ratios = professions.select("profession", "log_ratio")
-    parts = changes.join(ratios, on="profession", maintain_order="left").partition_by("model", maintain_order=True)
-    return [rank_correlation(part["change"].to_numpy(), part["log_ratio"].to_numpy()) for part in parts]
-
-
-def profession_table(question: Question, changes: pl.DataFrame, null: pl.DataFrame | None) -> pl.DataFrame:
+def profession_table(question: Question, changes: pl.DataFrame) -> pl.DataFrame:
     """The professions, the one that value a raises most first: profession, people, of_a, of_b, log_ratio, change (mean
-    over seeds), its interval low and high, null_low and null_high (the band of permuted graphs), and outside (whether
-    the mean lies outside that band)."""
-    found = over_seeds(by_model(changes))
-    columns = {"change": found.mean, "low": found.low, "high": found.high}
-    size = question.professions.height
-    band = None if null is None else null_band(by_model(null))
-    unknown = np.full(size, np.nan)
-    columns |= {"null_low": unknown if band is None else band.low, "null_high": unknown if band is None else band.high}
-    table = question.professions.with_columns(pl.Series(name, values) for name, values in columns.items())
-    table = table.with_columns(pl.col(pl.Float64).fill_nan(None))
-    is_outside = ~pl.col("change").is_between(pl.col("null_low"), pl.col("null_high"))
-    return table.with_columns(outside=is_outside).sort("change", "profession", descending=[True, False])
-
-
-def join_null(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Join the tables of permuted graphs, with the column model: permuted_1, permuted_2 ..."""
-    named = [frame.with_columns(model=pl.lit(f"permuted_{number}")) for number, frame in enumerate(tables, 1)]
-    return pl.concat(named).select("model", *tables[0].columns)
+    over seeds), and its interval low and high."""
+    found = over_seeds(by_model(changes))._asdict()
+    columns = (pl.Series(name, found[key]) for name, key in (("change", "mean"), ("low", "low"), ("high", "high")))
+    table = question.professions.with_columns(columns).with_columns(pl.col(pl.Float64).fill_nan(None))
+    return table.sort("change", "profession", descending=[True, False])
 
 
 def measure_bias(
     question: Question,
     ranks: pl.DataFrame,
     changes: pl.DataFrame,
-    null: pl.DataFrame | None,
     pairs: pl.DataFrame,
     parity: pl.DataFrame,
     leaks: pl.DataFrame,
@@ -89,8 +65,6 @@ def measure_bias(
     drawn = pairs.filter(pl.col("person_a").is_null())
     found |= _interval(keys.KGE_PAIR_CORRELATION, drawn["with_counts"])
     found |= _interval(keys.KGE_PAIR_AGREEMENT, drawn["with_pairs"])
-    if null is not None:
-        found |= _null_figures(question, changes, null)
     for variant in dict.fromkeys(name.split("/")[0] for name in mitigated):
         after = [mitigated[f"{variant}/{name}"] for name in ("rank", "changes", "parity", "leakage")]
         figures = model_figures(question, *after)
@@ -116,24 +90,6 @@ def model_figures(
         for name in names:
             found |= _interval(keys.kge_key(name), table[name])
     return found
-
-
-def _null_figures(question: Question, changes: pl.DataFrame, null: pl.DataFrame) -> dict[str, Any]:
-    ratios = question.professions["log_ratio"].to_numpy()
-    rankings = by_model(null)
-    correlations = [rank_correlation(row, ratios) or 0.0 for row in rankings]
-    own = null["own_ratio"].to_numpy().reshape(rankings.shape)
-    own_correlations = [rank_correlation(row, ratio) for row, ratio in zip(rankings, own, strict=True)]
-    band = within(null_band(np.array(correlations)), *LIMITS["correlation"])
-    outside = profession_table(question, changes, null)["outside"].drop_nulls()
-    return {
-        keys.KGE_NULL: float(band.mean),
-        **dict(zip(keys.bounds(keys.KGE_NULL), map(_number, (band.low, band.high)), strict=True)),
-        **_interval(keys.KGE_NULL_OWN, pl.Series(own_correlations, dtype=pl.Float64)),
-        keys.KGE_NULL_OUTSIDE: outside_of_others(np.array(correlations)),
-        keys.KGE_NULL_GRAPHS: len(rankings),
-        keys.KGE_OUTSIDE: 100 * float(outside.mean()) if len(outside) else None,  # type: ignore[arg-type]
-    }
 
 
 def _interval(key: str, values: pl.Series) -> dict[str, float | None]:

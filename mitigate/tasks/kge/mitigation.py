@@ -1,10 +1,9 @@
-"""Mitigations, each in one of three places: triples that embeddings are trained on again, a penalty in their training,
-or a change of trained vectors. `perturb` is the control of the last kind."""
+"""Mitigations of bias in embeddings: a penalty in their training, or a change of trained vectors, with its control."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,30 +12,11 @@ from torch import Tensor
 from mitigate import metrics as keys
 from mitigate.probe.kge import Attribute
 from mitigate.runs.files import replacing_folder
-from mitigate.tasks.kge.graphs import Triples, add_people, downsample
 from mitigate.tasks.kge.question import Question
 from mitigate.tasks.kge.training import EMBEDDINGS, open_embeddings, summed_direction
-from models.kge.adversarial_filter import train_filter
 from models.kge.embeddings import Embeddings
 from models.kge.interaction import DotProduct
 from models.kge.transe import TransEL2
-
-
-class Strength(NamedTuple):
-    """The settings of a change of vectors."""
-
-    seed: int
-    weight: float  # of hiding the attribute
-    others: Sequence[Tensor]  # all entities after other changes of the same model
-
-
-class Mitigation(NamedTuple):
-    """A mitigation: at least one of the three."""
-
-    variant: str  # in keys of figures, and names of folders
-    triples: Callable[[Triples, Question, int], Triples] | None = None  # by seed
-    penalised: bool = False
-    change: Callable[[Embeddings, Question, Strength], Tensor] | None = None  # all entities
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,26 +47,7 @@ class RelationalBias:
         return self.weight * paths.sum().abs().sigmoid() / distance.sigmoid()
 
 
-def downsampled(triples: Triples, question: Question, seed: int) -> Triples:
-    """Downsample the training triples so that the same share of both groups holds each profession."""
-    return downsample(triples, question.occupation, question.entities, question.group_a, question.group_b, seed)
-
-
-def rebalanced(triples: Triples, question: Question, seed: int) -> Triples:
-    """Add made-up people with a value and a profession to the training triples, until the same share of both groups,
-    as they were, holds each profession.
-
-    Radstok et al. (2021) add samples that balance a sensitive feature; that these are new people, who leave all facts
-    of others as they are, is our choice."""
-    facts = [
-        [(part.relation, end) for part, end in zip(question.attributes, ends, strict=True)]
-        for ends in ([part.values[0] for part in question.attributes], [part.others[0] for part in question.attributes])
-    ]
-    groups = (question.group_a, question.group_b)
-    return add_people(triples, question.occupation, question.entities, groups, facts)
-
-
-def project_out(network: Embeddings, question: Question, strength: Strength) -> Tensor:
+def project_out(network: Embeddings, question: Question, seed: int = 0) -> Tensor:
     """Remove the attribute's direction from the vectors of people and professions."""
     entities = network.entities.detach().clone()
     for chosen, direction in zip((question.people, question.entities), directions(network, question), strict=True):
@@ -122,55 +83,29 @@ def directions(network: Embeddings, question: Question) -> tuple[Tensor, Tensor]
     return _unit(direction), _unit(transformed)
 
 
-def filter_out(network: Embeddings, question: Question, strength: Strength) -> Tensor:
-    """Filter the vectors of all people, by a filter trained on those of both groups."""
-    entities = network.entities.detach().clone()
-    grouped, is_a = question.grouped
-    labelled = entities[torch.from_numpy(grouped)]
-    found = train_filter(labelled, torch.from_numpy(is_a).float(), weight=strength.weight, seed=strength.seed)
-    people = torch.from_numpy(question.people)
-    entities[people] = found(entities[people])
-    return entities
-
-
-def perturb(network: Embeddings, question: Question, strength: Strength) -> Tensor:
-    """Move each vector as far as the other changes move it at most, in a direction drawn at random."""
+def perturb(network: Embeddings, question: Question, seed: int) -> Tensor:
+    """Move each vector as far as project moves it, in a direction drawn at random."""
     entities = network.entities.detach()
-    far = torch.stack([(other - entities).norm(dim=1) for other in strength.others]).amax(0)
-    drawn = torch.randn(entities.shape, generator=torch.Generator().manual_seed(strength.seed))
+    far = (project_out(network, question) - entities).norm(dim=1)
+    drawn = torch.randn(entities.shape, generator=torch.Generator().manual_seed(seed))
     return entities + far[:, None] * drawn / drawn.norm(dim=1, keepdim=True)
 
 
-MITIGATIONS = {
-    "downsample": Mitigation(keys.DOWNSAMPLED, triples=downsampled),
-    "rebalance": Mitigation(keys.REBALANCED, triples=rebalanced),
-    "regularise": Mitigation(keys.REGULARISED, penalised=True),
-    "project": Mitigation(keys.PROJECTED, change=project_out),
-    "adversarial": Mitigation(keys.FILTERED, change=filter_out),
-    "perturb": Mitigation(keys.PERTURBED, change=perturb),
-}
-CONTROL = "perturb"  # after all other changes of vectors
+VARIANTS = {"regularise": keys.REGULARISED, "project": keys.PROJECTED, "perturb": keys.PERTURBED}
+"""Mitigations, and their names in keys of figures and in folders. perturb is the control of project."""
+CHANGES: dict[str, Callable[[Embeddings, Question, int], Tensor]] = {"project": project_out, "perturb": perturb}
+"""Changes of trained vectors, by the seed: all entities."""
 
 
 def change_vectors(
-    mitigation: str,
-    question: Question,
-    names: Sequence[str],
-    seed: int,
-    weight: float,
-    others: Sequence[str],
-    *,
-    folder: Path,
+    mitigation: str, question: Question, names: Sequence[str], seed: int, *, folder: Path
 ) -> dict[str, Any]:
     """Write each model with changed vectors, as `changed_name` names it; returns the mean squared distance by which
-    people moved, in percent of their squared length. weight: of hiding the attribute; others: mitigations as far as
-    which a control moves vectors."""
-    change, shares = MITIGATIONS[mitigation].change, []
-    assert change is not None
+    people moved, in percent of their squared length."""
+    shares = []
     for number, name in enumerate(names):
         network = open_embeddings(folder, name)
-        before = [open_embeddings(folder, changed_name(other, name)).entities.detach() for other in others]
-        after = change(network, question, Strength(seed + number, weight, before)).detach()
+        after = CHANGES[mitigation](network, question, seed + number).detach()
         people = torch.from_numpy(question.people)
         with torch.no_grad():
             moved = (after - network.entities)[people].square().sum()
@@ -183,7 +118,7 @@ def change_vectors(
 
 def changed_name(mitigation: str, name: str) -> str:
     """The name of a model after a mitigation."""
-    return f"{MITIGATIONS[mitigation].variant}_{name}"
+    return f"{VARIANTS[mitigation]}_{name}"
 
 
 def _unit(vector: Tensor) -> Tensor:

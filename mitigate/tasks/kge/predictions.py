@@ -13,8 +13,7 @@ from mitigate.errors import MitigateError
 from mitigate.load.graph.graph import Graph
 from mitigate.measure import kge as measuring
 from mitigate.measure.kge import PROBES, agreement, rank_correlation
-from mitigate.tasks.kge.graphs import Triples
-from mitigate.tasks.kge.question import Question
+from mitigate.tasks.kge.question import Question, Triples
 from mitigate.tasks.kge.training import open_embeddings
 from models.kge.embeddings import Embeddings
 

@@ -11,13 +11,39 @@ from mitigate.errors import MitigateError, did_you_mean
 from mitigate.load.graph.graph import Graph
 from mitigate.measure.kge import log_count_ratio
 from mitigate.probe.kge import Attribute, Query
-from mitigate.tasks.kge.graphs import triples_of
 
 OTHERS = "all others"
 AND = " & "  # joins attributes, and the values of each, to an intersection
 UNKNOWN = "unknown"
 SETTINGS = ("sensitive", "values", "occupation", "fewest", "fewest_of_each")  # of the group kge, that make a question
 MOST_NAMED = 8  # values that a message names
+
+
+@dataclass(frozen=True, eq=False)
+class Triples:
+    """Triples of a graph that embeddings are trained and tested on: numbers of head, relation and tail, (n, 3) int64
+    each."""
+
+    train: np.ndarray
+    valid: np.ndarray
+    test: np.ndarray
+    num_entities: int
+    num_relations: int
+
+    @property
+    def all(self) -> np.ndarray:
+        """Triples of all splits."""
+        return np.concatenate([self.train, self.valid, self.test])
+
+    @property
+    def held_out(self) -> np.ndarray:
+        """Validation and test triples."""
+        return np.concatenate([self.valid, self.test])
+
+
+def triples_of(graph: Graph) -> Triples:
+    """The triples of a graph."""
+    return Triples(graph.train, graph.valid, graph.test, len(graph.entities), len(graph.relations))
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,19 +156,6 @@ def _sides(values: Sequence[str], sensitive: Sequence[str]) -> list[list[str]]:
     if wrong := [value for value, side in zip(values, sides, strict=True) if len(side) != len(sensitive)]:
         raise MitigateError(f"kge.values: {wrong[0]!r} must name a value of each of {name}, joined by {AND!r}")
     return sides
-
-
-def count_holders(
-    triples: np.ndarray, question: Question, with_a: np.ndarray, with_b: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of holders of each profession among people with value a, and with value b, (professions,)."""
-    of_job = triples[triples[:, 1] == question.occupation]
-    place = np.full(int(triples.max()) + 1, -1)
-    place[question.entities] = question.places
-    pairs = _pairs(of_job, place)
-    size = question.professions.height
-    of_a, of_b = (np.bincount(pairs[np.isin(pairs[:, 0], group), 1], minlength=size) for group in (with_a, with_b))
-    return of_a, of_b
 
 
 def with_values(triples: np.ndarray, attributes: Sequence[Attribute]) -> tuple[np.ndarray, np.ndarray]:

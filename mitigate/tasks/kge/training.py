@@ -12,11 +12,10 @@ import torch
 from mitigate.errors import MitigateError
 from mitigate.load.graph.graph import Graph
 from mitigate.load.graph.trained_embeddings import TrainedEmbeddings, align
-from mitigate.measure.kge import attribute_direction, change_of_scores, hits, log_count_ratio, mean_reciprocal_rank
+from mitigate.measure.kge import attribute_direction, change_of_scores, hits, mean_reciprocal_rank
 from mitigate.probe.kge import nudge, weights
 from mitigate.runs.files import replacing_folder
-from mitigate.tasks.kge.graphs import Triples, permute_attributes
-from mitigate.tasks.kge.question import Question, count_holders, with_values
+from mitigate.tasks.kge.question import Question, Triples
 from mitigate.train import harness
 from mitigate.train.kge import Penalty, Settings, fit
 from models.kge.embeddings import KINDS, Embeddings
@@ -45,37 +44,15 @@ def train_embeddings(
 
     shape: kind, dimension and deviation; penalty: added to the loss; how: fingerprint, accelerator and log, as
     train.kge.fit takes them. Checkpoints are left in checkpoints/{name}/, for a killed training to resume."""
-    network, facts = _fitted(triples, shape, settings, folder / CHECKPOINTS / name, penalty=penalty, **how)
-    with replacing_folder(folder / EMBEDDINGS / name) as part:
-        network.save(part)
-    return facts
-
-
-def train_on_permuted(
-    triples: Triples,
-    question: Question,
-    shape: Mapping[str, Any],
-    settings: Settings,
-    step: float,
-    number: int,
-    name: str,
-    *,
-    folder: Path,
-    **how: Any,
-) -> pl.DataFrame:
-    """Train on the graph with permuted attributes of that number, and return the changes of scores: profession, change,
-    own_ratio (the log count ratio in the permuted graph), valid_mrr and seconds. The model itself is not kept. how: as
-    train_embeddings."""
-    permuted = permute_attributes(triples, [part.relation for part in question.attributes], number)
-    network, facts = _fitted(permuted, shape, settings, folder / CHECKPOINTS / name, **how)
-    of_a, of_b = count_holders(permuted.all, question, *with_values(permuted.all, question.attributes))
-    return question.professions.select(
-        "profession",
-        pl.Series("change", changes(network, question, step)[0]),
-        pl.Series("own_ratio", log_count_ratio(of_a, of_b)),
-        pl.lit(facts["valid_mrr"]).alias("valid_mrr"),
-        pl.lit(facts["seconds"]).alias("seconds"),
+    harness.seed(settings.seed)
+    network = Embeddings(
+        shape["kind"], triples.num_entities, triples.num_relations, shape["dimension"], shape["deviation"]
     )
+    checkpoints = folder / CHECKPOINTS / name
+    fitted = fit(network, triples.train, triples.valid, triples.all, settings, checkpoints, penalty=penalty, **how)
+    with replacing_folder(folder / EMBEDDINGS / name) as part:
+        network.cpu().eval().save(part)
+    return {"seed": settings.seed, **fitted._asdict()}
 
 
 def rank_test_triples(triples: Triples, names: Sequence[str], *, folder: Path) -> pl.DataFrame:
@@ -131,23 +108,13 @@ def open_embeddings(folder: Path, name: str) -> Embeddings:
     return Embeddings.load(folder / EMBEDDINGS / name)
 
 
-def _fitted(
-    triples: Triples, shape: Mapping[str, Any], settings: Settings, checkpoints: Path, **how: Any
-) -> tuple[Embeddings, dict[str, Any]]:
-    harness.seed(settings.seed)
-    network = Embeddings(
-        shape["kind"], triples.num_entities, triples.num_relations, shape["dimension"], shape["deviation"]
-    )
-    fitted = fit(network, triples.train, triples.valid, triples.all, settings, checkpoints, **how)
-    network.keep(triples.num_entities - triples.num_added)
-    return network.cpu().eval(), {"seed": settings.seed, **fitted._asdict()}
-
-
 def network_of(found: TrainedEmbeddings, graph: Graph, kind: str) -> Embeddings:
     """The embeddings with the graph's numbers of entities and relations, scored by an interaction. Raises ValueError
-    for one that needs an even dimension."""
+    for one that needs an even dimension, or another number of vectors of relations."""
     entities, relations = align(found, graph)
-    network = Embeddings(kind, len(entities), len(graph.relations), entities.shape[1], reciprocal=found.reciprocal)
+    network = Embeddings(kind, len(entities), len(graph.relations), entities.shape[1])
+    if len(relations) != len(network.relations):
+        raise ValueError(f"{kind} needs {len(network.relations)} vectors of relations, not {len(relations)}")
     with torch.no_grad():
         network.entities.copy_(torch.from_numpy(entities))
         network.relations.copy_(torch.from_numpy(relations))

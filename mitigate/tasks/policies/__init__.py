@@ -1,1 +1,1 @@
-"""Policies applied to triples, to a second training and to generated tails: drop rules, reports, decodings, tuning."""
+"""Policies applied to triples and to generated tails: drop rules, reports, decodings."""

@@ -26,12 +26,6 @@ statements before and after."""
 ALL = "all"
 
 
-def is_drop_rule(policy: Policy) -> bool:
-    """Return whether the policy drops whole triples by their own labels alone, or nothing."""
-    whole = policy.strongest == 1 and not policy.unless_valid
-    return policy.action == "drop" and whole and not policy.own_action
-
-
 def drop_rules(
     labelled: pl.DataFrame, policies: Sequence[Policy], intervals: Bootstrap, names: Sequence[str] | None = None
 ) -> pl.DataFrame:

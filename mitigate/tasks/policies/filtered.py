@@ -52,20 +52,6 @@ def loss_notices(ledger: pl.DataFrame) -> list[str]:
     return found
 
 
-def replaced_notices(ledger: pl.DataFrame) -> list[str]:
-    """A notice of the sources of tails that a policy gave to training triples; none for other policies."""
-    if "tail_source" not in ledger.columns:
-        return []
-    train = ledger.filter(split="train")
-    of_triples, generated = (train.filter(tail_source=source).height for source in ("training", "generator"))
-    left = train.filter(OF_RESOURCE, pl.col("weight") == 0).height - of_triples - generated
-    return [
-        f"{counted(of_triples + generated, 'training triple')} got another tail of the same head and relation: "
-        f"{of_triples:,} that of another training triple, {generated:,} a generated one. {left:,} without such a tail "
-        "are dropped."
-    ]
-
-
 def untrained(ledger: pl.DataFrame, probed: Sequence[str]) -> dict[str, int]:
     """The probed relations without a training triple left, with the number that the resource has."""
     table = by_relation(ledger)
@@ -114,8 +100,8 @@ def check_filters(policy: Policy) -> None:
     are."""
     if not policy.changes_training and policy.scorers:
         raise MitigateError(
-            f"policy={policy.name} acts after the training (policy.decoding={policy.decoding}, "
-            f"policy.tuning={policy.tuning}) and drops no triple; choose a policy that changes the training triples, "
+            f"policy={policy.name} acts after the training (policy.decoding={policy.decoding}) and drops no "
+            "triple; choose a policy that changes the training triples, "
             "such as policy=both_neutral, or run recipe=mitigate"
         )
 
@@ -158,16 +144,15 @@ def _limits(ledger: pl.DataFrame, valid: pl.DataFrame) -> list[str]:
     are = "is" if number == 1 else "are"
     left_out = f"{counted(number, 'triple')} that the resource marks as not valid {are} in neither file."
     long = long_texts(valid["masked"]) if "masked" in valid.columns else []
-    return [*replaced_notices(valid), *loss_notices(valid), *long, *([left_out] if number else [])]
+    return [*loss_notices(valid), *long, *([left_out] if number else [])]
 
 
 def kept(ledger: pl.DataFrame) -> pl.DataFrame:
     """The triples of weight above 0 (row, split, head, relation, tail, weight): those of the resource in their order,
-    then those that the policy added, with the row that each was made from (source_row), and of a replaced triple the
-    source of its tail (tail_source), and of one that is tagged its control token (token)."""
+    then those that the policy added, with the row that each was made from (source_row), and control tokens (token)."""
     rows = ledger.filter(pl.col("weight") > 0)
     added = ["source_row"] if rows["source_row"].is_not_null().any() else []
-    added += [name for name in ("tail_source", "token") if name in rows.columns]
+    added += ["token"] if "token" in rows.columns else []
     return rows.select(*TRIPLE, "weight", *added)
 
 

@@ -1,21 +1,15 @@
-"""Generated tails in the order of a policy's decoding, and tails that a policy generates for training triples."""
+"""Generated tails in the order of a policy's decoding."""
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import polars as pl
 
-from mitigate.errors import MitigateError
-from mitigate.filter import Policy, polarised, prompts_lacking_tails
-from mitigate.measure.swap_lift import is_echo
+from mitigate.filter import Policy, polarised
 from mitigate.probe.tails import draw_as_many, reorder
-from mitigate.tasks.generators.base_model import Start, find_start
-from mitigate.tasks.generators.probe import probe_heads
+from mitigate.tasks.generators.base_model import Start
 from mitigate.tasks.label import Labeller
 from mitigate.triples import Scorer
-from mitigate.words.relations import Relation
-from models.kinds import kind_of
 from models.tail_prompts import NEUTRAL_TAG, POLARISED_TAG, tagged
 
 Order = Callable[[Policy, pl.DataFrame, int], pl.DataFrame]
@@ -91,37 +85,3 @@ ORDERS: Mapping[str, Order] = {
     "contrast": lambda policy, candidates, top: reorder(candidates, [-pl.col("contrast")], top),
     "validity": lambda policy, candidates, top: reorder(candidates, [UNLIKELY_VALID], top),
 }
-
-
-def find_generator(policy: Policy, further: Sequence[Relation] = (), *, comet: bool = True) -> Start | None:
-    """Find the generator of a policy that takes tails from one; it is prompted as it was trained. None for other
-    policies. further, comet: as find_start. Raises MitigateError where it cannot be loaded."""
-    if policy.generator is None:
-        return None
-    folder = Path(policy.generator)
-    try:
-        return find_start(kind_of(folder).load, folder, train=False, further=further, comet=comet)
-    except (ValueError, OSError) as error:
-        raise MitigateError(
-            f"policy.generator={folder} is not a folder of a trained generator ({error}); set it to the folder model/ "
-            "of a run of policy=none, or to null"
-        ) from error
-
-
-def generate_tails(
-    policy: Policy, labelled: pl.DataFrame, generator: Start, labeller: Labeller, **how: Any
-) -> pl.DataFrame:
-    """Generate and label tails, the likeliest first, for the prompts that the policy lacks tails for: of those of
-    candidate_tails (with `how`) the ones whose log-probability per token is above `least_score`. labelled: what
-    label_statements returns."""
-    prompts = prompts_lacking_tails(policy, labelled, labeller.target_list)
-    found = candidate_tails(policy, generator, prompts, **how)
-    return labeller.label(found.filter(pl.col("score") > policy.least_score).drop("target", "category"))
-
-
-def candidate_tails(policy: Policy, generator: Start, prompts: pl.DataFrame, **how: Any) -> pl.DataFrame:
-    """The `policy.candidates` best tails (probe_heads, with `how`) of each prompt that are neither empty nor an echo of
-    the head."""
-    number = policy.candidates
-    found = probe_heads(generator, prompts, beams=number, top=number, **how)
-    return found.filter(pl.col("tail") != "", ~is_echo())

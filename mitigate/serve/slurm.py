@@ -1,20 +1,26 @@
-"""Jobs of SLURM, by submitit. A job that runs out of time is queued again and goes on from its last checkpoint."""
+"""Jobs of SLURM, by submitit. A job that runs out of time is queued again and goes on from its last checkpoint; SLURM
+that does not answer is asked again."""
 
 import os
 import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from sqlite3 import Connection
 from typing import Any
 
 from mitigate.errors import MitigateError, check_installed
-from mitigate.serve.engines import environment
-from mitigate.serve.engines.cluster import DIED
+from mitigate.serve import queue
+from mitigate.serve.dispatcher import environment
+from mitigate.serve.queue import Job
+from mitigate.serve.worker import MENDABLE, MOST_DEATHS, incomplete, log_of, run_folder, sentence
 
+DIED = -int(signal.SIGKILL)  # the exit status of a job of which SLURM knows none
 ASK_EVERY = 5.0  # seconds between two calls of squeue about a job of a cluster without accounting
 LOOKS = 2  # at a job that has ended without a result, which the file system may show late
 MOST_TIMEOUTS = 10  # after which a job is no longer queued again
@@ -160,3 +166,71 @@ class Slurm:
             inner = self.executor._executor
             self.jobs[handle] = inner.job_class(inner.folder, handle)
         return self.jobs[handle]
+
+
+@dataclass
+class Remote:
+    """The jobs of this queue on SLURM. The queue keeps who submitted them and how they ended. A job is submitted under
+    a name that is the same after a restart of the service, so that one that was submitted just before a kill, or whose
+    answer was lost, is found again. path: the queue's file."""
+
+    path: Path
+    cluster: Slurm
+    every: float = 2.0
+    _held: dict[int, str] = field(default_factory=dict)  # job: worker
+    _stopped: set[str] = field(default_factory=set)
+
+    def start(self, job: Job, worker: str) -> None:
+        """Take the job over; the next look submits it, unless it was submitted before."""
+        self._held[job.id] = worker
+
+    def look(self) -> None:
+        """Submit jobs, poll their states and stop them."""
+        with queue.opened(self.path) as table:
+            for number, worker in list(self._held.items()):
+                told = queue.renew(table, number, worker)
+                try:
+                    if told == "lost" or self._has_ended(table, number, worker, told == "cancel"):
+                        del self._held[number]
+                except Exception as error:  # whatever a client of a cluster raises while that does not answer
+                    sys.stderr.write(f"mitigate: SLURM does not answer for job {number}: {error}\n")
+
+    def _has_ended(self, table: Connection, number: int, worker: str, is_to_stop: bool) -> bool:
+        job = queue.read(table, number)
+        assert job is not None
+        log = log_of(self.path.parent, job)
+        handle = job.handle
+        if handle is None and not is_to_stop:
+            log.parent.mkdir(parents=True, exist_ok=True)
+            handle = self.cluster.start(name_of(job), job.command, log)
+            queue.note(table, number, worker, handle=handle, starts=1)
+            return False
+        if handle is None:  # it may have been submitted all the same: before a kill, or its answer was lost
+            handle = self.cluster.find(name_of(job))
+            if handle is None:
+                return queue.finish(table, number, worker, "cancelled")
+            queue.note(table, number, worker, handle=handle, starts=1)
+        if is_to_stop and handle not in self._stopped:
+            self.cluster.stop(handle)
+            self._stopped.add(handle)
+        status = self.cluster.state(handle)
+        if folder := run_folder(log):
+            queue.note(table, number, worker, folder=folder)
+        if status is None:
+            return False
+        if is_to_stop:
+            return queue.finish(table, number, worker, "cancelled", exit_status=status)
+        fault = sentence(log, status) if status else incomplete(log)
+        if fault is None:
+            return queue.finish(table, number, worker, "done", exit_status=status)
+        is_death = status not in (0, MENDABLE)
+        queue.note(table, number, worker, deaths=int(is_death))
+        if not is_death or job.deaths + 1 >= MOST_DEATHS:
+            return queue.finish(table, number, worker, "failed", exit_status=status, error=fault)
+        queue.note(table, number, worker, handle=None)
+        return False
+
+
+def name_of(job: Job) -> str:
+    """The name of a job on the cluster: the same until it was started, another one afterwards."""
+    return f"mitigate-{job.name}-{job.starts}"
