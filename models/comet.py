@@ -37,13 +37,19 @@ class Comet(TailPrompts, nn.Module):
     """A decoder and its encoding: prompts in, tails out."""
 
     def __init__(
-        self, decoder: Decoder, encoding: Encoding, layout: Layout = "packed", relation: str = "phrase"
+        self,
+        decoder: Decoder,
+        encoding: Encoding,
+        layout: Layout = "packed",
+        relation: str = "phrase",
+        tags: str | None = None,
     ) -> None:
         super().__init__()
         self.decoder = decoder
         self.encoding = encoding
         self.layout = layout
         self.relation = relation
+        self.tags = tags
 
     def nll(
         self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]], candidates: Candidates | None = None
@@ -104,7 +110,9 @@ class Comet(TailPrompts, nn.Module):
         """Write the files that AutoModelForCausalLM, AutoTokenizer and `generate` need to work without this code."""
         tokens = {"bos_token_id": self.encoding.start, "eos_token_id": self.encoding.end}
         tokens["pad_token_id"] = self.encoding.pad
-        self.decoder.save(folder, **tokens, comet_layout=self.layout, comet_relation=self.relation)
+        facts = {"comet_layout": self.layout, "comet_relation": self.relation}
+        facts |= {} if self.tags is None else {"comet_tags": self.tags}
+        self.decoder.save(folder, **tokens, **facts)
         self.encoding.save(folder)
         generation = {**tokens, "max_new_tokens": TAIL_TOKENS + 1}
         text = json.dumps({name: value for name, value in generation.items() if value is not None}, indent=2)

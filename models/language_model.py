@@ -20,7 +20,7 @@ from models.cached_search import CausalReading
 from models.chat_api import conversation
 from models.of_transformers import OfTransformers, load_model, load_tokenizer, note_regimen, prompt_of, save_model
 from models.sampling import Drawn, Enough, NoEndBefore, SentenceEnds, until
-from models.tail_prompts import TAIL_TOKENS, regimen
+from models.tail_prompts import TAIL_TOKENS, regimen, tagged
 from models.trainable import WHOLE, Learning
 
 TASK = "Complete the sentence in a few words:"
@@ -49,7 +49,7 @@ class LanguageModel(OfTransformers):
 
     def prompts(self, heads: Sequence[str], phrases: Sequence[str]) -> list[list[int]]:
         """The head and the relation's phrase, after what the tokenizer or its chat template puts before."""
-        texts = [f"{head} {phrase}" for head, phrase in zip(heads, phrases, strict=True)]
+        texts = [f"{head} {phrase}" for head, phrase in zip(tagged(heads, self.tags), phrases, strict=True)]
         if self.prompt == "chat":  # whose template has all special tokens
             texts = [chat_prompt(self.tokenizer, text, self.system) for text in texts]
         return self.tokenizer(texts, add_special_tokens=self.prompt != "chat")["input_ids"] if texts else []
@@ -118,7 +118,7 @@ class LanguageModel(OfTransformers):
         """Write the files that AutoModelForCausalLM and AutoTokenizer read; as_comet: with the wording of the prompts
         that it was trained with."""
         if as_comet:
-            note_regimen(self.model, self.relation, self.prompt)
+            note_regimen(self.model, self.relation, self.prompt, self.tags)
         save_model(self.model, folder)
         self.tokenizer.save_pretrained(folder)
 
@@ -137,13 +137,15 @@ class LanguageModel(OfTransformers):
         prompt: one of PROMPTS; None: as it was trained. system: the system prompt of a chat.
 
         Raises ValueError where that cannot be done: no tokenizer's end token, no chat template, or another layout."""
-        relation = regimen(folder, "packed", relation).relation
+        how = regimen(folder, "packed", relation)
         prompt = prompt_of(folder, prompt, cls.PROMPTS)
         tokenizer = load_tokenizer(folder)
         if prompt == "chat":
             check_chat(tokenizer, folder, system)
         model = load_model(AutoModelForCausalLM, folder)
-        return cls(model, tokenizer, relation, Learning.of(lora, gradient_checkpointing), prompt, system).eval()
+        found = cls(model, tokenizer, how.relation, Learning.of(lora, gradient_checkpointing), prompt, system)
+        found.tags = how.tags
+        return found.eval()
 
 
 def chat_text(tokenizer: Any, text: str, system: str | None = None) -> str:

@@ -41,6 +41,7 @@ class OfTransformers(nn.Module, ABC):
         self.model: Any = model  # PreTrainedModel itself has no `generate`; the models of a kind have
         self.tokenizer = tokenizer
         self.relation = relation
+        self.tags: str | None = None  # see Regimen
         self.end = tokenizer.eos_token_id
         self.pad = self.end if tokenizer.pad_token_id is None else tokenizer.pad_token_id
 
@@ -187,9 +188,11 @@ def prompt_of(folder: Path, prompt: str | None, forms: Sequence[str]) -> str:
     return trained or prompt or forms[0]
 
 
-def note_regimen(model: Any, relation: str, prompt: str) -> None:
-    """Store in a model's config the wording of its prompts (see regimen). The layout of a COMeT that the model was
-    before is removed."""
+def note_regimen(model: Any, relation: str, prompt: str, tags: str | None) -> None:
+    """Store in a model's config the wording of its prompts and their control tokens (see regimen). The layout of a
+    COMeT that the model was before is removed."""
     model.config.comet_relation, model.config.comet_prompt = relation, prompt
+    if tags is not None:
+        model.config.comet_tags = tags
     if hasattr(model.config, "comet_layout"):
         del model.config.comet_layout

@@ -19,7 +19,7 @@ from transformers import (
 
 from models.cached_search import CACHE
 from models.of_transformers import OfTransformers, load_model, load_tokenizer, note_regimen, prompt_of, save_model
-from models.tail_prompts import TAIL_TOKENS, regimen
+from models.tail_prompts import TAIL_TOKENS, regimen, tagged
 from models.trainable import WHOLE, Learning
 
 
@@ -53,7 +53,7 @@ class Seq2Seq(OfTransformers):
     def prompts(self, heads: Sequence[str], phrases: Sequence[str]) -> list[list[int]]:
         """The input of the encoder: the head and the relation's phrase, with what the tokenizer puts around a text."""
         end = " [GEN]" if self.prompt == "gen" else ""
-        texts = [f"{head} {phrase}{end}" for head, phrase in zip(heads, phrases, strict=True)]
+        texts = [f"{head} {phrase}{end}" for head, phrase in zip(tagged(heads, self.tags), phrases, strict=True)]
         return self.tokenizer(texts)["input_ids"] if texts else []
 
     def tails(self, tails: Sequence[str]) -> list[list[int]]:
@@ -87,7 +87,7 @@ class Seq2Seq(OfTransformers):
     def save(self, folder: Path) -> None:
         """Write the files that AutoModelForSeq2SeqLM, AutoTokenizer and `generate` read, with the wording of its
         prompts."""
-        note_regimen(self.model, self.relation, self.prompt)
+        note_regimen(self.model, self.relation, self.prompt, self.tags)
         save_model(self.model, folder)
         self.tokenizer.save_pretrained(folder)
 
@@ -106,10 +106,12 @@ class Seq2Seq(OfTransformers):
 
         Raises ValueError where that cannot be done: no end token, no start token of the decoder, or another prompt."""
         prompt = prompt_of(folder, prompt, cls.PROMPTS)
-        relation = regimen(folder, "packed", wording(relation, prompt)).relation
+        how = regimen(folder, "packed", wording(relation, prompt))
         tokenizer = load_tokenizer(folder)
         model = load_model(AutoModelForSeq2SeqLM, folder)
-        return cls(model, tokenizer, relation, prompt, Learning.of(lora, gradient_checkpointing)).eval()
+        found = cls(model, tokenizer, how.relation, prompt, Learning.of(lora, gradient_checkpointing))
+        found.tags = how.tags
+        return found.eval()
 
 
 class Seq2SeqReading:

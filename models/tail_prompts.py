@@ -1,6 +1,7 @@
 """The prompts of a COMeT, for a head and a relation's phrase, and the tails that follow them (Bosselut et al. 2019), as
 tokens and as texts. Nothing here computes, and PyTorch is not loaded."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
@@ -18,11 +19,25 @@ tail at 15), whose gaps are padding that no row attends to. There, the first tok
 place of the relation's slot, padding or not."""
 
 
+TAGS = NEUTRAL_TAG, POLARISED_TAG = "<neutral>", "<polarised>"
+"""Control tokens before the head of a prompt, for a generator that was trained with them (Korbak et al. 2023)."""
+
+
 class Regimen(NamedTuple):
-    """The layout and wording that a COMeT is trained and prompted with."""
+    """The layout, wording and control tokens that a COMeT is trained and prompted with."""
 
     layout: Layout = "packed"
     relation: str = "phrase"  # which wording of relations: known here by its name only
+    tags: str | None = None  # regular expression of the heads that have a control token before them; None: no heads
+
+
+def tagged(heads: Sequence[str], tags: str | None) -> Sequence[str]:
+    """Heads as prompts have them: after the neutral control token, unless they have one already, or are none of those
+    that were trained with one."""
+    if tags is None:
+        return heads
+    begins = re.compile(tags).search
+    return [f"{NEUTRAL_TAG} {head}" if not head.startswith(TAGS) and begins(head) else head for head in heads]
 
 
 def regimen(folder: Path, layout: Layout | None = None, relation: str | None = None) -> Regimen:
@@ -34,7 +49,7 @@ def regimen(folder: Path, layout: Layout | None = None, relation: str | None = N
         raise ValueError(f"unknown model.layout {layout!r}; allowed: {', '.join(get_args(Layout))}")
     path = folder / CONFIG  # which the folder of a mere tokenizer may lack
     config = read_facts(path) if path.is_file() else {}
-    wanted = {"layout": layout, "relation": relation}
+    wanted = {"layout": layout, "relation": relation, "tags": None}
     trained = {name: config[f"comet_{name}"] for name in wanted if f"comet_{name}" in config}
     for name, value in trained.items():
         if wanted[name] not in (None, value):
@@ -59,11 +74,13 @@ class TailPrompts:
 
     encoding: Encoding
     layout: Layout
+    tags: str | None = None
 
     def prompts(self, heads: Sequence[str], phrases: Sequence[str]) -> list[list[int]]:
-        """The tokens before a tail: the start token if there is one, the head, the relation's phrase."""
+        """The tokens before a tail: the start token if there is one, the head (of a generator with control tokens the
+        neutral one, then the head), the relation's phrase."""
         start = [] if self.encoding.start is None else [self.encoding.start]
-        pairs = zip(self.encoding.encode(heads), self.encoding.encode(phrases), strict=True)
+        pairs = zip(self.encoding.encode(tagged(heads, self.tags)), self.encoding.encode(phrases), strict=True)
         parts = [(head[:HEAD_TOKENS], phrase[:RELATION_TOKENS]) for head, phrase in pairs]
         if self.layout == "comet":
             return [self._slot(head, HEAD_TOKENS) + self._slot(phrase, RELATION_TOKENS) for head, phrase in parts]

@@ -326,7 +326,7 @@ def test_balance_conserves_weight_and_makes_no_statement_count_more_than_most() 
 
 
 SCORERS = "needs policy.scorers, which is empty; set policy.scorers=[sentiment,regard]"
-ACTIONS = "drop, random, downweight, swap, keep"
+ACTIONS = "drop, random, downweight, swap, tag, random_tag, keep"
 FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"template": "own"}, "unknown policy.template 'own'; allowed: paper, neutral"),
     ({"scope": "men"}, "unknown policy.scope 'men'; allowed: all, person_heads, targets"),
@@ -342,10 +342,21 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
         "policy.action=keep alone changes nothing; also set policy.balance=true or policy.decoding=rerank, or choose "
         "policy=none",
     ),
+    (
+        {"scorers": BOTH, "action": "tag", "scope": "targets"},
+        "policy.action=tag puts a token before heads, and policy.scope=targets also reads tails; set policy.scope=all "
+        "or person_heads",
+    ),
+    (
+        {"scorers": BOTH, "keep": 5},
+        "policy.keep=5 needs a policy.decoding that chooses, such as critic, and must be at least 1 and at most "
+        "policy.candidates=20; set policy.keep=null",
+    ),
     ({"decoding": "rerank"}, f"policy.action=drop policy.balance=false policy.decoding=rerank {SCORERS}"),
     (
         {"scorers": BOTH, "decoding": "sample"},
-        "unknown policy.decoding 'sample'; allowed: none, rerank, random_rerank, critic, random_critic, validity",
+        "unknown policy.decoding 'sample'; allowed: none, rerank, random_rerank, critic, random_critic, validity, "
+        "contrast",
     ),
     (
         {"scorers": BOTH, "action": "swap", "copies": 1},

@@ -45,6 +45,8 @@ def test_each_policy_is_a_small_file_with_a_comment_and_does_what_its_name_says(
         "validity": {**neutral, "action": "keep", "decoding": "validity"},
         "random_both": {**both, "action": "random"},
         "random_both_neutral": {**neutral, "action": "random"},
+        "tagged": {**neutral, "action": "tag"},
+        "random_tagged": {**neutral, "action": "random_tag"},
     }
     shipped = {name: build(composed(f"policy={name}", "filter.splits=all", "seed=3").policy) for name in POLICIES}
     same = {"swapped_relations": shipped["none"].swapped_relations, "splits": "all", "seed": 3}

@@ -80,7 +80,7 @@ COMMANDS = [
     ("policy.scope=foo", "unknown policy.scope 'foo'; allowed: all, person_heads, targets"),
     (
         "policy.action=foo",
-        "unknown policy.action 'foo'; allowed: drop, random, downweight, swap, keep",
+        "unknown policy.action 'foo'; allowed: drop, random, downweight, swap, tag, random_tag, keep",
     ),
     ("data.on_bad_line=foo", "unknown data.on_bad_line 'foo'; allowed: error, skip"),
     ("policy.name=../x", "policy.name=../x must be a name: letters, digits"),

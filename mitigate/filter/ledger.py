@@ -5,14 +5,16 @@ from dataclasses import replace
 from functools import reduce
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.filter.policy import Policy, check_relations, in_scope
-from mitigate.filter.reweight import by_own_action, drop_at_random, even_out, swap
+from mitigate.filter.reweight import DRAWN, by_own_action, drop_at_random, even_out, swap
 from mitigate.triples import FAVOURITISM, IMPLIES, PREJUDICE, kind_of_reason, label_columns
 from mitigate.words.relations import relations
 from mitigate.words.targets import PAPER, TargetList
+from models.tail_prompts import NEUTRAL_TAG, POLARISED_TAG
 
 REACHED = pl.col("reached")  # polarised, in the policy's scope, of a split that it filters
 IN_SCOPE = pl.col("in_scope")
@@ -39,9 +41,10 @@ def apply_policy(
     triples; without `row`, they are numbered from 1. target_list: targets of the policy's scope and swaps.
 
     The reason is "kept", or each scorer's finding and, unless that alone removed or reduced it, the outcome: "sentiment
-    +1, regard -1", "regard -1, outside the scope", "regard -1, swapped"; or "drawn at random". Where a scorer explains
-    its labels (column {scorer}_why), the implied statement follows. Splits that the policy does not filter are kept
-    whole. Raises MitigateError when no training triple is left, unless the ledger may_be_empty, and for labels that the
+    +1, regard -1", "regard -1, outside the scope", "regard -1, swapped", "regard -1, tagged"; or "drawn at random".
+    Where a scorer explains its labels (column {scorer}_why), the implied statement follows. Splits that the policy does
+    not filter are kept whole. A policy that tags leaves `token`, the control token before the head, null outside the
+    scope. Raises MitigateError when no training triple is left, unless the ledger may_be_empty, and for labels that the
     policy needs and the table lacks."""
     if "row" not in labelled.columns:
         labelled = labelled.with_row_index("row", offset=1)
@@ -143,6 +146,20 @@ def _swap(policy: Policy, rows: pl.DataFrame, target_list: TargetList) -> pl.Dat
     return swap(rows, REACHED, policy.swapped_relations, policy.copies, policy.seed, target_list)
 
 
+def _tag(policy: Policy, rows: pl.DataFrame, *_: object) -> pl.DataFrame:
+    """Give each triple in the scope the token of its label; as a control permuted within split and relation."""
+    token = pl.when(IN_SCOPE).then(pl.when(REACHED).then(pl.lit(POLARISED_TAG)).otherwise(pl.lit(NEUTRAL_TAG)))
+    if policy.action == "tag":
+        reason = pl.when(REACHED).then(pl.col("reason") + ", tagged").otherwise("reason")
+        return rows.with_columns(token=token, reason=reason)
+    lots = pl.Series(np.random.default_rng(policy.seed).random(rows.height))
+    drawn = rows.with_columns(token=token, lot=lots).with_columns(
+        pl.col("token").sort_by("lot").over("split", "relation", "in_scope")
+    )
+    reason = pl.when(pl.col("token") == POLARISED_TAG).then(pl.lit(DRAWN)).otherwise(pl.lit("kept"))
+    return drawn.drop("lot").with_columns(reason=reason)
+
+
 ACTIONS: dict[str, Callable[[Policy, pl.DataFrame, TargetList], pl.DataFrame]] = {
     "drop": lambda policy, rows, *_: rows.with_columns(weight=(~REACHED).cast(pl.Float64)),
     "downweight": lambda policy, rows, *_: rows.with_columns(  # a barely polarised triple keeps almost all its weight
@@ -150,6 +167,8 @@ ACTIONS: dict[str, Callable[[Policy, pl.DataFrame, TargetList], pl.DataFrame]] =
     ),
     "random": lambda policy, rows, *_: drop_at_random(rows, REACHED, IN_SCOPE, policy.seed),
     "swap": _swap,
+    "tag": _tag,
+    "random_tag": _tag,
     "keep": lambda policy, rows, *_: rows.with_columns(reason=pl.lit("kept")),
 }
 

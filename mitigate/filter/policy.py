@@ -13,11 +13,13 @@ from mitigate.words.targets import PAPER, TargetList
 from mitigate.words.word_forms import contains, pattern, with_plurals
 
 SCOPES = ("all", "person_heads", "targets")
-ACTIONS = ("drop", "random", "downweight", "swap", "keep")
+TAGGING = ("tag", "random_tag")
+"""Actions that give training triples control tokens."""
+ACTIONS = ("drop", "random", "downweight", "swap", *TAGGING, "keep")
 """Actions on training triples."""
 BY_VALIDITY = ("critic", "random_critic", "validity")
 """Decodings that choose among generated tails by their validity to people."""
-RERANKING = ("rerank", "random_rerank", *BY_VALIDITY)
+RERANKING = ("rerank", "random_rerank", *BY_VALIDITY, "contrast")
 """Decodings that choose among generated tails."""
 DECODINGS = ("none", *RERANKING)
 """Actions on generated tails."""
@@ -41,7 +43,9 @@ class Policy:
     scope: str = "all"
     # On these training triples. "drop" them, as the paper does (Section 4.3); "random" drops as many triples of each
     # relation, of those in the scope, drawn by `seed`: the control of "drop"; "downweight" them by the strength of the
-    # finding; "swap" the target for others of its group; "keep" them, for balance or decoding alone.
+    # finding; "swap" the target for others of its group; "tag" trains on all triples, each in the scope after a control
+    # token, neutral or polarised, and generates after the neutral one (Korbak et al. 2023); "random_tag" permutes these
+    # tokens within relation and scope: its control; "keep" them, for balance or decoding alone.
     action: str = "drop"
     # Give all targets of a category the same shares of prejudice and of favouritism, by weights.
     balance: bool = False
@@ -51,6 +55,8 @@ class Policy:
     swapped_relations: Sequence[str] = ()
     # The generator's best tails that decoding chooses from.
     candidates: int = 20
+    # Tails of each prompt that a decoding which chooses keeps, at most; None: as many as are probed.
+    keep: int | None = None
     # "train" filters the training triples only; "all" filters dev and test too, as the paper did.
     splits: str = "train"
     # Seed of the random controls and of the targets that "swap" draws.
@@ -59,7 +65,8 @@ class Policy:
     # the neutral ones come first; "random_rerank" moves as many tails of each prompt, drawn by `seed`: its control.
     # "critic": neutral ones come first, and among these the ones that people would most probably call valid, in the
     # relations that people rated; "random_critic" moves as many tails of each prompt, drawn by `seed`, and "validity"
-    # orders by validity alone: its controls.
+    # orders by validity alone: its controls. "contrast", of a generator with control tokens: the tails first that are
+    # likelier after the neutral token than after the polarised one.
     decoding: str = "none"
 
     def __post_init__(self) -> None:
@@ -71,6 +78,12 @@ class Policy:
     def changes_training(self) -> bool:
         """Return whether the generator is trained on anything but all triples with equal weights."""
         return bool(self.own_action) or (bool(self.scorers) and (self.action != "keep" or self.balance))
+
+    def tags(self, target_list: TargetList = PAPER) -> str | None:
+        """The regular expression of the heads that get a control token; None where no triple does."""
+        if self.action not in TAGGING:
+            return None
+        return "" if self.scope == "all" else words_of(target_list, people())
 
     @property
     def reranks(self) -> bool:
@@ -129,6 +142,16 @@ class Policy:
                 self.action != "swap" or bool(self.swapped_relations),
                 "policy.action=swap needs relations, such as policy.swapped_relations=[CapableOf,HasProperty]",
             ),
+            (
+                self.action not in TAGGING or self.scope in ("all", "person_heads"),
+                f"policy.action={self.action} puts a token before heads, and policy.scope={self.scope} also reads "
+                "tails; set policy.scope=all or person_heads",
+            ),
+            (
+                self.keep is None or (self.reranks and 1 <= self.keep <= self.candidates),
+                f"policy.keep={self.keep} needs a policy.decoding that chooses, such as critic, and must be at least "
+                f"1 and at most policy.candidates={self.candidates}; set policy.keep=null",
+            ),
             (self.copies >= 2, f"policy.copies={self.copies} must be at least 2: the statement itself and one copy"),
             (self.candidates >= 2, f"policy.candidates={self.candidates} must be at least 2"),
         ]
@@ -146,10 +169,13 @@ def in_scope(scope: str, target_list: TargetList = PAPER) -> pl.Expr:
     head has one or a word of data/people.csv ("person_heads"); True for "all"."""
     if scope == "all":
         return pl.lit(True)
-    others = () if scope == "targets" else people()
-    forms = target_list.forms.union(form for word in others for form in with_plurals(word))
     text = pl.col("head") if scope == "person_heads" else pl.concat_str("head", "tail", separator="\n")
-    return contains(text, pattern(forms))
+    return contains(text, words_of(target_list, () if scope == "targets" else people()))
+
+
+def words_of(target_list: TargetList, others: Sequence[str] = ()) -> str:
+    """A regular expression for targets in any of their forms, and for other words and their plurals."""
+    return pattern(target_list.forms.union(form for word in others for form in with_plurals(word)))
 
 
 @cache

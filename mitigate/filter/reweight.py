@@ -15,6 +15,7 @@ from mitigate.words.targets import PAPER, TargetList
 from mitigate.words.word_forms import ARTICLE, article, contains, spellings, unhyphenated_column, with_plurals
 
 ENDS = ("head", "tail")
+DRAWN = "drawn at random"
 MOST = 4.0
 """The largest factor of a statement's weight: a single prejudice about a target must not be learnt by heart."""
 WANTED = "it must return its rows in their order, with `weight` (0 or more) and `reason` (a text)"
@@ -125,7 +126,7 @@ def _statement(is_target: Mapping[str, pl.Expr]) -> pl.Expr:
 
 
 def drop_at_random(rows: pl.DataFrame, reached: pl.Expr, in_scope: pl.Expr, seed: int) -> pl.DataFrame:
-    """The rows with `weight` 0 and the reason "drawn at random" for as many of each split and relation as are reached,
+    """The rows with `weight` 0 and the reason DRAWN for as many of each split and relation as are reached,
     drawn by seed from those in the scope, polarised or not; the others with weight 1 and the reason "kept"."""
     lots = pl.Series(np.random.default_rng(seed).permutation(rows.height))
     drawn = rows.with_columns(_scope=in_scope, _lot=lots, _many=reached.sum().over("split", "relation"))
@@ -133,7 +134,7 @@ def drop_at_random(rows: pl.DataFrame, reached: pl.Expr, in_scope: pl.Expr, seed
     is_drawn = (place <= pl.col("_many")).fill_null(False)
     return drawn.with_columns(
         weight=(~is_drawn).cast(pl.Float64),
-        reason=pl.when(is_drawn).then(pl.lit("drawn at random")).otherwise(pl.lit("kept")),
+        reason=pl.when(is_drawn).then(pl.lit(DRAWN)).otherwise(pl.lit("kept")),
     ).drop("_scope", "_lot", "_many")
 
 

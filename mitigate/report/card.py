@@ -15,6 +15,7 @@ from mitigate.report import metric_display
 from mitigate.report.excluded_targets import left_out
 from mitigate.report.ledger import summary
 from mitigate.report.markdown import environment, plain
+from models.tail_prompts import NEUTRAL_TAG, POLARISED_TAG
 
 NOT_KNOWN = {"", "other", "unknown", "none", "not given"}
 PERMISSIVE = {"mit", "apache-2.0", "bsd-2-clause", "bsd-3-clause", "cc0-1.0", "cc-by-2.5", "cc-by-3.0", "cc-by-4.0"}
@@ -94,6 +95,8 @@ def render(card: Card) -> str:
         "licence": licence,
         "model_class": f"Auto{'Peft' * card.adapter}ModelFor{'Seq2SeqLM' if card.seq2seq else 'CausalLM'}",
         "legend": metric_display,
+        "neutral_tag": NEUTRAL_TAG,
+        "polarised_tag": POLARISED_TAG,
         "harms": harms,
         "left_out": left_out(card.targets),
         "shown": lambda key, decimals: shown(metrics, key, decimals),

@@ -20,7 +20,8 @@ from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, PROBED, ROL
 __all__ = ["default_scorers", "make_scorer"]
 
 LABELS = (PREJUDICE, NEUTRAL, FAVOURITISM, OTHER)
-COLUMNS = {*TRIPLES, *STATEMENTS, *PROBED, "weight", "reason", "source_row", "sentence", "story", "resource", "votes"}
+LEDGER_COLUMNS = ("weight", "reason", "source_row", "token")
+COLUMNS = {*TRIPLES, *STATEMENTS, *PROBED, *LEDGER_COLUMNS, "sentence", "story", "resource", "votes"}
 """Columns of labelled tables, which no scorer can have as its name."""
 ENDINGS = ("_neutral", "_strength", "_words", "_identity", "_why")  # of the columns beside a column of labels
 

@@ -221,9 +221,25 @@ def _start(config: DictConfig, policy: Policy, corpus: Corpus, settings: Setting
     start = model_spec.find_start(config.model, train, corpus.further, comet=corpus.comet)
     if train:
         check_training(start, settings, **where)
+    check_tags(policy, start, train)
     base_model.check_length(start, config.probe.max_length)
     base_model.check_distinct_relations(start)
     return start
+
+
+def check_tags(policy: Policy, start: Start, train: bool) -> None:
+    """Raise MitigateError for control tokens that cannot be trained, and for a contrast of tokens that the generator
+    does not have."""
+    if train and policy.tags() is not None and start.options.get("lora"):
+        raise MitigateError(
+            f"policy.action={policy.action} adds tokens to the vocabulary, which adapters do not train; set "
+            "model.lora.rank=0"
+        )
+    if policy.decoding == "contrast" and (policy.tags() if train else start.regimen.tags) is None:
+        raise MitigateError(
+            "policy.decoding=contrast needs a generator with control tokens: set policy=tagged, or train=false "
+            "model.base=RUN/model of such a run"
+        )
 
 
 def _probe(

@@ -20,7 +20,7 @@ from mitigate.tasks.generators.probe import probe_generator, probe_heads
 from mitigate.tasks.generators.swap_lift import lift_table
 from mitigate.tasks.generators.train import as_it_is, train_generator, trained
 from mitigate.tasks.label import Labeller
-from mitigate.tasks.policies.rerank import label_candidates, rerank, rerank_heads
+from mitigate.tasks.policies.rerank import label_candidates, rerank, rerank_heads, with_contrast
 from mitigate.tasks.predicted_ratings.estimates import with_validity
 from mitigate.tasks.run_metrics import measure_run
 from mitigate.words.outside_text import counted
@@ -69,7 +69,7 @@ def pipeline(job: Job, plan: Plan) -> None:
     training, generator = train(job, plan, ledger)
     probed = probe(job, plan, generator)
     of_heads = probe_held_out(job, plan, generator) if plan.probe.measures_lift else None
-    statements = label(job, plan, chosen_tails(job, plan, probed))
+    statements = label(job, plan, chosen_tails(job, plan, generator, probed))
     lifts = None if of_heads is None else lift(job, plan, statements, of_heads, labelled)
     likelihood, published = predict(job, plan, generator, labelled)
     job.stage(  # becomes metrics.json
@@ -91,12 +91,14 @@ def train(job: Job, plan: Plan, ledger: Result) -> tuple[Result, Start]:
     """The generator, retrained on what the ledger keeps, in the run folder as model/; with train=false, as it is."""
     if not plan.trains:
         return job.stage("train", as_it_is, plan.start), plan.start
+    tags = plan.policy.tags(plan.target_list)
     result = job.stage(
         "train",
         train_generator,
         ledger,
         plan.start,
         plan.settings,
+        **({} if tags is None else {"tags": tags}),
         using=job.training("train", "model", where=plan.where),
     )
     return result, trained(plan.start, job.folder / "model", result.digest)
@@ -116,10 +118,18 @@ def probe(job: Job, plan: Plan, generator: Start) -> Result:
     )
 
 
-def chosen_tails(job: Job, plan: Plan, probed: Result) -> Result:
+def contrasted(job: Job, plan: Plan, stage: str, generator: Start, tails: Result) -> Result:
+    """The tails with the contrast of the control tokens, for a policy that chooses by it."""
+    if plan.policy.decoding != "contrast":
+        return tails
+    return job.stage(stage, with_contrast, tails, generator, using={"device": plan.device})
+
+
+def chosen_tails(job: Job, plan: Plan, generator: Start, probed: Result) -> Result:
     """The tails for targets that the policy chooses; all where it does not rerank."""
     if not plan.policy.reranks:
         return probed
+    probed = contrasted(job, plan, "contrast", generator, probed)
     candidates = job.stage("candidates", label_candidates, probed, plan.labeller, plan.critic)
     return job.stage("rerank", rerank, plan.policy, candidates, plan.probe.top)
 
@@ -131,6 +141,7 @@ def probe_held_out(job: Job, plan: Plan, generator: Start) -> Result:
     heads = job.stage("heads", probe_heads, *values, **plan.search, using=using)
     if not plan.policy.reranks:
         return heads
+    heads = contrasted(job, plan, "heads_contrast", generator, heads)
     return job.stage("heads_rerank", rerank_heads, plan.policy, heads, plan.labeller, plan.probe.top, plan.critic)
 
 

@@ -30,6 +30,7 @@ from mitigate.words.outside_text import portable, without_folders
 from models.language_model import chat_prompt
 from models.of_transformers import load_tokenizer
 from models.seq2seq import Seq2Seq
+from models.tail_prompts import tagged
 
 RECORDED_COLUMNS = ["target", "category", "relation", "tail", "rank"]  # and each scorer's labels and strengths
 NO_DEV = "– (no dev triples)"
@@ -199,7 +200,9 @@ def _prompt(plan: Plan) -> str:
     form = plan.start.options.get("prompt")
     target = probe.targets["target"][0]
     events = [] if probe.events is None else probe.events.filter(target=target, relation=relation)["head"].to_list()
-    text = f"{[*events, target][0]} {probe.relations[relation]}"
+    tags = plan.policy.tags(plan.target_list) if plan.trains else plan.start.regimen.tags
+    (head,) = tagged([[*events, target][0]], tags)
+    text = f"{head} {probe.relations[relation]}"
     if form == "chat":
         return chat_prompt(load_tokenizer(plan.start.folder), text)
     return f"{text} [GEN]" if form == "gen" else text

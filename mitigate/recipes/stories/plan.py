@@ -217,6 +217,11 @@ def check_policy(policy: Policy) -> None:
             f"policy={policy.name} acts on the search for tails, and stories are sampled: their figures would be "
             "called the policy's. Set policy=none, or one that filters"
         )
+    if policy.tags() is not None:
+        raise MitigateError(
+            f"policy={policy.name} puts control tokens before heads, and stories have none; set policy=none, or one "
+            "that filters"
+        )
 
 
 def _plan(

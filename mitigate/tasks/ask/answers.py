@@ -136,7 +136,12 @@ class Answers:
         how: dict[str, Any] = {"beams": beams, "top": top, "max_length": self._setting("probe.max_length", 15)}
         named = {relation: wordings[relation] for _, relation in prompts}
         heads = pl.DataFrame([("", relation, head) for head, relation in prompts], schema=EVENTS, orient="row")
-        return probe_generator(model, as_targets([""]), named, heads=heads.unique(maintain_order=True), **how)
+        found = probe_generator(model, as_targets([""]), named, heads=heads.unique(maintain_order=True), **how)
+        if self._policy is None or self._policy.decoding != "contrast":
+            return found
+        from mitigate.tasks.policies.rerank import with_contrast
+
+        return with_contrast(found, model, wordings)
 
     def _labelled(self, probed: pl.DataFrame) -> pl.DataFrame:
         from mitigate.tasks.label import label_statements

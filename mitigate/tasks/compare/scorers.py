@@ -9,7 +9,7 @@ from mitigate.settings import NOT_ARGUMENTS
 from mitigate.triples import ROLES, called, role_scorers
 
 PLAUSIBILITY = "plausibility"  # name of swap lift's classifier in settings and manifests
-AT_RANDOM = {"random", "random_rerank", "random_critic", "validity", "keep", "none"}
+AT_RANDOM = {"random", "random_tag", "random_rerank", "random_critic", "validity", "keep", "none"}
 """Values of policy.action and decoding that do not depend on which triples are polarised."""
 
 

@@ -25,7 +25,7 @@ from models.comet import Comet
 from models.kinds import kind_of
 from models.language_model import LanguageModel
 from models.seq2seq import Seq2Seq
-from models.tail_prompts import Layout
+from models.tail_prompts import TAGS, Layout
 
 __all__ = ["TrainingSettings", "as_it_is", "check_training", "examples", "train_generator", "trained"]
 
@@ -46,6 +46,7 @@ def train_generator(
     fingerprint: str | None = None,
     log: Log | None = None,
     where: Mapping[str, Any] = WHERE,
+    tags: str | None = None,
 ) -> dict[str, Any]:
     """Train the start on the ledger's training triples by their weights, and save it in the folder `model`, for
     transformers and for open_generator. Returns the fields of train.comet.Fitted: steps, seconds, loss, perplexity.
@@ -53,13 +54,14 @@ def train_generator(
     ledger: what apply_policy returns; a column `valid` leaves out the triples that are not. checkpoints: a folder from
     which a killed training resumes if it holds one of this fingerprint; None: it begins anew. fingerprint: of all that
     changes the result; None: that of the arguments. log gets numbers and the step they belong to. where: accelerator,
-    devices and strategy, as launch.fit takes them.
+    devices and strategy, as launch.fit takes them. tags: of a ledger with control tokens (column `token`), the heads
+    that get them (policy.tags).
 
     Raises MitigateError where nothing is left to train on, for relations that the generator has no wording of, and
     where the model cannot be trained."""
     if checkpoints is None:
         with TemporaryDirectory() as folder:
-            again = partial(train_generator, ledger, start, settings, model=model, log=log, where=where)
+            again = partial(train_generator, ledger, start, settings, model=model, log=log, where=where, tags=tags)
             return again(checkpoints=Path(folder), fingerprint=fingerprint)
     rows = valid_rows(ledger.filter(pl.col("weight") > 0))
     generator = start.load()
@@ -70,6 +72,9 @@ def train_generator(
         )
     if start.regimen.relation == "token":
         generator.add(list(start.phrases.values()))
+    if tags is not None:
+        generator.add(TAGS)
+        generator.tags = tags
     begin_training(generator)
     fitted = launch.fit(
         generator,
@@ -138,15 +143,17 @@ def code_after(start: Start) -> Callable[..., Any]:
 
 
 def examples(rows: pl.DataFrame, wordings: Mapping[str, str]) -> Examples:
-    """Return rows of a ledger as training examples, relations worded as in prompts. Raises MitigateError for relations
+    """Return rows of a ledger as training examples, relations worded as in prompts, heads after their control token if
+    they have one. Raises MitigateError for relations
     without such a wording."""
     if unknown := sorted(set(rows["relation"]) - set(wordings)):
         raise MitigateError(
             f"training triples have unknown relations: {', '.join(unknown)}; allowed: {', '.join(wordings)}. Leave the "
             "other triples out"
         )
+    tokens = rows["token"].to_list() if "token" in rows.columns else [None] * rows.height
     return Examples(
-        heads=rows["head"].to_list(),
+        heads=[f"{token} {head}" if token else head for token, head in zip(tokens, rows["head"], strict=True)],
         phrases=[wordings[relation] for relation in rows["relation"]],
         tails=rows["tail"].to_list(),
         weights=rows["weight"].to_numpy(),

@@ -148,9 +148,10 @@ def _limits(ledger: pl.DataFrame, valid: pl.DataFrame) -> list[str]:
 
 def kept(ledger: pl.DataFrame) -> pl.DataFrame:
     """The triples of weight above 0 (row, split, head, relation, tail, weight): those of the resource in their order,
-    then those that the policy added, with the row that each was made from (source_row)."""
+    then those that the policy added, with the row that each was made from (source_row), and control tokens (token)."""
     rows = ledger.filter(pl.col("weight") > 0)
     added = ["source_row"] if rows["source_row"].is_not_null().any() else []
+    added += ["token"] if "token" in rows.columns else []
     return rows.select(*TRIPLE, "weight", *added)
 
 

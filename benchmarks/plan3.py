@@ -1,0 +1,334 @@
+"""The screening of benchmarks/plan3.md: trains the models of each seed, generates one pool of 40 tails for each prompt,
+and measures all decodings of a model on it. It goes on where it stopped.
+
+    python benchmarks/plan3.py readers --data DIR --lm LM --work FOLDER    fits the readers, once (minutes)
+    python benchmarks/plan3.py run --data DIR --lm LM --work FOLDER [--hours H] [-- further settings]
+    python benchmarks/plan3.py table                                       the screening as Markdown
+
+LM: the folder of the converted SmolLM2 that smollm.py prints. A finished model is a row of plan3.csv for each of its
+decodings, written at once; a killed run resumes from the model's checkpoints and the pool's parts, in FOLDER."""
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from time import monotonic
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import polars as pl
+from hydra import compose, initialize_config_dir
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from mitigate.runs.files import replacing_folder, write
+from mitigate.runs.store import PartFolder
+
+from benchmarks.experiment_plan import HEADS, RELATIONS2, ROOT, third_of
+from benchmarks.experiment_row import GROUPS, SHARE, heads, pack, professions, unpack
+from benchmarks.experiment_tables import markdown
+from benchmarks.results import processor
+from mitigate.filter import Policy, apply_policy
+from mitigate.recipes.job import plain
+from mitigate.recipes.mitigate.plan import Plan, make_plan
+from mitigate.recipes.scorers import Scorers
+from mitigate.score.labels import label_column
+from mitigate.score.people import Crowd2, CrowdLM
+from mitigate.tasks.crowd.accuracy import RELATIONS as RATED
+from mitigate.tasks.crowd.training import read_texts
+from mitigate.tasks.generators.probe import probe_generator, probe_heads
+from mitigate.tasks.generators.swap_lift import constant_tails, echo_tails, lift_table, random_tails
+from mitigate.tasks.generators.train import train_generator, trained
+from mitigate.tasks.policies.rerank import label_candidates, rerank, with_contrast
+from mitigate.tasks.predicted_ratings.estimates import with_people_valid
+from mitigate.tasks.predicted_ratings.training import half_of, train_harm
+from mitigate.words.targets import PAPER
+
+CSV = Path(__file__).with_name("plan3.csv")
+SEEDS, POOL, TOP, KS = (11, 12, 13), 40, 10, (1, 3, 5, 10)
+SETTINGS = (
+    *("experiment=cn100k_cpu", "trainer.max_epochs=1000", "trainer.max_steps=743", "tracking=none", "probe.heads=2000"),
+    *(f"probe.relations=[{','.join(RELATIONS2)}]", f"score.critic.folder={HEADS}/first/people_valid"),
+    *(f"score.people_valid.folder={HEADS}/second_lm/people_valid", "probe.precision=bf16"),
+)
+HEADS_ALONE = "policy.scope=person_heads"
+MODELS: Mapping[str, tuple[str, ...]] = {
+    "none": ("policy=none",),
+    "tagged_heads": ("policy=tagged", HEADS_ALONE),
+    "random_tagged_heads": ("policy=random_tagged", HEADS_ALONE),
+    "tagged": ("policy=tagged",),
+    "random_tagged": ("policy=random_tagged",),
+    "both_neutral": ("policy=both_neutral",),
+}
+CHOOSING = {"critic20": ("critic", 20), "critic40": ("critic", 40)}
+AT_RANDOM = {"random_critic20": ("random_critic", 20), "random_critic40": ("random_critic", 40)}
+RIVALS = {"rerank20": ("rerank", 20)}
+CONTRAST = {"contrast20": ("contrast", 20)}
+ORDERS = CHOOSING | AT_RANDOM | RIVALS | CONTRAST
+GAMES = ("constants", "echo", "random", "dose25", "dose50", "dose75")
+"""Systems that know nothing of a target, or of a dose of the tails; they are rows of the model `none`."""
+READERS = ("crowd2", "crowd_lm")
+
+
+def decodings(model: str) -> list[str]:
+    """The decodings of a model; the first is as it is."""
+    found = ["as_is", *(CONTRAST if "tagged" in model else ()), *CHOOSING]
+    found += AT_RANDOM if model == "none" or model.startswith("random") else ()
+    return found + ([*RIVALS, *GAMES] if model == "none" else [])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["readers", "run", "table"])
+    parser.add_argument("--data", type=Path, help="the folder with conceptnet100k/ and humans/")
+    parser.add_argument("--lm", type=Path, help="the folder of the converted SmolLM2")
+    parser.add_argument("--work", type=Path, help="models, pools and labels")
+    parser.add_argument("--csv", type=Path, default=CSV)
+    parser.add_argument("--hours", type=float, default=1e9, help="after these no model is started")
+    parser.add_argument("--few", type=int, help="a rehearsal with so many targets")
+    own, more = (sys.argv[1:].index("--"), sys.argv[1:]) if "--" in sys.argv else (None, [])
+    given = parser.parse_args(sys.argv[1:][:own])
+    given.more = more[own + 1 :] if own is not None else []
+    os.chdir(ROOT)
+    if given.what == "table":
+        print(screening(pl.read_csv(given.csv)))
+    elif given.what == "readers":
+        fit_readers(given)
+    else:
+        run(given)
+
+
+def fit_readers(given: argparse.Namespace) -> None:
+    """crowd2 and crowd_lm on the half of the rated statements that the critic did not learn from."""
+    texts = read_texts(given.data)
+    texts = type(texts)(half_of(texts.rated, "second"), texts.implied)
+    with initialize_config_dir(str(ROOT / "conf"), version_base=None):
+        recipe = compose("config", ["recipe=classifier", "classifier=people"]).recipe
+    harm, lm = plain(recipe.harm), plain(recipe.harm) | {"layers": None} | plain(recipe.lm)
+    with replacing_folder(given.work / "readers") as folder:
+        print(train_harm(texts, harm, 1, scorer="crowd2", folder=folder), flush=True)
+        print(train_harm(texts, lm, 1, scorer="crowd_lm", base=str(given.lm), folder=folder), flush=True)
+
+
+def run(given: argparse.Namespace) -> None:
+    began = monotonic()
+    for seed in SEEDS:
+        for model in MODELS:
+            done = pl.read_csv(given.csv).select("seed", "model").rows() if given.csv.is_file() else []
+            if (seed, model) in done:
+                continue
+            if monotonic() - began > 3600 * given.hours:
+                return
+            rows = pl.DataFrame(rows_of(seed, model, given))
+            before = [pl.read_csv(given.csv, schema_overrides=rows.schema)] if given.csv.is_file() else []
+            write(given.csv, pl.concat([*before, rows]).write_csv())
+            print(f"seed {seed}, {model}: {monotonic() - began:,.0f} s since the start", flush=True)
+
+
+def rows_of(seed: int, model: str, given: argparse.Namespace) -> list[dict[str, Any]]:
+    """The rows of a model's decodings."""
+    people = f"score.people_valid.encoder_folder={given.lm}"
+    where = (f"data.root={given.data}", f"paths.cache={given.work / 'cache'}", people, f"seed={seed}")
+    with initialize_config_dir(str(ROOT / "conf"), version_base=None):
+        # The critic is configured with the policy `critic`; a model's own policy follows below.
+        settings = [*SETTINGS, *where, *MODELS[model], *given.more]
+        config = compose("config", settings)
+        critic = Scorers(config.score).critic(
+            Policy("critic", ["sentiment", "regard"], decoding="critic", action="keep")
+        )
+        plan = make_plan(config, Scorers(config.score))
+    place, clock = given.work / f"seed{seed}" / model, [monotonic()]
+    place.mkdir(parents=True, exist_ok=True)
+    triples = plan.labeller.by(plan.scorers).label(plan.corpus.triples)
+    ledger = apply_policy(plan.policy, triples, plan.target_list)
+    clock.append(monotonic())
+    if not (place / "model").is_dir():
+        how = {"model": place / "model", "checkpoints": place / "checkpoints", "where": plan.where}
+        train_generator(ledger, plan.start, plan.settings, tags=plan.policy.tags(plan.target_list), **how)
+    clock.append(monotonic())
+    pool, of_heads = pools(plan, place, given.few)
+    clock.append(monotonic())
+    labeller = plan.labeller.by(plan.scorers)
+    pool, of_heads = (label_candidates(part, labeller, critic) for part in (pool, of_heads))
+    readers = [
+        Crowd2(given.work / "readers/crowd2"),
+        CrowdLM(given.work / "readers/crowd_lm", str(given.lm)),
+    ]
+    own = {"seed": seed, "model": model, "commit": commit(), "processor": processor(), "steps": plan.settings.max_steps}
+    found = []
+    for decoding in decodings(model):
+        said, of_others = (chosen(decoding, part, triples, seed) for part in (pool, of_heads))
+        found.append(own | {"decoding": decoding} | measured(plan, readers, said, of_others, triples))
+    seconds = np.diff([*clock, monotonic()]).round(1).tolist()
+    spent = dict(zip(("s_labels", "s_training", "s_pool", "s_measures"), seconds, strict=True))
+    return [row | spent for row in found]
+
+
+def pools(plan: Plan, place: Path, few: int | None) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The POOL best tails for the targets of the first third of the clusters and for the heads of the first third of
+    the groups, with the contrast of control tokens."""
+    cluster = pl.col("target").replace(PAPER.clusters)
+    is_mine = cluster.map_elements(lambda name: third_of(name) == 0, return_dtype=pl.Boolean)
+    group = pl.col("head").map_elements(lambda head: crc32(head.encode()) % GROUPS, return_dtype=pl.Int64)
+    is_others = group.map_elements(lambda number: third_of(f"group {number}") == 0, return_dtype=pl.Boolean)
+    targets = plan.probe.targets.filter(is_mine).head(few or 1000)
+    prompts = plan.probe.held_out_prompts.filter(is_others).head(few or 100_000)
+    generator = trained(plan.start, place / "model", f"{place.parent.name}/{place.name}")
+    search = {**plan.search, "beams": POOL, "top": POOL}
+    found = []
+    for name in ("pool", "heads"):
+        if not (path := place / f"{name}.parquet").is_file():
+            parts = PartFolder(place / f"{name}_parts", "1")
+            if name == "pool":
+                tails = probe_generator(generator, targets, plan.probe.relations, parts=parts, **search)
+            else:
+                tails = probe_heads(generator, prompts, parts=parts, **search)
+            if plan.policy.tags():
+                tails = with_contrast(tails, generator)
+            tails.write_parquet(path.with_suffix(".part"))
+            path.with_suffix(".part").replace(path)
+        found.append(pl.read_parquet(path))
+    return found[0], found[1]
+
+
+def chosen(decoding: str, pool: pl.DataFrame, triples: pl.DataFrame, seed: int) -> pl.DataFrame:
+    """The TOP tails of each prompt by a decoding."""
+    first = pool.filter(pl.col("rank") <= TOP)
+    if decoding in ORDERS:
+        name, size = ORDERS[decoding]
+        policy = Policy(
+            name, ["sentiment", "regard"], "neutral", action="tag", decoding=name, candidates=size, seed=seed
+        )
+        places = ["target", "relation", "head", "rank"]
+        order = rerank(policy, pool.filter(pl.col("rank") <= size), TOP)
+        order = order.select("target", "relation", "head", rank="beam_rank", place="rank")
+        found = order.join(pool, on=places, maintain_order="left")
+        return found.drop("rank").rename({"place": "rank"})
+    if decoding not in GAMES:
+        return first
+    prompts = first.select("target", "category", "head", "relation").unique(maintain_order=True)
+    constants = constant_tails(triples).with_columns(rank=pl.int_range(1, pl.len() + 1).over("relation"))
+    if decoding.startswith("dose"):
+        (common,) = (constants.filter(rank=1).select("relation", common="tail"),)
+        lot = np.random.default_rng(seed).random(first.height) < int(decoding[4:]) / 100
+        mixed = first.join(common, on="relation", how="left", maintain_order="left").with_columns(lot=pl.Series(lot))
+        mixed = mixed.with_columns(tail=pl.when("lot").then(pl.coalesce("common", "tail")).otherwise("tail"))
+        return mixed.select("target", "category", "head", "relation", "tail", "rank")
+    if decoding == "constants":
+        return prompts.join(constants, on="relation", maintain_order="left")
+    if decoding == "echo":
+        tails = echo_tails(prompts.select("head", "relation"))
+        return prompts.join(tails, on=["head", "relation"], maintain_order="left").with_columns(rank=pl.lit(1))
+    tails = random_tails(triples, prompts, seed=seed)
+    return tails.with_columns(rank=pl.int_range(1, pl.len() + 1).over("target", "relation", "head"))
+
+
+def measured(
+    plan: Plan, readers: Sequence[Crowd2], said: pl.DataFrame, of_heads: pl.DataFrame, triples: pl.DataFrame
+) -> dict[str, Any]:
+    """The packed sums of a decoding: of harm by relation and by cluster, of useful yield by rated relation and k and by
+    cluster, of swap lift by cluster of professions and group of heads."""
+    labeller = plan.labeller.by(plan.scorers)
+    about = ["target", "category", "head", "relation", "tail", "rank"]
+    said = labeller.label(said.select(about))
+    said = with_people_valid(said, plan.people, plan.target_list, cache=labeller.cache)
+    texts, cluster = said["masked_neutral"], pl.col("target").replace(PAPER.clusters)
+    for reader in readers:
+        found = label_column(texts, reader.polar, labeller.cache).strength
+        said = said.with_columns(pl.Series(reader.name + "_p", found))
+    favoured = label_column(texts, readers[0], labeller.cache).label == 1
+    valid = pl.col("people_validity").fill_null(0.0).cast(pl.Float64)
+    said = said.with_columns(favoured=pl.Series(favoured), pv=valid, cluster=cluster)
+    rows = {"tails_by_relation": by(said, "relation", pl.len()), "tails_by_cluster": by(said, "cluster", pl.len())}
+    distinct = said.group_by("relation").agg((pl.col("tail").n_unique() / pl.len()).alias("n")).sort("relation")
+    rows |= {
+        "relations": " ".join(distinct["relation"]),
+        "distinct_by_relation": pack(distinct["n"].round(4).to_list()),
+    }
+    rated = said.filter(pl.col("relation").is_in(RATED))
+    prompts = rated.select("target", "relation").unique()
+    rows |= {
+        "prompts_by_rated": by(prompts, "relation", pl.len()),
+        "rated_by_cluster": by(prompts.with_columns(cluster=cluster), "cluster", pl.len()),
+    }
+    for reader in readers:
+        polar, useful = pl.col(reader.name + "_p").cast(pl.Float64), (1 - pl.col(reader.name + "_p")) * pl.col("pv")
+        rows |= {f"{reader.name}_by_relation": by(said, "relation", polar.sum())}
+        rows |= {f"{reader.name}_by_cluster": by(said, "cluster", polar.sum())}
+        rows |= {f"useful_{reader.name}_by_cluster": by(rated, "cluster", useful.sum())}
+        for k in KS:
+            of_k = rated.filter(pl.col("rank") <= k)
+            rows |= {f"useful{k}_{reader.name}": by(of_k, "relation", useful.sum())}
+            rows |= {f"neutral{k}_{reader.name}": by(of_k, "relation", (1 - polar).sum())}
+    rows |= {f"valid{k}": by(rated.filter(pl.col("rank") <= k), "relation", pl.col("pv").sum()) for k in KS}
+    rows |= {"favourable_valid": rated.filter("favoured", pl.col("pv") > 0.5).height}
+    working = said.filter(category="profession")
+    lifts = lift_table(
+        working,
+        of_heads,
+        triples,
+        working.select("target", "category").unique(maintain_order=True),
+        plan.probe.lifted,
+        of_heads.select("head", "relation").unique(maintain_order=True),
+        plan.plausibility,
+        top=TOP,
+        cache=labeller.cache,
+    )
+    return rows | heads(lifts) | professions(lifts)
+
+
+def by(rows: pl.DataFrame, unit: str, figure: pl.Expr) -> str:
+    """The figure of each unit, in the order of their names."""
+    return pack(rows.group_by(unit).agg(figure.alias("n")).sort(unit)["n"].cast(pl.Float64).round(4).to_list())
+
+
+def commit() -> str:
+    return subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True).stdout.strip()
+
+
+# The table
+
+
+def figures(row: Mapping[str, Any]) -> dict[str, float]:
+    """Percentages of a row: harm by both readers (each relation equal), useful yield and its probabilities at k = 10
+    (each rated relation a third; the mean of both readers), swap lift, distinct tails."""
+    of = {
+        name: np.array(unpack(str(value))) for name, value in row.items() if isinstance(value, str) and "_by_" in name
+    }
+    found = {name: 100 * (of[f"{name}_by_relation"] / of["tails_by_relation"]).mean() for name in READERS}
+    all_of = TOP * of["prompts_by_rated"]
+    for k in (TOP,):
+        useful = [unpack(str(row[f"useful{k}_{name}"])) for name in READERS]
+        found["useful yield"] = float(100 * (np.mean(useful, axis=0) / all_of).mean())
+        found["valid"] = float(100 * (np.array(unpack(str(row[f"valid{k}"]))) / all_of).mean())
+    for name, end in (("lift, other heads", ""), ("lift, professions", "_professions")):
+        sums = [sum(unpack(str(row[column + end]))) for column in ("lift", "prompts")]
+        found[name] = SHARE * sums[0] / sums[1] if sums[1] else np.nan  # too few heads in a rehearsal
+    return found | {"distinct": 100 * of["distinct_by_relation"].mean(), "favourable": float(row["favourable_valid"])}
+
+
+def screening(rows: pl.DataFrame) -> str:
+    """Means over the seeds that both have: of `none` as it is the figures, of all others the differences from it."""
+    every = {(row["model"], row["decoding"], row["seed"]): figures(row) for row in rows.iter_rows(named=True)}
+    lines = []
+    for model, decoding in dict.fromkeys((model, decoding) for model, decoding, _ in every):
+        seeds = [seed for one, other, seed in every if (one, other) == (model, decoding)]
+        seeds = [seed for seed in seeds if ("none", "as_is", seed) in every]
+        mine, base = ([every[*key, seed] for seed in seeds] for key in ((model, decoding), ("none", "as_is")))
+        is_base = (model, decoding) == ("none", "as_is")
+        means = {
+            name: np.mean([one[name] - (0 if is_base else other[name]) for one, other in zip(mine, base, strict=True)])
+            for name in (mine[0] if mine else {})
+        }
+        lines.append(
+            [model, decoding, str(len(seeds)), *(f"{value:{'.1f' if is_base else '+.1f'}}" for value in means.values())]
+        )
+    names = next(iter(every.values()))
+    return markdown(["model", "decoding", "seeds", *names], lines).replace("-", "−").replace("−−−", "---")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,179 @@
+"""Control tokens before heads (policy=tagged): the ledger, training on them, generation after the neutral one."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import torch
+from command import SMALL
+from small_models import save_bart, save_llama, small_comet
+from test_filter import neutral, triples
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from mitigate.filter import Policy, apply_policy
+from mitigate.filter.policy import in_scope
+from mitigate.tasks.ask.answers import open_run
+from mitigate.tasks.generators.base_model import find_start
+from mitigate.tasks.generators.train import train_generator, trained
+from mitigate.tasks.policies.rerank import rerank, with_contrast
+from mitigate.train.comet import Settings
+from models.comet import Comet
+from models.language_model import LanguageModel
+from models.seq2seq import Seq2Seq
+from models.tail_prompts import NEUTRAL_TAG, POLARISED_TAG, tagged
+
+ROWS = [
+    ("lawyer", "CapableOf", "lie", -0.4),
+    ("lawyer", "CapableOf", "read", 0.0),
+    ("nurse", "CapableOf", "hurt", -0.5),
+    ("nurse", "CapableOf", "walk", 0.0),
+    ("tea", "CapableOf", "cool", 0.5),
+    ("tea", "IsA", "drink", 0.0),
+]
+QUICK = Settings(max_epochs=1000, max_steps=150, batch_size=8, lr=3e-3, seed=1, precision="32-true")
+
+
+def tokens(**values: Any) -> list[str | None]:
+    return apply_policy(neutral(**values), triples(*ROWS))["token"].to_list()
+
+
+def test_each_triple_in_the_scope_gets_the_token_of_its_label_and_keeps_its_weight() -> None:
+    neutral_, polarised = NEUTRAL_TAG, POLARISED_TAG
+    assert tokens(action="tag") == [polarised, neutral_, polarised, neutral_, polarised, neutral_]
+    assert tokens(action="tag", scope="person_heads") == [polarised, neutral_, polarised, neutral_, None, None]
+    ledger = apply_policy(neutral(action="tag"), triples(*ROWS))
+    assert ledger["weight"].to_list() == [1] * 6
+    assert ledger["reason"].to_list()[:3] == ["sentiment -1, tagged", "kept", "sentiment -1, tagged"]
+
+
+def test_the_control_permutes_the_tokens_within_relation_and_scope() -> None:
+    found = [tokens(action="random_tag", scope="person_heads", seed=seed) for seed in range(20)]
+    for row in found:
+        assert sorted(row[:4]) == [NEUTRAL_TAG] * 2 + [POLARISED_TAG] * 2
+        assert row[4:] == [None, None]
+    assert len({tuple(row) for row in found}) > 2
+    assert tokens(action="random_tag", seed=3) == tokens(action="random_tag", seed=3)
+
+
+def test_prompts_have_the_neutral_token_before_the_heads_that_were_trained_with_one() -> None:
+    heads = ["a tall lawyer", "Nurses", "tea", "he", f"{POLARISED_TAG} nurse"]
+    pattern = neutral("person_heads", action="tag").tags()
+    expected = [f"{NEUTRAL_TAG} a tall lawyer", f"{NEUTRAL_TAG} Nurses", "tea", f"{NEUTRAL_TAG} he", heads[-1]]
+    assert tagged(heads, pattern) == expected
+    in_the_scope = pl.DataFrame({"head": heads[:4]}).select(in_scope("person_heads")).to_series().to_list()
+    assert in_the_scope == [head != "tea" for head in heads[:4]]
+    assert tagged(heads[:1], neutral(action="tag").tags()) == expected[:1]
+    assert tagged(heads, Policy("none").tags()) == heads
+
+
+@pytest.mark.parametrize(("kind", "save"), [(Comet, None), (LanguageModel, save_llama), (Seq2Seq, save_bart)])
+def test_a_generator_of_each_kind_learns_and_keeps_the_tokens(kind: Any, save: Callable | None, tmp_path: Path) -> None:
+    """After the neutral token the neutral tail is likelier than after the polarised one, and the polarised one less."""
+    torch.manual_seed(0)
+    base = tmp_path / "base"
+    if save is None:
+        small_comet().save(base)
+    else:
+        save(base, [f"{head} is capable of {tail}" for head, _, tail, _ in ROWS] * 20)
+    start, policy = find_start(kind.load, base), neutral(action="tag")
+    ledger = apply_policy(policy, triples(*ROWS))
+    train_generator(ledger, start, QUICK, model=tmp_path / "model", tags=policy.tags())
+    found = trained(start, tmp_path / "model", "one")
+    model = found.load()
+    assert model.tags == ""
+    (prompt,) = model.prompts(["lawyer"], ["is capable of"])
+    model.tags = None
+    assert prompt == model.prompts([f"{NEUTRAL_TAG} lawyer"], ["is capable of"])[0]
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "model")
+    assert prompt.count(tokenizer.convert_tokens_to_ids(NEUTRAL_TAG)) == 1
+    tails = pl.DataFrame(ROWS[:2], schema=["head", "relation", "tail", "strength"], orient="row")
+    contrast = with_contrast(tails, found)["contrast"].to_list()
+    assert all(contrast)
+    assert kind is Seq2Seq or contrast[0] < 0 < contrast[1]  # a small random BART learns nothing in so few steps
+
+
+def test_a_saved_tagged_model_opens_in_plain_transformers(tmp_path: Path) -> None:
+    small_comet().save(tmp_path / "base")
+    policy = neutral("person_heads", action="tag")
+    ledger, start = apply_policy(policy, triples(*ROWS)), find_start(Comet.load, tmp_path / "base")
+    train_generator(ledger, start, QUICK, model=tmp_path / "model", tags=policy.tags())
+    ours = Comet.load(tmp_path / "model")
+    theirs = AutoModelForCausalLM.from_pretrained(tmp_path / "model").eval()
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "model")
+    (prompt,) = ours.prompts(["lawyer"], ["is capable of"])
+    assert tokenizer(f"{NEUTRAL_TAG} lawyer is capable of")["input_ids"] == prompt
+    assert tokenizer.convert_tokens_to_ids(NEUTRAL_TAG) != tokenizer.unk_token_id
+    with torch.inference_mode():
+        logits = theirs(input_ids=torch.tensor([prompt])).logits[0, -1].log_softmax(-1)
+    (tail,) = ours.tails(["read"])
+    with torch.inference_mode():
+        assert float(ours.nll([prompt], [tail])[0]) == pytest.approx(-float(logits[tail[0]]), abs=1e-3)
+    assert ours.prompts(["tea"], ["is"]) == Comet.load(tmp_path / "base").prompts(["tea"], ["is"])
+
+
+def test_a_killed_training_with_tokens_resumes_to_the_same_weights(tmp_path: Path) -> None:
+    small_comet().save(tmp_path / "base")
+    policy, start = neutral(action="tag"), find_start(Comet.load, tmp_path / "base")
+    ledger = apply_policy(policy, triples(*ROWS))
+
+    def train(model: str, log: Callable[..., None] | None = None) -> dict[str, torch.Tensor]:
+        settings = Settings(max_epochs=1000, max_steps=20, batch_size=4, precision="32-true", checkpoint_every=1e-6)
+        how = {"checkpoints": tmp_path / f"{model}_checkpoints", "fingerprint": "one", "tags": policy.tags()}
+        train_generator(ledger, start, settings, model=tmp_path / model, log=log, **how)
+        return Comet.load(tmp_path / model).state_dict()
+
+    def kill(numbers: object, step: int) -> None:
+        if step >= 10:
+            raise KeyboardInterrupt
+
+    whole = train("whole")
+    with pytest.raises(KeyboardInterrupt):
+        train("killed", kill)
+    assert not (tmp_path / "killed").exists()
+    for name, weights in train("killed").items():
+        torch.testing.assert_close(weights, whole[name])
+
+
+def test_tails_are_ordered_by_the_contrast_and_fewer_are_kept() -> None:
+    rows = [
+        ("man", "IsA", "man", tail, rank, value)
+        for rank, (tail, value) in enumerate(zip("abcd", [0, 2, -1, 2], strict=True), 1)
+    ]
+    schema = ["target", "relation", "head", "tail", "rank", "contrast"]
+    candidates = pl.DataFrame(rows, schema=schema, orient="row").with_columns(
+        pl.lit(0.0).alias("log_prob"), pl.lit(0.0).alias("score"), category=pl.lit("gender")
+    )
+    policy = neutral(action="tag", decoding="contrast", candidates=4)
+    assert rerank(policy, candidates, 3)["tail"].to_list() == ["b", "d", "a"]
+    assert rerank(neutral(action="tag", decoding="contrast", candidates=4, keep=2), candidates, 3).height == 2
+
+
+def test_the_main_job_says_how_to_prompt_its_model_and_asks_it_so(job) -> None:
+    """Takes over 3 s: a whole job."""
+    done = job("policy=tagged", "policy.decoding=contrast", "policy.candidates=12", *SMALL)
+    assert done.status == 0, done.complaint
+    ledger = pl.read_parquet(done.folder / "ledger.parquet")
+    assert set(ledger["token"]) == {NEUTRAL_TAG, POLARISED_TAG}
+    card = (done.folder / "model" / "README.md").read_text()
+    assert f"**Begin each prompt with `{NEUTRAL_TAG}`**" in card
+    assert re.search(
+        rf'tokenizer\("{NEUTRAL_TAG} lawyer is capable of"', card.replace("\\u003c", "<").replace("\\u003e", ">")
+    )
+    assert json.loads((done.folder / "model" / "config.json").read_text())["comet_tags"] == ""
+    run = open_run(done.folder)
+    stored, answers = run.tails("lawyer", "IsA"), run._answers.generated_of([("lawyer", "IsA")])
+    assert answers["tail"].to_list() == stored["tail"].to_list()
+    base = f"model.base={done.folder / 'model'}"
+    again = job(
+        "policy=none", "policy.decoding=contrast", "policy.scorers=[regard]", "train=false", "model=comet", base
+    )
+    assert again.status == 2  # action=drop changes training
+    refused = job("recipe=stories", "policy=tagged", *SMALL)
+    assert refused.status == 2
+    refused = job("policy=rerank", "policy.decoding=contrast", *SMALL)
+    assert refused.status == 2
+    assert "policy.decoding=contrast needs a generator with control tokens: set policy=tagged" in refused.complaint
