@@ -5,8 +5,9 @@ and measures all decodings of a model on it. It goes on where it stopped.
     python benchmarks/plan3.py run --data DIR --lm LM --work FOLDER [--hours H] [-- further settings]
     python benchmarks/plan3.py table                                       the screening as Markdown
 
-LM: the folder of the converted SmolLM2 that smollm.py prints. A finished model is a row of plan3.csv for each of its
-decodings, written at once; a killed run resumes from the model's checkpoints and the pool's parts, in FOLDER."""
+LM: the folder of the converted SmolLM2 that smollm.py (in the tag v0.2.0) prints. A finished model is a row of
+plan3.csv for each of its decodings, written at once; a killed run resumes from the model's checkpoints and the pool's
+parts, in FOLDER."""
 
 import argparse
 import os
@@ -24,19 +25,18 @@ from hydra import compose, initialize_config_dir
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from mitigate.runs.files import replacing_folder, write
-from mitigate.runs.store import PartFolder
-
 from benchmarks.experiment_plan import HEADS, RELATIONS2, ROOT, third_of
 from benchmarks.experiment_row import GROUPS, SHARE, heads, pack, professions, unpack
 from benchmarks.experiment_tables import markdown
 from benchmarks.results import processor
+from mitigate.files import replacing_folder, write
 from mitigate.filter import Policy, apply_policy
 from mitigate.recipes.job import plain
 from mitigate.recipes.mitigate.plan import Plan, make_plan
 from mitigate.recipes.scorers import Scorers
 from mitigate.score.labels import label_column
 from mitigate.score.people import Crowd2, CrowdLM
+from mitigate.stages import PartFolder
 from mitigate.tasks.crowd.accuracy import RELATIONS as RATED
 from mitigate.tasks.crowd.training import read_texts
 from mitigate.tasks.generators.probe import probe_generator, probe_heads
