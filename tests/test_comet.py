@@ -85,7 +85,7 @@ def test_a_saved_comet_is_the_same_comet_and_knows_how_it_was_trained(comet: Com
     assert again.prompts(["nurse"], ["wants"]) == comet.prompts(["nurse"], ["wants"])
     Comet(comet.decoder, comet.encoding, "comet", "words").save(tmp_path)
     for asked in ({}, {"layout": "comet"}, {"relation": "words", "layout": None}):
-        assert regimen(tmp_path, **asked) == ("comet", "words")
+        assert regimen(tmp_path, **asked) == ("comet", "words", None)
     assert Comet.load(tmp_path).relation == "words"
     with pytest.raises(ValueError, match=r"relation=phrase, but the COMeT in .* was trained with model.relation=words"):
         Comet.load(tmp_path, relation="phrase")
@@ -116,7 +116,7 @@ def test_a_relation_can_be_a_token_and_a_decoder_becomes_a_comet_of_any_regimen(
     torch.testing.assert_close(after, before, atol=1e-3, rtol=0)  # two more of 30,522 words share the softmax
     comet.save(tmp_path)
     assert Comet.load(tmp_path).prompts(["lawyer"], ["<IsA>"])[0][-1] == 30523
-    assert regimen(locate()) == ("packed", "phrase")
+    assert regimen(locate()) == ("packed", "phrase", None)
     comet = Comet.from_encoder(locate(), layout="comet", relation="token")
     assert (comet.layout, comet.relation) == ("comet", "token")
     comet = Comet.from_encoder(locate(), dropout=0.2)
