@@ -64,6 +64,7 @@ def written(ledger: pl.DataFrame, folder: Path, format: str) -> dict[str, int]:
         command="python -m mitigate recipe=filter",
         facts={"seed": "1"},
         needs={},
+        name="mine",
     )
 
 

@@ -2,18 +2,14 @@
 kept_runs.py)."""
 
 import json
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 from command import here
-from compared_runs import configured
 from kept_runs import RUNS
 
-import mitigate
-from mitigate.tasks.ask.answers import Answers
 from mitigate.triples import Labels
 
 VERSIONS = sorted(path.name for path in RUNS.iterdir())
@@ -55,19 +51,3 @@ class Odd:
     def __call__(self, texts: Sequence[str]) -> Labels:
         found = np.array([len(text) % 2 for text in texts], dtype=np.int8)
         return Labels(-found, -found.astype(np.float32))
-
-
-def test_one_whose_action_was_rerank_is_asked_and_described_as_reranked(kept: Path, tmp_path: Path) -> None:
-    """As versions before policy.decoding wrote it: the neutral ones of the 20 best tails come first."""
-    folder = tmp_path / "rerank"
-    shutil.copytree(kept / "none", folder)
-    old = {"name": "rerank", "scorers": ["regard"], "template": "paper", "action": "rerank", "candidates": 20}
-    configured(folder, policy=old)
-    plain, reranked = (mitigate.open_run(path) for path in (kept / "none", folder))
-    assert (reranked.setting("policy.action"), reranked.setting("policy.decoding")) == ("keep", "rerank")
-    before, after = (Answers(run, [Odd()]).generated_of([("farmer", "CapableOf")]) for run in (plain, reranked))
-    assert after.height == before.height == 10
-    assert after["regard"].to_list() == sorted(after["regard"], reverse=True)
-    assert before["regard"].to_list() != sorted(before["regard"], reverse=True)
-    neutral = before.filter(regard=0)["tail"].to_list()
-    assert after["tail"].to_list()[: len(neutral)] == neutral

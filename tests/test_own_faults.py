@@ -3,7 +3,6 @@
 import builtins
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -123,7 +122,7 @@ WAYS = list(scorers_of(generator))
 def test_what_a_scorer_returns(name: str, way: str) -> None:
     scorer = scorers_of(RETURNED[name])[way]()
     with pytest.raises(MitigateError) as error:
-        mitigate.label_statements(TEXTS, [scorer])
+        mitigate.label_statements(pl.DataFrame({"statement": TEXTS}), [scorer])
     said = str(error.value)
     assert said.startswith("scorer own: ")
     assert "expected" in said
@@ -136,7 +135,7 @@ def test_what_a_scorer_returns(name: str, way: str) -> None:
 def test_what_a_scorer_raises(name: str, way: str) -> None:
     scorer = scorers_of(raising(RAISED[name]))[way]()
     with pytest.raises(MitigateError) as error:
-        mitigate.label_statements(["this is fine", *TEXTS], [scorer])
+        mitigate.label_statements(pl.DataFrame({"statement": ["this is fine", *TEXTS]}), [scorer])
     said = str(error.value)
     assert f"fails with {name}" in said
     assert "(test_own_faults.py, line " in said
@@ -248,79 +247,3 @@ def test_a_column_of_the_table_is_not_lost_under_a_scorers_labels(names: list[st
     rest = SENTENCES.select("statement")
     once = mitigate.label_statements(rest, [Named("one")])
     assert mitigate.label_statements(once, [Named("other")])["one"].to_list() == [0, 0]
-
-
-def good(texts: Sequence[str]) -> list[int]:
-    return [0] * len(texts)
-
-
-GOOD = mitigate.make_scorer(good, "own")
-TABLE = pl.DataFrame({"head": ["nurse"], "relation": ["IsA"], "tail": ["person"]})
-WRONG: dict[str, Callable[[], Any]] = {
-    "a text as a table": lambda: mitigate.label_statements("a text", [GOOD]),  # type: ignore[arg-type]
-    "a number as a table": lambda: mitigate.label_statements(5, [GOOD]),  # type: ignore[arg-type]
-    "no table": lambda: mitigate.label_statements(None, [GOOD]),  # type: ignore[arg-type]
-    "a dictionary as a table": lambda: mitigate.label_statements({"statement": ["a"]}, [GOOD]),  # type: ignore[arg-type]
-    "numbers as texts": lambda: mitigate.label_statements([1, 2], [GOOD]),  # type: ignore[arg-type]
-    "a series": lambda: mitigate.label_statements(pl.Series([1]), [GOOD]),  # type: ignore[arg-type]
-    "no column": lambda: mitigate.label_statements(pl.DataFrame({"a": ["b"]}), [GOOD]),
-    "no column at all": lambda: mitigate.label_statements(pl.DataFrame(), [GOOD]),
-    "a column of numbers": lambda: mitigate.label_statements(pl.DataFrame({"statement": [1]}), [GOOD]),
-    "an empty row": lambda: mitigate.label_statements(pl.DataFrame({"statement": ["a", None]}), [GOOD]),
-    "triples without heads": lambda: mitigate.label_statements(TABLE.drop("head"), [GOOD]),
-    "a function as a scorer": lambda: mitigate.label_statements(TEXTS, [good]),  # type: ignore[list-item]
-    "a class as a scorer": lambda: mitigate.label_statements(TEXTS, [Given]),  # type: ignore[list-item]
-    "a name as a scorer": lambda: mitigate.label_statements(TEXTS, ["sentiment"]),  # type: ignore[list-item]
-    "a name for the scorers": lambda: mitigate.label_statements(TEXTS, "sentiment"),  # type: ignore[arg-type]
-    "no scorers": lambda: mitigate.label_statements(TEXTS, None),  # type: ignore[arg-type]
-    "two of one name": lambda: mitigate.label_statements(TEXTS, [GOOD, GOOD]),
-    "a number as a scorer's name": lambda: mitigate.label_statements(TEXTS, [Named(5)]),
-    "another masking": lambda: mitigate.label_statements(TEXTS, [GOOD], masking="none"),  # type: ignore[arg-type]
-    "a number as masking": lambda: mitigate.label_statements(TEXTS, [GOOD], masking=1),  # type: ignore[arg-type]
-    "an unknown argument": lambda: mitigate.label_statements(TEXTS, [GOOD], mask="token"),  # type: ignore[call-arg]
-    "an argument too few": lambda: mitigate.label_statements(TEXTS),  # type: ignore[call-arg]
-    "a number as a cache": lambda: mitigate.label_statements(TEXTS, [GOOD], cache=4),  # type: ignore[arg-type]
-    "a list as a target list": lambda: mitigate.label_statements(TEXTS, [GOOD], target_list=["a"]),  # type: ignore[arg-type]
-    "a text as explain": lambda: mitigate.label_statements(TEXTS, [GOOD], explain="yes"),  # type: ignore[arg-type]
-    "a name as a policy": lambda: mitigate.apply_policy("both", TABLE),  # type: ignore[arg-type]
-    "a list as a table": lambda: mitigate.apply_policy(mitigate.Policy("none"), [1]),  # type: ignore[arg-type]
-    "a policy's number as a name": lambda: mitigate.Policy(5),  # type: ignore[arg-type]
-    "a policy's scorers as a text": lambda: mitigate.Policy("mine", scorers="sentiment"),
-    "a policy's unknown action": lambda: mitigate.Policy("mine", ["sentiment"], action="delete"),
-    "a policy's labels that are missing": lambda: mitigate.apply_policy(mitigate.Policy("mine", ["own"]), TABLE),
-    "a role as a text": lambda: mitigate.default_scorers("sentiment"),
-    "an unknown role": lambda: mitigate.default_scorers(["feeling"]),
-    "nothing as a scorer's class": lambda: mitigate.make_scorer(None, "own"),  # type: ignore[arg-type]
-    "a number as a name": lambda: mitigate.make_scorer(good, 5),  # type: ignore[arg-type]
-    "an empty name": lambda: mitigate.make_scorer(good, " "),
-    "a name of two lines": lambda: mitigate.make_scorer(good, "a\nb"),
-    "a name of a column": lambda: mitigate.make_scorer(good, "tail"),
-    "arguments for a function": lambda: mitigate.make_scorer(good, "own", words=[]),
-    "an argument that the class does not take": lambda: mitigate.make_scorer(Given, "own", words=[]),
-    "an argument too few for the class": lambda: mitigate.make_scorer(Given, "own"),
-    "a class that fails": lambda: mitigate.make_scorer(type("Bad", (), {"__init__": fails}), "own"),
-    "a class that cannot be called": lambda: mitigate.label_statements(TEXTS, [mitigate.make_scorer(object, "own")]),
-    "harms of a number": lambda: mitigate.measure_harms(5),  # type: ignore[arg-type]
-    "harms without columns": lambda: mitigate.measure_harms(pl.DataFrame({"a": [1]})),
-    "a number as a run": lambda: mitigate.open_run(5),  # type: ignore[arg-type]
-    "a folder that is no run": lambda: mitigate.open_run("no/such/run"),
-    "a number as a file": lambda: mitigate.read_triples(5),  # type: ignore[arg-type]
-    "a file that is not there": lambda: mitigate.read_triples("no_such.csv"),
-    "a number as targets": lambda: mitigate.choose_targets(5),  # type: ignore[arg-type]
-    "a number as a generator": lambda: mitigate.probe_generator(5, ["nurse"]),  # type: ignore[arg-type]
-    "a number as relations": lambda: mitigate.read_relations(5),  # type: ignore[arg-type]
-    "quality of nothing": lambda: mitigate.measure_quality(None),  # type: ignore[arg-type]
-    "a text as settings": lambda: mitigate.train_generator(TABLE, "model", "fast", model="m"),  # type: ignore[arg-type]
-}
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_arguments_of_the_library(name: str) -> None:
-    with pytest.raises(MitigateError) as error:
-        WRONG[name]()
-    assert str(error.value)
-
-
-def test_what_people_try_first_is_understood(tmp_path: Path) -> None:
-    found = mitigate.label_statements(TEXTS, GOOD, cache=tmp_path / "labels")  # type: ignore[arg-type]
-    assert found.select("statement", "own").rows() == [(text, 0) for text in TEXTS]

@@ -177,7 +177,7 @@ def test_page_and_card_name_the_targets_that_are_left_out(main_job, audited, tol
         assert own in text
         assert "328 of the paper's 329 targets are left out, among them all of origin, gender and religion." in text
         assert "Non-binary people are missing" not in text
-    assert '<td class="text">disability</td>' in (main_job / "report.html").read_text()
+    assert ">disability</" in (main_job / "report.html").read_text()
     asked_with = (main_job / "model" / "README.md").read_text()
     assert 'tokenizer("deaf person is capable of"' in asked_with
 

@@ -40,7 +40,7 @@ def test_regard_with_neutral_phrases_begins_every_table_and_plot(report: page.Re
     groups = re.findall(r'<tr class="group"><th scope="rowgroup" colspan="\d+">(\w+) template', text)
     assert groups[:2] == ["neutral", "paper"]
     assert re.findall(r'id="template-(\w+)"( checked)?', text) == [("neutral", " checked"), ("paper", "")]
-    heads = re.findall(r'<th scope="col" class="(neutral|paper)"[^>]*><button type="button">(\w+ \S+)</button>', text)
+    heads = re.findall(r'<th scope="col" class="(neutral|paper)"[^>]*>(\w+ \S+)</th>', text)
     assert heads[:4] == [("neutral", f"regard {sign}") for sign in ("O−", "neutral", "O+")] + [("paper", "regard O−")]
     sections = [row.section for row in metrics_table.rows(["NSM", "neutral_template/NSM", "neutral_template/NRM"])]
     assert sections == ["harms, neutral template", "harms, neutral template", "harms, paper template"]

@@ -12,6 +12,8 @@ import mitigate
 class Words:
     """Labels a text with any of the words as prejudice, all others as neutral."""
 
+    version = "1"  # another one whenever the labels change: results of later commands are then computed again
+
     def __init__(self, words: Sequence[str]) -> None:
         self.words = set(words)
 
@@ -23,6 +25,8 @@ class Words:
 @dataclass(frozen=True)
 class ShortTails(mitigate.Policy):
     """Drops what the policy's scorers find polarised, and gives a triple with a tail of many words half its weight."""
+
+    version = "1"
 
     most: int = 4  # words of a tail
 
