@@ -170,7 +170,7 @@ def fails(_: object) -> Any:
 )
 def test_what_the_method_each_yields(each: Callable[..., Any], message: str) -> None:
     with pytest.raises(MitigateError) as error:
-        mitigate.label_statements(TEXTS, [identified(Pieces(each), "own", {}, Pieces)])
+        mitigate.label_statements(pl.DataFrame({"statement": TEXTS}), [identified(Pieces(each), "own", {}, Pieces)])
     assert message in str(error.value)
 
 
@@ -203,7 +203,7 @@ class Explaining:
 def test_what_else_a_scorer_has(methods: dict[str, Any], message: str) -> None:
     def label() -> None:
         scorer = identified(Explaining(**methods), "own", {}, Explaining)
-        mitigate.label_statements(TEXTS, [scorer], explain=True)
+        mitigate.label_statements(pl.DataFrame({"statement": TEXTS}), [scorer], explain=True)
 
     if not message:
         label()
