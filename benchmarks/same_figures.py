@@ -21,21 +21,15 @@ from pathlib import Path
 from typing import Any
 
 MAIN = [
-    *(
-        "-m",
-        "policy=none,both",
-        "trainer.max_steps=40",
-        "trainer.batch_size=16",
-        "measure.resamples=200",
-        "trainer.precision=32-true",
-    ),
+    *("-m", "policy=none,both", "trainer.max_steps=40", "trainer.batch_size=16", "measure.resamples=200"),
+    *("trainer.precision=32-true", "probe.precision=fp32", "model.dropout=0"),  # whose masks depend on shapes
     *("probe.targets=[lawyer,nurse,woman,man,muslim,german,brother,sociologist]", "probe.heads=40"),
 ]
 KGE = [
     *("recipe=kge", "data=fb15k237", "model=transe", "kge.seeds=1", "?kge.permuted=0", "model.dimension=8"),
     *("model.training.max_epochs=2", "model.training.evaluate_every=2", "kge.mitigations=[project]"),
 ]
-FRAMES = ["recipe=frames", "data.root={inputs}", "frames.fold_epochs=1", "measure.resamples=200"]
+FRAMES = ["recipe=frames", "data.root={inputs}", "frames.fold_epochs=1", "frames.dropout=0", "measure.resamples=200"]
 LABELS = [
     *("recipe=labels", "data=statements", "data.path={inputs}/labels.tsv", "data.output={outputs}/labels.csv"),
     "score.extra=[keyword,crowd,crowd2]",
@@ -65,7 +59,8 @@ SHOWN = 20  # lines of a kind, of each run
 
 
 def run(tree: Path, outputs: Path, root: Path) -> None:
-    """Run all commands with the code of a tree; one thread, so that sums are added in one order."""
+    """Run all commands with the code of a tree; one thread, so that sums are added in one order, and labels in float32,
+    since those in bfloat16 depend on what else is in a batch."""
     outputs = outputs.resolve()
     inputs = Path(f"{outputs}-inputs")
     for folder in (outputs, inputs):
@@ -74,7 +69,7 @@ def run(tree: Path, outputs: Path, root: Path) -> None:
     write_statements(root / "humans" / "COMeT_sentences.txt", inputs / "labels.tsv")
     thin(root / "sbic", inputs / "sbic")
     environment = os.environ | {"OMP_NUM_THREADS": "1", "GOMP_SPINCOUNT": "1000", "MITIGATE_DATA": str(root.resolve())}
-    environment |= {"PYTHONPATH": str(tree.resolve())}
+    environment |= {"PYTHONPATH": str(tree.resolve()), "MITIGATE_PRECISION": "fp32"}
     where = [f"paths.outputs={outputs}", f"paths.cache={outputs}-cache", "tracking=none"]
     for command in COMMANDS:
         arguments = [part.format(outputs=outputs, inputs=inputs) for part in known(command, tree)]
