@@ -186,7 +186,7 @@ def pools(plan: Plan, place: Path, few: int | None) -> tuple[pl.DataFrame, pl.Da
                 tails = probe_generator(generator, targets, plan.probe.relations, parts=parts, **search)
             else:
                 tails = probe_heads(generator, prompts, parts=parts, **search)
-            if plan.policy.tags():
+            if plan.policy.tags() is not None:  # "" is every head
                 tails = with_contrast(tails, generator)
             tails.write_parquet(path.with_suffix(".part"))
             path.with_suffix(".part").replace(path)
