@@ -3,19 +3,15 @@
 import random
 import resource
 import sqlite3
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterator
 from contextlib import closing
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
 
 from mitigate import cache
 from mitigate.cache import LabelStore
-from mitigate.score.labels import NOTHING_CACHED, label_column
 from mitigate.stages import PROCESS
 from mitigate.triples import Labels
 
@@ -76,16 +72,6 @@ def test_whatever_bytes_are_damaged_no_wrong_label_is_used(file: Path) -> None:
         use(file.parent)
 
 
-def _use_often(folder: Path) -> list[int]:
-    return [use(folder) for _ in range(20)]
-
-
-def test_processes_may_store_the_same_labels_at_once(tmp_path: Path) -> None:
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        known = list(pool.map(_use_often, [tmp_path, tmp_path]))
-    assert [counts[-1] for counts in known] == [300, 300]
-
-
 def test_a_place_that_cannot_be_made_keeps_labels_in_memory(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     store = LabelStore(tmp_path / "file" / "labels")
@@ -132,19 +118,3 @@ def test_more_texts_than_sqlite_takes_at_once_are_looked_up(file: Path, monkeypa
     monkeypatch.setattr(cache, "MOST_CHARACTERS", 100)
     assert use(file.parent) == 300
     assert max(len("".join(part)) for part in cache._slices([*TEXTS, "x" * 200])) == 200
-
-
-def test_a_strength_of_minus_zero_is_the_same_from_the_cache_and_without_it(tmp_path: Path) -> None:
-    """SQLite keeps no sign of zero, and a table with another one has other bytes."""
-
-    class Scorer:
-        name = fingerprint = "signs"
-
-        def __call__(self, texts: Sequence[str]) -> Labels:
-            return Labels(np.zeros(len(texts), np.int8), np.full(len(texts), -0.0, np.float32))
-
-    texts = pl.Series(["one", "other", "one"])
-    bare = label_column(texts, Scorer(), NOTHING_CACHED)
-    for store in (LabelStore(tmp_path), LabelStore(tmp_path)):
-        found = label_column(texts, Scorer(), store)
-        assert found.strength.tobytes() == bare.strength.tobytes() == bytes(12)

@@ -73,7 +73,7 @@ def test_moduli_matches_and_reciprocal_relations():
     model = network("complex_n3")
     assert model.relations.shape == (6, 4)
     one, two = torch.tensor([1]), torch.tensor([2])
-    assert torch.equal(model.heads(one, two), model.tails(two, one + 3))
+    torch.testing.assert_close(model.heads(one, two), model.tails(two, one + 3))
     assert network("complex").relations.shape == (3, 4)
     own, drawn = torch.tensor([4, 7, 1, 4]), torch.tensor([1, 4, 9, 4])
     rows, columns = matches(own, drawn)

@@ -12,7 +12,6 @@ from kge_graphs import SMALL, planted, write_graph
 
 from mitigate.metrics import MITIGATED, find
 from mitigate.report.kge import TITLES
-from mitigate.report.metrics_table import console
 from mitigate.tasks.kge.mitigation import VARIANTS
 from mitigate.tracking.record import Tracking
 
@@ -114,15 +113,6 @@ def test_a_sweep_over_models_takes_settings_of_models(graph, job) -> None:
     status, said, _, _ = job("-m", *asked, *graph, "model=transe,complex", "kge.seeds=1", "dry_run=true")
     assert status == 0
     assert [model for model in ("transe", "complex") if f"-{model}-gender-" in said] == ["transe", "complex"]
-
-
-def test_runs_stand_side_by_side() -> None:
-    rates = {"transe": 0.16, "complex": 0.2}
-    runs = {name: {"kge/mrr": mrr, "kge/mrr_low": mrr - 0.01, "kge/mrr_high": mrr} for name, mrr in rates.items()}
-    lines = console(runs).splitlines()
-    assert lines[0].split() == ["transe", "complex"]
-    assert lines[1] == "knowledge-graph embeddings"
-    assert " ".join(lines[2].split()) == "mean reciprocal rank ↑ 0.160 [0.150, 0.160] 0.200 [0.190, 0.200]"
 
 
 @pytest.mark.parametrize(
