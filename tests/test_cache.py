@@ -4,7 +4,9 @@ import random
 import resource
 import sqlite3
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -70,6 +72,16 @@ def test_whatever_bytes_are_damaged_no_wrong_label_is_used(file: Path) -> None:
             old.unlink()
         file.write_bytes(damaged)
         use(file.parent)
+
+
+def _use_often(folder: Path) -> list[int]:
+    return [use(folder) for _ in range(20)]
+
+
+def test_processes_may_store_the_same_labels_at_once(tmp_path: Path) -> None:
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        known = list(pool.map(_use_often, [tmp_path, tmp_path]))
+    assert [counts[-1] for counts in known] == [300, 300]
 
 
 def test_a_place_that_cannot_be_made_keeps_labels_in_memory(tmp_path: Path) -> None:

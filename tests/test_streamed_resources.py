@@ -114,6 +114,27 @@ def test_a_bad_assertion_is_an_error_or_counted(written, line: str | bytes, faul
     assert notices[0].startswith(f"1 bad line left out: {path}:2: {fault}")
 
 
+def test_no_line_is_lost(written, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is a row, or counted: languages, relations, cut JSON and another delimiter, whatever block they are in."""
+    cut = assertion("IsA", "/c/en/a", "/c/en/b", '{"dataset": "/d/x", "weight": 1.')
+    comma = GOOD.replace("\t", ",")
+    path = written("some.csv.gz", gzip.compress((MIXED + cut + comma).encode() * 30))
+    monkeypatch.setattr(stream, "BLOCK", 1_000)
+    monkeypatch.setattr(stream, "PEEKED", 1_000)
+    resource = assertions.load(path, "skip")
+    chunks = [chunk for _, _, chunk in resource.chunks()]
+    assert len(chunks) > 5
+    assert sum(chunk.height for chunk in chunks) == 30 * 7
+    rows, notices = whole(resource)
+    assert rows["row"].to_list() == list(range(1, 30 * 7, 7))
+    assert notices[0].startswith("60 bad lines left out: ")
+    assert notices[1:] == [
+        "30 rows left out: neither end is English",
+        "60 rows left out: one end is not English (another language, or an address)",
+        "30 triples left out, whose relation has no phrase: dbpedia 30",
+    ]
+
+
 def test_many_bad_lines_are_counted_and_a_file_of_something_else_is_refused_at_once(written) -> None:
     with pytest.raises(MitigateError, match="8 bad lines:(.|\n)*:6: .*(.|\n)*and 3 more"):
         whole(assertions.load(written("some.csv", GOOD + "/a/nothing\n" * 8)))
