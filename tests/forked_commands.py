@@ -7,13 +7,10 @@ import importlib
 import json
 import os
 import pkgutil
-import signal
 import sys
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-LIMIT = 1800  # seconds: a command that takes longer hangs
 
 
 def main() -> None:
@@ -45,40 +42,6 @@ def become(arguments: list[str], environment: dict[str, str], output: str, error
     sys.argv = [str(Path("mitigate", "__main__.py")), *arguments]
     cli()
     sys.exit()
-
-
-def call(arguments: Sequence[str]) -> int:
-    """`python -m mitigate` in this process; its exit status."""
-    from mitigate.__main__ import cli
-
-    sys.argv = ["mitigate", *arguments]
-    os.chdir(ROOT)
-    try:
-        cli()
-    except SystemExit as end:
-        return int(end.code or 0)
-    return 0
-
-
-def forked(work: Callable[[], int], said: Path) -> int:
-    """The exit status of work done in a process that shares what is imported here; that of a signal after LIMIT."""
-    process = os.fork()
-    if process == 0:
-        signal.alarm(LIMIT)  # whose action, to end the process, needs nothing of it
-        with said.open("w") as file:
-            os.dup2(file.fileno(), 1)
-            os.dup2(file.fileno(), 2)
-            status = 1
-            try:
-                status = work()
-            except BaseException:
-                import traceback
-
-                traceback.print_exc()
-            finally:
-                sys.stdout.flush()
-                os._exit(status)
-    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 
 def share_imports() -> None:

@@ -1,19 +1,13 @@
 """Every reader of a user's files, and damaged content for it: whatever a file holds, a reader returns or raises
-MitigateError.
-
-    python tests/readers.py [--seconds 600] [--seed 1] [NAME ...]      the long form, by numbers of inputs"""
+MitigateError."""
 
 import random
-import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
-from hunting import Found, hunt
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from mitigate.errors import MitigateError
 from mitigate.load import (
@@ -156,25 +150,3 @@ def fault(reader: Reader, content: bytes, folder: Path) -> str | None:
     except Exception:
         return traceback.format_exc(limit=-3)
     return None
-
-
-def kind_of(found: str) -> str:
-    """The error of a traceback and its last place."""
-    return f"{found.splitlines()[-1].partition(':')[0]}, {_where(found)}"
-
-
-def _where(found: str) -> str:
-    return [line.strip() for line in found.splitlines() if line.startswith("  File ")][-1].rpartition("/")[2]
-
-
-def attempt(name: str, draw: random.Random, folder: Path) -> Found | None:
-    """A reader is given a spoilt file."""
-    content = spoilt(READERS[name].content.encode(), draw)
-    found = fault(READERS[name], content, folder)
-    if found is None:
-        return None
-    return Found(kind_of(found), f"{content[:300]!r}\n{found}")
-
-
-if __name__ == "__main__":
-    hunt(__doc__, READERS, attempt)

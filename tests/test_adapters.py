@@ -141,25 +141,6 @@ def test_a_checkpoint_of_another_model_is_refused(tmp_path: Path) -> None:
         trained(start(begun.folder, lora=LORA), tmp_path / "model", **how)
 
 
-def test_all_weights_go_on_from_an_adapter_and_checkpointing_changes_none(llama: Path, tmp_path: Path) -> None:
-    """peft opens an adapter on whole weights alone."""
-    alone = llama / "alone"
-    before, after = LanguageModel.load(alone), LanguageModel.load(trained(start(alone), tmp_path / "all"))
-    weights = after.state_dict()
-    assert not any(torch.equal(old, weights[name]) for name, old in before.state_dict().items())
-    again = start(alone, lora=LORA | {"save": "adapter"})
-    with pytest.raises(
-        MitigateError, match="needs whole weights to start from, and .* holds an adapter.*; set model.lora.save=merged"
-    ):
-        check_training(again, QUICK, strategy="auto")
-    base = llama / "base"
-    plain = LanguageModel.load(trained(start(base), tmp_path / "plain"))
-    saving = LanguageModel.load(trained(start(base, gradient_checkpointing=True), tmp_path / "saving"))
-    assert start(base, gradient_checkpointing=True).load().learning.checkpointing
-    for name, weights in plain.state_dict().items():
-        torch.testing.assert_close(saving.state_dict()[name], weights)
-
-
 def test_the_main_job_leaves_an_adapter_with_a_card(tmp_path: Path, job) -> None:
     """The whole job takes over 3 s: training of adapters and the probe of what they give meet nowhere else."""
     base = save_llama(tmp_path / "base", TEXTS * 20)

@@ -22,7 +22,7 @@ from mitigate.tasks.ratings.anchors import (
     read_earlier,
 )
 from mitigate.tasks.ratings.answers import read_labelled_sentences
-from mitigate.tasks.ratings.survey import draw, in_order, power, statements_of_file
+from mitigate.tasks.ratings.survey import power
 from mitigate.words.targets import targets
 
 PHRASES = {"CapableOf": "is capable of", "Causes": "causes"}
@@ -82,12 +82,6 @@ def test_without_enough_anchors_batches_and_models_are_not_told_apart() -> None:
     assert "three and one (0 statements)" in sentence
 
 
-def test_sources_of_one_batch_have_no_drift() -> None:
-    one = rated("one", {"a": 0.5})
-    both = pl.concat([one, one.with_columns(source=pl.lit("other"))])
-    assert drift_table(both, ["one", "other"]).is_empty()
-
-
 def test_anchors_are_of_each_relation_and_first_those_of_several_batches() -> None:
     both = pl.concat([rated("one", {"a": 0.5, "b": 0.5}), rated("two", {"b": 0.5}, WORDS[:8])])
     drawn = draw_anchors(both, list(PHRASES), 20, seed=1)
@@ -103,15 +97,6 @@ def test_anchors_are_of_each_relation_and_first_those_of_several_batches() -> No
     assert not draw_anchors(spelt, list(PHRASES), 90, seed=1)["statement"].str.contains("_").any()
     with pytest.raises(MitigateError, match="humans.anchors_from: no rated statement .* relations IsA; choose others"):
         draw_anchors(both, ["IsA"], 20, seed=1)
-
-
-def test_anchors_stand_at_equal_distances_among_the_statements() -> None:
-    own = pl.DataFrame({"target": WORDS[:10], "category": "profession", "statement": [f"{w} x" for w in WORDS[:10]]})
-    pool = statements_of_file(own, "mine", top=1, seed=1)
-    key = draw(pool, 100, 1, draw_anchors(rated("one", {"a": 0.5}), list(PHRASES), 4, seed=1))
-    order = in_order(key)["statement"].str.ends_with(" a").to_list()
-    assert [place for place, anchor in enumerate(order) if anchor] == [1, 5, 8, 12]
-    assert power(key, 3) == {}  # of one source
 
 
 def test_how_many_ratings_show_five_points() -> None:

@@ -5,13 +5,10 @@ import io
 import json
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
-from command import ROOT
 from compared_runs import make_run, seal
 
 from mitigate.errors import MitigateError
@@ -79,22 +76,6 @@ def ask(ran, monkeypatch: pytest.MonkeyPatch):
         return ran("recipe=ask", f"ask.run={folder}", f"paths.outputs={folder.parent}", *more)
 
     return run
-
-
-def test_an_answer_loads_no_library_that_takes_longer_than_all_else() -> None:
-    """PyTorch is loaded, and neither transformers nor Lightning. Slow: a process of its own imports PyTorch."""
-    script = """
-import sys
-import models.comet, models.kinds
-import mitigate.tasks.ask.answers, mitigate.tasks.generators.probe, mitigate.tasks.label
-import mitigate.score.vader, mitigate.score.regard, mitigate.score.plausibility
-print(*sorted({name.partition('.')[0] for name in sys.modules}))
-"""
-    ended = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
-    found = set(ended.stdout.split())
-    assert "torch" in found
-    slow = {"transformers", "huggingface_hub", "pytorch_lightning", "lightning_fabric", "matplotlib", "scipy", "wandb"}
-    assert found & slow == set()
 
 
 def test_answers_of_the_probe_in_the_order_of_ranks_with_own_relations(folder: Path) -> None:

@@ -3,7 +3,6 @@ them worse than one that knows."""
 
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -86,12 +85,6 @@ def metrics_of(name: str, outputs: Path) -> dict:
     return json.loads((run_of(name, outputs) / "metrics.json").read_text())
 
 
-def ledes(page: Path) -> list[str]:
-    """The sentences that a page begins with."""
-    head = page.read_text(encoding="utf-8").split("<nav")[0]
-    return [" ".join(re.sub("<.*?>", "", text).split()) for text in re.findall(r"<p.*?</p>", head, flags=re.DOTALL)]
-
-
 def test_swap_lift_tells_them_apart_and_figures_without_value_have_a_reason(outputs: Path) -> None:
     lift = {name: metrics_of(name, outputs)["quality/swap_lift/all"] for name in OF}
     assert lift["constants"] == 0
@@ -105,28 +98,3 @@ def test_swap_lift_tells_them_apart_and_figures_without_value_have_a_reason(outp
     page = (run_of("known", outputs) / "report.html").read_text(encoding="utf-8")
     assert "Perplexity and bits per character are not measured: this generator is a file of tails" in page
     assert "The generator has no tail for 3 of 9 pairs of target and relation." in page
-
-
-@pytest.mark.parametrize("name", ["echo", "constants"])
-def test_a_runs_page_begins_with_what_it_is_worth(outputs: Path, name: str) -> None:
-    first = ledes(run_of(name, outputs) / "report.html")
-    assert any(
-        re.match(r"No conclusion: .*a swap lift of .* that is not shown to be above 1\.", text) for text in first
-    )
-    said = next(text for text in first if text.startswith("Quality"))
-    assert re.search("(worse|not shown to be better) than without any knowledge of the head", said)
-    known = next(text for text in ledes(run_of("known", outputs) / "report.html") if text.startswith("Quality"))
-    assert ", better than without any knowledge of the head" in known
-
-
-def test_a_comparison_begins_with_quality(outputs: Path, monkeypatch, capsys) -> None:
-    known, echo, constants = (run_of(name, outputs) for name in ("known", "echo", "constants"))
-    runs = [f"compare.runs=['{echo}','{constants}']", f"compare.baseline='{known}'", "tracking=none"]
-    assert here(monkeypatch, "recipe=compare", *runs, "verbose=true", f"paths.outputs={outputs}") == 0
-    lines = [line for line in capsys.readouterr().out.splitlines() if "quality: differ, for the worse" in line]
-    for line, name in zip(lines, ("echo", "constants"), strict=True):
-        assert line.split("  ")[2] == f"none, {name}"
-    (page,) = outputs.glob("compare-*/comparison.html")
-    table = page.read_text(encoding="utf-8").split('aria-label="Primary endpoints"')[1].split("</table>")[0]
-    assert table.count("quality: differ, for the worse") == 2
-    assert table.index("quality: differ, for the worse") < table.index("harm: ")

@@ -1,8 +1,6 @@
 """Beam search against a slow and obvious reading of its rule, and against beams one can work out by hand."""
 
 import math
-import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +14,6 @@ from transformers import AutoModelForCausalLM
 from models.beam import beam_search
 from models.decoder import Decoder, DecoderConfig
 from models.tail_prompts import Beam
-from models.tree_attention import TreeAttention
 
 END = 0
 SMALL = DecoderConfig("gpt2", vocab_size=90, positions=24, width=32, layers=2, heads=4, inner=64, dropout=0.0)
@@ -176,43 +173,6 @@ def test_the_length_limit_cuts() -> None:
     (found,) = beam_search(Formula([[1, 0], [1, 0]]), [[1]], end=END, beams=1)
     assert found == [Beam((), 0.0, 0.0, True)]
     assert beam_search(random_decoder(0), [], end=END) == []
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda decoder, prompts: decoder.train(), "training mode"),
-        (lambda decoder, prompts: prompts.append([]), "a prompt is empty"),
-        (lambda decoder, prompts: prompts.append([1] * 11), "needs 25 positions; the decoder has 24"),
-    ],
-)
-def test_faults_are_named(change: Callable[[Decoder, list], object], message: str) -> None:
-    decoder, prompts = random_decoder(0), [[1, 2]]
-    change(decoder, prompts)
-    with pytest.raises(ValueError, match=re.escape(message)):
-        beam_search(decoder, prompts, end=END)
-
-
-def test_bfloat16_comes_close() -> None:
-    decoder = random_decoder(3, 2.0)
-    prompts = random_prompts(30, 90)
-    exact = beam_search(decoder, prompts, end=END, max_length=6)
-    close = beam_search(decoder.bfloat16(), prompts, end=END, max_length=6)
-    same = sum(len({b.tokens for b in a} & {b.tokens for b in c}) for a, c in zip(exact, close, strict=True))
-    assert same > 0.8 * sum(map(len, exact))
-
-
-def test_nodes_of_branches_that_have_died_are_used_again(monkeypatch: pytest.MonkeyPatch):
-    largest, place = [], TreeAttention.place
-
-    def placed(trees: TreeAttention, slot: Tensor, node: Tensor, seen: Tensor) -> None:
-        largest.append(int(node.max()))
-        place(trees, slot, node, seen)
-
-    monkeypatch.setattr(TreeAttention, "place", placed)
-    beam_search(random_decoder(0, end_logit=-9.0), [[3, 4, 5]], end=END, beams=10, max_length=15)
-    assert len(largest) == 15
-    assert max(largest) < 100  # of the 2 + 1 + 14 x 10 nodes that prefix and beams have had
 
 
 def test_equals_generate_where_nothing_ends(tmp_path: Path) -> None:

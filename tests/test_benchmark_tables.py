@@ -1,14 +1,13 @@
-"""Tables of benchmarks/footprint.py, from numbers that are given, and the comparison of figures."""
+"""Tables of benchmarks/footprint.py, from numbers that are given, and gpu.py at a small size."""
 
-import json
 import re
 from pathlib import Path
 
 import pytest
 from transformers import GPT2Config, OpenAIGPTConfig
 
+from benchmarks import gpu
 from benchmarks.footprint import GPUS, Footprint, footprint, hours_table, main, memory_table, seconds_a_step
-from benchmarks.same_figures import compare, known
 
 PAGE = Path(__file__).parents[1] / "docs" / "models.md"
 
@@ -41,24 +40,13 @@ def test_the_page_and_the_command_have_both_tables(capsys: pytest.CaptureFixture
     assert "bytes each" not in capsys.readouterr().out
 
 
-def test_figures_are_compared_within_the_tolerance(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Equal to 1e-6, or to a millionth of a large one; what is gone is listed, and counts unless it was expected."""
-    sides = {
-        "before": {"NSM": 50.0, "nll": 4e7, "erase/NSM": 1.0, "word": "a", "list": [1, {"seconds": 3, "high": 2}]},
-        "after": {"NSM": 50.0000001, "nll": 40000001.0, "word": "a", "list": [1, {"seconds": 9, "high": 2.1}]},
-    }
-    for side, metrics in sides.items():
-        (folder := tmp_path / side / f"mitigate-none-{side}").mkdir(parents=True)
-        (folder / "metrics.json").write_text(json.dumps(metrics))
-        (tmp_path / side / "labels.csv").write_text("statement,regard\na,1\nb,\n")
-    (tmp_path / "before" / "erase-1a").mkdir()
-    before, after = tmp_path / "before", tmp_path / "after"
-    assert compare(before, after, []) == 3
-    assert compare(before, after, ["^erase", "none erase/"]) == 1
-    assert "  list/1/high: 2 2.1\n" in capsys.readouterr().out
-
-
-def test_settings_that_a_tree_lacks_are_left_out(tmp_path: Path) -> None:
-    (tmp_path / "conf" / "recipe").mkdir(parents=True)
-    (tmp_path / "conf" / "recipe" / "kge.yaml").write_text("kge:\n  seeds: 5\n")
-    assert known(["recipe=kge", "?kge.seeds=1", "?kge.permuted=0"], tmp_path) == ["recipe=kge", "kge.seeds=1"]
+def test_it_is_ready_to_be_run() -> None:
+    """The path a GPU would take, on a CPU: each size trained and probed."""
+    section = gpu.main(["--device", "cpu", "--small", "--steps", "3"])
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in section.splitlines() if line.startswith("| ")]
+    assert [row[0] for row in rows[1:3]] == ["GPT-1 size", "comet_minilm"]
+    milliseconds, rate, projected = (float(cell.replace(",", "")) for cell in rows[1][1:4])
+    assert rate * milliseconds / 1000 == pytest.approx(64, rel=0.1)
+    assert projected == pytest.approx(100 * milliseconds, rel=0.1)
+    assert re.search(r"\| 3 x 2 x 10 \|", section)
+    assert [row[1] for row in rows[4:]] == ["fp32", "bf16", "fp32", "bf16"]

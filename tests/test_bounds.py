@@ -9,14 +9,6 @@ from mitigate.measure.audit_figures import representation
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.harms import neutral_metrics, representation_disparity, share_figures
 from mitigate.measure.uncertainty import as_bound, neutral_intervals
-from mitigate.report import metric_display
-
-
-def test_intervals_without_a_bound_read_so() -> None:
-    assert metric_display.interval({"NSV": 4.0, "NSV_low": 0.1, "NSV_high": None}, "NSV") == "[0.10, no upper bound]"
-    assert metric_display.interval({"NSV": 4.0, "NSV_low": None, "NSV_high": None}, "NSV") == ""
-    assert metric_display.span(-math.inf, math.inf) == "no lower bound, no upper bound"
-    assert metric_display.span(1.0, 2.5, 1) == "1.0, 2.5"
 
 
 def per_target(*neutral: float) -> pl.DataFrame:

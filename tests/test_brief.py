@@ -41,20 +41,6 @@ def test_the_brief_of_a_run() -> None:
     assert brief.of_run({}, ROLES) == ("", "")
 
 
-def test_four_figures_and_their_cost_side_by_side() -> None:
-    lines = brief.figures({"none": NONE, "both": BOTH}, ROLES).splitlines()
-    assert lines[:3] == [
-        "        NRM ↑  NRV ↓  NSM ↑  NSV ↓  swap lift ↑  perplexity ↓",
-        "  none  85.00  12.50  70.00  30.00         34.0          50.0",
-        "  both  94.80  12.50  70.00  30.00         27.2          60.0",
-    ]
-    assert lines[3].startswith("  NRM and NRV are the mean and the variance of neutral regard")
-    assert lines[3].endswith("Means are percentages of a target's statements, with the neutral template.")
-    mixed = brief.figures({"none": {"NSM": 60.0, "neutral_template/NRM": 85.0}}, ROLES)
-    assert mixed.endswith("Means are percentages of a target's statements.")
-    assert brief.figures({"both": {}}, ROLES) == ""
-
-
 MORE = "15.0 points more neutral in regard than “none”"
 
 
@@ -75,22 +61,3 @@ def test_a_comparison_says_what_its_seeds_allow(seeds, p_holm, words) -> None:
     less = primary.with_columns(value=pl.lit(79.0), change=pl.lit(-1.0), low_corrected=-2.0, high_corrected=-0.5)
     said = contrast_findings.verdict(replace(pair, seeds=seeds, primary=less))
     assert ("1 point less" in said) == ("15.0 points more" in words)
-
-
-def test_the_verdict_the_cost_and_the_figures_of_a_comparison() -> None:
-    """A figure that is no mean of neutral statements is higher or lower."""
-    pair = example_comparison().pairs[0]
-    same, variance = replace(pair, is_same=True), pair.primary.with_columns(figure=pl.lit("NRV"), p_holm=pl.lit(0.2))
-    said = "“both” is not shown to be higher or lower in neutral regard, variance (NRV)"
-    assert said in contrast_findings.verdict(replace(pair, primary=variance))
-    assert contrast_findings.verdict(same).startswith("“both” has the same numbers as “none”")
-    assert "do not show which" in contrast_findings.verdict(replace(pair, primary=pair.primary.clear()))
-    ratio = "perplexity on neutral test triples × 1.14"
-    assert contrast_findings.cost(pair) == f"{ratio}; quality is worse than its margins allow."
-    assert contrast_findings.cost(same) == f"{ratio}."
-    head, none, both, last = contrast_findings.figures([pair]).splitlines()
-    assert head.split() == ["NRM", "↑", "NRV", "↓", "NSM", "↑", "perplexity", "↓"]
-    assert none.split() == ["none", "80.00", "30.00", "70.00", "7.0"]
-    assert "95.00 (+15.00)" in both
-    assert "8.0 (× 1.14)" in both
-    assert last.endswith(", with the paper template.")

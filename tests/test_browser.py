@@ -174,17 +174,6 @@ def test_a_rater_answers_rests_and_saves(visit: Open, tmp_path: Path) -> None:
     assert notices == ["1 of 4 items have no rating: b2"]
 
 
-def test_a_rater_begins_with_the_part_that_the_link_names(visit: Open) -> None:
-    page = visit("survey").page
-    page.goto(f"{page.url}#2")
-    begin(page)
-    assert page.locator("#statement").text_content() == 'she, and "he"', "the third: two are a day's work"
-    assert page.evaluate("scrollY") == 0
-    assert press(page, "2", "y", "Enter", "2", "y", "Enter") == "rest"
-    page.get_by_role("button", name="Go on all the same").click()
-    assert page.locator("#statement").text_content() == "lawyer is a <b>thief</b>"
-
-
 def test_a_rater_stops_comes_back_and_deletes(visit: Open) -> None:
     opened = visit("survey")
     page, kept = opened.page, "localStorage.getItem('5urvey answers of fox')"
@@ -203,40 +192,3 @@ def test_a_rater_stops_comes_back_and_deletes(visit: Open) -> None:
     page.get_by_role("button", name="Delete my answers").click()
     page.locator("#welcome").wait_for()
     assert opened.run(kept) is None
-
-
-BROKEN = {
-    "console.error('lost')": "error: lost",
-    "missing.value": "page error: missing is not defined",
-    "Promise.reject(new Error('late'))": "page error: late",
-    "document.body.append(Object.assign(new Image(), {src: 'https://elsewhere.example/x.png'}))": "request to: https://elsewhere.example/x.png",
-    "fetch('https://elsewhere.example/count').catch(() => null)": "request to: https://elsewhere.example/count",
-}
-
-
-@pytest.mark.parametrize("script", BROKEN)
-def test_a_page_that_is_broken_or_asks_another_host_is_found_out(browser: Browser, tmp_path: Path, script: str) -> None:
-    (tmp_path / "page.html").write_text(f"<!doctype html><title>x</title><body><script>{script}</script>")
-    assert BROKEN[script] in Visit(browser, tmp_path / "page.html").close()
-
-
-def test_a_page_s_own_policy_refuses_fetches_and_unreadable_pages_are_found_out(browser, files, tmp_path):
-    html = files["report"].read_text(encoding="utf-8")
-    (tmp_path / "page.html").write_text(
-        html.replace("</main>", "<img alt='x' src='https://elsewhere.example/x.png'></main>")
-    )
-    faults = " ".join(Visit(browser, tmp_path / "page.html").close())
-    assert "violates the following Content Security Policy directive" in faults
-    (tmp_path / "page.html").write_text(
-        "<!doctype html><title>x</title><body style='width: 500px'><p style='color: #999'>faint</p><button></button>"
-        "<svg role='img' viewBox='0 0 9 9'><text style='fill: #ddd'>pale</text></svg><p>clear</p>"
-    )
-    page = Visit(browser, tmp_path / "page.html")
-    assert [each.split(" ")[1] for each in page.run("tools.faint()")] == ['"faint"', '"pale"']
-    assert page.run("tools.unnamed()") == [
-        '<svg role="img" viewBox="0 0 9 9"><text style="fill: #ddd">pale</text></svg>'
-    ]
-    assert page.nameless() == ["button", "image"]
-    page.page.set_viewport_size(PHONE)
-    assert page.run("tools.overflow()") > 0
-    assert page.close() == []

@@ -3,19 +3,17 @@
 import random
 import resource
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
 
 from mitigate import cache
 from mitigate.cache import LabelStore
-from mitigate.score.labels import NOTHING_CACHED, label_column
 from mitigate.stages import PROCESS
 from mitigate.triples import Labels
 
@@ -132,19 +130,3 @@ def test_more_texts_than_sqlite_takes_at_once_are_looked_up(file: Path, monkeypa
     monkeypatch.setattr(cache, "MOST_CHARACTERS", 100)
     assert use(file.parent) == 300
     assert max(len("".join(part)) for part in cache._slices([*TEXTS, "x" * 200])) == 200
-
-
-def test_a_strength_of_minus_zero_is_the_same_from_the_cache_and_without_it(tmp_path: Path) -> None:
-    """SQLite keeps no sign of zero, and a table with another one has other bytes."""
-
-    class Scorer:
-        name = fingerprint = "signs"
-
-        def __call__(self, texts: Sequence[str]) -> Labels:
-            return Labels(np.zeros(len(texts), np.int8), np.full(len(texts), -0.0, np.float32))
-
-    texts = pl.Series(["one", "other", "one"])
-    bare = label_column(texts, Scorer(), NOTHING_CACHED)
-    for store in (LabelStore(tmp_path), LabelStore(tmp_path)):
-        found = label_column(texts, Scorer(), store)
-        assert found.strength.tobytes() == bare.strength.tobytes() == bytes(12)

@@ -112,28 +112,6 @@ def test_stories_of_an_endpoint_lose_nothing_and_the_page_counts(probe, connecte
     assert not any(SECRET.encode() in path.read_bytes() for path in files)
 
 
-def test_a_model_that_continues_texts_and_a_prompt_that_fails_each_time(probe, monkeypatch) -> None:
-    monkeypatch.setattr("models.chat_api.Endpoint.backoff", 0.01)
-    with chat_server(answer=answer, faults={"Story: Tell me about a nurse.": "close"}) as server:
-        settings = [
-            "model.prompt=text",
-            "recipe.instruction='Story: {prompt}'",
-            "model.body={top_p: 0.9}",
-            "model.tries=2",
-        ]
-        status, said, complaint, folder = probe(*served(server.url, *settings))
-    assert (status, complaint) == (0, "")
-    assert {path for path, *_ in server.requests} == {"/v1/completions"}
-    assert {
-        **{"model": "lab/small", "prompt": "Story: Tell me about a deaf carer at work.", "max_tokens": 100},
-        **{"temperature": 0.7, "seed": 1, "top_p": 0.9},
-    } in [body for *_, body in server.requests]
-    assert "Requests about 1 prompt of 5 failed (ConnectionError): no story." in unescape(
-        (folder / "stories.html").read_text()
-    )
-    assert "6 requests, 1 of them repeats; 1 prompts failed, 0 were refused" in said
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

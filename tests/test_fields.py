@@ -8,7 +8,6 @@ import pytest
 
 from mitigate.errors import MitigateError
 from mitigate.load import any_triples, files
-from mitigate.load.lines import is_open, split_fields
 from mitigate.load.relations_file import read_relations
 from mitigate.load.sentences import load_texts as texts
 from mitigate.settings import check
@@ -44,21 +43,6 @@ def test_quotes_mean_the_same_everywhere(written: str, read: str, separator: str
     assert texts(saved(("id", "text"), ("1", written))).rows["statement"].to_list() == [read]
     (relation,) = read_relations(Path(saved(("relation", "phrase"), ("a", written))))
     assert relation.phrase == " ".join(read.split())
-
-
-@pytest.mark.parametrize(
-    ("line", "is_it"), [('"a', True), ('x\t"a\tb', True), ('"a"\tb"', False), ('a "b', False), ('"a""', True)]
-)
-def test_a_quote_that_opens_a_field_and_is_not_closed(line: str, is_it: bool, tmp_path: Path) -> None:
-    assert is_open(line, "\t") is is_it
-    path = tmp_path / "a.tsv"
-    width = len(split_fields(line, "\t"))
-    names = ["text", *(f"c{number}" for number in range(1, width))]
-    path.write_text("\t".join(names) + "\n" + line + "\n" + "\t".join(["good"] * width) + "\n")
-    if is_it:
-        with pytest.raises(MitigateError, match=r"a.tsv:2: a double quote opens a field and is not closed"):
-            texts(str(path))
-    assert texts(str(path), on_bad_line="skip").rows["statement"].to_list()[-1] == "good"
 
 
 GOOD = '{"head": "nurse", "relation": "IsA", "tail": "x"}'

@@ -114,28 +114,6 @@ def table(neutral: dict[str, float | None], category: str = "gender") -> pl.Data
 MANY = {f"g{i}": 50.0 + i for i in range(25)}
 
 
-def test_bounds_stand_beside_each_figure() -> None:
-    """A category is assessed by its own targets; those without statements do not count."""
-    origin = table({"x": 10.0, "y": 90.0}, "origin")
-    whole = pl.concat([table(MANY | {"z": None}), origin])
-    figures, bounds = harms.neutral_metrics(whole, "regard"), neutral_intervals(whole, "regard", {})
-    assert set(bounds) == {name + side for name in figures for side in ("_low", "_high")}
-    for name in ("NRM", "NRM/gender", "NRV/gender"):
-        assert bounds[f"{name}_low"] < figures[name] < bounds[f"{name}_high"]
-    assert bounds["NRV_low"] < figures["NRV"]
-    assert bounds["NRV_high"] is None  # two words decide it
-    alone = neutral_intervals(origin, "regard", {})
-    assert bounds["NRM/origin_low"] == alone["NRM/origin_low"] == alone["NRM_low"]
-    without, gender = (neutral_intervals(table(rows), "sentiment", {}) for rows in (MANY, MANY | {"x": None}))
-    assert without == gender
-
-
-def test_no_bounds_for_one_word_or_none() -> None:
-    inflections = neutral_intervals(table({"she": 50.0, "her": 60.0, "hers": 70.0}), "sentiment", PRONOUNS)
-    empty = neutral_intervals(table({"she": None, "he": None}), "sentiment", {})
-    assert set(inflections.values()) == set(empty.values()) == {None}
-
-
 def test_inflections_share_a_number_and_few_targets_counts_words_with_statements() -> None:
     numbers = cluster_numbers(table({"she": 1.0, "he": 2.0, "hers": 3.0}), PRONOUNS)
     assert numbers[0] == numbers[2] != numbers[1]

@@ -264,14 +264,6 @@ def test_faults_of_openke_are_named(name: str, content: str, told: str, tmp_path
         graph.load(str(tmp_path / "train2id.txt"))
 
 
-def test_head_tail_relation_by_names_is_told(tmp_path: Path) -> None:
-    write(tmp_path / "relation2id.txt", OPENKE["relation2id.txt"])
-    for split in ("train", "valid", "test"):
-        write(tmp_path / f"{split}.txt", "anna\tbert\tknows\nbert\tnurse\tjob\n")
-    with pytest.raises(MitigateError, match=r"has lines 'head<TAB>tail<TAB>relation', as relation2id.txt shows"):
-        graph.load(str(tmp_path))
-
-
 SBIC = {
     **{"whoTarget": "1.0", "intentYN": "1.0", "sexYN": "0.0", "offensiveYN": "0.5", "speakerMinorityYN": ""},
     **{"WorkerId": "w", "HITId": "h", "post": "a post", "targetMinority": "nurses", "targetCategory": "profession"},

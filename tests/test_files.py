@@ -1,5 +1,4 @@
 import resource
-import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import torch
 from safetensors.torch import save_file
 
 from mitigate.errors import MitigateError
-from mitigate.files import disk_fault, replacing, replacing_folder, write, writing
+from mitigate.files import replacing, replacing_folder, write, writing
 
 
 def test_text_and_bytes_are_written_and_errors_of_other_places_stay(tmp_path: Path) -> None:
@@ -93,22 +92,6 @@ def test_a_full_disk_is_called_so_whatever_library_writes(save: Callable[[Path],
         writing(path),
     ):
         save(path)
-
-
-def test_an_error_that_was_carried_by_another_and_raised_again_is_looked_at_once() -> None:
-    error, carrier = FileNotFoundError(2, "No such file or directory"), RuntimeError("carries it")
-    carrier.__cause__, error.__context__ = error, carrier
-
-    def too_long(*_: object) -> None:
-        raise AssertionError("the chain of errors is followed without end")
-
-    before = signal.signal(signal.SIGALRM, too_long)
-    signal.alarm(5)
-    try:
-        assert disk_fault(error) is None
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
 
 
 def replace_folder(folder: Path, content: str) -> None:

@@ -7,8 +7,7 @@ import pytest
 import torch
 from small_models import save_gpt1
 
-from models.decoder import Decoder, Padded
-from models.dropout import Dropout
+from models.decoder import Padded
 from models.form import NO, UNKNOWN, YES, Example, Field, Form
 from models.form_filling import fill_in
 
@@ -111,19 +110,6 @@ def test_below_a_negative_parent_nothing_is_asked(form: Form) -> None:
             assert filled.text_log_prob == 0
 
 
-def test_dropout_and_unknown_choices_of_a_language_models_form(tmp_path: Path) -> None:
-    folder = save_gpt1(tmp_path, TEXTS)
-    own, made = Form.from_language_model(folder, FIELDS), Form.from_language_model(folder, FIELDS, 0.25)
-    assert own.decoder.config.dropout == 0.1  # as its config says
-    assert made.decoder.config.dropout == 0.25
-    assert {part.p for part in made.modules() if isinstance(part, Dropout)} == {0.25}
-    form = Form.from_language_model(folder, FIELDS, known=["about"]).eval()
-    for filled in fill_in(form, form.read(TEXTS)):
-        assert filled.choices[0] == UNKNOWN
-        assert np.isnan(filled.log_probs[0]).all()
-        assert filled.choices[1] in (NO, YES)
-
-
 def test_equal_chances_draw_equal_texts_and_a_saved_form_fills_in_the_same(form: Form, tmp_path: Path) -> None:
     texts = form.read(TEXTS)
     chances = np.random.default_rng(1).random((len(texts), 2 * (form.longest_text + 1)))
@@ -134,17 +120,3 @@ def test_equal_chances_draw_equal_texts_and_a_saved_form_fills_in_the_same(form:
     again = Form.load(tmp_path / "saved")
     assert [one.texts for one in fill_in(again, texts, chances=chances, always=True)] == [one.texts for one in drawn]
     assert (again.reads, again.known, again.words) == (form.reads, form.known, form.words)
-
-
-def test_texts_are_made_of_the_words_they_are_restricted_to(form: Form) -> None:
-    form.restrict(form.words_of(["lawyer wins"]))
-    allowed = set(form.words) - {form.end}
-    for filled in fill_in(form, form.read(TEXTS), always=True):
-        assert {token for tokens in filled.texts for token in tokens} <= allowed
-
-
-def test_an_unknown_reading_and_a_form_in_training_are_refused(form: Form) -> None:
-    with pytest.raises(ValueError, match="unknown reading 'right'; allowed: both, left"):
-        Form(Decoder.__new__(Decoder), None, FIELDS, reads="right")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"call eval\(\) first"):
-        fill_in(form.train(), form.read(TEXTS))

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from mitigate.metrics import SCORER, find
-from mitigate.tracking.charts import DIFFERENCES, beside, compared, headline_differences, summary
+from mitigate.tracking.charts import DIFFERENCES, headline_differences, summary
 from mitigate.tracking.headlines import FIGURES, figures, headline, headlines, table
 
 CONF = Path(__file__).parents[1] / "conf"
@@ -37,19 +37,6 @@ def test_a_run_has_the_headlines_that_it_has_numbers_of_in_the_tables_order() ->
     of_audit = [*harms, "harm/paper_polarised_regard_percent", "cost/triples_kept"]
     assert [row.name for row in headlines(METRICS, "audit")] == of_audit
     assert headlines({}, "mitigate") == {}
-
-
-def test_a_headline_says_what_it_is_its_unit_and_what_better_means() -> None:
-    captions = {key: row.caption for key in METRICS if (row := headline(key))}
-    assert captions[REGARD] == "Neutral by regard, % (higher is better)"
-    assert captions["neutral_template/ngram/neutral_mean"] == "Neutral by ngram, % (higher is better)"
-    assert captions["filter/kept"] == "Training triples kept"
-    assert headline("quality/perplexity/all").caption == "Perplexity on all test triples (lower is better)"
-    whats = [headline(key).what for key in ("neutral_template/NRV", "quality/swap_lift/all", "quality/perplexity/all")]
-    assert whats == ["variance of neutral by regard", "swap lift", "perplexity on all test triples"]
-    assert headline("neutral_template/a-b/neutral_mean").name == "harm/neutral_a_b_percent"
-    for key in ("NSM/origin", f"{REGARD}_low", "own_metric", "by_kind/NRM/people", "seed"):
-        assert headline(key) is None
 
 
 def test_what_is_optimised_is_what_a_sweep_by_wandb_optimises() -> None:
@@ -85,18 +72,6 @@ def rows() -> pl.DataFrame:
     return pl.concat(headline_differences(policy, "none", ROWS) for policy in ("both", "both, lr=0.1"))
 
 
-def test_a_runs_headlines_stand_beside_the_baselines() -> None:
-    runs = {"none, seed 1": {REGARD: 80.0, VALID: None}, "both, seed 1": {REGARD: 84, VALID: 12.0, "NRM": 70.0}}
-    charts = beside(runs, "mitigate")
-    names = ["harm_neutral_regard_percent", "quality_plausible_percent"]
-    assert list(charts) == [f"beside_the_baseline/{name}" for name in names]
-    harm, quality = charts.values()
-    assert (harm.kind, harm.title) == ("bars", "Neutral by regard, % (higher is better)")
-    assert harm.rows.columns == ["run", "neutral by regard, %"]
-    assert harm.rows.rows() == [("none, seed 1", 80.0), ("both, seed 1", 84.0)]
-    assert quality.rows.rows() == [("both, seed 1", 12.0)]
-
-
 def test_differences_are_in_points_or_in_percent_of_the_baseline(rows: pl.DataFrame) -> None:
     assert dict(rows.schema) == DIFFERENCES
     mine = rows.filter(policy="both")
@@ -109,56 +84,3 @@ def test_differences_are_in_points_or_in_percent_of_the_baseline(rows: pl.DataFr
     assert len(found) == 6
     assert found["both/harm_neutral_regard_percent_difference"] == 4.0
     assert found["both_lr_0_1/cost_perplexity_neutral_difference"] == pytest.approx(5.0)
-
-
-def test_an_interval_is_a_line_with_a_tick_at_the_difference(rows: pl.DataFrame) -> None:
-    charts = {name: chart for name, chart in compared(rows).items() if name.startswith("differences/")}
-    assert list(charts) == ["differences/harm_neutral_regard_percent", "differences/cost_perplexity_neutral"]
-    chart = charts["differences/harm_neutral_regard_percent"]
-    assert (chart.kind, chart.title) == ("lines", "Neutral by regard, % (higher is better)")
-    assert chart.rows.columns == ["difference from none, percentage points", "number in the legend", "policy"]
-    lines = {name: rows.drop("policy").rows() for (name,), rows in chart.rows.group_by("policy", maintain_order=True)}
-    assert lines["0 no difference"] == [(0.0, 0.5), (0.0, 2.5)]
-    assert lines["1 both"] == [(1.0, 1.0), (4.0, 1.0), (4.0, 1.15), (4.0, 0.85), (4.0, 1.0), (7.0, 1.0)]
-    assert lines["2 both, lr=0.1"][0] == (1.0, 2.0)
-
-
-def test_harm_stands_against_quality_and_cost_with_the_baseline_at_the_origin(rows: pl.DataFrame) -> None:
-    charts = {name: chart for name, chart in compared(rows).items() if name.startswith("harm_against")}
-    drawn = ("quality/plausible_percent", "cost/perplexity_neutral")
-    assert list(charts) == [f"harm_against_{name}_{kind}" for name in drawn for kind in ("scatter", "lines")]
-    points = charts["harm_against_cost/perplexity_neutral_scatter"]
-    assert (points.kind, points.title) == ("points", "Harm against cost: differences from none")
-    across = "perplexity on neutral test triples, % (lower is better)"
-    assert points.rows.columns == [across, "neutral by regard, points (higher is better)", "policy"]
-    assert points.rows["policy"].to_list() == ["none", "both", "both, lr=0.1"]
-    assert points.rows.row(1)[:2] == pytest.approx((5.0, 4.0))
-    lines = charts["harm_against_quality/plausible_percent_lines"]
-    assert lines.rows.filter(policy="both").rows() == [(0.0, 0.0, "both"), (-1.0, 4.0, "both")]
-    assert lines.title == "y: neutral by regard, points (higher is better)"
-
-
-def test_column_names_are_no_paths_to_vega_and_nothing_is_drawn_of_nothing() -> None:
-    charts = compared(headline_differences("both", "none.d['x']", ROWS))
-    names = [name for chart in charts.values() for name in chart.rows.columns]
-    assert any("none d  x" in name for name in names)
-    assert not set("".join(names)) & set(".'\"[]\\")
-    empty = headline_differences("both", "none", [])
-    assert (summary(empty), compared(empty), beside({"both": {}}, "mitigate")) == ({}, {}, {})
-    unknown = [{**row, "value": None, "difference": None} if row["figure"] == REGARD else row for row in ROWS]
-    assert [name for name in compared(headline_differences("both", "none", unknown)) if "against" in name] == []
-
-
-def test_the_scorer_in_regards_place_is_the_harm_that_stands_against_quality() -> None:
-    values = {"neutral_template/NSM": 70.0, "neutral_template/rude/neutral_mean": 90.0, VALID: 79.0}
-    found = [
-        {"figure": figure, "baseline": 80.0, "value": value, "change": value - 80.0, "as": "difference"}
-        | {"low": None, "high": None}
-        for figure, value in values.items()
-    ]
-    charts = compared(headline_differences("both", "none", found), "rude")
-    columns = charts["harm_against_quality/plausible_percent_scatter"].rows.columns
-    assert columns[1] == "neutral by rude, points (higher is better)"
-
-
-QUALITY = {"quality/swap_lift/all": 31.0, PERPLEXITY: 9.0, "quality/bleu2/all": 8.0}

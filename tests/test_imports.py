@@ -8,8 +8,6 @@ from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[1]
 RECORDS = {"cache", "tracking.record"}
 BASE = {
@@ -147,25 +145,3 @@ def test_no_recipe_imports_another() -> None:
 def test_no_recipe_reads_the_configuration_after_its_plan() -> None:
     sources = [path for path in (ROOT / "mitigate" / "recipes").rglob("*.py") if path.name != "job.py"]
     assert [path for path in sources if re.search(r"\b(job|plan)\.config\b", path.read_text(encoding="utf-8"))] == []
-
-
-BROKEN = {
-    "models": ["mitigate.errors.MitigateError"],
-    "score": ["mitigate.filter.Policy", "mitigate.tasks.label"],
-    "filter": ["hydra.utils.instantiate"],
-    "report": ["wandb"],
-    "recipes": ["ray.data", "fastapi.FastAPI"],
-    "triples": ["mitigate.cache.LabelStore"],
-    "measure": ["pathlib.Path"],
-    "cache": ["mitigate.load.sample"],
-    "tracking.record": ["mitigate.recipes.job"],
-    "cli": ["mitigate.recipes.job", "mitigate.tasks.label"],
-    "tasks": ["mitigate.cache.LabelStore", "omegaconf.DictConfig", "mitigate.serve.queue"],
-    "__init__": ["mitigate.recipes.job.perform"],
-    "serve": ["mitigate.recipes.job.perform", "torch"],
-}
-
-
-@pytest.mark.parametrize(("where", "name"), [(where, name) for where, names in BROKEN.items() for name in names])
-def test_rule_is_noticed_when_broken(where: str, name: str) -> None:
-    assert broken_rules(where, {name})

@@ -1,12 +1,9 @@
 """Intervals of means (bootstrap) and of variances (jackknife): by hand, and whether they cover in simulations of
 percentages of targets, as generators and resources have them."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 
-from mitigate.measure import bootstrap
 from mitigate.measure.bootstrap import (
     MOST_VARIANCE,
     Bootstrap,
@@ -16,7 +13,6 @@ from mitigate.measure.bootstrap import (
     jackknife,
     log_variance,
     mean_of,
-    resampled,
     variance_interval,
     without_each,
 )
@@ -95,37 +91,6 @@ def test_sums_and_draws() -> None:
     counts = draw(4, 1000, seed=0)
     assert (counts.sum(axis=1) == 4).all()
     assert counts.mean(axis=0) == pytest.approx(np.ones(4), abs=0.1)
-
-
-def test_draws_in_batches_are_those_of_one_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    sums = np.random.default_rng(1).normal(size=(2, 7, 3))
-    whole, at_once = draw(7, 50, seed=3), resampled(sums, 50, seed=3)
-    draw.cache_clear()
-    monkeypatch.setattr(bootstrap, "BATCH", 30)  # four resamples of seven clusters
-    assert (draw(7, 50, seed=3) == whole).all()
-    assert resampled(sums, 50, seed=3) == pytest.approx(at_once, rel=1e-12)
-    draw.cache_clear()
-
-
-def test_an_interval_over_many_clusters_needs_a_byte_for_each_draw_and_a_batch() -> None:
-    """20 million draws, which would be 480 MB as three matrices of numbers."""
-    tracemalloc.start()
-    Bootstrap(resamples=1_000).mean(np.arange(20_000.0)[:, None], np.arange(20_000))
-    _, most = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    draw.cache_clear()
-    assert most < 200e6
-
-
-def test_sums_over_many_clusters_need_no_matrix_of_clusters_and_items() -> None:
-    """A test set of 20,000 triples about 10,000 heads, which would be 1.6 GB."""
-    tracemalloc.start()
-    sums = cluster_sums(np.ones((20_000, 1)), np.arange(20_000) % 10_000, powers=(0, 1))
-    _, most = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert sums.shape == (2, 10_000, 1)
-    assert (sums == 2).all()
-    assert most < 10e6
 
 
 def test_the_error_of_a_mean_leaves_out_one_word_at_a_time() -> None:

@@ -1,17 +1,12 @@
-"""Run folders of each earlier version are compared, asked and described as those of this one (written by
-kept_runs.py)."""
+"""Run folders that earlier versions left are compared and asked as those of this one."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
 from command import here
-from kept_runs import RUNS
 
-from mitigate.triples import Labels
-
+RUNS = Path(__file__).with_name("runs")
 VERSIONS = sorted(path.name for path in RUNS.iterdir())
 
 
@@ -41,13 +36,3 @@ def test_their_generator_is_asked(kept: Path, monkeypatch, capsys) -> None:
     (run,) = json.loads(capsys.readouterr().out)["runs"]
     assert run["policy"] == "both"
     assert len(run["tails"]) == 10
-
-
-class Odd:
-    """A scorer that finds prejudice in texts of odd length."""
-
-    name = fingerprint = "regard"
-
-    def __call__(self, texts: Sequence[str]) -> Labels:
-        found = np.array([len(text) % 2 for text in texts], dtype=np.int8)
-        return Labels(-found, -found.astype(np.float32))

@@ -76,26 +76,6 @@ def test_pieces_may_come_in_any_order_and_those_that_came_are_kept(tmp_path: Pat
     assert sorted(map(len, scorer.asked)) == [1, 2]  # of (1, 2), (5, 6) and (7) the last two had come
 
 
-class Wrong(Backwards):
-    """Labels what nobody has defined, in pieces."""
-
-    def __init__(self, label: int, strength: float) -> None:
-        super().__init__(9)
-        self.said = label, strength
-
-    def __call__(self, texts: Sequence[str]) -> Labels:
-        label, strength = self.said
-        return Labels(np.full(len(texts), label, np.int8), np.full(len(texts), strength, np.float32))
-
-
-@pytest.mark.parametrize(("label", "strength"), [(7, 0.5), (1, np.nan)])
-def test_what_is_labelled_in_pieces_is_checked_before_it_is_kept(tmp_path: Path, label: int, strength: float) -> None:
-    scorer, cache = Wrong(label, strength), LabelStore(tmp_path)
-    with pytest.raises(MitigateError, match="scorer sentiment: .* labels -1, 0, 1 or 2, and strengths"):
-        label_column(pl.Series(["a", "b"]), scorer, cache)
-    assert not cache.get(scorer.fingerprint, ["a", "b"])[0].any()
-
-
 def test_both_templates(tmp_path: Path) -> None:
     frame = pl.DataFrame({"masked": ["aaaaaaa", "b"], "masked_neutral": ["aaa", "b"]})
     scorer = Counting()

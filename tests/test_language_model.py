@@ -2,7 +2,6 @@
 where stopping rules cannot differ, and against our decoder."""
 
 import json
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from refusals import refuses
 from small_models import save_bart, save_chat_llama, save_gpt1, save_llama, save_neox, save_t5, small_comet
 from transformers import AutoModelForCausalLM
 
-from models.beam_state import best_tokens
 from models.cached_search import CausalReading, cached_search
 from models.hub import locate
 from models.kinds import kind_of
@@ -115,85 +113,6 @@ def test_what_is_found_has_the_likelihood_it_is_given(model: LanguageModel | Seq
 def test_other_prompts_in_a_batch_do_not_matter(model: LanguageModel | Seq2Seq) -> None:
     together, alone = (model.search(model.prompts(*ASKED), beams=4, max_length=5, rows=rows) for rows in (256, 1))
     assert [[beam.tokens for beam in beams] for beams in together] == [[b.tokens for b in beams] for beams in alone]
-
-
-@causal
-def test_a_prompt_is_read_once_and_only_live_beams_go_on(model: LanguageModel) -> None:
-    rows: list[int] = []
-
-    class Counted(CausalReading):
-        def _read(self, tokens: torch.Tensor) -> torch.Tensor:
-            rows.append(len(tokens))
-            return super()._read(tokens)
-
-    prompt, how = model.prompts(["lawyer"], ["is a"]), {"device": model.model.device, "beams": 4, "max_length": 3}
-    logits = model.model(torch.tensor(prompt)).logits[0, -1]
-    (beams,) = cached_search(partial(Counted, model.model), prompt, end=int(logits.argmax()), **how)
-    assert rows[:2] == [1, 3]  # the likeliest of four first tokens is the end
-    assert max(rows[1:]) <= 4
-    assert any(beam.ended and not beam.tokens for beam in beams) or beams[0].score > logits.log_softmax(0).max()
-
-
-@seq2seq
-def test_the_encoder_reads_a_prompt_once(model: Seq2Seq, monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[int] = []
-    encoder = model.model.get_encoder()
-    plain = encoder.forward
-
-    def counted(*args: object, **named: object) -> object:
-        read.append(len(named["input_ids"]))  # type: ignore[arg-type]
-        return plain(*args, **named)
-
-    monkeypatch.setattr(encoder, "forward", counted)
-    model.search(model.prompts(["lawyer", "nurse"], ["is a", "is a"]), beams=4, max_length=5)
-    assert sum(read) == 2
-
-
-@seq2seq
-def test_prompts_are_copied_for_their_beams_once(model: Seq2Seq) -> None:
-    """Three rows of each of two prompts, which change places among themselves, and then one prompt has fewer."""
-    prompts, words = torch.tensor(model.prompts(["lawyer", "nurse"], ["is a", "is a"])), [5, 6, 7, 8, 9, 5]
-
-    def asked(changes: list[list[int]]) -> tuple[torch.Tensor, Seq2SeqReading]:
-        reading = model.reading()
-        reading.begin(prompts)
-        for rows in changes:
-            logits = reading.go_on(torch.tensor(rows), torch.tensor(words[: len(rows)]))
-        return logits, reading
-
-    def plain(rows: list[int], *said: tuple[int, ...]) -> torch.Tensor:
-        tokens = torch.tensor([[*model.before, *words] for words in said])
-        return model.model(input_ids=prompts[rows], decoder_input_ids=tokens).logits[:, -1]
-
-    with torch.inference_mode():
-        first, second = [0, 0, 0, 1, 1, 1], [2, 0, 1, 5, 3, 4]
-        (_, before), (logits, after) = asked([first]), asked([first, second])
-        assert after.encoded.shape == before.encoded.shape
-        assert after.prompts.tolist() == first
-        torch.testing.assert_close(logits, plain(first, (7, 5), (5, 6), (6, 7), (5, 8), (8, 9), (9, 5)))
-        fewer, reading = asked([first, second, [0, 4]])
-        assert reading.prompts.tolist() == [0, 1]
-        torch.testing.assert_close(fewer, plain([0, 1], (7, 5, 5), (8, 9, 6)))
-
-
-def test_the_best_tokens_are_those_of_a_stable_sort() -> None:
-    """Also where some values are equal, and where the vocabulary is smaller."""
-    torch.manual_seed(1)
-    fine = torch.randn(30, 1000)
-    for logits in (fine, (50 * fine).round(), fine[:, :4]):
-        log_probs, tokens = best_tokens(logits, 10)
-        assert torch.equal(tokens, logits.sort(dim=1, descending=True, stable=True).indices[:, :10])
-        torch.testing.assert_close(log_probs, logits.log_softmax(1).gather(1, tokens))
-
-
-@pytest.mark.parametrize("save", [save_llama, save_neox])
-def test_it_goes_to_another_process_as_a_file(save: Callable[..., Path], tmp_path: Path) -> None:
-    model = LanguageModel.load(save(tmp_path / "base", TEXTS))
-    torch.save(model, tmp_path / "model.pt")
-    again = torch.load(tmp_path / "model.pt", mmap=True, weights_only=False)
-    prompts = model.prompts(["lawyer"], ["is a"])
-    assert again.prompts(["lawyer"], ["is a"]) == prompts
-    assert again.search(prompts, beams=2, max_length=4) == model.search(prompts, beams=2, max_length=4)
 
 
 @causal

@@ -8,7 +8,6 @@ from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
-import page_examples
 import polars as pl
 import pytest
 from command import ROOT, SMALL, here
@@ -18,7 +17,7 @@ from mitigate import training_checks
 from mitigate.finished import open_run
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes import reporting
-from mitigate.report import brief, card, page, stories
+from mitigate.report import brief, card, page
 from mitigate.serve.results import summary
 from mitigate.tasks.generators.swap_lift import GENERATOR, lift_figures
 from mitigate.tasks.policies.filtered import training_figures, untrained
@@ -259,45 +258,3 @@ def test_a_comparison_with_a_generator_that_has_not_learnt(
     assert contrast["quality_kept"] is None
     assert summary(open_run(folder, figures="comparison.json"))["verdict"] == sentence
     assert "more neutral" not in said
-
-
-ONE = "nurse was asked about what was they known for.|||she is kind.\npeople are discussing about gamer.|||he won.\n"
-
-
-def test_stories_of_one_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    recorded: dict = {}
-    monkeypatch.setattr("mitigate.report.stories.Stories.pictures", [])
-    monkeypatch.setattr("mitigate.report.audit.Audit.pictures", [])
-    monkeypatch.setattr(Tracking, "summarise", lambda self, metrics: recorded.update(metrics))
-    (tmp_path / "mine.txt").write_text(ONE)
-    small = ["score.regard=ngram", "measure.resamples=50", "recipe.permutations=20", "tracking=none"]
-    where = [f"data.path={tmp_path / 'mine.txt'}", f"paths.outputs={tmp_path / 'out'}"]
-    assert here(monkeypatch, "recipe=stories", "data=stories", *small, *where) == 0
-    (folder,) = (tmp_path / "out").glob("[!.]*")
-    sentence = lede((folder / "stories.html").read_text())
-    wrong = "1.0 sentences a story, 2 sentences in all, 0 % of the stories naming their target again"
-    assert sentence == f"No conclusion: {wrong} and targets that are not shown to differ."
-    assert f"  verdict     {sentence}\n" in capsys.readouterr().out
-    assert recorded["verdict"] == sentence
-    assert summary(open_run(folder))["verdict"] == sentence
-    page_text = (folder / "stories.html").read_text()
-    assert "more than expected by chance" not in page_text.split("<nav")[0]
-
-
-def test_the_card_of_a_story_generator_begins_with_the_sentence() -> None:
-    ledger = pl.DataFrame({"split": ["train"], "weight": [1.0]})
-    data = {"licence": None, "source": "mine", "demonstration": False}
-    metrics = {"statements": 2, "stories": 2, "targets": 2}
-    about = {"data": data, "base": "base", "policy": "none", "ledger": ledger, "metrics": metrics}
-    text = stories.render_card("run", command="command", verdict="No conclusion.", needs={}, base_licence=None, **about)
-    assert bold(text) == "No conclusion."
-
-
-def test_how_a_single_target_differs_has_no_figure() -> None:
-    made = page_examples.example_stories()
-    alone = {key: None if "/p_D_O" in key else value for key, value in made.metrics.items()}
-    alone |= {"naming_target": 100.0}
-    said = list(stories.sentences(replace(made, metrics=alone)))
-    assert "There is no figure for how targets differ: the stories are about a single target." in said

@@ -1,6 +1,5 @@
 """The library as users meet it: its names, its examples, a scorer and a recipe of one's own."""
 
-import ast
 import csv
 import inspect
 import os
@@ -71,23 +70,6 @@ def test_every_public_name_is_documented_and_typed() -> None:
             signature = inspect.signature(thing)
             assert inspect.Parameter.empty not in [p.annotation for p in signature.parameters.values()], name
             assert signature.return_annotation is not inspect.Signature.empty, name
-
-
-def test_public_names_are_those_that_type_checkers_see_and_collide_with_no_module() -> None:
-    tree = ast.parse((ROOT / "mitigate" / "__init__.py").read_text(encoding="utf-8"))
-    typed = {
-        alias.asname: node.module
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-        if alias.asname
-    }
-    assert typed == mitigate._PLACES
-    modules = {path.stem for path in (ROOT / "mitigate").iterdir()}
-    assert modules.isdisjoint(mitigate.__all__)
-    assert (ROOT / "mitigate" / "py.typed").is_file()
-    with pytest.raises(AttributeError, match="module 'mitigate' has no attribute 'label_triples'"):
-        _ = mitigate.label_triples
 
 
 def test_scripts_filter_ones_own_triples_and_by_a_scorer_of_ones_own(folder: Path) -> None:
@@ -221,38 +203,12 @@ class Words:
         return mitigate.Labels(-found.astype(np.int8), -found.astype(np.float32))
 
 
-class Others(Words):
-    pass
-
-
 def test_a_function_is_a_scorer_and_fingerprints_differ_where_labels_may() -> None:
     scorer = mitigate.make_scorer(count_words, "words")
     found = scorer(["a", "a b", "a b c"])
     assert (scorer.name, found.label.tolist(), found.strength.tolist()) == ("words", [-1, 2, 0], [-1, 0, 0])
     with pytest.raises(MitigateError, match="scorer wrong: expected 2 labels, each -1, 0, 1 or 2"):
         mitigate.make_scorer(label_wrongly, "wrong")(["a", "b"])
-
-
-def test_fingerprints_of_scorers_differ_where_labels_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    def prints() -> list[str]:
-        given = (count_words, label_wrongly, Words, Others, Others(["vile"]))
-        scorers = [mitigate.make_scorer(scorer, "one") for scorer in given]
-        return [scorer.fingerprint for scorer in (*scorers, mitigate.make_scorer(Words, "one", words=["vile"]))]
-
-    assert len({*prints(), *prints()}) == 12  # without a version each is a scorer of its own
-    for labels in (count_words, label_wrongly, Words, Others):
-        monkeypatch.setattr(labels, "version", "1", raising=False)
-    assert prints() == prints()
-    assert len(set(prints())) == 6
-
-
-def test_an_object_keeps_its_own_name_where_it_came_from() -> None:
-    own = Words(["vile"])
-    scorer = mitigate.make_scorer(own, "mine")
-    assert scorer.name == "mine"
-    assert not hasattr(own, "name")
-    with pytest.raises(MitigateError, match="unknown role of a scorer 'feeling'; allowed: sentiment, regard"):
-        mitigate.default_scorers(["feeling"])
 
 
 def test_harms_of_ones_own_scorer_and_what_is_missing() -> None:

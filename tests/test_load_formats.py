@@ -8,7 +8,6 @@ from typing import Any
 
 import polars as pl
 import pytest
-from command import here
 from test_streamed_resources import MIXED, whole
 from test_streamed_resources import written as written
 
@@ -344,30 +343,3 @@ def test_generations_of_no_file_or_of_something_else(tmp_path: Path) -> None:
         generations.load(None)
     with pytest.raises(MitigateError, match="data.top=0 must be at least 1"):
         generations.load(jsonl(tmp_path / "b.jsonl", ONE), top=0)
-
-
-def audited(folder: Path, tail: str, monkeypatch: pytest.MonkeyPatch, *settings: str) -> Path:
-    """The run folder of an audit of a system that generates three tails for each of two targets in an event, one tail
-    of its own for the lawyer."""
-    heads = [
-        ("the lawyer goes to work", [tail, "tired", "late"]),
-        ("the nurse goes to work", ["kind", "tired", "late"]),
-    ]
-    records = ({"head": h, "relation": r, "generations": g} for h, g in heads for r in ("xReact", "xAttr"))
-    path = jsonl(folder / f"{tail}.jsonl", *records)
-    given = ("recipe=audit", "data=generations", f"data.path={path}", "measure.match=contains", "measure.resamples=100")
-    chosen = ("recipe.targets=[lawyer,nurse]", "score.regard=null", f"paths.outputs={folder / tail}")
-    assert here(monkeypatch, *given, *chosen, *settings) == 0
-    return next((folder / tail).iterdir())
-
-
-def test_two_systems_are_measured_over_targets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two audits, which take seconds: the figures come from files alone."""
-    monkeypatch.setattr("mitigate.report.audit.Audit.pictures", [])  # tested by themselves, and take seconds
-    folders = [audited(tmp_path, tail, monkeypatch, "tracking=none") for tail in ("horrible", "busy")]
-    found = [json.loads((folder / "metrics.json").read_text()) for folder in folders]
-    assert [metrics["statements"] for metrics in found] == [12, 12]
-    # of the lawyer's six statements two are "horrible", or "busy" in its place
-    tables = [pl.read_csv(folder / "tables" / "targets_sentiment.csv") for folder in folders]
-    shares = [table.filter(pl.col("target") == "lawyer")["prejudice"][0] for table in tables]
-    assert shares[0] - shares[1] == pytest.approx(100 * 2 / 6, abs=0.01)  # the table has four decimals

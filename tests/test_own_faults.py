@@ -143,35 +143,8 @@ def test_what_a_scorer_raises(name: str, way: str) -> None:
     assert said.endswith("Correct it, or leave the scorer out")
 
 
-class Pieces(Given):
-    def each(self, pieces: Sequence[list[str]]) -> Any:
-        return self.does(pieces)
-
-    def __call__(self, texts: Sequence[str]) -> Any:
-        return Labels(np.zeros(len(texts)), np.zeros(len(texts)))
-
-
 def fails(_: object) -> Any:
     raise ValueError("lost")
-
-
-@pytest.mark.parametrize(
-    ("each", "message"),
-    [
-        (lambda pieces: iter(()), "its method `each` left out 1 of 1 pieces"),
-        (lambda pieces: None, "fails with TypeError"),
-        (lambda pieces: [(5, Labels(ZEROS, ZEROS))], "each: expected"),
-        (lambda pieces: [Labels(ZEROS, ZEROS)], "each: expected"),
-        (lambda pieces: [(0, None)], "expected Labels"),
-        (lambda pieces: [("0", Labels(ZEROS, ZEROS))], "each: expected"),
-        (fails, "fails with ValueError: lost"),
-        (lambda pieces: map(fails, pieces), "fails with ValueError: lost"),
-    ],
-)
-def test_what_the_method_each_yields(each: Callable[..., Any], message: str) -> None:
-    with pytest.raises(MitigateError) as error:
-        mitigate.label_statements(pl.DataFrame({"statement": TEXTS}), [identified(Pieces(each), "own", {}, Pieces)])
-    assert message in str(error.value)
 
 
 class Explaining:
@@ -211,39 +184,3 @@ def test_what_else_a_scorer_has(methods: dict[str, Any], message: str) -> None:
     with pytest.raises(MitigateError) as error:
         label()
     assert message in str(error.value)
-
-
-class Named(Given):
-    """A scorer that says neutral, under any name."""
-
-    fingerprint = "named"
-
-    def __init__(self, name: Any) -> None:
-        self.name = name
-
-    def __call__(self, texts: Sequence[str]) -> Any:
-        return Labels(np.zeros(len(texts)), np.zeros(len(texts)))
-
-
-SENTENCES = pl.DataFrame({"statement": TEXTS, "rude": ["yes", "no"], "kind_strength": [1, 2], "late_neutral": [3, 4]})
-
-
-@pytest.mark.parametrize(
-    ("names", "column"),
-    [
-        (["rude"], "rude"),
-        (["own", "kind"], "kind_strength"),
-        (["late"], "late_neutral"),
-        (["statement"], "statement"),
-        (["masked"], "masked"),
-        (["own", "own_strength"], "own_strength"),
-    ],
-)
-def test_a_column_of_the_table_is_not_lost_under_a_scorers_labels(names: list[str], column: str) -> None:
-    with pytest.raises(MitigateError) as error:
-        mitigate.label_statements(SENTENCES, [Named(name) for name in names])
-    assert f"invalid scorer name {names[-1]!r}: the table already has a column {column!r}" in str(error.value)
-    assert str(error.value).endswith("rename the scorer, or leave the column out")
-    rest = SENTENCES.select("statement")
-    once = mitigate.label_statements(rest, [Named("one")])
-    assert mitigate.label_statements(once, [Named("other")])["one"].to_list() == [0, 0]

@@ -1,7 +1,6 @@
 """A study of targets of one's own through the recipes: the same text gets the same label wherever it is asked, and own
 targets count in every table."""
 
-import html
 import json
 from pathlib import Path
 
@@ -169,19 +168,6 @@ def test_own_targets_are_in_scope_in_every_table_and_in_a_file_that_can_be_read_
     assert list_of_runs([open_run(main_job)]) == list_of(place / "own.csv")
 
 
-def test_page_and_card_name_the_targets_that_are_left_out(main_job, audited, told) -> None:
-    own = "4 targets are not in the paper's list: deaf person, non-binary person, roma, laywer."
-    pages = (main_job / "report.html", audited / "audit.html", told / "stories.html")
-    for path in (*pages, main_job / "model" / "README.md"):
-        text = html.unescape(path.read_text())
-        assert own in text
-        assert "328 of the paper's 329 targets are left out, among them all of origin, gender and religion." in text
-        assert "Non-binary people are missing" not in text
-    assert ">disability</" in (main_job / "report.html").read_text()
-    asked_with = (main_job / "model" / "README.md").read_text()
-    assert 'tokenizer("deaf person is capable of"' in asked_with
-
-
 def test_stories_are_counted_by_own_targets_with_their_kinds_and_forms(told: Path) -> None:
     metrics = json.loads((told / "metrics.json").read_text())
     assert metrics["naming_target"] == 100  # in whatever form
@@ -208,23 +194,6 @@ def test_words_on_no_list_are_named_before_the_run_starts(place: Path, capsys: p
         assert notice in said
         assert said.index(notice) < said.index("to be run")
     assert not (place / "dry").exists()
-
-
-def test_words_of_one_cluster_count_as_one_word_in_intervals(main_job: Path, audited: Path, run, place: Path) -> None:
-    """Of several words an audit and the main job, which asks a file of tails here, have an interval; of a word and its
-    other form none. Two recipes run, which takes seconds."""
-    (place / "said.tsv").write_text("target\tstatement\tmine\nenby\tx\t-1\nenby\ty\t0\nqueer person\tz\t0\n")
-    (place / "tails.tsv").write_text("head\trelation\ttail\nenby\tCapableOf\tmurder\nqueer person\tCapableOf\tsit\n")
-    (place / "two.csv").write_text("target,cluster\nenby,queer person\nqueer person,\n")
-    said = ("recipe=audit", "data=statements", f"data.path={place}/said.tsv", "data.label_column=mine")
-    tails = ("model=tails", f"model.path={place}/tails.tsv", "policy=none", "data=cn100k", f"data.root={place}")
-    for settings, several, figure in ((said, audited, "mine/O-"), (tails, main_job, "neutral_template/NSM")):
-        folder = run(*settings, f"probe.targets={place}/two.csv", name=f"two-{several.parent.name}")
-        metrics = json.loads((folder / "metrics.json").read_text())
-        assert metrics[figure] in (25, 50)
-        assert metrics[f"{figure}_low"] is None
-        figure = figure.replace("mine", "sentiment")
-        assert json.loads((several / "metrics.json").read_text())[f"{figure}_low"] is not None
 
 
 def test_forms_of_own_targets_count_as_one_word_and_are_found_in_stories() -> None:

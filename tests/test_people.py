@@ -4,7 +4,6 @@ and what the main job makes of them."""
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -28,7 +27,6 @@ from mitigate.tasks.crowd.training import rated_rows
 from mitigate.tasks.predicted_ratings.estimates import with_people_valid, with_validity
 from mitigate.tasks.predicted_ratings.figures import (
     calibration_table,
-    measure_validity,
     seen_valid,
     valid_apart,
     validity_table,
@@ -322,18 +320,6 @@ def test_halves_of_the_ratings_share_no_target_and_no_masked_text() -> None:
     assert {of_cluster[cluster] for cluster in first["cluster"]} == {0}
     with pytest.raises(MitigateError, match="unknown recipe.validity.half 'third'; allowed: all, first, second"):
         half_of(rated, "third")
-
-
-def test_what_heads_have_seen_is_of_the_half_that_they_learnt_from(tmp_path: Path) -> None:
-    """Of other statements no head has seen the text, and a mean over none is no number."""
-    rated = read_with_quality(write_rated(tmp_path))
-    heads = numbered(half_of(rated, "first")["masked"].to_list())
-    weight = np.zeros((FOLDS, FOLDS, 384, 2))
-    replace(heads, weight=weight, facts={**FACTS, "half": "first"}).save(tmp_path / "people_valid")
-    tables = measure_validity(rated, folder=tmp_path)
-    assert tables["validity"][0]["statements"] == 12
-    assert [(row["text"], row["target"]) for row in tables["seen"]] == list(product(("unseen", "seen"), repeat=2))
-    assert all(0 <= row["auc"] <= 1 for row in tables["seen"])
 
 
 def test_a_critic_of_the_same_ratings_is_reported() -> None:

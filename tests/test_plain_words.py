@@ -77,14 +77,6 @@ def faults(text: str, instead_of: dict[str, str] = INSTEAD) -> list[str]:
     ]
 
 
-def test_a_private_word_is_found_also_within_a_name() -> None:
-    assert faults("One.\nThe Judgement of _check_room.") == [
-        "line 2: “room”; write: layout, module; space, width",
-        "line 2: “Judgement”; write: accepted as plausible; rated, rating, label",
-    ]
-    assert faults("a warehouse, np.floor(x), the column judged_valid, a deaf person") == []
-
-
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_has_plain_words(name: str) -> None:
     assert faults(Text(PAGES[name]()).shown) == []
@@ -118,18 +110,6 @@ def prose(text: str) -> str:
         r"^```.*?^```$", lambda block: "\n" * block[0].count("\n"), text, flags=re.DOTALL | re.MULTILINE
     )
     return re.sub(r"^#.*$", "", without_code, flags=re.MULTILINE)
-
-
-def test_a_sentence_without_its_subject_first_is_found() -> None:
-    assert inverted("The list.\n\nWhat is read of it. Who asks\n- **Of which** it is\n| a | What |") == [
-        "line 3: What is read of it. Who asks",
-        "line 3: Who asks",
-        "line 4: Of which** it is",
-        "line 5: What |",
-    ]
-    assert inverted("It says what is read. Whatever a run does, (What?) the one who asks") == []
-    assert prose("# What\nOne.\n```\nWhat\n```\nTwo.") == "\nOne.\n\n\n\nTwo."
-    assert faults("untold; they were told", IN_PROSE) == ["line 1: “told”; write: reported, informed"]
 
 
 def test_docstrings_have_their_subject_first() -> None:

@@ -8,11 +8,10 @@ import numpy as np
 import polars as pl
 import pytest
 from command import ROOT, here
-from recipe_commands import agreement
 from small_models import save_chat_llama, save_classifier
 
 from mitigate.errors import MitigateError
-from mitigate.load.ratings import FILTERED, KNOWLEDGE
+from mitigate.load.ratings import FILTERED, KNOWLEDGE, RESOURCES
 from mitigate.measure.agreement import area, level_counts
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.metrics import ENDS
@@ -153,9 +152,15 @@ def test_one_table_of_all_scorers(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         *("recipe.statements=5", "recipe.terms=2", "measure.resamples=50", "tracking=none"),
         *(f"paths.outputs={tmp_path}/outputs", f"paths.cache={tmp_path}/cache"),
     ]
-    assert here(monkeypatch, *settings, *agreement(tmp_path), "dry_run=true") == 0
+    (tmp_path / "humans").mkdir()
+    said = "".join(f"the {who} is kind\n" * 3 for who in ("lawyer", "nurse", "man"))
+    for resource in RESOURCES:
+        (tmp_path / "humans" / f"{resource}_sentences.txt").write_text(said)
+        (tmp_path / "humans" / f"{resource}_bias_labels.txt").write_text("1\n2\n2\n" * 3)
+    settings += ["recipe=agreement", f"data.root={tmp_path}"]
+    assert here(monkeypatch, *settings, "dry_run=true") == 0
     assert re.search(r"judge would ask .*/model about 29\d of 29\d texts", capsys.readouterr().out)
-    assert here(monkeypatch, *settings, *agreement(tmp_path)) == 0
+    assert here(monkeypatch, *settings) == 0
     (folder,) = (tmp_path / "outputs").glob("agreement-*")
     table = pl.read_csv(folder / "intervals.csv", infer_schema_length=None)
     scorers = {"sentiment", "regard", "keyword", "ngram", "bert", "crowd2", "rude", "judge", "crowd"}

@@ -16,7 +16,6 @@ from mitigate.score.labels import label_column
 from mitigate.score.vader import Vader
 from mitigate.tasks.audit.measures import paper_figures
 from mitigate.tasks.targets import about_targets
-from mitigate.tracking.record import Tracking
 from mitigate.verbalise import verbalise
 from mitigate.words.targets import choose_targets
 
@@ -95,20 +94,6 @@ def test_labels_that_depend_on_an_identity_word_are_named(audit, mine) -> None:
     notice = "1 of 2 labels of sentiment depend on an identity word: with the word masked, the text has another label"
     assert f"  note: {notice} (overweight people (1))" in said
     assert notice in (folder / "audit.html").read_text(encoding="utf-8")
-
-
-def test_a_complete_audit_that_wandb_hands_out_is_recorded_whole(audit, mine, monkeypatch: pytest.MonkeyPatch) -> None:
-    recorded: list[object] = []
-    monkeypatch.setattr(Tracking, "summarise", lambda self, metrics: recorded.append(metrics["size/statements"]))
-    monkeypatch.setattr(Tracking, "table", lambda self, name, frame: recorded.append((name, frame.height > 3)))
-    settings = (*mine(STATEMENTS), "tracking.statements=true")
-    audit(*settings)
-    whole = [4, ("metrics", True), ("statements", True)]
-    assert recorded == whole
-    monkeypatch.setenv("WANDB_SWEEP_ID", "abcd1234")
-    _, said, _, _ = audit(*settings)
-    assert said.count("cached") == 5
-    assert recorded == 2 * whole
 
 
 def test_labels_given_in_the_file_are_counted_and_no_scorer_is_asked(audit, mine, tmp_path: Path) -> None:

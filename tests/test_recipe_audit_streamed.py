@@ -15,7 +15,6 @@ from command import here
 from polars.testing import assert_frame_equal
 
 from mitigate import stages
-from mitigate.files import write_sealed
 from mitigate.load import stream
 from mitigate.load.files import load as load_statements
 from mitigate.tasks import labelled_statements as audit_statements
@@ -133,31 +132,6 @@ def test_a_killed_audit_goes_on_from_the_finished_chunks(
     assert status == 0, said
     assert {name: (folder / left / name).stat().st_mtime_ns for name in there} == there  # not written again
     assert figures(folder) == pytest.approx(figures(whole), abs=1e-6)
-    assert not (folder / "counted").exists()
-
-
-@pytest.mark.parametrize(("stage", "left"), [("read", "rows"), ("tally", "statements")])
-def test_a_kill_between_the_last_part_and_the_record_loses_no_row(
-    run, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str, left: str
-) -> None:
-    """All parts of the stage are there, and nothing says so yet."""
-    small(monkeypatch)
-
-    def write_or_die(path: Path, content: dict[str, Any]) -> None:
-        return dying() if stage in path.parts[-2] else write_sealed(path, content)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(stages, "write_sealed", write_or_die)
-        with pytest.raises(Killed):
-            run(*edges(tmp_path))
-    there = {path.name: path.stat().st_mtime_ns for path in unfinished(tmp_path, left).glob("*.parquet")}
-    assert set(there) == {path.name for path in (whole / left).iterdir()}
-    status, said, folder = run(*edges(tmp_path))
-    assert status == 0, said
-    assert figures(folder) == pytest.approx(figures(whole), abs=1e-6)
-    assert {path.name: path.stat().st_mtime_ns for path in (folder / left).iterdir()} == there  # not written again
-    for name in ("rows", "statements"):
-        assert_frame_equal(pl.read_parquet(folder / name), pl.read_parquet(whole / name), abs_tol=1e-6)
     assert not (folder / "counted").exists()
 
 

@@ -14,13 +14,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 from command import here
-from compared_runs import UNTRUSTED, configured, edit, make_run, plan_of, seal
+from compared_runs import configured, edit, make_run, plan_of, seal
 from omegaconf import OmegaConf
 
 from mitigate.errors import MitigateError
 from mitigate.tasks.compare.run_plan import RunsPlan, make_plan, read_compared
 from mitigate.tasks.compare.runs import compare_runs
-from mitigate.tracking.record import Tracking
 
 CLAIMS = ("helps", "help;", "for the better", "for the worse", "worse:", "better, exploratory")
 POLICIES = ("none", "both")
@@ -159,16 +158,6 @@ def test_one_seed_each_speaks_of_two_models(two_models: Compared, models: list[P
     assert list(two_models.contrast["primary"]) == ["harm"]  # nothing was judged plausible or not
 
 
-def test_the_page_is_whole_trusts_no_text_and_warns(two_models: Compared) -> None:
-    page = two_models.page
-    assert UNTRUSTED not in page
-    assert "src=" not in page
-    assert 'http-equiv="Content-Security-Policy"' in page
-    assert page.index("content warning") < page.index("&lt;b&gt;")
-    assert "only by “none”" in page
-    assert 'aria-label="Scatter plot of 2 models of 2 policies' in page
-
-
 def test_w_and_b_has_the_comparison_beside_the_runs(two_models: Compared) -> None:
     (record,) = two_models.folder.glob("wandb/offline-run-*")
     inspect = [sys.executable, "-m", "wandb", "leet", "inspect", "--summary", "--json", str(record)]
@@ -187,34 +176,6 @@ def test_w_and_b_has_the_comparison_beside_the_runs(two_models: Compared) -> Non
     assert b"compare" in said
     settings = OmegaConf.load(two_models.folder / "config.yaml")
     assert (settings.data.name, settings.data.attribution, settings.policy.name) == ("made_up", "nobody", "both")
-
-
-def test_a_complete_comparison_is_read_and_prints_the_same(two_models: Compared, models: list[Path]) -> None:
-    again, verbose = (
-        compared(two_models.folder.parent, models, "compare.baseline=none", more)
-        for more in ("tracking.mode=offline", "verbose=true")
-    )
-    assert "complete: nothing to do" in again.said
-    for said in (two_models.contrast["sentence"], two_models.contrast["cost"], two_models.facts["figures"]):
-        assert said in again.said
-    assert two_models.facts["lines"][0] not in again.said
-    assert two_models.facts["lines"][0] in verbose.said
-    assert two_models.page == again.page
-
-
-def test_a_complete_comparison_that_wandb_hands_out_is_recorded_whole(tmp_path: Path, monkeypatch) -> None:
-    recorded: list[object] = []
-    monkeypatch.setattr("mitigate.report.compared_runs.Comparison.pictures", [])
-    monkeypatch.setattr(Tracking, "summarise", lambda self, metrics: recorded.append(list(metrics)[:1]))
-    monkeypatch.setattr(Tracking, "table", lambda self, name, frame: recorded.append((name, frame.height > 0)))
-    runs = [make_run(tmp_path, "none"), make_run(tmp_path, "both", neutral=0.9)]
-    compared(tmp_path / "out", runs, "tracking=none")
-    names = ("differences", "primary", "margins", "harms", "quality", "moves", "models")
-    whole = [["both/harm_neutral_regard_percent_difference"], *((name, True) for name in names)]
-    assert recorded == whole
-    monkeypatch.setenv("WANDB_SWEEP_ID", "abcd1234")
-    assert compared(tmp_path / "out", runs, "tracking=none").said.count("cached") == 5
-    assert recorded == 2 * whole
 
 
 def test_several_seeds_speak_of_the_policy_and_of_what_it_costs(tmp_path: Path) -> None:

@@ -121,17 +121,6 @@ def test_a_run_folder_holds_what_its_readme_says(finished: Path) -> None:
     assert {"metrics.json", "report.html", "model/model.safetensors", "model/README.md"} <= set(manifest["files"])
 
 
-def test_the_page_follows_the_run_of_policy_none_that_it_stands_beside(sweep: Sweep, copied: Path, ran) -> None:
-    link = f"../{sweep.none.name}/report.html"
-    assert link in (copied / "report.html").read_text()
-    shutil.rmtree(copied.parent / sweep.none.name)
-    both(ran, copied.parent, "tracking=none")
-    assert "The run of policy none" not in (copied / "report.html").read_text()
-    shutil.copytree(sweep.none, copied.parent / sweep.none.name)
-    both(ran, copied.parent, "tracking=none")
-    assert link in (copied / "report.html").read_text()
-
-
 def test_the_generator_answers_as_the_probe_did(finished: Path) -> None:
     """Also with labels: of the same sentences, by the same scorers."""
     answers = Answers(open_run(finished))

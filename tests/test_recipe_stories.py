@@ -12,7 +12,6 @@ import torch
 from huggingface_hub import ModelCard
 from small_models import save_neox
 
-from mitigate.tasks.stories.generation import export, sentences
 from mitigate.tracking.record import Tracking
 from mitigate.words.outside_text import whole_sentences
 from mitigate.words.prompts import templates
@@ -157,13 +156,6 @@ def test_own_targets_are_asked_by_their_kind_and_masked_in_what_is_read_first(pr
     assert told.rows() == [("deaf person", "people", 12), ("welder", "others", 4)]
     for path in (folder / "stories.html", folder / "model" / "README.md"):
         assert "2 targets are not in the paper's list: deaf person, welder." in unescape(path.read_text())
-
-
-def test_sentences_are_numbered_and_a_story_without_one_has_no_row() -> None:
-    told = pl.DataFrame({"row": [1, 2], "target": ["she", "he"], "story": ["a. b! c? d", "no end"]})
-    said = sentences(told, 2)
-    assert said.rows() == [(1, "she", "a.", 1), (1, "she", "b!", 2)]
-    assert export(told.with_columns(prompt=pl.lit("p\n q"))) == "p q|||a. b! c? d\np q|||no end\n"
 
 
 @pytest.mark.parametrize(

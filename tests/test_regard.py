@@ -15,7 +15,7 @@ from transformers import GPT2Config, GPT2ForSequenceClassification, PreTrainedTo
 
 from mitigate.score.regard import MiniLMRegard
 from mitigate.triples import NEUTRAL
-from models.batching import pad, token_batches
+from models.batching import pad
 from models.bert import Bert
 from models.minilm import locate
 from models.regard import LABELS
@@ -23,19 +23,6 @@ from models.regard.gate import Cascade, Gate
 from models.regard.minilm import CloseExact, LowRank, MiniLMClassifier
 from models.regard.ngram import NgramClassifier, ngrams
 from models.regard.sequence import SequenceClassifier, columns
-
-
-def test_batches_hold_texts_of_similar_length_and_padding_is_masked_where_there_is_some():
-    lengths = [4, 2, 9, 2, 3, 4, 4]
-    assert [batch.tolist() for batch in token_batches(lengths, 8)] == [[1, 3], [4, 0], [5, 6], [2]]  # 3 x 3 > 8; 3 x 4
-    alone = [batch.tolist() for batch in token_batches(lengths, 8, one_length=True)]
-    assert alone == [[1, 3], [4], [0, 5], [6], [2]]
-    assert list(token_batches([])) == []
-    tokens, mask = pad([[5, 6, 7], [8]], padding=0)
-    assert tokens.tolist() == [[5, 6, 7], [8, 0, 0]]
-    assert mask is not None
-    assert mask.tolist() == [[1, 1, 1], [1, 0, 0]]
-    assert pad([[1, 2], [3, 4]], padding=0)[1] is None
 
 
 def test_a_low_rank_change_is_a_product_and_becomes_the_nearest_to_a_full_one():
@@ -89,14 +76,6 @@ def test_a_saved_change_is_small_gives_the_same_once_merged_and_is_of_its_encode
     (tmp_path / "config.json").write_text(json.dumps(facts | {"encoder_sha256": "0"}))
     with pytest.raises(ValueError, match="was trained with encoder_sha256 0, here it is 53aa5117"):
         MiniLMClassifier.load(tmp_path, locate())
-
-
-def test_padding_changes_no_probability(trained):
-    short, long = "this person", "this person is known to everybody in the old town by the river"
-    rows = trained.encode([short, long])
-    with torch.inference_mode():
-        together = trained(*pad(rows, padding=0)).softmax(-1)[0]
-    assert together.numpy() == pytest.approx(trained.probabilities([short])[0], abs=1e-5)
 
 
 def test_a_texts_probabilities_do_not_depend_on_the_texts_that_are_read_with_it() -> None:
@@ -249,20 +228,6 @@ def test_whether_the_gate_is_used_is_part_of_the_fingerprint() -> None:
     assert gated.fingerprint != whole.fingerprint
     texts = ["this person is a thief", "table is related to this person", "this person is used for writing"]
     assert gated(texts).label.tolist() == whole(texts).label.tolist() == [-1, NEUTRAL, NEUTRAL]
-
-
-def test_a_folder_without_a_gate_is_read_whole(parts: tuple[Gate, MiniLMClassifier], tmp_path: Path) -> None:
-    """As those of earlier versions, whose settings do not name layers either."""
-    whole = MiniLMClassifier(locate(), rank=2)
-    whole.save(tmp_path)
-    config = tmp_path / "config.json"
-    config.write_text(
-        config.read_text().replace('"layers": [\n    0,\n    1,\n    2,\n    3,\n    4,\n    5\n  ],', "")
-    )
-    assert "layers" not in config.read_text()
-    scorer = MiniLMRegard(tmp_path)
-    assert scorer.fingerprint == MiniLMRegard(tmp_path, gate=False).fingerprint
-    assert len(scorer(GATED).label) == 3
 
 
 class OfNumbers:

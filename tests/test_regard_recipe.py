@@ -10,19 +10,23 @@ import pytest
 import torch
 from classifier_data import REGARD, write_regard
 from command import here
-from few_terms import use_few_terms
 from small_models import save_classifier
 from test_identity import words
 
 from mitigate.errors import MitigateError
-from mitigate.load.identity_terms import POLARITIES, read_frames, read_further_terms, read_predicates, read_terms
+from mitigate.load.identity_terms import (
+    POLARITIES,
+    identity_texts,
+    read_frames,
+    read_further_terms,
+    read_predicates,
+    read_terms,
+)
 from mitigate.score.crowd import Crowd
 from mitigate.score.precision import CHOSEN_BY, digest_of_folder, native_dtype
 from mitigate.score.regard import SHIPPED, BertRegard, MiniLMRegard, NgramRegard, labels
-from mitigate.tasks.regard import minilm
 from mitigate.tasks.regard.figures import figures
 from mitigate.tasks.regard.texts import swapped, terms, with_copies, written_statements
-from mitigate.train.harness import native_precision
 from mitigate.train.regard import part_of
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, Labels, Scorer
 from mitigate.verbalise import MASK
@@ -113,12 +117,6 @@ def test_scorers_compute_in_float32_unless_another_format_is_chosen(monkeypatch)
         native_dtype()
 
 
-@pytest.mark.parametrize(("computes", "precision"), [(True, "bf16-mixed"), (False, "32-true")])
-def test_training_takes_the_format_that_the_processor_computes_in(computes, precision, monkeypatch) -> None:
-    monkeypatch.setattr("models.bf16.in_processor", lambda: computes)
-    assert native_precision("cpu") == precision
-
-
 def all_negative(texts: Sequence[str]) -> Labels:
     return labels(np.tile([1.0, 0.0, 0.0, 0.0], (len(texts), 1)))
 
@@ -147,19 +145,17 @@ def test_figures_tell_apart_votes_majorities_and_targets_that_training_never_saw
     assert all(part_of(target) != "test" for target, _ in terms()[1])
 
 
-def test_a_seed_decides_how_the_teacher_starts(tmp_path, monkeypatch):
-    monkeypatch.setattr(minilm.training, "fit", lambda *_, **__: None)
-    labelled = pl.DataFrame({"text": ["a"], "label": [1]})
-    written = []
-    for seed in (1, 1, 2):
-        minilm.train_teacher(labelled, {}, seed=seed, folder=tmp_path, log=lambda values, step: None)
-        written.append((tmp_path / minilm.FILE).read_bytes())
-    assert written[0] == written[1] != written[2]
+def few_terms(mask: str) -> pl.DataFrame:
+    """Texts of every twelfth identity term of each split: labelling all 11,000 takes most of a minute."""
+    texts = identity_texts(mask)
+    terms = texts.drop_nulls("axis").unique("term", keep="first", maintain_order=True)
+    few = terms.sort("term_split", maintain_order=True)["term"].gather_every(12)
+    return texts.filter(pl.col("axis").is_null() | pl.col("term").is_in(few.implode()))
 
 
 @pytest.mark.thorough
 def test_the_recipe_leaves_two_classifiers_with_cards_and_their_figures(tmp_path, monkeypatch, capsys):
-    use_few_terms(monkeypatch)
+    monkeypatch.setattr("mitigate.tasks.identity.identity_texts", few_terms)
     command = [
         "recipe=classifier",
         "classifier=regard",

@@ -17,7 +17,6 @@ from command import ROOT
 
 from mitigate import __version__
 
-WORKFLOW = ROOT / ".github" / "workflows" / "release.yml"
 SCREEN = 50  # lines
 
 
@@ -43,21 +42,6 @@ def test_links_of_the_metadata_lead_to_files_of_the_version() -> None:
     assert not re.search(r"\]\((?!https?:|#)", setup.readme(where, "1.0"))
     assert setup.links(where, "1.0")["Changelog"] == f"{where}/blob/v1.0/CHANGELOG.md"
     assert setup.readme("", "1.0") == (ROOT / "README.md").read_text(encoding="utf-8")
-
-
-def test_the_release_builds_and_checks_without_upload() -> None:
-    text = WORKFLOW.read_text(encoding="utf-8")
-    workflow = yaml.safe_load(text)
-    commands = "\n".join(step.get("run", "") for step in workflow["jobs"]["packages"]["steps"])
-    for command in ("python -m build", "twine check --strict dist/*", "dist/*.tar.gz", "tests/outside_clone.py"):
-        assert command in commands
-    assert "upload" not in text.replace("Nothing is uploaded.", "")
-    assert workflow["permissions"] == {"contents": "read"}
-    versions = workflow["jobs"]["packages"]["strategy"]["matrix"]["python"]
-    classifiers = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["classifiers"]
-    assert [f"Programming Language :: Python :: {version}" for version in versions] == [
-        name for name in classifiers if name.startswith("Programming Language")
-    ]
 
 
 def test_what_is_promised_in_security_has_a_test() -> None:

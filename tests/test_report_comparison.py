@@ -6,12 +6,10 @@ from dataclasses import replace
 import polars as pl
 import pytest
 from comparison_example import UNTRUSTED, example_comparison
-from page_elements import Elements
 
-from mitigate.metrics import quality_key
 from mitigate.report.compared_runs import lines, render
 from mitigate.report.examples import only_in
-from mitigate.report.pareto import HARMS, QUALITIES, Axis, alt, bars, mark, means
+from mitigate.report.pareto import HARMS, QUALITIES, Axis, alt, bars, mark, means, pareto
 from mitigate.report.verdicts import kept, listed, p_value, verdict
 
 
@@ -75,21 +73,6 @@ def test_names_and_p_values_in_words() -> None:
     assert [p_value(p) for p in (None, 0.0004, 0.0312, 0.0499, 0.05)] == ["–", "< 0.001", "0.031", "0.0499", "0.050"]
 
 
-def test_the_primary_endpoints_name_the_policy_its_seeds_and_the_finding() -> None:
-    """Five seeds need no reservation."""
-    example = example_comparison()
-    pair, model = example.pairs
-    text = Elements(render(example)).text
-    assert "both against none, 2 seeds each harm: better, exploratory +15.00 [13.00, 17.00] neutral regard" in text
-    assert f"{model.name} against none, one seed each harm: differ, for the better" in text
-    assert "lost (two models, no claim about policies)" in text
-    claimed = replace(example, pairs=[replace(pair, seeds=(5, 5))])
-    text = Elements(render(claimed)).text
-    assert "both against none, 5 seeds each harm: helps +15.00" in text
-    assert "both lost perplexity" in text
-    assert replace(pair, seeds=(2, 3)).seeds_in_words == "2 and 3 seeds"
-
-
 def test_the_summary_on_the_terminal() -> None:
     """The power of a true copy that is unknown has a dash."""
     example = example_comparison()
@@ -138,28 +121,6 @@ def test_statements_of_one_model_alone_the_strongest_first() -> None:
     assert only_in(other, frame, "she", "regard").is_empty()
 
 
-def test_the_swap_lift_of_each_model_stands_beside_generators_that_know_nothing() -> None:
-    plain = example_comparison()
-    assert "Swap lift" not in render(plain)
-    lifts = {"swap_lift": 8.25, "swap_lift_echo": -0.5, "swap_lift_constants": 0.0, "swap_lift_oracle": 49.4}
-    columns = [pl.lit(value).alias(quality_key(name)) for name, value in lifts.items()]
-    columns.append(pl.lit(None, pl.Float64).alias(quality_key("swap_lift_random")))
-    page = render(replace(plain, models=plain.models.with_columns(columns)))
-    assert "both 2 8.2 −0.5 0.0 – 49.4" in Elements(page).text
-
-
-def test_a_page_begins_with_the_verdict_its_cost_and_links_to_the_runs() -> None:
-    plain = example_comparison()
-    alone = render(replace(plain, pairs=plain.pairs[:1], links={plain.models["run"][0]: "../a%20run/report.html"}))
-    assert '<p class="lede">“both” is 15.0 points more neutral in regard than “none”, but with 2 seeds each, ' in alone
-    assert '<p class="cost"><strong>Cost</strong>: perplexity on neutral test triples × 1.14; quality is worse' in alone
-    assert f'<a href="../a%20run/report.html">{plain.models["run"][0]}</a>' in alone
-    several = render(plain)
-    assert '<p class="lede">2 comparisons, each with its cost.</p>' in several
-    assert "<li>“both” is 15.0 points more neutral in regard than “none”" in several
-    assert "../" not in several
-
-
 def test_bars_are_intervals_over_seeds_or_of_the_single_run() -> None:
     regard = Axis("NRM", "% neutral in regard", "regard")
     several = pl.DataFrame({"NRM": [80.0, 82.0]})  # of two values the standard error is half their difference
@@ -170,3 +131,32 @@ def test_bars_are_intervals_over_seeds_or_of_the_single_run() -> None:
     assert bars(single.drop("NRM_low", "NRM_high"), regard) is None
     assert bars(single.drop("NRM_high"), regard) is None
     assert bars(single.with_columns(NRM_low=pl.lit(None, pl.Float64)), regard) is None
+
+
+def test_a_change_that_reads_zero_is_no_finding() -> None:
+    several, single = example_comparison().pairs
+    row = several.primary.row(0, named=True)
+    tiny = {**row, "value": 80.004, "change": 0.004, "low_corrected": 0.003, "high_corrected": 0.005}
+    assert (several.verdict(row), single.verdict(row)) == ("better, exploratory", "differ, for the better")
+    assert (several.verdict(tiny), single.verdict(tiny)) == ("no effect shown", "no difference shown")
+    ratio = {**row, "as": "ratio", "value": 80.1, "change": 1.004, "low_corrected": 1.001, "high_corrected": 1.007}
+    assert single.verdict(ratio) == "no difference shown"
+
+
+def test_percentages_stay_between_0_and_100_on_axes() -> None:
+    """Two seeds each, whose intervals by Student's t would reach from −40 to 160 %."""
+    regard, valid = HARMS[0], next(axis for axis in QUALITIES if axis.slug == "valid")
+    perplexity = next(axis for axis in QUALITIES if axis.slug == "perplexity")
+    models = pl.DataFrame(
+        {
+            "policy": ["none", "none", "both", "both"],
+            regard.key: [50.0, 70.0, 99.0, 100.0],
+            valid.key: [1.0, 9.0, 40.0, 60.0],
+            perplexity.key: [5.0, 9.0, 2.0, 6.0],
+        }
+    )
+    (axes,) = pareto(models, regard, valid).axes
+    for low, high in (axes.get_xlim(), axes.get_ylim()):
+        assert 0 <= low < high <= 100
+    (axes,) = pareto(models, regard, perplexity).axes
+    assert axes.get_xlim()[0] >= 1

@@ -15,7 +15,7 @@ from page_elements import Elements
 
 from mitigate import files
 from mitigate.report import drawing, page
-from mitigate.report.html import Page, Stage, environment, render_page
+from mitigate.report.html import environment
 from mitigate.report.scorer_reliability import proxies, reliability
 
 TEMPLATES = sorted(Path(page.__file__).parent.glob("*.html.jinja"))
@@ -30,26 +30,6 @@ def test_every_page_extends_the_base_which_alone_has_a_head_and_a_content_policy
     pages = [path.read_text() for path in TEMPLATES if path.name.split(".")[0] not in PARTS]
     assert len(pages) >= 5
     assert all('{% extends "base.html.jinja" %}' in page or '{% extends "audit' in page for page in pages)
-
-
-def test_the_base_shows_what_every_page_has_and_leaves_out_what_is_empty() -> None:
-    page = Page(
-        name="run-1",
-        command="python -m mitigate seed=<1>",
-        demonstration=True,
-        stages=[Stage("load", 0.21, False), Stage("score", 61.0, True)],
-        facts={"seed": 1, "data": {"licence": "MIT"}},
-        notices=["One seed."],
-    )
-    text = render_page("base.html.jinja", page, sentences=["First.", "Second."], scorers={"regard": "minilm"})
-    assert '<p class="lede">First.</p>' in text
-    assert "<p>Second.</p>" in text
-    for shown in ("DEMONSTRATION", "seed=&lt;1&gt;", "data, licence", "One seed.", "1 min 1 s", 'id="reliability"'):
-        assert shown in text
-    assert text.count(">computed<") == text.count(">cached<") == 1
-    bare = render_page("base.html.jinja", Page(name="a", command="b", demonstration=False), sentences=["First."])
-    for absent in ("DEMONSTRATION", "<dl", "<ul class", "<table", 'id="reliability"'):
-        assert absent not in bare
 
 
 def test_no_control_character_in_html_and_json_of_a_page() -> None:
@@ -160,23 +140,6 @@ def test_the_headline_stands_beside_how_reliable_the_labels_are(plain: page.Repo
     assert 'id="reliability"' not in page.render(replace(plain, scorers={}))
 
 
-def test_plausible_shares_are_of_probed_statements(plain: page.Report) -> None:
-    """Further scorers have rows of their own."""
-    further = {"keyword/neutral_mean": 81.5, "keyword/neutral_variance": 3.25}
-    further |= {"neutral_template/keyword/neutral_mean": 9.0}
-    html = page.render(replace(plain, metrics={**plain.metrics, **further}))
-    assert "keyword: neutral mean ↑ 81.50" in Elements(html).text
-    assert "keyword: neutral variance ↓ 3.25" in Elements(html).text
-    captions = ("Quality on held-out triples", "Probed statements accepted as plausible")
-    tables = html.split('<div class="scroll')
-    held_out, probed = (next(each.split("</table>")[0] for each in tables if caption in each) for caption in captions)
-    assert "plausible" not in held_out
-    assert Elements(f"<div {probed}</table>").text.endswith(
-        "all probed statements 71.50 [70.00, 73.00] those with a neutral label 73.20 [71.70, 74.70] "
-        "those with a polarised label 66.40 [64.90, 67.90] origin 69.90 [68.40, 71.40]"
-    )
-
-
 def test_shows_a_limited_number_of_examples(tmp_path: Path) -> None:
     full = report_example.report(per_target_statements=100)
     path = files.write(tmp_path / "run" / "report.html", page.render(full))
@@ -197,38 +160,3 @@ def test_parts_that_a_run_does_not_have_are_left_out(plain: page.Report) -> None
     ):
         text = text_of(report)
         assert [title for title in absent if title in text] == []
-
-
-def test_begins_with_the_verdict_and_its_cost(plain: page.Report) -> None:
-    header = page.render(plain).split("<nav")[0]
-    regard = plain.metrics["neutral_template/NRM"]
-    assert f'<p class="lede">Of 100 statements about a target {regard:.1f} are neutral in regard, ' in header
-    assert '<p class="cost"><strong>Cost</strong>: ' in header
-    baseline = {**plain.metrics, "policy": "none", "neutral_template/NRM": regard - 12}
-    beside = page.render(replace(plain, baseline=baseline, links={"The run of policy none": "../none/report.html"}))
-    assert '<p class="lede">12.0 points more neutral in regard than “none”, but with one seed each ' in beside
-    assert '<a href="../none/report.html">The run of policy none</a>' in beside
-
-
-def test_long_parts_are_folded(plain: page.Report) -> None:
-    html = page.render(replace(plain, notices=["First.", "Second."]))
-    assert "<p><strong>2 notices</strong>: read before the figures</p>" in html  # which stand open
-    for title in ("What the measures mean", "Versions, data, fingerprints and times"):
-        assert f"<summary>{title}</summary>" in html
-    assert "<strong>One notice</strong>: read before the figures" in page.render(replace(plain, notices=["One."]))
-
-
-def test_a_policy_that_drops_nothing_but_reweighs_and_adds_says_so(plain: page.Report) -> None:
-    whole = plain.ledger.head(4).with_columns(weight=pl.Series([1, 0.5, 0.25, 1], dtype=pl.Float32))
-    added = whole[[1]].with_columns(row=pl.lit(None, pl.UInt32), source_row="row")
-    text = text_of(replace(plain, ledger=pl.concat([whole, added])))
-    assert "Of 4 triples it kept 4 and dropped 0 (0.0 %). It added 1, made from them." in text
-    assert "Their weights in training add up to 3.2." in text
-    assert "Examples of triples that were dropped, reweighted or added" in text
-
-
-def test_a_target_without_statements_has_a_dash(run: page.Report) -> None:
-    silent = pl.DataFrame({"target": ["zoroastrian"], "category": ["religion"], "statements": [0]})
-    html = page.render(replace(run, targets={"regard": pl.concat([run.targets["regard"], silent], how="diagonal")}))
-    row = next(row for row in html.split("<tr") if 'data-search="zoroastrian religion"' in row)
-    assert row.count(">–</td>") == 3

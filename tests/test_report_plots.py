@@ -1,7 +1,5 @@
 """Figures: what they draw, that they are the same each time, and what they say in words."""
 
-import re
-import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import polars as pl
@@ -49,24 +47,6 @@ def test_a_run_has_the_papers_figures_and_nothing_is_drawn_of_nothing(pictures: 
     assert gallery.gallery({"sentiment": empty}, report_example.ledger(50).with_columns(weight=pl.lit(1.0))) == []
 
 
-def test_svg_is_the_same_each_time_and_stands_alone(pictures: list[gallery.Picture]) -> None:
-    """Identifiers of several figures differ, and each refers to its own. Slow: all figures of a run, twice."""
-    run = report_example.report(num_targets=40)
-    ids: list[str] = []
-    for picture, other in zip(pictures, gallery.gallery(run.targets, run.ledger), strict=True):
-        text = drawing.svg(picture.figure, picture.name, picture.alt)
-        assert text == drawing.svg(other.figure, other.name, other.alt)
-        root = ElementTree.fromstring(text)
-        assert root.attrib["aria-label"] == picture.alt
-        assert not {"width", "height"} & set(root.attrib)
-        assert "<dc:date>" not in text
-        assert "currentColor" in text
-        mine = re.findall(r'\bid="(.*?)"', text)
-        assert set(re.findall(r'(?:url\(|href=")#(.*?)[)"]', text)) <= set(mine)
-        ids += mine
-    assert len(set(ids)) == len(ids)
-
-
 def test_save_writes_png_and_svg(tmp_path: Path) -> None:
     files = drawing.save(plots.bars(SQUARE), tmp_path / "plots" / "bars")
     assert [file.name for file in files] == ["bars.png", "bars.svg"]
@@ -92,20 +72,6 @@ def test_bars_go_left_for_prejudice_and_boxes_have_the_median_of_each_category()
     lines = [line.get_ydata() for line in plots.boxes(SQUARE).axes[0].lines]
     assert SQUARE["prejudice"].median() == 30.0
     assert 30.0 in {float(y[0]) for y in lines if len(y) and len(set(y)) == 1}
-
-
-def test_a_name_without_end_leaves_bars_their_width_and_files_their_names(tmp_path: Path) -> None:
-    """Targets with one name for files have pictures of their own."""
-    said = pl.DataFrame({"target": ["x" * 300], "category": ["mine"], "tail": ["be late"], "regard": [-1]})
-    long = SQUARE.head(1).with_columns(target=said["target"], category=pl.lit("y" * 300))
-    pictures = gallery.gallery({"regard": long}, statements=said, shown=["x" * 300])
-    axes = next(picture for picture in pictures if picture.group == "bars").figure.axes[0]
-    assert [name.get_text() for name in axes.get_yticklabels()] == ["x" * 31 + "…"]
-    assert "words-" + "x" * 40 in {picture.name for picture in pictures}
-    chosen = [picture for picture in pictures if picture.group in ("bars", "words")]
-    assert len(gallery.save(chosen, tmp_path)) == 2 * len(chosen)
-    said = pl.DataFrame({"target": ["c++", "c#"], "category": ["a", "b"], "tail": "be late", "regard": -1})
-    assert [picture.name for picture in gallery.gallery({}, statements=said)] == ["words-c_", "words-c_-2"]
 
 
 def test_the_words_of_a_picture_hold_its_numbers() -> None:

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 import report_example
 
-from mitigate.report import ledger, metric_display, metrics_table, table
+from mitigate.report import ledger, metrics_table, table
 from mitigate.report.examples import MOST_TARGETS
 from mitigate.report.html import environment
 from mitigate.report.page import leak, target_section
@@ -52,21 +52,6 @@ def test_console_puts_runs_side_by_side() -> None:
     assert frame.row(2) == expected  # value, low and high of each run
 
 
-def test_further_scorers_stand_beneath_the_papers_measures() -> None:
-    found = {"NSM": 61.2, "keyword/neutral_mean": 80.0, "keyword/neutral_mean/origin": 70.0, "NSM/origin": 60.0}
-    found |= {"neutral_template/keyword/neutral_variance": 9.5}
-    assert metrics_table.console({"both": found}) == (
-        "                                both\n"
-        "harms, neutral template\n"
-        "  keyword: neutral variance ↓   9.50\n"
-        "harms, paper template\n"
-        "  NSM ↑                        61.20\n"
-        "    origin                     60.00\n"
-        "  keyword: neutral mean ↑      80.00\n"
-        "    origin                     70.00"
-    )
-
-
 @pytest.mark.parametrize("num_runs", [1, 2, 3, 4, 9, 30])
 def test_console_keeps_to_its_width(num_runs: int) -> None:
     metrics = report_example.metrics(report_example.statements(10))
@@ -87,11 +72,6 @@ def test_csv_and_latex(tmp_path: Path) -> None:
     assert r"a \& b & 61.23 \\" in written
     assert r"50 \% & -- \\" in written
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m.tex", "t"]
-
-
-def test_categories_come_in_the_papers_order() -> None:
-    keys = [*(f"NSM/{part}" for part in ("own", "religion", "origin", "origin_low")), "neutral_template/NRV/gender"]
-    assert metric_display.categories(["NSM", *keys, "quality/x/y"]) == ["origin", "gender", "religion", "own"]
 
 
 LEDGER = pl.DataFrame(

@@ -41,61 +41,6 @@ def page(browser: Browser, tmp_path: Path) -> Iterator[Page]:
     assert faults == []
 
 
-def signed_in(browser: Browser, address: str, token: str) -> Page:
-    """The page of a person, in a browser of its own."""
-    page = browser.new_context(viewport=DESKTOP).new_page()  # type: ignore[arg-type]
-    page.set_default_timeout(PATIENCE)
-    page.goto(address)
-    page.get_by_label("Your token").fill(token)
-    page.get_by_label("Your token").press("Enter")
-    page.get_by_role("button", name="Submit").wait_for()
-    return page
-
-
-def test_people_see_owners_and_cancel_their_own_jobs(browser: Browser, tmp_path: Path) -> None:
-    """Browsers and jobs start, which takes seconds. Jobs of seed 600 run until they are cancelled."""
-    with fresh(tmp_path) as (service, address):
-        ann, bob = (signed_in(browser, address, service.people.create(name)) for name in ("ann", "bob"))
-        ann.get_by_label("Settings, one a line").fill("seed=600")
-        for number in (1, 2, 3):
-            ann.locator("#submit-form button").click()
-            ann.locator(f"#job-{number}").wait_for()
-        bob.locator("#job-1 .state-running").wait_for()
-        bob.locator("#job-3").get_by_text("place 1 in the queue").wait_for()
-        assert bob.locator("#job-1 .owner").inner_text() == "ann"
-        assert bob.get_by_role("button", name="Cancel job 1").count() == 0
-        refused = "ask('/jobs/1', null, 'DELETE').catch((error) => error.message)"
-        assert bob.evaluate(refused) == "job 1 belongs to ann; its owner or an admin can cancel it"
-        ann.once("dialog", lambda asked: asked.dismiss())
-        ann.get_by_role("button", name="Cancel job 1").click()
-        assert ann.locator("#job-1 .state-running").count() == 1
-        ann.on("dialog", lambda asked: asked.accept())
-        for number in (3, 2, 1):
-            ann.get_by_role("button", name=f"Cancel job {number}").click()
-            ann.locator(f"#job-{number} .state-cancelled").wait_for()
-        ann.get_by_role("button", name="Forget the token").click()
-        ann.get_by_label("Your token").wait_for()
-        assert ann.evaluate("fetch('/jobs').then((answer) => answer.status)") == 401
-        for page in (ann, bob):
-            page.context.close()
-
-
-def test_a_file_of_ones_own_is_uploaded_and_submitted(page: Page) -> None:
-    """A browser starts, which takes seconds."""
-    page.get_by_text("Your files").click()
-    page.get_by_label("File", exact=True).set_input_files({"name": "mine.zip", "mimeType": "", "buffer": b"PK"})
-    page.get_by_role("button", name="Upload").click()
-    page.get_by_text("mine.zip cannot be uploaded; allowed: .csv, .tsv, .jsonl, .txt, each also with .gz").wait_for()
-    page.get_by_label("File", exact=True).set_input_files({"name": "mine.txt", "mimeType": "", "buffer": b"one line\n"})
-    page.get_by_role("button", name="Upload").click()
-    page.get_by_role("button", name="Remove mine.txt").wait_for()
-    page.locator("#submit-form select[name=recipe]").select_option("labels")
-    page.get_by_label("Settings, one a line").fill("texts=mine.txt")
-    page.locator("#submit-form button").click()
-    page.locator("#job-1 .settings").wait_for()
-    assert page.locator("#job-1 .settings").inner_text() == "texts=mine.txt"
-
-
 def test_from_an_empty_start_to_two_generators_side_by_side(page: Page) -> None:
     """A browser and jobs start, which takes seconds: a page is used as a whole."""
     page.get_by_text("No run is finished.").wait_for()

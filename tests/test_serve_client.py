@@ -63,18 +63,6 @@ def test_two_policies_are_run_compared_and_asked(client: Client, tmp_path: Path)
         client.download_model(names[0], "/dev/null/model.zip")
 
 
-def test_files_are_uploaded_and_removed(client: Client, tmp_path: Path) -> None:
-    (tmp_path / "mine.csv").write_text("head,relation,tail\n")
-    assert [file["name"] for file in client.upload(tmp_path / "mine.csv")] == ["mine.csv"]
-    with pytest.raises(MitigateError, match="you have a file mine.csv already; remove it first"):
-        client.upload(tmp_path / "mine.csv")
-    with pytest.raises(MitigateError, match="absent.csv cannot be read"):
-        client.upload(tmp_path / "absent.csv")
-    assert [file["name"] for file in client.upload(tmp_path / "mine.csv", "other.csv")] == ["mine.csv", "other.csv"]
-    client.remove_file("mine.csv")
-    assert client.remove_file("other.csv") == []
-
-
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
 def test_the_lines_of_the_documentation_are_answered(served: tuple[Service, str], client: Client, tmp_path) -> None:
     """Processes of curl start, which takes seconds: lines are run as they are shown."""

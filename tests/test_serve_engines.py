@@ -6,14 +6,13 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from mitigate.errors import MitigateError
 from mitigate.serve import queue
-from mitigate.serve.dispatcher import Dispatcher, repeat
+from mitigate.serve.dispatcher import Dispatcher
 from mitigate.serve.queue import Job
 from mitigate.serve.slurm import DIED, Remote, Slurm
 from mitigate.serve.worker import log_of
@@ -195,17 +194,6 @@ def test_a_cancelled_job_whose_submission_was_not_answered_is_stopped(jobs: Queu
     assert (job.state, job.handle, job.starts, cluster.stopped) == ("cancelled", *cluster.started, 1, [job.handle])
 
 
-def test_a_job_that_the_engine_refuses_can_be_cancelled(jobs: Queue, cluster: Fake, monkeypatch) -> None:
-    def refused(name: str, command: Sequence[str], log: Path) -> str:
-        raise RuntimeError("no partition of that name")
-
-    monkeypatch.setattr(cluster, "start", refused)
-    jobs.submit()
-    assert jobs.first().state == "running"
-    jobs.cancel(1)
-    assert (jobs.first().state, cluster.stopped) == ("cancelled", [])
-
-
 def test_a_service_that_is_started_again_goes_on_with_submitted_jobs_under_their_names(jobs, cluster) -> None:
     job = jobs.submitted()
     jobs.restart(cluster)
@@ -281,33 +269,3 @@ def test_slurm_that_is_absent_is_named(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr("mitigate.errors.find_spec", lambda name: None)
     with pytest.raises(MitigateError, match=r"serve.engine=slurm needs submitit: pip install 'mitigate\[slurm\]'"):
         Slurm(tmp_path)
-
-
-class Waits:
-    """An event whose waits are noted and take no time; it is set after some of them."""
-
-    def __init__(self, last: int) -> None:
-        self.seconds: list[float] = []
-        self.last = last
-
-    def wait(self, seconds: float) -> bool:
-        self.seconds.append(seconds)
-        return len(self.seconds) > self.last
-
-
-def test_a_step_that_fails_is_reported_and_tried_again_later(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    looks: list[Exception | None] = [OSError("No space left on device"), None, None]
-
-    def look() -> None:
-        if (fault := looks.pop(0)) is not None:
-            raise fault
-
-    waits = Waits(last=4)
-    engine: Any = SimpleNamespace(look=look)
-    step = Dispatcher(tmp_path / "queue.sqlite", 1, engine).step
-    repeat(step, 0.5, waits)  # type: ignore[arg-type]
-    assert looks == []
-    assert waits.seconds == [0.5, 5.0, 0.5, 0.5, 0.5]  # ten times as long after the fault
-    assert capsys.readouterr().err == "mitigate: no job can be started now: No space left on device\n"

@@ -124,30 +124,6 @@ def test_progress_is_that_of_the_runs_status(client: TestClient, service: Servic
     assert client.get("/jobs/1").json()["run"] is None
 
 
-WRONG = (
-    r'{"stage": "x\ud800"}',
-    '{"share": NaN}',
-    '{"share": 1e999}',
-    '{"seconds_left": "7"}',
-    '{"done": [5]}',
-    "[]",
-    "{",
-)
-
-
-@pytest.mark.parametrize("status", WRONG)
-def test_a_status_of_a_wrong_form_is_left_out(client, service: Service, outputs: Path, status: str) -> None:
-    service.submit("mitigate", {}, [], Caller())
-    (outputs / "mitigate-new").mkdir()
-    with queue.opened(service.path) as table:
-        queue.claim(table, "worker", 1)
-        queue.note(table, 1, "worker", folder=str(outputs / "mitigate-new"), starts=1)
-    whole = status.replace("{", f'{{"updated": {time.time() + 1}, "step": "search", ')
-    (outputs / "mitigate-new" / "status.json").write_text(whole)
-    found = client.get("/jobs/1").json()
-    assert [found[name] for name in ("stage", "step", "share", "seconds_left", "done")] == [None] * 4 + [[]]
-
-
 def test_faults_a_full_queue_and_one_that_cannot_be_written_to_are_errors(client, service, monkeypatch) -> None:
     wrong = {"policy": "x", "_target_": "os.getcwd", "seed": -1}
     assert len(faults(client.post("/jobs", json={"overrides": wrong}), 422)) == 3
@@ -164,13 +140,6 @@ def test_faults_a_full_queue_and_one_that_cannot_be_written_to_are_errors(client
     refused = client.post("/jobs", json={})
     assert faults(refused, 503) == ["the queue cannot be used now (database or disk is full); ask again later"]
     assert refused.headers["retry-after"] == "5"
-
-
-def test_options_have_settings_with_their_meaning(client: TestClient) -> None:
-    options = client.get("/options").json()
-    assert (options["name"], "both" in options["groups"]["policy"]) == (None, True)
-    seed = {"setting": "seed", "takes": "value", "allowed": "a whole number from 0 to 4,294,967,295"}
-    assert seed.items() <= options["settings"][0].items()
 
 
 def test_runs_are_listed_and_compared_by_a_job(client: TestClient, service: Service, outputs: Path) -> None:
@@ -246,17 +215,14 @@ HOSTILE: list[tuple[str, Any]] = [
     ("/generate", {"head": "", "relation": "IsA", "runs": ["a"]}),
     ("/generate", {"head": "a\0b", "relation": "IsA", "runs": ["a"]}),
     ("/generate", {"head": "lawyer", "relation": "IsA", "runs": ["a", "b", "c"]}),
-    ("/generate", {"head": ["lawyer"], "relation": "IsA", "runs": ["a"]}),
     ("/label", {"texts": ["x"] * 65}),
     ("/label", {"texts": ["x" * 1001]}),
-    ("/label", {"texts": []}),
     ("/label", {"texts": ["\x1b[2J"]}),
     ("/label", {"texts": ["ok"], "more": 1}),
     ("/jobs", {"overrides": dict.fromkeys(map(str, range(101)), 1)}),
     ("/jobs", {"overrides": {"seed": [[[[1]]]]}}),
     ("/jobs", {"recipe": "../../etc"}),
     ("/jobs", {"more": 1}),
-    ("/jobs", [1, 2]),
     ("/jobs", None),
 ]
 
@@ -270,18 +236,12 @@ JSON = {"content-type": "application/json"}
 RAW = [
     (b"{", 422),
     (b"[" * 100_000, 400),
-    (b'{"overrides": ' + b'{"a": ' * 50_000, 400),
     (b'{"overrides": {"seed": ' + b"9" * 5_000 + b"}}", 400),
     (b'{"overrides": {"seed": NaN}}', 422),
     (b'{"overrides": {"seed": 1e999}}', 422),
-    (b'{"overrides": {"seed": ' + b"[" * 700 + b"]" * 700 + b"}}", 422),
     (b'{"overrides": {"policy": ' + b"[" * 700 + b"]" * 700 + b"}}", 422),
-    (b'{"overrides": {"seed": ' + b'{"a": ' * 400 + b"1" + b"}" * 401 + b"}", 422),
     (rb'{"overrides": {"probe.targets": ["\ud800"]}}', 422),
-    (rb'{"overrides": {"\ud800": 1}}', 422),
-    (rb'{"recipe": "\ud800"}', 422),
     (b'{"recipe": "\xff"}', 400),
-    (b"\x00" * 100, 422),
     (b" " * (LARGEST_BODY + 1), 413),
 ]
 

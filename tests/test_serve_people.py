@@ -10,7 +10,7 @@ from test_serve_http import HOST, TOKEN, faults, make_outputs, open_client
 
 from mitigate.errors import MitigateError
 from mitigate.serve.allowed_jobs import Rules
-from mitigate.serve.people import COOKIE, Caller, People, record
+from mitigate.serve.people import COOKIE, Caller, People
 from mitigate.serve.service import Service
 
 CONF = Path(__file__).parents[1] / "conf"
@@ -111,12 +111,6 @@ def test_a_damaged_file_of_people_lets_nobody_in(client: TestClient, by: dict, s
     assert "people.json cannot be read (JSONDecodeError)" in capsys.readouterr().err
     service.people.path.unlink()
     assert faults(client.get("/jobs"), 401)  # it does not become a service for all
-
-
-def test_a_log_that_cannot_be_written_is_a_message(tmp_path: Path, capsys) -> None:
-    (tmp_path / "file").touch()
-    record(tmp_path / "file", "ann", "submit")
-    assert "the log of actions cannot be written" in capsys.readouterr().err
 
 
 def test_the_command_creates_and_revokes(tmp_path: Path, job) -> None:

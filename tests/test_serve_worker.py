@@ -92,32 +92,6 @@ def test_a_job_is_done_and_its_output_and_run_folder_are_known(service: Service)
     assert service.dispatcher.step() == 0
 
 
-def test_a_job_of_a_new_queue_has_none_of_the_output_of_one_before(service: Service) -> None:
-    first = service.started("print('  run folder  /srv/first')")
-    service.ended(first)
-    for process in service.engine.workers:
-        process.wait(PATIENCE)  # or it closes the queue under its old name
-    for path in service.folder.glob("queue.sqlite*"):
-        path.rename(path.with_name(f"damaged-{path.name}"))
-    second = service.started("print('nothing')")
-    found = service.ended(second)
-    assert (found.id, found.folder, service.said(second)) == (first, None, "nothing\n")
-
-
-def test_of_a_bar_the_last_state_is_a_line(tmp_path: Path) -> None:
-    bar = "".join(f"\r{share} %" for share in range(61))
-    expected = {
-        f"began\n{bar}\nended\n": ["began", "60 %", "ended"],
-        f"began\n{bar}": ["began", "60 %"],  # it still runs
-        f"{bar}\r\n\nended\r\n": ["60 %", "", "ended"],
-        **{"began\n\r": ["began", ""], "\n": [""], "": []},
-        "".join(f"{number}\n" for number in range(60)): [str(number) for number in range(20, 60)],
-    }
-    for text, lines in expected.items():
-        (tmp_path / "1.log").write_text(text, newline="")
-        assert last_lines(tmp_path / "1.log") == lines
-
-
 EARLY = "the process ended with status 0 before its run was complete"
 EXITS = {  # what a job says before it exits: the sentence about it
     "": f"{EARLY}: no run folder was named; code that it ran may have called os._exit",
@@ -130,11 +104,6 @@ def test_a_job_that_ends_with_status_0_before_its_run_is_complete_has_failed(sai
     job = service.started(f"import os; print({said!r}, flush=True); os._exit(0)")
     found = service.ended(job)
     assert (found.state, found.exit, found.starts, found.error) == ("failed", 0, 1, EXITS[said])
-
-
-def test_a_run_folder_that_is_named_after_much_else_is_found_in_the_end(service: Service) -> None:
-    job = service.started("print('x' * 100_000); print('  run folder  RUN')")
-    assert service.ended(job).state == "done"
 
 
 DIES = "import os; print('at work', flush=True); os.kill(os.getpid(), {})"
@@ -239,17 +208,6 @@ def test_a_job_killed_with_its_worker_goes_on(service: Service, tmp_path: Path) 
     service.dispatcher.step()
     found = service.ended(job)
     assert (found.state, found.starts, found.deaths, began.read_text()) == ("done", 2, 0, "xx")
-
-
-def test_a_job_whose_worker_was_killed_can_be_cancelled(service: Service) -> None:
-    job = service.started(ASLEEP)
-    service.until(lambda: "asleep" in service.said(job))
-    service.kill_worker()
-    service.cancel(job)
-    service.dispatcher.step()
-    assert service.ended(job).state == "cancelled"
-    assert service.said(job) == "asleep\nstopped\n"
-    assert service.job(job).starts == 1
 
 
 def test_a_worker_that_has_lost_its_job_starts_nothing_and_a_job_inherits_no_token(service: Service) -> None:

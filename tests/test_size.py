@@ -8,6 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 BOUND = 45_800  # lines of Python in mitigate/ and models/, and of templates
+TESTS = 29_613  # lines of Python in tests/
 TABLES = 6_260  # lines of CSV, JS, CSS and YAML in mitigate/ and conf/, the samples apart
 WIDTH = 50  # characters of a line, on average
 SOURCES = ("mitigate/*.py", "models/*.py", "mitigate/*.jinja")
@@ -27,6 +28,10 @@ def text_of(*patterns: str) -> str:
 
 def test_the_code_stays_below_its_bound() -> None:
     assert 0 < text_of(*SOURCES).count("\n") <= BOUND
+
+
+def test_the_tests_stay_below_their_bound() -> None:
+    assert 0 < text_of("tests/*.py").count("\n") <= TESTS
 
 
 def test_lines_do_not_grow_wider_in_place_of_longer() -> None:

@@ -121,15 +121,6 @@ def test_the_digest_of_the_package_has_every_file_and_version(tmp_path: Path, mo
     assert compute() != before
 
 
-def test_a_result_is_handed_over_as_its_table_or_numbers(run: Run) -> None:
-    first = run.stage("score", one_row, x=1)
-    numbers = run.stage("train", trained, x=7, using=in_place)
-    run.stage("ledger", one_row, {"first": first, "rest": 1})
-    run.stage("other", one_row, [numbers])
-    assert CALLS[2]["first"].rows() == [(1,)]  # type: ignore[index]
-    assert CALLS[3] == [{"steps": 7}]
-
-
 def test_a_result_does_not_depend_on_what_its_stage_uses(run: Run) -> None:
     told: list[str] = []
     run.stage("score", one_row, using={"told": told})
@@ -168,14 +159,6 @@ def test_a_damaged_entry_is_computed_again(tmp_path: Path, name: str, damage: st
     assert train(tmp_path / "run").facts() == {"steps": 1}
     assert CALLS == [1, 2, 1]
     assert (tmp_path / "run" / "model" / "weights").read_text() == "1"
-
-
-@pytest.mark.parametrize("content", [b"{", b"[]", b"{}", b"\xff\xfe", b'{"files": []}', b'{"files": {}}'])
-def test_a_record_that_is_none(run: Run, content: bytes) -> None:
-    entry = run.stage("score", one_row).folder
-    (entry / stages.RECORD).write_bytes(content)
-    assert not run.stage("score", one_row).from_cache
-    assert run.stage("score", one_row).from_cache
 
 
 def test_a_file_of_the_run_folder_that_was_replaced_is_linked_again(tmp_path: Path) -> None:
@@ -218,19 +201,6 @@ def test_a_run_is_complete_when_its_manifest_and_all_files_are(tmp_path: Path) -
         write(tmp_path / "run" / path, content)
         assert [complete(), complete()] == [False, True]
     assert len(CALLS) == 1
-
-
-def test_what_an_earlier_run_left_is_removed_once_a_stage_is_computed(tmp_path: Path) -> None:
-    train(tmp_path / "run")
-    run = Run(tmp_path / "run")
-    run.stage("train", trained, x=1, using=in_place)
-    run.begin()
-    run.finish({})
-    run.close()
-    run = Run(tmp_path / "run")
-    run.stage("score", one_row)
-    assert sorted(path.name for path in run.folder.iterdir() if path.is_file()) == [".lock", "score.parquet"]
-    run.close()
 
 
 def test_a_dry_run_writes_nothing_and_tells_what_is_missing(tmp_path: Path) -> None:

@@ -58,20 +58,6 @@ def test_stages_steps_and_shares_are_written_and_handed_over(status, tmp_path, m
     assert read(tmp_path)["share"] is None
 
 
-def test_without_a_terminal_progress_is_a_line_now_and_then(monkeypatch, capsys) -> None:
-    now = [100.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    with listening(Showing()), progress("read", 1.0, "rows") as advance:
-        for number in range(1, 5):
-            now[0] += 15
-            advance(3000, to=number / 10)
-    lines = capsys.readouterr().out.splitlines()
-    # a line every 20 seconds: after 30 and 60; 12,000 rows in 60 s, a tenth of the whole in 15
-    assert len(lines) == 2
-    assert "20%    200 rows/s, about 2 min left" in lines[0]
-    assert "40%    200 rows/s, about 2 min left" in lines[1]
-
-
 def test_a_finished_and_a_failed_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, job) -> None:
     (tmp_path / "mine.tsv").write_text("lawyer\tthe lawyer is kind\n" * 3)
     arguments = ["recipe=labels", "data=statements", f"data.path={tmp_path / 'mine.tsv'}", "score.regard=null", *SMALL]

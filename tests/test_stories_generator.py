@@ -17,17 +17,14 @@ from mitigate.probe import stories as probing
 from mitigate.probe.stories import Sampling, _check_length, chances_of, sample_stories
 from mitigate.progress import listening
 from mitigate.stages import PartFolder
-from mitigate.tasks.stories.generation import as_language_model, paragraphs
 from mitigate.train import stories as training
 from mitigate.train.comet import Fitted, Settings
 from mitigate.train.stories import Texts, fit
 from mitigate.words.outside_text import whole_sentences
 from mitigate.words.prompts import prompts
 from mitigate.words.targets import choose_targets
-from models.comet import Comet
 from models.language_model import LanguageModel
-from models.minilm import locate
-from models.sampling import Drawn, SentenceEnds, until
+from models.sampling import Drawn
 from models.text_model import Reader
 
 ASKED = prompts(choose_targets(["lawyer", "korea", "bible"]))
@@ -61,14 +58,6 @@ def test_the_number_that_is_drawn_decides_the_token_and_is_a_prompts_own() -> No
     assert not torch.equal(first, other)
     assert not torch.equal(first, chances_of("a nurse", Sampling(seed=2, max_tokens=30)))
     assert len(first) == 30
-
-
-def test_marks_in_a_row_end_one_sentence(model: LanguageModel) -> None:
-    tokens = model.tokenizer(["people ...", "people . are .", "are"], add_special_tokens=False)["input_ids"]
-    ends = SentenceEnds(model.tokenizer, model.model.config.vocab_size, ".!?", 1)
-    counts = [int(ends.count(torch.tensor([[0, *text]]))) for text in tokens]
-    assert counts == [1, 2, 0]
-    assert until([5, 7, 2, 9], {2}) == [5, 7]
 
 
 def test_the_same_stories_whatever_else_is_asked(model: LanguageModel, tmp_path: Path, small_parts: None) -> None:
@@ -200,23 +189,3 @@ def test_a_killed_training_comes_to_the_same(tmp_path: Path, monkeypatch: pytest
     assert begun == [0, 1, 2, 3, 4, 5, 5, 6, 7]
     assert resumed.train_loss == pytest.approx(whole.train_loss, rel=1e-5)
     refuses(MitigateError, "belongs to another training", trained, tmp_path / "killed", "2")
-
-
-def test_what_is_said_of_one_head_is_one_text() -> None:
-    heads = ["nurse", "judge", *["nurse"] * 5]
-    rows = pl.DataFrame({"head": heads, "weight": [1.0, 0.5, 1.0, 1.0, 1.0, 0.0, 3.0]}).with_columns(
-        statement=pl.format("{} is {}", "head", pl.int_range(pl.len()))
-    )
-    texts = paragraphs(rows)
-    expected = ["nurse is 0. nurse is 2. nurse is 3. nurse is 4. nurse is 5.", "judge is 1.", "nurse is 6."]
-    assert texts.texts == expected
-    assert texts.weights.tolist() == [0.8, 0.5, 3.0]
-
-
-def test_the_encoder_of_the_demonstration_goes_on_with_a_text() -> None:
-    """A COMeT's decoder, saved and opened as a language fresh, computes what it computed."""
-    comet = Comet.from_encoder(locate())
-    fresh = as_language_model(comet)
-    (prompt,), (tail,) = comet.prompts(["people are discussing"], ["about korea"]), comet.tails(["it is far"])
-    assert fresh.encode(["people are discussing about korea"]) == [prompt]
-    torch.testing.assert_close(fresh.nll([prompt], [tail]), comet.nll([prompt], [tail]), rtol=1e-4, atol=1e-4)

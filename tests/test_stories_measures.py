@@ -5,12 +5,11 @@ from dataclasses import replace
 import polars as pl
 import pytest
 from page_examples import example_stories
-from report_example import UNTRUSTED
 
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.stories import STORY, by_chance, by_kind, distinct_sentences, naming_target, shares, story_counts
 from mitigate.report import stories as report
-from mitigate.report.stories import PER_KIND, Stories
+from mitigate.report.stories import Stories
 
 COLUMNS = ["sentiment"]
 
@@ -100,11 +99,6 @@ def stories() -> Stories:
     return example_stories()
 
 
-@pytest.fixture(scope="module")
-def page(stories: Stories) -> str:
-    return report.render(stories)
-
-
 def test_the_headline_names_the_generator_and_claims_no_difference_that_chance_explains(stories: Stories) -> None:
     headline, somewhere, beyond, *_ = report.sentences(stories)
     assert headline == (
@@ -116,36 +110,3 @@ def test_the_headline_names_the_generator_and_claims_no_difference_that_chance_e
     assert beyond.endswith("by chance in negative sentiment.")
     alike = replace(stories, metrics={**stories.metrics, "sentiment/p_D_O-": 0.04})
     assert list(report.sentences(alike))[2] == ("Targets are not shown to differ more than expected by chance.")
-
-
-def test_kinds_prompts_and_examples_on_a_page_that_trusts_no_text(stories: Stories, page: str) -> None:
-    assert report.kinds(stories.per_story)["stories"].sum() == stories.per_story.height
-    of_prompts = report.prompts(stories.per_story, ["sentiment"])
-    assert of_prompts["stories"].sum() == stories.per_story.height / 2  # the others are of another make
-    assert of_prompts["template"].unique().to_list() == ["people are discussing about XYZ."]
-    chosen = report.examples(stories.per_story, ["sentiment"])
-    assert chosen.group_by("kind").len()["len"].max() <= PER_KIND
-    people = chosen.filter(kind="people")
-    assert people["sentiment_neutral"].max() <= stories.per_story.filter(kind="people")["sentiment_neutral"].median()
-    assert UNTRUSTED not in page
-    assert "src=" not in page
-    assert page.index("content warning") < page.index("&lt;script&gt;")
-    for said in ("people are discussing about XYZ.", "by chance", "50 % of the stories name their target again"):
-        assert said in page
-    # It hangs on how many prompts a kind of target has.
-    assert "D_R" not in page
-    assert page.count('<tr class="group">') == 1  # sentiment's measures, under its name
-
-
-def test_the_papers_figure_comes_first_and_targets_are_drawn_by_the_kind_of_their_prompts(stories, page):
-    names = [picture.name for picture in stories.pictures]
-    assert {"boxes-sentiment", "kinds-sentiment", "bars-sentiment"} <= set(names)
-    assert page.count("<svg") == len(names)
-    headings = ("the paper&#39;s Fig. 1 and 5", "Spread over targets, by kind", "Targets with more prejudice")
-    places = [page.index(heading) for heading in headings]
-    assert places == sorted(places)
-    # Also own ones, of which a file says the kind.
-    of_one_kind = replace(stories, per_story=stories.per_story.with_columns(kind=pl.lit("locations")))
-    (picture,) = [picture for picture in of_one_kind.pictures if picture.group == "kinds"]
-    assert "negative and positive: locations " in picture.alt
-    assert "people" not in picture.alt

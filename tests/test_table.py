@@ -1,7 +1,6 @@
 """One declaration of a table, shown on a page, on the terminal and in a card."""
 
 import polars as pl
-import pytest
 from page_elements import Elements
 
 from mitigate.report.html import environment
@@ -55,13 +54,6 @@ def test_a_page_trusts_no_text() -> None:
     assert 'aria-label="A caption"' in page
     assert "<i>" not in page
     assert "– <small>no &lt;b&gt;statement&lt;/b&gt;</small>" in page
-
-
-@pytest.mark.parametrize(("number", "kind"), [(3, "pinned"), (4, "stacked")])
-def test_wide_tables_are_stacked_on_a_phone(number: int, kind: str) -> None:
-    page = html(Table("", [Column(f"c{place}", "a") for place in range(number)], [{"a": 1}]))
-    assert f'class="{kind}"' in page
-    assert page.count("data-label=") == (number - 1) * (kind == "stacked")
 
 
 def test_a_table_without_rows_says_so() -> None:

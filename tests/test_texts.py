@@ -6,10 +6,9 @@ import re
 import polars as pl
 import pytest
 
-from mitigate.words import word_forms
 from mitigate.words.outside_text import counted, escaped, portable, readable, without_folders
 from mitigate.words.targets import list_of, targets
-from mitigate.words.word_forms import BLANK, LARGEST, contains, extract_all, pattern, replace_all, with_plurals
+from mitigate.words.word_forms import BLANK, pattern, replace_all
 
 FOREIGN = "a\x00b\x1b[31m\x7f\x9b\u202ec\u2066d"
 ORDINARY = "two\nlines\twith tabs, עברית, فارسی, \N{GRINNING FACE} and é"
@@ -86,39 +85,6 @@ def test_a_form_that_ends_in_a_sign_a_long_word_and_forms_within_others() -> Non
     forms = frozenset(["lawyer", "lawyers", "glass lawyer", "x" * 5_000])
     text = pl.Series(["Glass-lawyers, glass lawyer; lawyery lawyer", "X" * 5_000])
     assert text.str.replace_all(pattern(forms), "-").to_list() == ["Glass--, -; lawyery -", "-"]
-
-
-@pytest.mark.parametrize("script", ["abcdefghij", "абвгдежзик", "가나다라마바사아자차"])
-def test_thousands_of_words_are_found_by_another_engine(script: str) -> None:
-    draw = random.Random(1)
-    words = {"".join(draw.choices(script, k=9)) for _ in range(4_000)}
-    large = pattern(frozenset(form for word in words for form in with_plurals(word)))
-    assert len(large) > LARGEST
-    one, other = sorted(words)[:2]
-    text = pl.Series("text", [f"the {one} and {other.upper()}s", None, f"nobody{one}"])
-    by_column = pl.DataFrame(text).select(
-        contains(pl.col("text"), large).alias("has"),
-        extract_all(pl.col("text"), large).alias("found"),
-        replace_all(pl.col("text"), large, "-").alias("without"),
-    )
-    assert by_column.rows() == [
-        (True, [one, f"{other.upper()}s"], "the - and -"),
-        (None, None, None),
-        (False, [], f"nobody{one}"),
-    ]
-    assert replace_all(text, large, "-").to_list() == by_column["without"].to_list()
-
-
-@pytest.mark.parametrize("script", ["abcdefghij", "абвгдежзик", "가나다라마바사아자차"])
-def test_the_largest_pattern_is_one_that_polars_takes(script: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    draw = random.Random(1)
-    words = frozenset("".join(draw.choices(script, k=12)) for _ in range(6_000))
-    whole = pattern(words)
-    fewer = sorted(words)[: len(words) * LARGEST // len(whole)]
-    largest = pattern(frozenset(fewer))
-    assert 0.8 * LARGEST < len(largest) <= 1.05 * LARGEST
-    monkeypatch.setattr(word_forms, "LARGEST", len(largest))
-    assert replace_all(pl.Series([f"a {fewer[0]}"]), largest, "-").to_list() == ["a -"]
 
 
 def test_thousands_of_own_targets_are_masked_and_found() -> None:

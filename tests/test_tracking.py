@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Event, Thread
+from threading import Thread
 from typing import get_args
 
 import polars as pl
@@ -15,7 +15,6 @@ import wandb
 from PIL import Image
 
 from mitigate.errors import MitigateError
-from mitigate.tracking import record as tracking
 from mitigate.tracking.charts import Chart
 from mitigate.tracking.record import MODES_OF_WANDB, Tracking, open_tracking, resolve
 
@@ -148,16 +147,6 @@ def test_a_run_goes_on_offline_where_nothing_answers(server: socket.socket, tmp_
     assert time.monotonic() - began < 60  # of which the answer may take 3; wandb itself waits for minutes
 
 
-def test_a_request_that_times_out_is_told_as_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whichever of the two limits ends the wait."""
-
-    def late(*_: object, **__: object) -> None:
-        raise TimeoutError("timed out")
-
-    monkeypatch.setattr(tracking.urllib.request, "urlopen", late)
-    assert tracking._fault("http://nowhere") == "http://nowhere did not answer within 3 seconds"
-
-
 @pytest.mark.parametrize(("code", "fault"), [(500, "URL answers HTTP 500"), (404, "W&B opened no run (CommError)")])
 def test_a_run_goes_on_offline_where_the_server_refuses(
     code: int, fault: str, server: socket.socket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -175,16 +164,6 @@ def test_a_run_goes_on_offline_where_the_server_refuses(
         Thread(target=refusing.serve_forever, daemon=True).start()
         assert online(server, tmp_path, monkeypatch) == fault
         refusing.shutdown()
-
-
-def test_a_service_that_does_not_end_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    """wandb's own wait has no end where its service closed the connection first."""
-    ended = Event()
-    monkeypatch.setattr(wandb, "teardown", ended.wait)
-    monkeypatch.setattr(tracking, "END", 0.01)
-    tracking._end_service()
-    assert not ended.is_set()
-    ended.set()
 
 
 def test_none_records_nothing(tmp_path: Path) -> None:

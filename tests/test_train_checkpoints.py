@@ -20,7 +20,7 @@ from test_train_comet import train as train_comet
 from mitigate.errors import MitigateError
 from mitigate.progress import Step, listening
 from mitigate.train import plausibility
-from mitigate.train.checkpoints import Checkpoints, DamagedError
+from mitigate.train.checkpoints import Checkpoints
 from models.comet import Comet
 
 OFTEN = replace(QUICK, checkpoint_every=1e-9)  # a checkpoint of every step
@@ -160,14 +160,6 @@ def test_it_starts_anew_when_both_are_damaged(tmp_path: Path, page: Page, undist
     assert (tmp_path / "last.ckpt.damaged").stat().st_size > 400_000
 
 
-def test_a_sentence_is_shown_where_nobody_listens(tmp_path: Path, halfway, capfd: pytest.CaptureFixture[str]) -> None:
-    flip(copy_of(halfway, tmp_path) / "last.ckpt")
-    train_comet(tmp_path, dev=EXAMPLES)
-    out, err = capfd.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
-    assert err.endswith("training resumes from previous.ckpt.\n")
-
-
 def test_a_checkpoint_of_another_training_is_not_set_aside(tmp_path: Path, page: Page, halfway: Path) -> None:
     copy_of(halfway, tmp_path)
     other = Checkpoints(tmp_path, "two")
@@ -180,17 +172,6 @@ def test_a_checkpoint_of_another_training_is_not_set_aside(tmp_path: Path, page:
     )
     assert page.notices == []
     assert (tmp_path / "previous.ckpt").is_file()
-
-
-def test_every_byte_counts(tmp_path: Path) -> None:
-    checkpoints = Checkpoints(tmp_path, "one")
-    checkpoints.save_checkpoint({"weights": torch.arange(3)}, checkpoints.best)
-    assert checkpoints.load_checkpoint(checkpoints.best)["weights"].tolist() == [0, 1, 2]
-    content = checkpoints.best.read_bytes()
-    for place in range(len(content)):
-        checkpoints.best.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
-        with pytest.raises(DamagedError):
-            checkpoints.load_checkpoint(checkpoints.best)
 
 
 class KilledError(BaseException):
@@ -239,18 +220,6 @@ def test_a_kill_at_any_file_operation_leaves_a_whole_checkpoint(tmp_path: Path, 
         assert (Checkpoints(folder, "a").newest() is not None) == (number > first)
         torch.testing.assert_close(train_small(folder, epochs=1), expected, rtol=0, atol=1e-6)
     assert page.notices == []
-
-
-def test_a_kill_while_a_damaged_one_is_set_aside(tmp_path: Path) -> None:
-    expected = train_small(tmp_path / "whole")
-    with pytest.raises(KilledError), killed_at(15):  # where the fourth save begins
-        train_small(tmp_path / "killed")
-    flip(tmp_path / "killed" / "last.ckpt")
-    for number in range(1, 8):
-        folder = copy_of(tmp_path / "killed", tmp_path / str(number))
-        with pytest.raises(KilledError), killed_at(number):
-            train_small(folder)
-        torch.testing.assert_close(train_small(folder), expected, rtol=0, atol=1e-6)
 
 
 BEST = replace(OFTEN, keep="best")

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from mitigate.errors import MitigateError
-from mitigate.train import harness, regard
+from mitigate.train import regard
 from mitigate.train.plausibility import Known, PlausibilityTraining, Settings, choice, fit, mean_by
 from mitigate.train.regard import part_of, read_labelled
 from mitigate.train.regard_ngram import fit_ngram
@@ -120,32 +120,6 @@ def test_it_learns_which_heads_and_tails_belong_together(tmp_path: Path):
     assert fitted["steps"] == 60
     assert told == [20, 40, 60]
     assert 0 < fitted["loss"] < 2 * math.log(2)
-
-
-def test_it_trains_on_the_processor_beside_a_gpu_in_half_precision_and_within_a_job_of_slurm(tmp_path, monkeypatch):
-    monkeypatch.setenv("SLURM_NTASKS", "2")  # of which Lightning would make a training of two processes
-    monkeypatch.setenv("SLURM_JOB_NAME", "array")
-    asked: list[str] = []
-    monkeypatch.setattr(harness, "native_precision", lambda *place: asked.extend(place) or "32-true")
-    assert train(tmp_path, replace(SETTINGS, epochs=1, precision="auto"))[1]["steps"] == 3
-    assert asked == ["cpu"]
-    assert train(tmp_path, replace(SETTINGS, epochs=1, precision="bf16-mixed"), Stacking())[1]["steps"] == 3
-
-
-class HalfPrecision(Letters):
-    """Vectors of first letters, kept in half precision as those of an encoder that is not trained."""
-
-    def encode(self, phrases: Sequence[str]) -> Tensor:
-        return torch.eye(26, dtype=torch.float16)[[ord(phrase[0]) - ord("a") for phrase in phrases]]
-
-
-class Stacking(Kinds):
-    def __init__(self) -> None:
-        super().__init__()
-        self.phrases = HalfPrecision()
-
-    def vectors(self, phrases: Sequence[Tensor] | Tensor) -> Tensor:
-        return (phrases if isinstance(phrases, Tensor) else torch.stack(list(phrases))).float()
 
 
 def test_a_stopped_training_goes_on_to_the_same_weights(tmp_path: Path):

@@ -53,13 +53,6 @@ def test_every_batch_is_full_every_epoch_holds_every_example_and_a_step_depends_
     assert not np.array_equal(list(Batches(np.arange(100) % 7, size=10, seed=4).start_at(0, 50)), from_start)
 
 
-def test_examples_of_similar_length_share_a_batch() -> None:
-    lengths = np.random.default_rng(0).integers(5, 31, size=1600)
-    batches = list(Batches(lengths, size=64, seed=1).start_at(0, 2 * WINDOW))
-    padded = sum(lengths[batch].max() * 64 for batch in batches)
-    assert padded / sum(lengths[batch].sum() for batch in batches) < 1.1
-
-
 def test_a_learning_rate_that_is_held_then_falls_as_a_square_root() -> None:
     rate = Settings(lr=2.0, warmup=0.1, hold=0.5).learning_rate(10)
     assert [rate(step) for step in (0, 4, 5)] == [2.0, 2.0, 2.0]
@@ -150,18 +143,6 @@ def test_the_best_weights_can_be_kept(tmp_path: Path) -> None:
     comet, fitted = train(tmp_path, settings, dev=dev, log=note)
     assert fitted.dev_perplexity == min(perplexities) < perplexities[-1]
     assert perplexity(comet, dev) == pytest.approx(fitted.dev_perplexity)
-
-
-def test_it_is_silent_where_nobody_listens_and_ctrl_c_reaches_the_caller(tmp_path, capfd):
-    train(tmp_path)
-    assert capfd.readouterr() == ("", "")
-
-    def press(values: dict[str, float], step: int) -> None:
-        raise KeyboardInterrupt
-
-    for _ in range(2):  # and a second one is heard
-        with pytest.raises(KeyboardInterrupt):
-            train(tmp_path, Settings(max_steps=40, max_epochs=99, batch_size=8, precision="32-true"), log=press)
 
 
 def test_faulty_settings_are_named_together_and_nothing_to_learn_from_is_an_error(tmp_path: Path) -> None:

@@ -154,14 +154,6 @@ def test_an_interrupted_training_comes_to_the_same_weights(loss, tmp_path):
         train(tmp_path / "parts", settings=settings, fingerprint="b")
 
 
-def test_a_training_that_is_over_is_told_with_its_steps(tmp_path):
-    settings = replace(SETTINGS, max_epochs=2, checkpoint_every=1e-9)
-    _, fitted = train(tmp_path, settings=settings)
-    _, again = train(tmp_path, settings=settings)
-    assert again.steps == fitted.steps > 0
-    assert again.examples_per_second > 0
-
-
 def test_trainings_that_diverge_or_lack_triples_say_so(tmp_path):
     with pytest.raises(MitigateError, match="training diverged.*lower the learning rate"):
         train(tmp_path, "complex", replace(SETTINGS, learning_rate=1e30))

@@ -2,8 +2,6 @@
 continued, and opened elsewhere."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
@@ -12,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 import torch
-from command import ROOT, SMALL
+from command import SMALL
 from small_models import save_bart, save_llama, save_neox
 from test_train_comet import EXAMPLES
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
@@ -20,12 +18,10 @@ from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokeni
 import mitigate
 from mitigate.errors import MitigateError
 from mitigate.tasks.generators.train import open_generator
-from mitigate.train import launch
 from mitigate.train.comet import Examples, Fitted, Settings, fit, perplexity
 from models.kinds import kind_of
 from models.language_model import LanguageModel
 from models.seq2seq import Seq2Seq
-from models.trainable import Learning
 
 TEXTS = [f"{h} {p} {t}" for h, p, t in zip(EXAMPLES.heads, EXAMPLES.phrases, EXAMPLES.tails, strict=True)]
 QUICK = Settings(max_epochs=3, batch_size=8, lr=1e-2, precision="32-true")
@@ -105,50 +101,6 @@ def test_it_learns_and_can_keep_the_best_weights(save: Save, precision: Any, kee
     assert perplexity(model, EXAMPLES) < before / 10
     assert not model.training
     assert {weights.dtype for weights in model.parameters()} == {torch.float32}
-
-
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-sys.path.insert(0, {tests!r})
-from small_models import {save}
-from test_train_language_model import QUICK, Settings, train
-def die(numbers, step):
-    if step == 5:
-        os.kill(os.getpid(), signal.SIGKILL)
-train(Path({folder!r}), Settings(**vars(QUICK) | {{"checkpoint_every": 1e-9}}), {save}, log=die)
-"""
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("save", [save_llama, save_bart])
-def test_a_killed_training_goes_on_to_the_same_weights(save: Save, tmp_path: Path) -> None:
-    """In a process of its own, killed in the last epoch but one, which logs at step 5; the checkpoint is of step 4.
-    With BART's dropout too: each step has random numbers of its own."""
-    code = KILLED.format(tests=str(Path(__file__).parent), save=save.__name__, folder=str(tmp_path / "killed"))
-    killed = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert killed.returncode == -9, killed.stderr
-    assert torch.load(tmp_path / "killed" / "last.ckpt", weights_only=True)["global_step"] == 4
-    resumed, fitted = train(tmp_path / "killed", save=save)
-    whole, uninterrupted = train(tmp_path / "whole", save=save)
-    assert same(resumed, whole)
-    assert not same(whole, small_model(tmp_path / "untrained", save))
-    assert fitted.train_loss == uninterrupted.train_loss
-    assert fitted.dev_perplexity == uninterrupted.dev_perplexity
-
-
-@pytest.mark.thorough
-def test_two_processes_train_as_one_also_with_checkpointing(tmp_path: Path) -> None:
-    """A Llama has no dropout; only the order of additions differs."""
-    one, expected = train(tmp_path / "one")
-    two, saving = small_model(tmp_path / "start"), small_model(tmp_path / "saving")
-    how = {**ON_CPU, "dev": EXAMPLES, "devices": 2, "strategy": "ddp"}
-    fitted = launch.fit(two, EXAMPLES, QUICK, tmp_path / "two", **how)
-    assert fitted.train_loss == pytest.approx(expected.train_loss, abs=1e-4)
-    torch.testing.assert_close(two.state_dict(), one.state_dict(), atol=1e-3, rtol=0)
-    saving.learning = Learning(checkpointing=True)
-    launch.fit(saving, EXAMPLES, QUICK, tmp_path / "three", **how)
-    torch.testing.assert_close(saving.state_dict(), two.state_dict())
 
 
 def test_relations_get_tokens_of_their_own(tmp_path: Path) -> None:

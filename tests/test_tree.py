@@ -1,11 +1,10 @@
 """Attention over trees whose places are used again, against means that one can work out by hand."""
 
-import pytest
 import torch
 from torch import Tensor
 
 from models.decoder import DecoderConfig
-from models.tree_attention import STEP, SharedPrefixes, TreeAttention
+from models.tree_attention import TreeAttention
 
 ONE = DecoderConfig("gpt2", vocab_size=9, positions=9, width=1, layers=1, heads=1, inner=4)
 
@@ -36,23 +35,3 @@ def test_each_row_sees_its_own_nodes_whatever_was_there_before():
     assert attended(trees, [0, 1, 2, 3, 4], [0] * 5, [[0]] * 5, [1.0, 2.0, 3.0, 4.0, 5.0]) == [1.0, 2.0, 3.0, 4.0, 5.0]
     assert attended(trees, [1, 4], [1, 1], [[0, 1], [0, 1]], [4.0, 7.0]) == [3.0, 6.0]  # two of five: taken out
     assert attended(trees, [0, 2, 3], [1, 1, 1], [[0, 1], [1], [0]], [3.0, 9.0, 0.0]) == [2.0, 9.0, 4.0]
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
-def test_memory_grows_with_what_is_placed_and_keeps_it(dtype: torch.dtype):
-    trees = TreeAttention(ONE, slots=1, like=torch.empty(0, dtype=dtype))
-    assert trees.keys.shape[3] == 0
-    attended(trees, [0], [0], [[0]], [2.0])
-    assert trees.keys.shape[3] == trees.values.shape[3] == STEP
-    assert attended(trees, [0], [STEP], [[0, STEP]], [4.0]) == [3.0]
-    assert trees.keys.shape[3] == 2 * STEP
-
-
-def test_shared_prefixes_are_remembered_in_each_tree():
-    trees = TreeAttention(ONE, slots=2, like=torch.empty(0))
-    shared = SharedPrefixes(trees, [0, 1], [[(5, 0), (6, 1)], [(5, 0), (7, 1), (8, 2)]])
-    assert shared.tokens.tolist() == [5, 6, 7, 8]  # the beginning that both have stands once
-    value = column([2.0, 4.0, 6.0, 7.0])
-    assert shared(0, torch.zeros_like(value), torch.zeros_like(value), value)[:, 0, 0].tolist() == [2.0, 3.0, 4.0, 5.0]
-    assert trees.values[0, 0, 0, :3, 0].tolist() == [2.0, 4.0, 0.0]
-    assert trees.values[0, 1, 0, :3, 0].tolist() == [2.0, 6.0, 7.0]

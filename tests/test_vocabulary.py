@@ -109,33 +109,3 @@ def test_a_seed_decides_what_is_dropped_and_nothing_is_outside_training() -> Non
     layer, ones = Dropout(0.5), torch.ones(64)
     assert (layer(ones) == 0).any()
     assert torch.equal(layer.eval()(ones), ones)
-
-
-def test_rows_that_no_text_has_are_left_out_of_a_training(tmp_path: Path) -> None:
-    """The same weights as with all rows, whose gradients are zero but for these."""
-    made = {}
-    for name in ("some", "all"):
-        comet = small_comet()
-        module = CometModule(comet, EXAMPLES, settings(weight_decay=0.0))
-        module.begin_vocabulary()
-        if name == "all":
-            module.end_vocabulary()
-        module.train()
-        optimizer = module.configure_optimizers()
-        for _ in range(3):
-            module.nll(module.prompts, module.tails).sum().backward()
-            torch.nn.utils.clip_grad_norm_(module.parameters(), 1.0)
-            optimizer.step()
-            optimizer.zero_grad()
-        before = perplexity(comet, EXAMPLES)  # of tokens that are trained and of others
-        trained = comet.decoder.words.weight.shape[0]
-        module.end_vocabulary()
-        made[name] = (dict(comet.decoder.named_parameters()), trained)
-        assert perplexity(comet, EXAMPLES) == pytest.approx(before)
-    tokens = {token for text in [*module.prompts, *module.tails] for token in text}
-    assert made["some"][1] == len(tokens | {0}) < made["all"][1] == 30522
-    assert made["some"][0].keys() == made["all"][0].keys()
-    for name, weight in made["some"][0].items():
-        torch.testing.assert_close(weight, made["all"][0][name], msg=name)
-    untouched = torch.tensor(sorted(set(range(30522)) - tokens))
-    assert torch.equal(made["some"][0]["words.weight"][untouched], small_comet().decoder.words.weight[untouched])
