@@ -11,7 +11,7 @@ from pathlib import Path
 from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig
 
-from mitigate.filter import apply_policy
+from mitigate.policies import apply_policy
 from mitigate.recipes.mitigate.plan import make_plan
 from mitigate.recipes.model_spec import training_settings
 from mitigate.recipes.scorers import Scorers

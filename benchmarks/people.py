@@ -24,7 +24,6 @@ import polars as pl
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.results import machine
-from mitigate.filter import polarised
 from mitigate.measure.agreement import auc
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.confusion import confusion, corrected_share, kappa, sensitivity, specificity, with_intervals
@@ -293,7 +292,7 @@ def by_target(table: pl.DataFrame, which: str) -> str:
 
 def missed_line(table: pl.DataFrame, scorer: str) -> str:
     """The statements that a scorer calls polarised and sentiment and regard call neutral."""
-    passed = table.filter(~polarised(BOTH))
+    passed = table.filter(~BOTH.polarised())
     polar, found = passed["most"] != NEUTRAL, passed[scorer] != NEUTRAL
     return (
         f"Of the {passed.height} statements of {table.height} that sentiment and regard call neutral, {scorer} finds "

@@ -18,8 +18,8 @@ import polars as pl
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.experiment_tables import markdown
-from mitigate.filter import Policy, polarised
 from mitigate.measure.bootstrap import draw
+from mitigate.policies import Drop
 from mitigate.score.labels import NOTHING_CACHED, with_labels
 from mitigate.score.people import PeopleValid
 from mitigate.tasks.crowd.accuracy import GENERATED, RELATIONS
@@ -29,7 +29,7 @@ from mitigate.tasks.scorers import default_scorers
 from mitigate.triples import NEUTRAL
 
 FILTERED = "COMeT-Filtered"
-BOTH = Policy("both_neutral", scorers=["sentiment", "regard"], template="neutral")
+BOTH = Drop("both_neutral", scorers=["sentiment", "regard"], template="neutral")
 DRAWS, RANDOM = 2000, 200  # resamples of targets; random halves
 FIGURES = ("polarised", "valid")
 EXPLORATORY = (
@@ -71,7 +71,7 @@ def rated(data: Path, name: str) -> pl.DataFrame:
         rows = with_labels(rows, scorer, NOTHING_CACHED)
     rows = rows.with_columns(
         relations_of(rows),
-        neutral=~polarised(BOTH),
+        neutral=~BOTH.polarised(),
         polarised=pl.Series(polar_votes(rows)),
         valid=pl.Series(valid_votes(rows)),
         probable=pl.Series(valid_apart(rows, PeopleValid())),

@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -30,7 +31,7 @@ from benchmarks.experiment_row import GROUPS, SHARE, heads, pack, professions, u
 from benchmarks.experiment_tables import markdown
 from benchmarks.results import processor
 from mitigate.files import replacing_folder, write
-from mitigate.filter import Policy, apply_policy
+from mitigate.policies import Contrast, Critic, Rerank, apply_policy
 from mitigate.recipes.job import plain
 from mitigate.recipes.mitigate.plan import Plan, make_plan
 from mitigate.recipes.scorers import Scorers
@@ -42,7 +43,7 @@ from mitigate.tasks.crowd.training import read_texts
 from mitigate.tasks.generators.probe import probe_generator, probe_heads
 from mitigate.tasks.generators.swap_lift import constant_tails, echo_tails, lift_table, random_tails
 from mitigate.tasks.generators.train import train_generator, trained
-from mitigate.tasks.policies.rerank import label_candidates, rerank, with_contrast
+from mitigate.tasks.policies.candidates import label_candidates, with_contrast
 from mitigate.tasks.predicted_ratings.estimates import with_people_valid
 from mitigate.tasks.predicted_ratings.training import half_of, train_harm
 from mitigate.words.targets import PAPER
@@ -58,15 +59,15 @@ HEADS_ALONE = "policy.scope=person_heads"
 MODELS: Mapping[str, tuple[str, ...]] = {
     "none": ("policy=none",),
     "tagged_heads": ("policy=tagged", HEADS_ALONE),
-    "random_tagged_heads": ("policy=random_tagged", HEADS_ALONE),
+    "random_tagged_heads": ("policy=tagged", "policy.control=true", HEADS_ALONE),
     "tagged": ("policy=tagged",),
-    "random_tagged": ("policy=random_tagged",),
+    "random_tagged": ("policy=tagged", "policy.control=true"),
     "both_neutral": ("policy=both_neutral",),
 }
-CHOOSING = {"critic20": ("critic", 20), "critic40": ("critic", 40)}
-AT_RANDOM = {"random_critic20": ("random_critic", 20), "random_critic40": ("random_critic", 40)}
-RIVALS = {"rerank20": ("rerank", 20)}
-CONTRAST = {"contrast20": ("contrast", 20)}
+CHOOSING = {f"critic{size}": Critic("critic", candidates=size) for size in (20, 40)}
+AT_RANDOM = {f"random_{name}": replace(policy, control=True) for name, policy in CHOOSING.items()}
+RIVALS = {"rerank20": Rerank("rerank")}
+CONTRAST = {"contrast20": Contrast("contrast")}
 ORDERS = CHOOSING | AT_RANDOM | RIVALS | CONTRAST
 GAMES = ("constants", "echo", "random", "dose25", "dose50", "dose75")
 """Systems that know nothing of a target, or of a dose of the tails; they are rows of the model `none`."""
@@ -136,9 +137,7 @@ def rows_of(seed: int, model: str, given: argparse.Namespace) -> list[dict[str, 
         # The critic is configured with the policy `critic`; a model's own policy follows below.
         settings = [*SETTINGS, *where, *MODELS[model], *given.more]
         config = compose("config", settings)
-        critic = Scorers(config.score).critic(
-            Policy("critic", ["sentiment", "regard"], decoding="critic", action="keep")
-        )
+        critic = Scorers(config.score).critic(Critic("critic"))
         plan = make_plan(config, Scorers(config.score))
     place, clock = given.work / f"seed{seed}" / model, [monotonic()]
     place.mkdir(parents=True, exist_ok=True)
@@ -198,12 +197,9 @@ def chosen(decoding: str, pool: pl.DataFrame, triples: pl.DataFrame, seed: int) 
     """The TOP tails of each prompt by a decoding."""
     first = pool.filter(pl.col("rank") <= TOP)
     if decoding in ORDERS:
-        name, size = ORDERS[decoding]
-        policy = Policy(
-            name, ["sentiment", "regard"], "neutral", action="tag", decoding=name, candidates=size, seed=seed
-        )
+        policy = replace(ORDERS[decoding], seed=seed)
         places = ["target", "relation", "head", "rank"]
-        order = rerank(policy, pool.filter(pl.col("rank") <= size), TOP)
+        order = policy.choose(pool.filter(pl.col("rank") <= policy.candidates), TOP)
         order = order.select("target", "relation", "head", rank="beam_rank", place="rank")
         found = order.join(pool, on=places, maintain_order="left")
         return found.drop("rank").rename({"place": "rank"})

@@ -11,17 +11,18 @@ __version__ = "0.2.0"
 _PLACES = {  # public name -> the module that has it
     "Bootstrap": "mitigate.measure.bootstrap",
     "ComparedRuns": "mitigate.tasks.compare.runs",
+    "Drop": "mitigate.policies",
     "FinishedRun": "mitigate.finished",
     "LabelStore": "mitigate.cache",
     "Labels": "mitigate.triples",
     "MitigateError": "mitigate.errors",
-    "Policy": "mitigate.filter.policy",
+    "Policy": "mitigate.policies",
     "Scorer": "mitigate.triples",
     "Start": "mitigate.tasks.generators.base_model",
     "TargetList": "mitigate.words.targets",
     "TrainingSettings": "mitigate.tasks.generators.train",
     "about_targets": "mitigate.tasks.targets",
-    "apply_policy": "mitigate.filter.ledger",
+    "apply_policy": "mitigate.policies",
     "choose_targets": "mitigate.words.targets",
     "compare_runs": "mitigate.tasks.compare.runs",
     "default_scorers": "mitigate.tasks.scorers",
@@ -49,11 +50,12 @@ __all__ = [*_PLACES]
 if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_library.py compares the two
     from mitigate.cache import LabelStore as LabelStore
     from mitigate.errors import MitigateError as MitigateError
-    from mitigate.filter.ledger import apply_policy as apply_policy
-    from mitigate.filter.policy import Policy as Policy
     from mitigate.finished import FinishedRun as FinishedRun
     from mitigate.load.relations_file import read_relations as read_relations
     from mitigate.measure.bootstrap import Bootstrap as Bootstrap
+    from mitigate.policies import Drop as Drop
+    from mitigate.policies import Policy as Policy
+    from mitigate.policies import apply_policy as apply_policy
     from mitigate.tasks.ask.answers import open_run as open_run
     from mitigate.tasks.compare.runs import ComparedRuns as ComparedRuns
     from mitigate.tasks.compare.runs import compare_runs as compare_runs

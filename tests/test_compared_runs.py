@@ -208,6 +208,11 @@ def test_a_policy_that_is_measured_by_its_own_scorers(none: Path, both: Path, tm
         assert scorers.filtered_by(run) == expected
     tuned = random | {"tuning": "prefer"}  # of version 0.2
     assert scorers.filtered_by(open_run(configured(control, policy=tuned))) == ["sentiment", "regard"]
+    drawn = make_run(tmp_path, "then")
+    parts = {"first": {"scorers": ["sentiment"]}, "second": {"scorers": ["regard"]}, "action": None, "scorers": None}
+    for control, expected in ((False, ["sentiment", "regard"]), (True, [])):
+        run = open_run(configured(drawn, policy=parts | {"control": control}))
+        assert scorers.filtered_by(run) == expected
     more = {"crowd": pl.col("regard"), "crowd_strength": pl.col("regard_strength")}
     held_out = [edit(run, "statements.parquet", lambda said: said.with_columns(**more)) for run in (none, both)]
     assert not notices(*held_out, having="filters by the same scorers")

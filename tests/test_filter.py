@@ -6,10 +6,9 @@ import polars as pl
 import pytest
 
 from mitigate.errors import MitigateError
-from mitigate.filter import Policy, apply_policy
-from mitigate.filter.ledger import count_reasons
-from mitigate.filter.policy import people
-from mitigate.filter.reweight import MOST, groups
+from mitigate.policies import Balance, Downweight, Drop, Filter, Policy, Rerank, Swap, Tag, Then, apply_policy
+from mitigate.policies.drop import people
+from mitigate.policies.reweight import MOST, groups
 from mitigate.report.ledger import summary
 from mitigate.verbalise import verbalise
 from mitigate.words.targets import PAPER, TargetList, list_of, targets
@@ -27,9 +26,9 @@ def labelled() -> pl.DataFrame:
     return frame.with_columns(split=pl.Series(["train"] * 5 + ["test"]), row=pl.int_range(1, 7))
 
 
-def neutral(scope: str = "all", **values: Any) -> Policy:
+def neutral(scope: str = "all", kind: type[Filter] = Drop, **values: Any) -> Filter:
     """A policy that goes by the neutral labels of sentiment and regard."""
-    return Policy("mine", BOTH, "neutral", scope, **values)
+    return kind("mine", BOTH, "neutral", scope, **values)
 
 
 def triples(*rows: tuple[str, str, str, float], target_list: TargetList = PAPER) -> pl.DataFrame:
@@ -50,12 +49,12 @@ def triples(*rows: tuple[str, str, str, float], target_list: TargetList = PAPER)
     ("policy", "reasons"),
     [
         (Policy("none"), ["kept"] * 6),
-        (Policy("sentiment", ["sentiment"]), ["kept", "sentiment +1", "kept", "sentiment -1", "kept", "kept"]),
-        (Policy("regard", ["regard"]), ["kept", "kept", "regard -1", "regard +1", "kept", "kept"]),
-        (Policy("both", BOTH), ["kept", "sentiment +1", "regard -1", "sentiment -1, regard +1", "kept", "kept"]),
-        (Policy("both", BOTH, template="neutral"), ["kept", "kept", "regard -1", "sentiment -1", "kept", "kept"]),
+        (Drop("sentiment", ["sentiment"]), ["kept", "sentiment +1", "kept", "sentiment -1", "kept", "kept"]),
+        (Drop("regard", ["regard"]), ["kept", "kept", "regard -1", "regard +1", "kept", "kept"]),
+        (Drop("both", BOTH), ["kept", "sentiment +1", "regard -1", "sentiment -1, regard +1", "kept", "kept"]),
+        (Drop("both", BOTH, template="neutral"), ["kept", "kept", "regard -1", "sentiment -1", "kept", "kept"]),
         (
-            Policy("both", BOTH, splits="all"),
+            Drop("both", BOTH, splits="all"),
             ["kept", "sentiment +1", "regard -1", "sentiment -1, regard +1", "kept", "sentiment +1, regard +1"],
         ),
     ],
@@ -67,9 +66,8 @@ def test_reasons_and_weights(labelled: pl.DataFrame, policy: Policy, reasons: li
     assert ledger["row"].to_list() == labelled["row"].to_list()
 
 
-def test_reasons_are_counted_and_a_policy_that_drops_everything_is_an_error(labelled: pl.DataFrame) -> None:
-    policy = Policy("sentiment", ["sentiment"])
-    assert count_reasons(apply_policy(policy, labelled)) == "kept 3, sentiment +1 1, sentiment -1 1"
+def test_a_policy_that_drops_everything_is_an_error(labelled: pl.DataFrame) -> None:
+    policy = Drop("sentiment", ["sentiment"])
     with pytest.raises(MitigateError, match=r"policy 'sentiment' drops every training triple: sentiment \+1 1, sentim"):
         apply_policy(policy, labelled[[1, 3]])
 
@@ -143,11 +141,11 @@ def test_the_lists_of_people_and_of_groups() -> None:
 
 def test_downweight_by_the_strongest_label_that_is_polarised() -> None:
     rows = triples(("lawyer", "CapableOf", "lie", -0.4), ("dog", "IsA", "pet", 0.25), ("dog", "HasA", "tail", 0.0))
-    ledger = apply_policy(neutral(action="downweight"), rows)
+    ledger = apply_policy(neutral(kind=Downweight), rows)
     assert ledger["weight"].to_list() == pytest.approx([0.6, 0.75, 1.0])
     assert ledger["reason"].to_list() == ["sentiment -1", "sentiment +1", "kept"]
     rows = triples(("lawyer", "CapableOf", "lie", -0.4)).with_columns(regard_neutral=pl.lit(-1, pl.Int8))
-    ledger = apply_policy(neutral(action="downweight"), rows)
+    ledger = apply_policy(neutral(kind=Downweight), rows)
     assert ledger["weight"].to_list() == pytest.approx([0.1])  # regard's strength is 0.9
 
 
@@ -161,7 +159,7 @@ SPOKEN_OF = [
 def swap(
     *rows: tuple[str, str, str, float], copies: int = 8, seed: int = 1, target_list: TargetList = PAPER
 ) -> pl.DataFrame:
-    policy = neutral(action="swap", copies=copies, swapped_relations=SWAPPED, seed=seed)
+    policy = neutral(kind=Swap, copies=copies, relations=SWAPPED, seed=seed)
     return apply_policy(policy, triples(*rows, target_list=target_list), target_list)
 
 
@@ -214,10 +212,10 @@ def test_an_article_before_an_own_target_stays_and_fits_the_other(tmp_path: Path
 def test_relations_of_ones_own_are_swapped_and_unknown_ones_refused() -> None:
     rows = triples(("girl", "CapableOf", "lie", -0.4), ("boy", "IsA", "child", 0.0))
     rows = rows.with_columns(relation=pl.col("relation").replace("CapableOf", "mentors"))
-    policy = neutral(action="swap", copies=2, swapped_relations=["mentors"])
+    policy = neutral(kind=Swap, copies=2, relations=["mentors"])
     assert apply_policy(policy, rows)["reason"].to_list() == ["sentiment -1, swapped", "kept", "sentiment -1, swapped"]
-    with pytest.raises(MitigateError, match="unknown relation in policy.swapped_relations 'mentor'; allowed: AtLoc"):
-        apply_policy(replace(policy, swapped_relations=["mentor"]), rows)
+    with pytest.raises(MitigateError, match="unknown relation in policy.relations 'mentor'; allowed: AtLoc"):
+        apply_policy(replace(policy, relations=["mentor"]), rows)
 
 
 def test_a_large_group_shares_by_lot() -> None:
@@ -295,7 +293,7 @@ def test_own_targets_are_swapped_within_their_category_or_the_group_that_is_give
 
 
 def balanced(*rows: tuple[str, str, str, float], target_list: TargetList = PAPER) -> pl.DataFrame:
-    return apply_policy(neutral(action="keep", balance=True), triples(*rows, target_list=target_list), target_list)
+    return apply_policy(neutral(kind=Balance), triples(*rows, target_list=target_list), target_list)
 
 
 def test_balance() -> None:
@@ -325,57 +323,28 @@ def test_balance_conserves_weight_and_makes_no_statement_count_more_than_most() 
     assert ledger.filter(target="nurse")["weight"].max() == MOST
 
 
-SCORERS = "needs policy.scorers, which is empty; set policy.scorers=[sentiment,regard]"
-ACTIONS = "drop, random, downweight, swap, tag, random_tag, keep"
-FAULTS: list[tuple[dict[str, Any], str]] = [
-    ({"template": "own"}, "unknown policy.template 'own'; allowed: paper, neutral"),
-    ({"scope": "men"}, "unknown policy.scope 'men'; allowed: all, person_heads, targets"),
-    ({"splits": "test"}, "unknown filter.splits 'test'; allowed: train, all"),
-    ({"action": "downweight"}, f"policy.action=downweight policy.balance=false {SCORERS}"),
-    (
-        {"scorers": BOTH, "balance": True},
-        "policy.balance=true does not apply to policy.action=drop; set policy.action=keep or downweight, "
-        "or policy.action=swap with policy.swapped_relations=[CapableOf,HasProperty]",
-    ),
-    (
-        {"scorers": BOTH, "action": "keep"},
-        "policy.action=keep alone changes nothing; also set policy.balance=true or policy.decoding=rerank, or choose "
-        "policy=none",
-    ),
-    (
-        {"scorers": BOTH, "action": "tag", "scope": "targets"},
-        "policy.action=tag puts a token before heads, and policy.scope=targets also reads tails; set policy.scope=all "
-        "or person_heads",
-    ),
-    (
-        {"scorers": BOTH, "keep": 5},
-        "policy.keep=5 needs a policy.decoding that chooses, such as critic, and must be at least 1 and at most "
-        "policy.candidates=20; set policy.keep=null",
-    ),
-    ({"decoding": "rerank"}, f"policy.action=drop policy.balance=false policy.decoding=rerank {SCORERS}"),
-    (
-        {"scorers": BOTH, "decoding": "sample"},
-        "unknown policy.decoding 'sample'; allowed: none, rerank, random_rerank, critic, random_critic, validity, "
-        "contrast",
-    ),
-    (
-        {"scorers": BOTH, "action": "swap", "copies": 1},
-        "policy.action=swap needs relations, such as policy.swapped_relations=[CapableOf,HasProperty]; policy.copies=1 "
-        "must be at least 2: the statement itself and one copy",
-    ),
-    (
-        {"template": "own", "action": "burn"},
-        "unknown policy.template 'own'; allowed: paper, neutral; unknown policy.action 'burn'; allowed: "
-        f"{ACTIONS}; policy.action=burn policy.balance=false {SCORERS}",
-    ),
+FAULTS: list[tuple[type[Policy], dict[str, Any], str]] = [
+    (Drop, {"template": "own"}, "unknown policy.template 'own'; allowed: paper, neutral"),
+    (Drop, {"scope": "targts"}, "unknown policy.scope 'targts'; allowed: all, person_heads, targets; did you mean tar"),
+    (Drop, {"splits": "test", "seed": -1}, "unknown policy.splits 'test'; allowed: train, all; policy.seed=-1 must be"),
+    (Drop, {"scorers": []}, "policy.scorers=[] must have at least 1 item"),
+    (Drop, {"scorers": "regard"}, "policy.scorers='regard' must be a list"),
+    (Drop, {"control": 1}, "policy.control=1 must be true or false"),
+    (Drop, {"copies": 4}, "unknown setting 'policy.copies'; allowed in policy: name, scorers, template, scope, splits"),
+    (Tag, {"scope": "targets"}, "unknown policy.scope 'targets'; allowed: all, person_heads"),
+    (Swap, {"copies": 1, "relations": []}, "policy.copies=1 must be at least 2; policy.relations=[] must have at"),
+    (Rerank, {"candidates": 1.5}, "policy.candidates=1.5 must be a whole number"),
+    (Rerank, {"keep": 30}, "policy.keep=30 must be at most policy.candidates=20; set policy.keep=null"),
+    (Then, {"first": 3}, "policy=3 must be an instance of Policy"),
+    (Policy, {"name": ""}, "policy.name='' must have at least 1 character"),
 ]
 
 
-@pytest.mark.parametrize(("values", "message"), FAULTS)
-def test_faults_are_named_all_at_once(values: dict, message: str) -> None:
+@pytest.mark.parametrize(("kind", "values", "message"), FAULTS)
+def test_faults_of_a_policy_are_sentences_of_its_settings(kind: type[Policy], values: dict, message: str) -> None:
     with pytest.raises(MitigateError) as error:
-        Policy("mine", **values)
-    assert str(error.value) == message
+        kind(**{"name": "mine"} | values)
+    assert str(error.value).startswith(message)
 
 
 def test_random_drops_as_many_of_each_relation_as_the_policy_and_by_its_seed() -> None:
@@ -383,10 +352,10 @@ def test_random_drops_as_many_of_each_relation_as_the_policy_and_by_its_seed() -
     rows += [(f"cat {number}", "Desires", "milk", 0.5 * (number < 9)) for number in range(10)]
     rows += [("mouse", "HasA", "tail", 0.0)]
     labelled = triples(*rows)
-    ledgers = {seed: apply_policy(neutral(action="random", seed=seed), labelled) for seed in (1, 2)}
+    ledgers = {seed: apply_policy(neutral(control=True, seed=seed), labelled) for seed in (1, 2)}
     dropped_by = {seed: set(ledger.filter(weight=0)["row"]) for seed, ledger in ledgers.items()}
     for seed in (1, 2):
-        ledger = apply_policy(neutral(action="random", seed=seed), labelled)
+        ledger = apply_policy(neutral(control=True, seed=seed), labelled)
         counts = dict(ledger.filter(weight=0)["relation"].value_counts().iter_rows())
         assert counts == {"IsA": 4, "Desires": 9}  # as many as are polarised
         assert set(ledger.filter(weight=0)["row"]) == dropped_by[seed]  # the same again
@@ -399,7 +368,7 @@ def test_random_drops_as_many_of_each_relation_as_the_policy_and_by_its_seed() -
 def test_random_draws_among_whom_the_policy_is_about_and_leaves_other_splits() -> None:
     labelled = triples(*STATEMENTS)
     test = labelled.with_columns(split=pl.lit("test"), row=pl.col("row") + 100)
-    policy = neutral("targets", action="random")
+    policy = neutral("targets", control=True)
     ledger = apply_policy(policy, pl.concat([labelled, test]))
     assert ledger.filter(split="test")["weight"].min() == 1
     # of CapableOf one of two about a target is polarised, of Causes the only one is; others are outside the scope
@@ -408,19 +377,16 @@ def test_random_draws_among_whom_the_policy_is_about_and_leaves_other_splits() -
     assert set(dropped["head"]) <= {"lawyer", "mother", "ask some Nurses"}
 
 
-def test_a_policy_that_only_acts_at_decoding_keeps_every_triple() -> None:
-    for decoding in ("rerank", "random_rerank", "critic", "validity"):
-        policy = neutral(action="keep", decoding=decoding)
-        ledger = apply_policy(policy, triples(*STATEMENTS))
-        assert ledger.select("weight", "reason").rows() == [(1, "kept")] * 7
-        assert not policy.changes_training
-        assert policy.reranks
-
-
-def test_what_a_policy_does_to_training_is_the_same_with_any_decoding() -> None:
-    labelled = triples(*STATEMENTS)
-    for decoding in ("rerank", "critic"):
-        assert apply_policy(neutral("targets", decoding=decoding), labelled).equals(
-            apply_policy(neutral("targets"), labelled)
-        )
-        assert neutral("targets", decoding=decoding).changes_training
+def test_controls_draw_as_many_of_each_relation_with_the_same_weights() -> None:
+    labelled = triples(*STATEMENTS, *SPOKEN_OF, *((who, "CapableOf", "walk", 0.0) for who in ("nurse", "baker", "boy")))
+    for kind in (Downweight, Balance):
+        plain, drawn = (apply_policy(neutral("person_heads", kind, control=on), labelled) for on in (False, True))
+        weights = [table.group_by("relation").agg(pl.col("weight").sort()).sort("relation") for table in (plain, drawn)]
+        assert weights[0].equals(weights[1])
+        assert not plain["weight"].equals(drawn["weight"])
+        assert drawn.filter(pl.col("weight") != 1)["reason"].unique().to_list() == ["drawn at random"]
+    copied = {
+        apply_policy(neutral(kind=Swap, control=True, seed=seed), labelled)["source_row"].drop_nulls()[0]
+        for seed in range(9)
+    }
+    assert len(copied) > 1  # of those that it could copy one is polarised, and one is drawn

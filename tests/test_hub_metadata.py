@@ -8,7 +8,7 @@ import report_example
 from huggingface_hub import DatasetCard, ModelCard
 from test_report_card import CARD
 
-from mitigate.filter import Policy
+from mitigate.policies import Drop
 from mitigate.report import card
 from mitigate.tasks.policies.filtered import write_data_set
 
@@ -41,7 +41,7 @@ def ledger() -> pl.DataFrame:
 
 
 def written(ledger: pl.DataFrame, folder: Path, format: str) -> dict[str, int]:
-    policy = Policy(name="both", scorers=["sentiment", "regard"])
+    policy = Drop(name="both", scorers=["sentiment", "regard"])
     return write_data_set(
         ledger,
         policy,

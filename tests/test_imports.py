@@ -11,11 +11,21 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 RECORDS = {"cache", "tracking.record"}
 BASE = {
-    *("words", "tracking", "package_data", "errors", "training_checks", "metrics", "settings", "triples"),
+    *(
+        "words",
+        "tracking",
+        "package_data",
+        "errors",
+        "training_checks",
+        "metrics",
+        "settings",
+        "settings_faults",
+        "triples",
+    ),
     *("stages", "files", "progress", "finished", "child_processes"),
 }
 """The base layer; of its folders, RECORDS are a layer above."""
-STAGES = {"load", "verbalise", "score", "filter", "train", "probe", "measure", "report"}
+STAGES = {"load", "verbalise", "score", "policies", "train", "probe", "measure", "report"}
 SOURCES = sorted([*(ROOT / "mitigate").rglob("*.py"), *(ROOT / "models").rglob("*.py")])
 OUTSIDE_ONLY_IN = {
     "hydra": {"__main__", "recipes", "cli", "serve"},  # the service composes the configuration of what is submitted

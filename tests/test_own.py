@@ -1,6 +1,7 @@
 """The example of docs/examples/own: a scorer and policies of one's own, by a folder that --config-dir names."""
 
 import importlib
+import inspect
 import json
 import os
 import re
@@ -8,17 +9,18 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 from command import ROOT, SMALL, here
 from omegaconf import DictConfig
+from pydantic.dataclasses import dataclass
 
 from mitigate.errors import MitigateError
-from mitigate.filter import Policy, apply_policy
+from mitigate.policies import Filter, apply_policy
 from mitigate.recipes.scorers import Scorers
 
 EXAMPLE = ROOT / "docs" / "examples" / "own"
@@ -127,14 +129,14 @@ def test_the_commands_of_the_documentation_build_what_they_name(own: pytest.Monk
     ]
 
 
-BASE = "defaults: [none, _self_]\n"
+BASE = "defaults: [both, _self_]\n"
 
 
 @pytest.mark.parametrize(
     ("policy", "content", "message"),
     [
         ("both", BASE, "both.yaml is ignored, because the project has"),
-        ("mine", "name: mine", "begin its file with `defaults: [none, _self_]`"),
+        ("mine", "name: mine", "not a policy; begin the file with `defaults: [both, _self_]`"),
         ("mine", "a: b: c", "mapping values are not allowed here"),
         ("mine", "defaults: [non, _self_]", "policy/mine.yaml builds on policy/non, which does not exist"),
         (
@@ -153,43 +155,63 @@ def test_a_policy_file_that_cannot_be_used_is_an_error(policy, content, message,
     assert "Traceback" not in error
 
 
-ROWS = pl.DataFrame({"row": [1, 2, 3], "split": ["train", "train", "test"], "head": "a", "tail": "b"})
+ROWS = pl.DataFrame({"row": [1, 2, 3], "split": ["train", "train", "test"], "head": "a", "tail": "b", "mine": 0})
 
 
 @dataclass(frozen=True)
-class Given(Policy):
+class Given(Filter):
     """Returns what it is told to."""
 
-    returns: object = None
+    returns: Any = None
 
-    def act(self, rows: pl.DataFrame) -> pl.DataFrame:
-        return self.returns(rows) if callable(self.returns) else self.returns  # type: ignore[return-value]
+    def weigh(self, rows: pl.DataFrame, target_list: object) -> pl.DataFrame:
+        return self.returns(rows)
+
+
+def given(returns: Callable[[pl.DataFrame], object]) -> Given:
+    return Given("mine", ["mine"], "paper", returns=returns)
 
 
 @pytest.mark.parametrize(
-    ("returns", "message"),
+    "returns",
     [
-        (None, "Given.act returned NoneType, not a table; it must return its rows in their order, with"),
-        (lambda rows: rows.drop("weight"), "returned a table without the column weight"),
-        (lambda rows: rows.head(1), "returned 1 rows for 3, or changed their order"),
-        (lambda rows: rows.reverse(), "returned 3 rows for 3, or changed their order"),
-        (lambda rows: rows.with_columns(weight=-1.0), "returned a weight that is not a number of 0 or more"),
-        (lambda rows: rows.with_columns(weight=float("nan")), "returned a weight that is not a number of 0 or more"),
-        (lambda rows: rows.with_columns(weight=pl.lit(None, pl.Float64)), "a weight or a reason that is missing"),
-        (lambda rows: rows.with_columns(reason=1), "or a reason that is not a text"),
+        lambda rows: None,
+        lambda rows: rows.drop("weight"),
+        lambda rows: rows.head(1),
+        lambda rows: rows.reverse(),
+        lambda rows: rows.with_columns(weight=-1.0),
+        lambda rows: rows.with_columns(weight=float("nan")),
+        lambda rows: rows.with_columns(weight=pl.lit(None, pl.Float64)),
+        lambda rows: rows.with_columns(reason=1),
     ],
 )
-def test_what_a_class_of_ones_own_returns_is_checked(returns: object, message: str) -> None:
-    with pytest.raises(MitigateError) as error:
-        apply_policy(Given("mine", returns=returns), ROWS)
-    assert message in str(error.value)
+def test_what_a_class_of_ones_own_returns_is_checked(returns: Callable[[pl.DataFrame], object]) -> None:
+    with pytest.raises(MitigateError, match="policy 'mine': Given.weigh must return its rows in their order, with `we"):
+        apply_policy(given(returns), ROWS)
 
 
 def test_a_class_of_ones_own_acts_on_the_splits_that_the_policy_filters() -> None:
-    halved = Given("mine", returns=lambda rows: rows.with_columns(weight=0.5, reason=pl.lit("half")))
+    halved = given(lambda rows: rows.with_columns(weight=0.5, reason=pl.lit("half")))
     ledger = apply_policy(halved, ROWS)
     assert ledger.select("weight", "reason").rows() == [(0.5, "half"), (0.5, "half"), (1.0, "kept")]
-    assert halved.changes_training
+    assert halved.filters
+
+
+def test_a_class_of_ones_own_has_its_random_control(own: pytest.MonkeyPatch) -> None:
+    own.syspath_prepend(EXAMPLE)
+    study = importlib.import_module("study")
+    assert len(inspect.getsource(study.ShortTails).splitlines()) <= 25
+    tails = ["a", "b c d e f", "g", "h", "i", "j"] * 4
+    rows = pl.DataFrame({"tail": tails, "rude": ([-1] + [0] * 5) * 4}).with_columns(relation=pl.lit("IsA"))
+    weighed, *drawn = (
+        study.ShortTails("mine", ["rude"], "paper", control=control, seed=seed).filter(rows)
+        for control, seed in ((False, 1), (True, 1), (True, 2))
+    )
+    assert weighed["weight"].to_list() == [0.0, 0.5, 1.0, 1.0, 1.0, 1.0] * 4
+    for ledger in drawn:
+        assert ledger["weight"].sort().to_list() == weighed["weight"].sort().to_list()
+        assert set(ledger["reason"]) == {"kept", "drawn at random"}
+    assert not drawn[0].equals(drawn[1])
 
 
 def test_a_resource_of_ones_own_is_loaded_and_its_faults_are_named(tmp_path: Path, own: pytest.MonkeyPatch) -> None:

@@ -1,62 +1,85 @@
 """The shipped policies and the experiment that compares them; ranking neutral tails first."""
 
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 from command import composed
 
 from mitigate.errors import MitigateError
-from mitigate.filter import Policy
-from mitigate.probe.tails import draw_as_many, reorder
+from mitigate.policies import (
+    Balance,
+    Choice,
+    Contrast,
+    Critic,
+    Downweight,
+    Drop,
+    Policy,
+    Rerank,
+    Scored,
+    Swap,
+    Tag,
+    Validity,
+    choice_of,
+    renamed,
+)
+from mitigate.policies.base import reorder
+from mitigate.policies.choose import draw_as_many
 from mitigate.recipes.job import build
 from mitigate.recipes.mitigate.plan import make_plan
 from mitigate.recipes.scorers import Scorers
-from mitigate.tasks.policies.rerank import rerank
 from mitigate.triples import PROBED
 
 CONF = Path(__file__).parents[1] / "conf"
 POLICIES = sorted(path.stem for path in (CONF / "policy").glob("*.yaml"))
 
 
-def test_each_policy_is_a_small_file_with_a_comment_and_does_what_its_name_says() -> None:
-    for name in POLICIES:
+SHIPPED: dict[str, tuple[type[Policy], dict[str, Any]]] = {
+    "none": (Policy, {}),
+    "sentiment": (Drop, {"scorers": ["sentiment"]}),
+    "regard": (Drop, {"scorers": ["regard"]}),
+    "both": (Drop, {}),
+    "both_neutral": (Drop, {"template": "neutral"}),
+    "both_person_heads": (Drop, {"template": "neutral", "scope": "person_heads"}),
+    "both_targets": (Drop, {"template": "neutral", "scope": "targets"}),
+    "downweight": (Downweight, {}),
+    "balance": (Balance, {}),
+    "swap": (Swap, {}),
+    "tagged": (Tag, {}),
+    "rerank": (Rerank, {}),
+    "critic": (Critic, {}),
+    "validity": (Validity, {}),
+    "contrast": (Contrast, {}),
+}
+"""The class of each policy, and the settings that differ from the class's defaults."""
+
+
+def test_each_policy_is_a_small_file_with_all_settings_of_its_class_and_their_defaults() -> None:
+    assert {*SHIPPED, "then"} == set(POLICIES)
+    for name, (kind, values) in SHIPPED.items():
         lines = (CONF / "policy" / f"{name}.yaml").read_text().splitlines()
         assert lines[0].startswith("# "), name
-        assert len(lines) < 20 or name == "none", name  # which has all defaults
-    both = {"scorers": ["sentiment", "regard"]}
-    neutral = {**both, "template": "neutral"}
-    expected = {
-        "none": {},
-        "sentiment": {"scorers": ["sentiment"]},
-        "regard": {"scorers": ["regard"]},
-        "both": both,
-        "both_neutral": neutral,
-        "both_targets": {**neutral, "scope": "targets"},
-        "downweight": {**neutral, "action": "downweight"},
-        "swap": {**neutral, "scope": "targets", "action": "swap"},
-        "balance": {**neutral, "scope": "targets", "action": "keep", "balance": True},
-        "both_person_heads": {**neutral, "scope": "person_heads"},
-        "random_person_heads": {**neutral, "scope": "person_heads", "action": "random"},
-        "rerank": {**neutral, "action": "keep", "decoding": "rerank"},
-        "random_rerank": {**neutral, "action": "keep", "decoding": "random_rerank"},
-        "critic": {**neutral, "action": "keep", "decoding": "critic"},
-        "random_critic": {**neutral, "action": "keep", "decoding": "random_critic"},
-        "validity": {**neutral, "action": "keep", "decoding": "validity"},
-        "random_both": {**both, "action": "random"},
-        "random_both_neutral": {**neutral, "action": "random"},
-        "tagged": {**neutral, "action": "tag"},
-        "random_tagged": {**neutral, "action": "random_tag"},
-    }
-    shipped = {name: build(composed(f"policy={name}", "filter.splits=all", "seed=3").policy) for name in POLICIES}
-    same = {"swapped_relations": shipped["none"].swapped_relations, "splits": "all", "seed": 3}
-    assert shipped == {name: Policy(name, **values, **same) for name, values in expected.items()}
+        assert len(lines) < 15, name
+        node = composed(f"policy={name}").policy
+        assert {*node} == {"_target_", *(field.name for field in fields(kind))}, name
+        assert build(node) == kind(name, **values), name
+    swept = build(composed("policy=swap", "filter.splits=all", "seed=3", "policy.control=true").policy)
+    assert swept == Swap("swap", splits="all", seed=3, control=True)
 
 
-def test_any_setting_of_a_policy_can_be_told_on_the_command_line() -> None:
-    told = ["policy.scope=targets", "policy.action=swap", "policy.balance=true", "policy.template=neutral"]
-    policy = build(composed("policy=both", *told).policy)
-    assert (policy.scope, policy.action, policy.balance, policy.template) == ("targets", "swap", True, "neutral")
+def test_a_policy_of_two_policies_filters_as_one_and_chooses_as_the_other() -> None:
+    both = build(composed("policy=then").policy)
+    assert (both.name, both.filters, both.reads) == ("both_person_heads_rerank", True, ["sentiment", "regard"])
+    assert both.first == build(composed("policy=both_person_heads").policy)
+    assert choice_of(both) == both.second == build(composed("policy=rerank").policy)
+    chosen = ("policy@policy.first=tagged", "policy@policy.second=contrast", "policy.second.candidates=9")
+    other = build(composed("policy=then", *chosen, "policy.control=true").policy)
+    assert (other.name, other.tags(), other.first.control, other.second.candidates) == ("tagged_contrast", "", True, 9)
+    assert other.second.control
+    assert renamed(both, {"regard": "mine"}).reads == ["sentiment", "mine"]
+    assert [build(composed(f"policy={name}").policy).filters for name in ("none", "rerank", "tagged")] == [0, 0, 1]
 
 
 def test_the_experiment_trains_every_policy_for_as_many_steps() -> None:
@@ -73,13 +96,6 @@ def test_who_names_no_policy_gets_the_recommended_one_and_in_the_papers_setting_
     assert composed().policy.name == "both_neutral"
     assert composed("experiment=paper").policy.name == "both"
     assert composed("experiment=paper", "policy=none").policy.name == "none"
-
-
-def test_training_and_decoding_are_set_apart() -> None:
-    both = build(composed("policy=both_person_heads", "policy.decoding=rerank").policy)
-    assert (both.scope, both.action, both.decoding) == ("person_heads", "drop", "rerank")
-    assert both.changes_training
-    assert both.reranks
 
 
 def test_candidates_to_rerank_are_no_fewer_than_what_is_kept() -> None:
@@ -169,31 +185,31 @@ def valued(*heads: str) -> pl.DataFrame:
     return candidates(*rows).with_columns(people_validity=values)
 
 
-def ranked(decoding: str, top: int = 3, **more: int) -> dict[str, list[str]]:
+def ranked(kind: type[Choice], top: int = 3, **more: Any) -> dict[str, list[str]]:
     """The tails of each relation."""
-    policy = Policy("mine", ["regard"], action="keep", decoding=decoding, **more)
-    found = rerank(policy, valued("nurse"), top)
+    read = {"scorers": ["regard"], "template": "paper"} if issubclass(kind, Scored) else {}
+    found = kind("mine", **read, **more).choose(valued("nurse"), top)
     return {name: rows["tail"].to_list() for (name,), rows in found.group_by("relation", maintain_order=True)}
 
 
 def test_a_critic_ranks_by_validity_among_neutral_tails_where_people_rated() -> None:
-    assert ranked("critic", 5) == {
+    assert ranked(Critic, 5) == {
         "CapableOf": ["write", "walk", "help", "lie", "sue"],  # the polarised ones by likelihood
         "AtLocation": ["help", "write", "walk", "lie", "sue"],
     }
-    assert ranked("rerank")["CapableOf"] == ranked("rerank")["AtLocation"] == ["help", "write", "walk"]
+    assert ranked(Rerank)["CapableOf"] == ranked(Rerank)["AtLocation"] == ["help", "write", "walk"]
 
 
 def test_validity_alone_ranks_polarised_tails_too() -> None:
-    assert ranked("validity") == {"CapableOf": ["lie", "sue", "write"], "AtLocation": ["lie", "help", "sue"]}
+    assert ranked(Validity) == {"CapableOf": ["lie", "sue", "write"], "AtLocation": ["lie", "help", "sue"]}
 
 
 def test_the_control_of_the_critic_moves_as_many_tails_of_each_prompt_by_its_seed() -> None:
     """Of the three best the critic moves two out, and both of the others come in."""
     heads = [f"head {number}" for number in range(40)]
     found = [
-        rerank(Policy("mine", ["regard"], action="keep", decoding=decoding, seed=seed), valued(*heads), 3)
-        for decoding, seed in (("critic", 1), ("random_critic", 1), ("random_critic", 1), ("random_critic", 2))
+        Critic("mine", ["regard"], "paper", control=control, seed=seed).choose(valued(*heads), 3)
+        for control, seed in ((False, 1), (True, 1), (True, 1), (True, 2))
     ]
     for rows in found:
         moved = rows.group_by("head", "relation").agg((pl.col("beam_rank") > 3).sum())
@@ -205,9 +221,8 @@ def test_the_control_of_the_critic_moves_as_many_tails_of_each_prompt_by_its_see
 
 
 def test_what_people_would_call_valid_is_asked_where_a_policy_needs_it() -> None:
-    needs = {name: build(composed(f"policy={name}").policy).reads_validity for name in POLICIES}
-    reading = {"critic", "random_critic", "validity"}
-    assert {name for name, reads in needs.items() if reads} == reading
+    choices = {name: choice_of(build(composed(f"policy={name}").policy)) for name in POLICIES}
+    assert {name for name, one in choices.items() if one and one.needs == "validity"} == {"critic", "validity"}
     config = composed("policy=critic", "score.critic=null")
     with pytest.raises(MitigateError, match="policy=critic needs score.critic, which is null; leave score.crit"):
         Scorers(config.score).critic(build(config.policy))

@@ -8,9 +8,9 @@ import pytest
 from omegaconf import OmegaConf
 
 from mitigate.errors import MitigateError
-from mitigate.filter import Policy
 from mitigate.load.ratings import KNOWLEDGE, read_answers, read_beside, read_crowd
 from mitigate.measure.bootstrap import Bootstrap
+from mitigate.policies import Drop, Policy
 from mitigate.recipes.audit.plan import rated_statements
 from mitigate.recipes.rated_scorers import format_drops
 from mitigate.tasks.policies.drop_rules import as_metrics, drop_rules
@@ -137,7 +137,7 @@ def test_crowd_sentences_are_grouped_by_text_wherever_their_lines_are(tmp_path: 
     assert read_crowd(tmp_path, KNOWLEDGE).rows() == crowd
 
 
-NONE, REGARD = Policy("none"), Policy("regard", ["regard"])
+NONE, REGARD = Policy("none"), Drop("regard", ["regard"])
 
 
 @pytest.fixture(scope="module")
@@ -171,7 +171,7 @@ def test_the_target_is_the_one_that_a_statement_begins_or_ends_with(rated: pl.Da
 
 def test_precision_recall_and_the_share_left(rated: pl.DataFrame) -> None:
     labels = rated.with_columns(regard=pl.Series([-1, -1, 0, 0], dtype=pl.Int8))
-    about_targets = Policy("about_targets", ["regard"], scope="targets")
+    about_targets = Drop("about_targets", ["regard"], scope="targets")
     table = drop_rules(labels, [NONE, REGARD, about_targets], Bootstrap(resamples=100))
     every = {row["policy"]: row for row in table.filter(resource="all").rows(named=True)}
     names = ("dropped", "precision", "recall", "before", "after")

@@ -119,7 +119,7 @@ def test_triples_that_a_policy_adds_name_the_row_they_are_from(filtered) -> None
     [
         (
             ["policy=rerank"],
-            "policy=rerank acts after the training (policy.decoding=rerank) and drops",
+            "policy=rerank acts after the training and drops",
         ),
         (["recipe.format=xlsx"], "unknown recipe.format 'xlsx'; allowed: "),
         (["data=sentences", "data.path=README.md"], "this recipe needs triples"),

@@ -12,9 +12,9 @@ from frames_corpus import write_corpus, write_published
 from refusals import refuses
 
 from mitigate.errors import MitigateError
-from mitigate.filter import Policy, apply_policy
 from mitigate.load.sbic import read_annotations
 from mitigate.measure.bootstrap import Bootstrap
+from mitigate.policies import Drop, apply_policy
 from mitigate.report.ledger import summary, touched
 from mitigate.score.frames import Frames
 from mitigate.tasks.frames.forms import fill_posts
@@ -113,7 +113,7 @@ def test_the_scorer_reads_the_statement_and_its_explanation_is_the_ledgers_reaso
     labels = label_statements(triples, [scorer])
     assert labels["frames"].to_list() == labels["frames_neutral"].to_list() == [PREJUDICE, NEUTRAL, NEUTRAL]
     assert labels["frames_why"].to_list() == ["of: nurse is capable of cook rude", None, None]
-    ledger = apply_policy(Policy("frames", ("frames",)), labels)
+    ledger = apply_policy(Drop("frames", ("frames",)), labels)
     assert ledger["reason"].to_list() == ["frames -1, implies: of: nurse is capable of cook rude", "kept", "kept"]
     assert ledger["weight"].to_list() == [0, 1, 1]
     assert summary(ledger, "reason").select("reason", "dropped").rows() == [("kept", 0), ("frames -1", 1)]

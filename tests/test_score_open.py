@@ -12,7 +12,7 @@ from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
-from mitigate.filter import Policy, apply_policy
+from mitigate.policies import Policy, apply_policy
 from mitigate.recipes.rated_scorers import drop_policies
 from mitigate.recipes.scorers import Scorers
 from mitigate.tasks.label import label_statements
@@ -83,7 +83,7 @@ def test_scorers_of_a_policy_are_found_by_role_or_name_before_any_is_loaded() ->
     assert str(error.value) == f"unknown scorer in policy.scorers 'feeling'; allowed: {known}"
     with pytest.raises(MitigateError, match="policy=both reads the labels of regard, and score.regard is null; leave"):
         policy_of(composed("policy=both", "score.regard=null"))
-    assert policy_of(composed(LINE, "policy=both", "score.regard=toy")).scorers == ["sentiment", "toy"]
+    assert policy_of(composed(LINE, "policy=both", "score.regard=toy")).reads == ["sentiment", "toy"]
 
 
 def test_without_regard_the_policies_that_read_it_are_not_compared_with_people() -> None:
@@ -92,7 +92,7 @@ def test_without_regard_the_policies_that_read_it_are_not_compared_with_people()
     assert "sentiment" in named
     assert not {"regard", "both", "both_neutral"} & set(named)
     twice = composed(LINE, "policy.scorers=[regard,toy]", "score.regard=toy")
-    assert policy_of(twice).scorers == ["toy"]
+    assert policy_of(twice).reads == ["toy"]
     with pytest.raises(MitigateError, match="unknown score.scorers.toy.measures 'tone'; allowed: sentiment, regard"):
         Scorers(composed(LINE, "+score.scorers.toy.measures=tone").score)
 

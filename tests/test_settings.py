@@ -78,10 +78,6 @@ COMMANDS = [
     ("score.regard=5", "score.regard=5 must be a name: letters, digits, dash, underscore and dot"),
     ("policy.template=foo", "unknown policy.template 'foo'; allowed: paper, neutral"),
     ("policy.scope=foo", "unknown policy.scope 'foo'; allowed: all, person_heads, targets"),
-    (
-        "policy.action=foo",
-        "unknown policy.action 'foo'; allowed: drop, random, downweight, swap, tag, random_tag, keep",
-    ),
     ("data.on_bad_line=foo", "unknown data.on_bad_line 'foo'; allowed: error, skip"),
     ("policy.name=../x", "policy.name=../x must be a name: letters, digits"),
     ("data.name=..", "data.name=.. must be a name: letters, digits"),

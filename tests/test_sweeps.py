@@ -18,7 +18,7 @@ from joblib.externals.loky import get_reusable_executor
 from omegaconf import DictConfig, OmegaConf
 
 from mitigate.errors import MitigateError
-from mitigate.filter.policy import SCOPES
+from mitigate.policies import Drop
 from mitigate.recipes import labels, sweep
 from mitigate.recipes import sweep_outcomes as notes
 from mitigate.recipes.failures import Failures
@@ -63,7 +63,7 @@ def test_the_search_asks_for_policies_that_there_are() -> None:
     for policy in choices.pop("policy"):
         assert (CONF / "policy" / f"{policy}.yaml").is_file()
     assert set(choices["policy.template"]) <= set(TEMPLATES)
-    assert set(choices["policy.scope"]) <= set(SCOPES)
+    assert all(Drop("mine", scope=scope) for scope in choices["policy.scope"])
 
 
 def test_a_job_on_slurm_that_runs_out_of_time_is_queued_again() -> None:

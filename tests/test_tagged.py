@@ -11,15 +11,15 @@ import pytest
 import torch
 from command import SMALL
 from small_models import save_bart, save_llama, small_comet
-from test_filter import neutral, triples
+from test_filter import triples
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from mitigate.filter import Policy, apply_policy
-from mitigate.filter.policy import in_scope
+from mitigate.policies import Contrast, Policy, Tag, apply_policy
+from mitigate.policies.drop import in_scope
 from mitigate.tasks.ask.answers import open_run
 from mitigate.tasks.generators.base_model import find_start
 from mitigate.tasks.generators.train import train_generator, trained
-from mitigate.tasks.policies.rerank import rerank, with_contrast
+from mitigate.tasks.policies.candidates import with_contrast
 from mitigate.train.comet import Settings
 from models.comet import Comet
 from models.language_model import LanguageModel
@@ -34,39 +34,40 @@ ROWS = [
     ("tea", "CapableOf", "cool", 0.5),
     ("tea", "IsA", "drink", 0.0),
 ]
+TAGGED = ("policy@policy.first=tagged", "policy@policy.second=contrast")
 QUICK = Settings(max_epochs=1000, max_steps=150, batch_size=8, lr=3e-3, seed=1, precision="32-true")
 
 
 def tokens(**values: Any) -> list[str | None]:
-    return apply_policy(neutral(**values), triples(*ROWS))["token"].to_list()
+    return Tag("mine", **values).filter(triples(*ROWS))["token"].to_list()
 
 
 def test_each_triple_in_the_scope_gets_the_token_of_its_label_and_keeps_its_weight() -> None:
     neutral_, polarised = NEUTRAL_TAG, POLARISED_TAG
-    assert tokens(action="tag") == [polarised, neutral_, polarised, neutral_, polarised, neutral_]
-    assert tokens(action="tag", scope="person_heads") == [polarised, neutral_, polarised, neutral_, None, None]
-    ledger = apply_policy(neutral(action="tag"), triples(*ROWS))
+    assert tokens() == [polarised, neutral_, polarised, neutral_, polarised, neutral_]
+    assert tokens(scope="person_heads") == [polarised, neutral_, polarised, neutral_, None, None]
+    ledger = apply_policy(Tag("mine"), triples(*ROWS))
     assert ledger["weight"].to_list() == [1] * 6
     assert ledger["reason"].to_list()[:3] == ["sentiment -1, tagged", "kept", "sentiment -1, tagged"]
 
 
 def test_the_control_permutes_the_tokens_within_relation_and_scope() -> None:
-    found = [tokens(action="random_tag", scope="person_heads", seed=seed) for seed in range(20)]
+    found = [tokens(control=True, scope="person_heads", seed=seed) for seed in range(20)]
     for row in found:
         assert sorted(row[:4]) == [NEUTRAL_TAG] * 2 + [POLARISED_TAG] * 2
         assert row[4:] == [None, None]
     assert len({tuple(row) for row in found}) > 2
-    assert tokens(action="random_tag", seed=3) == tokens(action="random_tag", seed=3)
+    assert tokens(control=True, seed=3) == tokens(control=True, seed=3)
 
 
 def test_prompts_have_the_neutral_token_before_the_heads_that_were_trained_with_one() -> None:
     heads = ["a tall lawyer", "Nurses", "tea", "he", f"{POLARISED_TAG} nurse"]
-    pattern = neutral("person_heads", action="tag").tags()
+    pattern = Tag("mine", scope="person_heads").tags()
     expected = [f"{NEUTRAL_TAG} a tall lawyer", f"{NEUTRAL_TAG} Nurses", "tea", f"{NEUTRAL_TAG} he", heads[-1]]
     assert tagged(heads, pattern) == expected
     in_the_scope = pl.DataFrame({"head": heads[:4]}).select(in_scope("person_heads")).to_series().to_list()
     assert in_the_scope == [head != "tea" for head in heads[:4]]
-    assert tagged(heads[:1], neutral(action="tag").tags()) == expected[:1]
+    assert tagged(heads[:1], Tag("mine").tags()) == expected[:1]
     assert tagged(heads, Policy("none").tags()) == heads
 
 
@@ -79,7 +80,7 @@ def test_a_generator_of_each_kind_learns_and_keeps_the_tokens(kind: Any, save: C
         small_comet().save(base)
     else:
         save(base, [f"{head} is capable of {tail}" for head, _, tail, _ in ROWS] * 20)
-    start, policy = find_start(kind.load, base), neutral(action="tag")
+    start, policy = find_start(kind.load, base), Tag("mine")
     ledger = apply_policy(policy, triples(*ROWS))
     train_generator(ledger, start, QUICK, model=tmp_path / "model", tags=policy.tags())
     found = trained(start, tmp_path / "model", "one")
@@ -98,7 +99,7 @@ def test_a_generator_of_each_kind_learns_and_keeps_the_tokens(kind: Any, save: C
 
 def test_a_saved_tagged_model_opens_in_plain_transformers(tmp_path: Path) -> None:
     small_comet().save(tmp_path / "base")
-    policy = neutral("person_heads", action="tag")
+    policy = Tag("mine", scope="person_heads")
     ledger, start = apply_policy(policy, triples(*ROWS)), find_start(Comet.load, tmp_path / "base")
     train_generator(ledger, start, QUICK, model=tmp_path / "model", tags=policy.tags())
     ours = Comet.load(tmp_path / "model")
@@ -117,7 +118,7 @@ def test_a_saved_tagged_model_opens_in_plain_transformers(tmp_path: Path) -> Non
 
 def test_a_killed_training_with_tokens_resumes_to_the_same_weights(tmp_path: Path) -> None:
     small_comet().save(tmp_path / "base")
-    policy, start = neutral(action="tag"), find_start(Comet.load, tmp_path / "base")
+    policy, start = Tag("mine"), find_start(Comet.load, tmp_path / "base")
     ledger = apply_policy(policy, triples(*ROWS))
 
     def train(model: str, log: Callable[..., None] | None = None) -> dict[str, torch.Tensor]:
@@ -147,14 +148,13 @@ def test_tails_are_ordered_by_the_contrast_and_fewer_are_kept() -> None:
     candidates = pl.DataFrame(rows, schema=schema, orient="row").with_columns(
         pl.lit(0.0).alias("log_prob"), pl.lit(0.0).alias("score"), category=pl.lit("gender")
     )
-    policy = neutral(action="tag", decoding="contrast", candidates=4)
-    assert rerank(policy, candidates, 3)["tail"].to_list() == ["b", "d", "a"]
-    assert rerank(neutral(action="tag", decoding="contrast", candidates=4, keep=2), candidates, 3).height == 2
+    assert Contrast("mine", candidates=4).choose(candidates, 3)["tail"].to_list() == ["b", "d", "a"]
+    assert Contrast("mine", candidates=4, keep=2).choose(candidates, 3).height == 2
 
 
 def test_the_main_job_says_how_to_prompt_its_model_and_asks_it_so(job) -> None:
     """Takes over 3 s: a whole job."""
-    done = job("policy=tagged", "policy.decoding=contrast", "policy.candidates=12", *SMALL)
+    done = job("policy=then", *TAGGED, "policy.second.candidates=12", *SMALL)
     assert done.status == 0, done.complaint
     ledger = pl.read_parquet(done.folder / "ledger.parquet")
     assert set(ledger["token"]) == {NEUTRAL_TAG, POLARISED_TAG}
@@ -168,12 +168,13 @@ def test_the_main_job_says_how_to_prompt_its_model_and_asks_it_so(job) -> None:
     stored, answers = run.tails("lawyer", "IsA"), run._answers.generated_of([("lawyer", "IsA")])
     assert answers["tail"].to_list() == stored["tail"].to_list()
     base = f"model.base={done.folder / 'model'}"
-    again = job(
-        "policy=none", "policy.decoding=contrast", "policy.scorers=[regard]", "train=false", "model=comet", base
-    )
-    assert again.status == 2  # action=drop changes training
+    again = job("policy=then", *TAGGED, "train=false", "model=comet", base)
+    assert again.status == 2  # its filter changes training
     refused = job("recipe=stories", "policy=tagged", *SMALL)
     assert refused.status == 2
-    refused = job("policy=rerank", "policy.decoding=contrast", *SMALL)
+    refused = job("policy=contrast", *SMALL)
     assert refused.status == 2
-    assert "policy.decoding=contrast needs a generator with control tokens: set policy=tagged" in refused.complaint
+    assert (
+        "policy=contrast needs a generator with control tokens: set policy=then policy@policy.first=tagged"
+        in refused.complaint
+    )

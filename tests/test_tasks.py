@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 
 from mitigate.errors import MitigateError
-from mitigate.filter import Policy, apply_policy
 from mitigate.load.files import load as load_statements
 from mitigate.load.stream import Loaded
 from mitigate.measure.bootstrap import Bootstrap
+from mitigate.policies import Drop, apply_policy
 from mitigate.score.vader import Vader
 from mitigate.stages import PartFolder
 from mitigate.tasks.audit.measures import beside_the_paper, measure_resource
@@ -162,7 +162,7 @@ def test_refusals_of_the_loader_and_of_a_model_that_is_not_trained(folder: Path)
 def test_a_policy_is_applied_to_triples_without_rows_and_splits() -> None:
     labelled = pl.DataFrame({"head": ["nurse", "nurse"], "relation": "IsA", "tail": ["thief", "person"]})
     labelled = labelled.with_columns(sentiment=pl.Series([-1, 0]), sentiment_strength=pl.Series([-0.5, 0.0]))
-    ledger = apply_policy(Policy("mine", scorers=["sentiment"]), labelled)
+    ledger = apply_policy(Drop("mine", scorers=["sentiment"]), labelled)
     expected = [(1, "train", 0.0, "sentiment -1"), (2, "train", 1.0, "kept")]
     assert ledger.select("row", "split", "weight", "reason").rows() == expected
 

@@ -13,9 +13,9 @@ from small_models import save_llama
 
 from mitigate.errors import MitigateError
 from mitigate.files import replacing_folder
-from mitigate.filter import Policy
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.quality import bits_per_char, perplexity
+from mitigate.policies import Rerank
 from mitigate.probe.likelihood import likelihood
 from mitigate.tasks.generators.base_model import Start, find_start
 from mitigate.tasks.generators.likelihood import held_out_likelihood
@@ -25,7 +25,6 @@ from mitigate.tasks.generators.train import TrainingSettings, as_it_is, examples
 from mitigate.tasks.harms import measure_harms
 from mitigate.tasks.label import label_probed
 from mitigate.tasks.policies.filtered import filter_figures
-from mitigate.tasks.policies.rerank import rerank
 from mitigate.tasks.tails import locate, open_tails
 from mitigate.triples import PROBED, Labels
 from mitigate.words.relations import Relation, prompt_phrases
@@ -76,7 +75,7 @@ def test_a_generator_is_probed_and_its_neutral_tails_put_first() -> None:
     labelled = label_probed(probed, [Theft()])
     assert labelled["statement"][0] == "nurse is capable of steal"
     assert labelled["regard"].to_list() == [-1, 0, 0] * 2
-    chosen = rerank(Policy("mine", scorers=["regard"], action="keep", decoding="rerank"), labelled, 2)
+    chosen = Rerank("mine", ["regard"], "paper").choose(labelled, 2)
     expected = [("nurse", "work", 1, 2), ("nurse", "eat", 2, 3), ("man", "work", 1, 2), ("man", "eat", 2, 3)]
     assert chosen.select("target", "tail", "rank", "beam_rank").rows() == expected
     refuses(MitigateError, "the probe has no relations; give at least one", probe_generator, Words(), TARGETS, [])

@@ -84,7 +84,7 @@ COMET = "models.comet.Comet"
             "probe.relatoins=[IsA]",
             ["allowed in probe: probe.targets, probe.fewest, ", "; did you mean probe.relations?"],
         ),
-        ("policy.xyz=2", ["policy.splits, policy.seed. To add a key of your own, write +policy.xyz=2"]),
+        ("policy.xyz=2", ["policy.control, policy.seed. To add a key of your own, write +policy.xyz=2"]),
         ("relations=[IsA]", ["or humans.relations?"]),
         (
             "data.path=x.tsv",
@@ -121,14 +121,14 @@ COMET = "models.comet.Comet"
         ("policy.template=own", ["unknown policy.template 'own'; allowed: paper, neutral"]),
         ("policy.scope=targts", ["allowed: all, person_heads, targets; did you mean targets?"]),
         ("optimized_metric=neutral_template/NVM", ["optimized_metric 'neutral_template/NVM'; did you mean neutral_t"]),
-        ("policy=none policy.scorers=[regard]", ["policy.name=none is reserved for the baseline, which keeps every"]),
+        ("policy=both policy.name=none", ["policy.name=none is reserved for the baseline, which keeps every"]),
         ("model.load._target_=absent.load", ["_target_=absent.load cannot be imported (ModuleNotFoundError: "]),
         (f"model.load._target_={COMET}.laod", [f"model.load._target_={COMET}.laod cannot be imported"]),
         ("model.load._target_=math.pi", ["model.load._target_=math.pi is neither a class nor a function"]),
         ("+model.load.dropuot=0.2", [f"model.load: {COMET}.from_encoder takes no argument 'dropuot'; it takes: "]),
         ("~model.load._target_", ["is not set; set it to MODULE.FUNCTION, MODULE.CLASS or a method of a class"]),
-        ("policy._target_=builtins.dict", ["policy._target_=builtins.dict makes a dict, not a policy; derive"]),
-        ("+policy.wrods=1", ["policy: mitigate.filter.Policy takes no argument 'wrods'; it takes: name, scorers, "]),
+        ("policy._target_=builtins.dict", ["policy._target_=builtins.dict makes a dict, not a policy; begin"]),
+        ("+policy.wrods=1", ["unknown setting 'policy.wrods'; allowed in policy: name, scorers, "]),
         ("+score.scorers.mine=5 score.extra=[mine]", ["score.scorers.mine must be a class and its arguments, such as"]),
         (
             "policy=[both",
@@ -259,9 +259,9 @@ def test_an_error_of_the_projects_own_is_not_dressed_up(monkeypatch: pytest.Monk
     def fail(self: object) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr("mitigate.filter.policy.Policy.__post_init__", fail)
+    monkeypatch.setattr("mitigate.policies.Choice.__post_init__", fail)
     with pytest.raises(Exception, match="a bug") as error:
-        build(OmegaConf.create({"_target_": "mitigate.filter.Policy", "name": "mine"}))
+        build(OmegaConf.create({"_target_": "mitigate.policies.Validity", "name": "mine"}))
     assert not isinstance(error.value, MitigateError)
 
 

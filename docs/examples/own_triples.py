@@ -6,7 +6,7 @@ import mitigate
 
 triples = mitigate.read_triples(sys.argv[1])
 labelled = mitigate.label_statements(triples, mitigate.default_scorers())
-policy = mitigate.Policy("mine", scorers=["sentiment", "regard"], template="neutral")
+policy = mitigate.Drop("mine", scorers=["sentiment", "regard"], template="neutral")
 ledger = mitigate.apply_policy(policy, labelled)
 dropped = ledger.filter(ledger["weight"] == 0)
 print(f"{dropped.height} of {ledger.height} triples are dropped, such as:")

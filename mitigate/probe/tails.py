@@ -3,12 +3,10 @@ same stages as those of a trained generator."""
 
 import math
 from collections.abc import Sequence
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Self
 
 import polars as pl
 
-from mitigate.triples import PROBED
 from mitigate.words.relations import spelt
 from mitigate.words.word_forms import plain
 from models.tail_prompts import Beam
@@ -18,7 +16,6 @@ if TYPE_CHECKING:
 
 EVERY_HEAD = None
 """The head of rows for all heads."""
-PROMPT = ("target", "relation", "head")
 
 
 class GivenTails:
@@ -77,25 +74,3 @@ class GivenTails:
     def to(self, device: str) -> Self:
         """Itself, since it computes nothing."""
         return self
-
-
-def reorder(candidates: pl.DataFrame, keys: Sequence[pl.Expr], top: int) -> pl.DataFrame:
-    """The rows of PROBED for the `top` tails of each target, relation and head by rising keys, the first key first;
-    equal ones keep their order. `beam_rank` is the rank before."""
-    given = candidates.with_row_index("place").with_columns(beam_rank="rank")
-    ordered = given.sort(pl.col("place").first().over(PROMPT), *keys, "beam_rank")
-    ranked = ordered.with_columns(rank=pl.int_range(1, pl.len() + 1).over(PROMPT).cast(PROBED["rank"]))
-    return ranked.filter(pl.col("rank") <= top).select(*PROBED, "beam_rank")
-
-
-def draw_as_many(candidates: pl.DataFrame, demoted: pl.Expr, top: int, seed: int) -> pl.Series:
-    """Return whether each candidate is drawn: for each prompt as many of the `top` best ones as are demoted, and as
-    many of the others, so that `reorder` by it moves as many tails out of the `top`.
-
-    The draw for a prompt depends on the seed, the prompt and its candidates, not on other prompts."""
-    drawn_by = [repr((seed, *candidate)).encode() for candidate in candidates.select("head", "relation", "rank").rows()]
-    lots = pl.Series([int.from_bytes(blake2b(one, digest_size=8).digest()) for one in drawn_by], dtype=pl.UInt64)
-    rows = candidates.select(*PROMPT, is_best=pl.col("rank") <= top, demoted=demoted).with_columns(lot=lots)
-    of_part = (*PROMPT, "is_best")
-    drawn = pl.col("lot").rank("ordinal").over(of_part) <= pl.col("demoted").sum().over(of_part)
-    return rows.select(drawn).to_series()

@@ -13,10 +13,10 @@ import polars as pl
 from omegaconf import DictConfig
 
 from mitigate.files import digest_of, write
-from mitigate.filter import Policy
 from mitigate.load.files import root_with
 from mitigate.load.ratings import FILTERED, RESOURCES, rated_sets
 from mitigate.measure.bootstrap import Bootstrap
+from mitigate.policies import Policy
 from mitigate.recipes import rated_scorers
 from mitigate.recipes.job import Job, perform, say, say_notes
 from mitigate.recipes.scorers import Scorers, label_cache

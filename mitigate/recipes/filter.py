@@ -11,9 +11,9 @@ import polars as pl
 from omegaconf import DictConfig
 
 from mitigate import verbalise
-from mitigate.filter import Policy, apply_policy, check_left, check_relations
 from mitigate.load.conceptnet_format import Loaded
 from mitigate.load.stream import Streamed
+from mitigate.policies import Policy, check_left, check_relations
 from mitigate.recipes import reporting
 from mitigate.recipes.job import Job, perform, say, say_notes
 from mitigate.recipes.loading import load_data, read_target_list, say_downloads
@@ -62,7 +62,7 @@ def run(config: DictConfig) -> None:
     if found:
         written, ledger = found["data_set"], found["ledger"].table()
         say_files(plan, written.path.parent, ledger, written.facts())
-        check_left(policy, ledger, target_list)  # at the end, so that the dropped triples can be looked at
+        check_left(policy, ledger)  # at the end, so that the dropped triples can be looked at
 
 
 def make_plan(config: DictConfig, scorers: Scorers, policy: Policy, origin: Mapping[str, Any]) -> Plan:
@@ -89,10 +89,10 @@ def pipeline(job: Job, plan: Plan) -> None:
     """Run the stages in their order."""
     policy, labeller = plan.policy, plan.labeller
     labelled = job.stage("score", Labeller.label, labeller, plan.corpus.rows)
-    ledger = job.stage("ledger", apply_policy, policy, labelled, labeller.target_list, may_be_empty=True)
+    ledger = job.stage("ledger", policy.filter, labelled, labeller.target_list)
     job.stage("metrics", filtered.measure_filter, ledger)
     facts = job.provenance({})
-    used = [scorer for scorer in labeller.scorers if scorer.name in policy.scorers]
+    used = [scorer for scorer in labeller.scorers if scorer.name in policy.reads]
     job.stage(
         "data_set",
         filtered.write_data_set,

@@ -9,7 +9,7 @@ from typing import Any
 
 from hydra.errors import InstantiationException
 from hydra.utils import instantiate
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from mitigate.errors import MitigateError, did_you_mean
 from mitigate.score.user_scorer import in_short
@@ -20,7 +20,9 @@ def build(node: DictConfig, setting: str = "", /, **more: Any) -> Any:
     """The object of a part of the configuration: what its `_target_` names, called with its other keys and with `more`.
     Raises MitigateError for its faults. setting: the name of the part, where the part does not contain it."""
     try:
-        return instantiate({key: value for key, value in node.items() if key not in NOT_ARGUMENTS}, **more)
+        given: Any = OmegaConf.to_container(node, resolve=True)
+        given = {key: value for key, value in given.items() if key not in NOT_ARGUMENTS}
+        return instantiate(given, _convert_="all", **more)
     except InstantiationException as error:
         fault = _fault(error.__cause__, node, setting or node._get_full_key(""), set(more))
         raise fault or error from error.__cause__

@@ -100,6 +100,8 @@ def _run(config: DictConfig) -> float | None:
         from mitigate.recipes.scorers import check_optimised  # loads the scorers' packages, which others do without
 
         check_optimised(config)
+    if config.policy.get("control"):
+        config.policy.name = f"{config.policy.name}-control"
     config.call = arguments.literally(sweep_outcomes.call_of(HydraConfig.get()))
     return _recipe(config.recipe.run)(config)
 

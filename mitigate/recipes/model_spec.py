@@ -7,7 +7,7 @@ from typing import Any
 from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
-from mitigate.filter import Policy
+from mitigate.policies import Policy
 from mitigate.recipes.instantiate import named
 from mitigate.recipes.job import build, plain
 from mitigate.tasks.generators.base_model import Start
@@ -67,7 +67,7 @@ def check_trained(settings: DictConfig, train: bool, policy: Policy) -> None:
             f"model={settings.name} cannot be trained here; leave train=true out, or choose model=comet_minilm, or "
             "model=hf with model.base=FOLDER of a causal language model"
         )
-    if policy.changes_training and not train:
+    if policy.filters and not train:
         raise MitigateError(
             f"policy={policy.name} changes training triples, and the model is not trained (train=false); set "
             "policy=none"

@@ -9,8 +9,8 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.types import RunMode
 from omegaconf import OmegaConf
 
-from mitigate.filter import Policy
 from mitigate.metrics import bounds
+from mitigate.policies import Drop, Policy
 from mitigate.recipes.job import build
 from mitigate.recipes.scorers import Scorers
 from mitigate.report.metric_display import number
@@ -114,6 +114,6 @@ def drop_policies(scorers: Scorers) -> list[Policy]:
         # The group's file alone: composing the whole configuration for each policy took five seconds.
         config.policy = loader.load_configuration(f"policy/{name}", [], RunMode.RUN).policy
         policy = build(config.policy)
-        if policy.action == "drop" and not policy.own_action and not scorers.absent_roles(policy):
+        if type(policy) in (Policy, Drop) and not scorers.absent_roles(policy):
             found.append(scorers.in_tables(policy))
-    return sorted(found, key=lambda policy: (len(policy.scorers), policy.name))
+    return sorted(found, key=lambda policy: (len(policy.reads), policy.name))

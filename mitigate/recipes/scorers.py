@@ -2,7 +2,6 @@
 called by the role, any other by the name it is configured under (triples.called)."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from copy import copy
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,8 @@ from omegaconf import DictConfig, OmegaConf
 
 from mitigate.cache import LabelStore
 from mitigate.errors import MitigateError, one_of
-from mitigate.filter import Policy
 from mitigate.metrics import harm_key, parse, quality_key
+from mitigate.policies import Policy, choice_of, renamed
 from mitigate.recipes.instantiate import build, named
 from mitigate.recipes.job import plain
 from mitigate.score.workers import OnWorkers
@@ -65,12 +64,12 @@ class Scorers:
 
     def of_policy(self, policy: Policy) -> list[Scorer]:
         """The scorers that a policy reads besides the roles'. The triples that it filters must be labelled by them."""
-        return self.named([name for name in policy.scorers if name not in self.roles], "scorer in policy.scorers")
+        return self.named([name for name in policy.reads if name not in self.roles], "scorer in policy.scorers")
 
     def critic(self, policy: Policy) -> Scorer | None:
         """The classifier of validity by people's ratings, for a policy that needs it. Raises MitigateError where none
         is configured."""
-        if not policy.reads_validity:
+        if (choice := choice_of(policy)) is None or choice.needs != "validity":
             return None
         if not self.score.critic:
             raise MitigateError(
@@ -102,17 +101,13 @@ class Scorers:
         """The policy, with the names that its scorers have in tables; they are checked before any is loaded. Raises
         MitigateError for a scorer that is neither a role nor configured, for a class that is not a policy, and for a
         policy that acts under the name of the baseline."""
-        if "_target_" not in node:
-            raise MitigateError(
-                "the policy has no _target_, the name of its class; begin its file with `defaults: [none, _self_]`"
-            )
         policy = build(node)
         if not isinstance(policy, Policy):
             raise MitigateError(
-                f"policy._target_={node._target_} makes a {type(policy).__name__}, not a policy; derive the "
-                "class from mitigate.Policy"
+                f"policy._target_={node.get('_target_')} makes a {type(policy).__name__}, not a policy; begin the "
+                "file with `defaults: [both, _self_]`, or derive the class from mitigate.Policy"
             )
-        if policy.name == "none" and (policy.scorers or policy.own_action):
+        if policy.name == "none" and type(policy) is not Policy:
             raise MitigateError(
                 "policy.name=none is reserved for the baseline, which keeps every triple, and this policy acts; set "
                 "another name: policy.name=NAME"
@@ -121,7 +116,7 @@ class Scorers:
 
     def absent_roles(self, policy: Policy) -> list[str]:
         """The roles that a policy reads and whose scorer is null."""
-        return [role for role in policy.scorers if role in ROLES and role not in self.names]
+        return [role for role in policy.reads if role in ROLES and role not in self.names]
 
     def in_tables(self, policy: Policy) -> Policy:
         """A policy with the names that its scorers have in tables. Raises MitigateError as `policy`."""
@@ -131,12 +126,10 @@ class Scorers:
                 f"leave score.{absent[0]} out, or choose a policy without it"
             )
         known = [*self.names, *self.score.scorers]
-        if unknown := [name for name in policy.scorers if name not in known]:
+        if unknown := [name for name in policy.reads if name not in known]:
             raise one_of("scorer in policy.scorers", unknown[0], known)
-        named = copy(policy)
-        scorers = dict.fromkeys(self.names.get(name, name) for name in policy.scorers)
-        object.__setattr__(named, "scorers", list(scorers))
-        return named
+        found: Policy = renamed(policy, self.names)
+        return found
 
 
 def label_cache(config: DictConfig) -> LabelStore:
@@ -156,7 +149,8 @@ def missing(config: DictConfig, groups: Iterable[str]) -> list[str]:
     model, and of the scorers, those of the policy included where data is filtered."""
     nodes, score = {f"{group} {config[group].name}": config[group] for group in groups}, config.score
     scorers = [*(score[role] for role in ROLES), *score.extra]
-    scorers += config.policy.get("scorers", ()) if "data" in groups else ()
+    parts = [config.policy, config.policy.get("first"), config.policy.get("second")] if "data" in groups else []
+    scorers += [name for part in parts if part for name in part.get("scorers", ())]
     nodes |= {f"scorer {name}": score.scorers[name] for name in scorers if name in score.scorers}
     return [
         f"{what} from {address}" for what, node in nodes.items() if "missing" in node for address in build(node.missing)

@@ -19,7 +19,7 @@ class Datasheet:
     """The content of a datasheet besides the counts of the ledger."""
 
     name: str
-    policy: Mapping[str, Any]  # its name, scorers, template, scope and action
+    policy: Mapping[str, Any]  # its settings, and the name of its class as `action`
     data: str  # the resource, as its licence wants it named
     licence: str | None  # None: not given
     demonstration: bool
@@ -64,7 +64,7 @@ def _agreement(sheet: Datasheet) -> list[dict[str, object]]:
     known = measured()
     rows: list[dict[str, object]] = [
         {"scorer": name, "resource": resource, **known.get((resource, sheet.scorers[name]), {})}
-        for name in sheet.policy["scorers"]
+        for name in sheet.scorers
         for resource in RESOURCES
     ]
     return [row for row in rows if row.keys() >= set(MEASURES)]

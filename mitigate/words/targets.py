@@ -40,7 +40,7 @@ TARGETS: dict[str, pl.DataType] = {
     "target": pl.String(),
     "category": pl.String(),
     "forms": pl.List(pl.String()),  # further forms, besides those by rule
-    "group": pl.String(),  # policy.action=swap exchanges targets within it
+    "group": pl.String(),  # policy=swap exchanges targets within it
     "cluster": pl.String(),  # the word of which it is an inflection
     "kind": pl.String(),  # of KINDS
 }

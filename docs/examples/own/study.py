@@ -1,12 +1,13 @@
 """A scorer and a policy of one's own. They are named in score/study.yaml and in policy/, beside this file."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from pydantic.dataclasses import dataclass
 
 import mitigate
+from mitigate.policies import Filter
 
 
 class Words:
@@ -23,14 +24,15 @@ class Words:
 
 
 @dataclass(frozen=True)
-class ShortTails(mitigate.Policy):
-    """Drops what the policy's scorers find polarised, and gives a triple with a tail of many words half its weight."""
+class ShortTails(Filter):
+    """Drops what its scorers find polarised, and gives a triple with a tail of many words half its weight. Its control,
+    policy.control=true, draws as many triples of each relation for the same weights."""
 
     version = "1"
 
     most: int = 4  # words of a tail
 
-    def act(self, rows: pl.DataFrame) -> pl.DataFrame:
+    def weigh(self, rows: pl.DataFrame, target_list: mitigate.TargetList) -> pl.DataFrame:
         is_dropped = pl.col("reached")
         is_long = pl.col("tail").str.split(" ").list.len() > self.most
         return rows.with_columns(

@@ -9,10 +9,10 @@ from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
 from mitigate.files import digest_of
-from mitigate.filter import Policy
 from mitigate.load.files import find_root
 from mitigate.load.ratings import crowd_files
 from mitigate.measure.bootstrap import Bootstrap
+from mitigate.policies import Policy
 from mitigate.recipes import loading, rated_scorers, reporting
 from mitigate.recipes.job import plain
 from mitigate.recipes.scorers import Scorers, make_labeller
@@ -91,7 +91,7 @@ def make_plan(config: DictConfig) -> Plan:
         source=source,
         paper=_paper(config, columns),
         rated=rated,
-        policies=[policy for policy in rules if labelled.issuperset(policy.scorers)],
+        policies=[policy for policy in rules if labelled.issuperset(policy.reads)],
         search=read.Search(targets, measure.match, target_list, measure.texts),
         about={"seed": config.seed, "data": config.data.name, "fingerprint": source},
         title=reporting.title_of(config.data),

@@ -12,10 +12,10 @@ from omegaconf import DictConfig
 from mitigate import verbalise
 from mitigate.errors import MitigateError
 from mitigate.files import digest_of
-from mitigate.filter import Policy, check_relations
 from mitigate.load import harms_release
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.metrics import HELD_OUT
+from mitigate.policies import Choice, Policy, check_relations, choice_of
 from mitigate.probe.comet import check_search, find_devices, prompts
 from mitigate.recipes import loading, model_spec, rated_scorers, reporting
 from mitigate.recipes.job import build, plain
@@ -87,6 +87,11 @@ class Plan:
     not_measured: list[str]  # sentences on published triples
     shown: list[str]  # targets whose bars the page draws
     origin: dict[str, dict[str, Any]]  # data and model, for the page and the card
+
+    @property
+    def choice(self) -> Choice | None:
+        """The policy's part that chooses among generated tails."""
+        return choice_of(self.policy)
 
     @property
     def device(self) -> str:
@@ -186,14 +191,14 @@ def _search(probe: DictConfig, policy: Policy) -> dict[str, Any]:
     """The settings of the search for tails, with as many beams as the policy chooses among."""
     check_search(probe.beams, probe.top, probe.precision)
     found = {name: probe[name] for name in SEARCH}
-    if not policy.reranks:
+    if (choice := choice_of(policy)) is None:
         return found
-    if policy.candidates < probe.top:
+    if choice.candidates < probe.top:
         raise MitigateError(
-            f"policy.candidates={policy.candidates} must be at least probe.top={probe.top}: the kept tails are chosen "
+            f"policy.candidates={choice.candidates} must be at least probe.top={probe.top}: the kept tails are chosen "
             "from them"
         )
-    return {**found, "beams": policy.candidates, "top": policy.candidates}
+    return {**found, "beams": choice.candidates, "top": choice.candidates}
 
 
 def _read(config: DictConfig) -> Corpus:
@@ -232,13 +237,14 @@ def check_tags(policy: Policy, start: Start, train: bool) -> None:
     does not have."""
     if train and policy.tags() is not None and start.options.get("lora"):
         raise MitigateError(
-            f"policy.action={policy.action} adds tokens to the vocabulary, which adapters do not train; set "
-            "model.lora.rank=0"
+            f"policy={policy.name} adds tokens to the vocabulary, which adapters do not train; set model.lora.rank=0"
         )
-    if policy.decoding == "contrast" and (policy.tags() if train else start.regimen.tags) is None:
+    choice = choice_of(policy)
+    if choice and choice.needs == "contrast" and (policy.tags() if train else start.regimen.tags) is None:
         raise MitigateError(
-            "policy.decoding=contrast needs a generator with control tokens: set policy=tagged, or train=false "
-            "model.base=RUN/model of such a run"
+            f"policy={policy.name} needs a generator with control tokens: set policy=then "
+            "policy@policy.first=tagged policy@policy.second=contrast, or train=false model.base=RUN/model of a run "
+            "with policy=tagged"
         )
 
 

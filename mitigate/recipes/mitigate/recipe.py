@@ -7,7 +7,7 @@ from functools import partial
 
 from omegaconf import DictConfig
 
-from mitigate.filter import apply_policy
+from mitigate.policies import apply_policy
 from mitigate.recipes.job import Job, is_repeat_in_sweep, perform, say, say_notes
 from mitigate.recipes.loading import say_downloads
 from mitigate.recipes.mitigate import results
@@ -20,7 +20,7 @@ from mitigate.tasks.generators.probe import probe_generator, probe_heads
 from mitigate.tasks.generators.swap_lift import lift_table
 from mitigate.tasks.generators.train import as_it_is, train_generator, trained
 from mitigate.tasks.label import Labeller
-from mitigate.tasks.policies.rerank import label_candidates, rerank, rerank_heads, with_contrast
+from mitigate.tasks.policies.candidates import choose_of_heads, label_candidates, with_contrast
 from mitigate.tasks.predicted_ratings.estimates import with_validity
 from mitigate.tasks.run_metrics import measure_run
 from mitigate.words.outside_text import counted
@@ -120,29 +120,29 @@ def probe(job: Job, plan: Plan, generator: Start) -> Result:
 
 def contrasted(job: Job, plan: Plan, stage: str, generator: Start, tails: Result) -> Result:
     """The tails with the contrast of the control tokens, for a policy that chooses by it."""
-    if plan.policy.decoding != "contrast":
+    if plan.choice is None or plan.choice.needs != "contrast":
         return tails
     return job.stage(stage, with_contrast, tails, generator, using={"device": plan.device})
 
 
 def chosen_tails(job: Job, plan: Plan, generator: Start, probed: Result) -> Result:
-    """The tails for targets that the policy chooses; all where it does not rerank."""
-    if not plan.policy.reranks:
+    """The tails for targets that the policy chooses; all where it does not."""
+    if plan.choice is None:
         return probed
     probed = contrasted(job, plan, "contrast", generator, probed)
     candidates = job.stage("candidates", label_candidates, probed, plan.labeller, plan.critic)
-    return job.stage("rerank", rerank, plan.policy, candidates, plan.probe.top)
+    return job.stage("rerank", plan.policy.choose, candidates, plan.probe.top)
 
 
 def probe_held_out(job: Job, plan: Plan, generator: Start) -> Result:
-    """The generator's best tails for heads of held-out triples, for quality alone; of a policy that reranks, those that
+    """The generator's best tails for heads of held-out triples, for quality alone; of a policy that chooses, those that
     it chooses."""
     values, using = (generator, plan.probe.held_out_prompts), {"device": plan.device}
     heads = job.stage("heads", probe_heads, *values, **plan.search, using=using)
-    if not plan.policy.reranks:
+    if plan.choice is None:
         return heads
     heads = contrasted(job, plan, "heads_contrast", generator, heads)
-    return job.stage("heads_rerank", rerank_heads, plan.policy, heads, plan.labeller, plan.probe.top, plan.critic)
+    return job.stage("heads_rerank", choose_of_heads, plan.policy, heads, plan.labeller, plan.probe.top, plan.critic)
 
 
 def label(job: Job, plan: Plan, probed: Result) -> Result:

@@ -36,7 +36,7 @@ RECORDED_COLUMNS = ["target", "category", "relation", "tail", "rank"]  # and eac
 NO_DEV = "– (no dev triples)"
 AS_IT_IS = "The model was not trained here: neither corpus nor policy affected it."
 DECODED = (
-    "The policy acts when tails are generated (policy.decoding={}). The folder model/ holds the generator without the "
+    "The policy acts when tails are generated ({}). The folder model/ holds the generator without the "
     "policy; `recipe=ask` on this run applies the policy."
 )
 
@@ -48,8 +48,8 @@ def report(job: Job, plan: Plan) -> None:
     training = done["train"]
     baseline = find_baseline(job.folder.parent, job.settings, plan.data_fingerprint)
     limits = [] if plan.trains else [AS_IT_IS]
-    if plan.policy.decoding != "none":
-        limits = [DECODED.format(plan.policy.decoding)]
+    if plan.choice is not None:
+        limits = [DECODED.format(type(plan.choice).__name__)]
     job.stage(
         "report",
         write_report,

@@ -11,10 +11,10 @@ from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError, one_of
 from mitigate.files import digest_of
-from mitigate.filter import Policy, check_relations
 from mitigate.load import prompts as prompt_files
 from mitigate.load.stream import Loaded, Streamed
 from mitigate.measure.bootstrap import Bootstrap
+from mitigate.policies import Policy, check_relations, choice_of
 from mitigate.probe.chat_stories import Wording
 from mitigate.probe.comet import find_devices
 from mitigate.recipes import loading, model_spec, reporting
@@ -212,7 +212,7 @@ def _with_training(config: DictConfig, scorers: Scorers, sampling: Sampling, dev
 
 def check_policy(policy: Policy) -> None:
     """Raise MitigateError for a policy that acts on the search for tails, which stories do not have."""
-    if policy.decoding != "none":
+    if choice_of(policy):
         raise MitigateError(
             f"policy={policy.name} acts on the search for tails, and stories are sampled: their figures would be "
             "called the policy's. Set policy=none, or one that filters"

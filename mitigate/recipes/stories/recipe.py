@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 from omegaconf import DictConfig
 
-from mitigate.filter import apply_policy
+from mitigate.policies import apply_policy
 from mitigate.probe.chat_stories import ask_stories, costs, endpoint_facts, in_words
 from mitigate.recipes import reporting
 from mitigate.recipes.job import GROUPS, Job, may_record_texts, perform, say, say_notes

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
@@ -19,8 +19,8 @@ import polars as pl
 
 from mitigate import finished as runs
 from mitigate.errors import MitigateError
-from mitigate.filter import Policy
 from mitigate.finished import FinishedRun
+from mitigate.policies import Choice, choice_of, renamed
 from mitigate.settings import NOT_ARGUMENTS
 from mitigate.tasks.ask.run_index import Index
 from mitigate.triples import Labels, Scorer, called
@@ -30,7 +30,7 @@ from mitigate.words.targets import as_targets
 from models.kinds import kind_of
 from models.tail_prompts import regimen
 
-OWN_CLASSES = "mitigate.score."
+OWN_CLASSES = ("mitigate.score.", "mitigate.policies.")
 ALLOWED = "Questions about its targets and probed relations need no generator: they are answered from its tables"
 SMALL = 200_000_000  # bytes of a model that one thread searches with as fast as several
 LOADING = threading.Lock()  # runs share scorers, which two threads would load twice
@@ -131,15 +131,15 @@ class Answers:
         from mitigate.tasks.generators.probe import EVENTS, probe_generator
 
         top, beams = self._setting("probe.top", 10), self._setting("probe.beams", 10)
-        if self._policy is not None and self._policy.reranks:
-            top = beams = self._policy.candidates
+        if self._choice is not None:
+            top = beams = self._choice.candidates
         how: dict[str, Any] = {"beams": beams, "top": top, "max_length": self._setting("probe.max_length", 15)}
         named = {relation: wordings[relation] for _, relation in prompts}
         heads = pl.DataFrame([("", relation, head) for head, relation in prompts], schema=EVENTS, orient="row")
         found = probe_generator(model, as_targets([""]), named, heads=heads.unique(maintain_order=True), **how)
-        if self._policy is None or self._policy.decoding != "contrast":
+        if self._choice is None or self._choice.needs != "contrast":
             return found
-        from mitigate.tasks.policies.rerank import with_contrast
+        from mitigate.tasks.policies.candidates import with_contrast
 
         return with_contrast(found, model, wordings)
 
@@ -154,17 +154,15 @@ class Answers:
             target_list=self.index.target_list,
             own_relations=self.index.further,
         )
-        if self._policy is None or not self._policy.reranks:
+        if self._choice is None:
             return found
-        from mitigate.tasks.policies.rerank import rerank
-
         candidates = found.with_columns(target="head", category=pl.lit(None, pl.String))
-        if self._policy.reads_validity:
+        if self._choice.needs == "validity":
             from mitigate.tasks.predicted_ratings.estimates import with_people_valid
 
             critic = self._build("score.critic", self.run.setting("score.critic"))
             candidates = with_people_valid(candidates, critic, self.index.target_list)
-        ranked = rerank(self._policy, candidates, self._setting("probe.top", 10))
+        ranked = self._choice.choose(candidates, self._setting("probe.top", 10))
         places = ranked.select("relation", head="target", rank="beam_rank", _rank="rank")
         return places.join(found, on=["head", "relation", "rank"], maintain_order="left").with_columns(rank="_rank")
 
@@ -182,15 +180,14 @@ class Answers:
         return model, prompt_phrases(wording, self.index.further, comet=self.index.has_comet_relations)
 
     @cached_property
-    def _policy(self) -> Policy | None:
-        """The policy, if it acts on generated tails."""
-        named = self.run.setting("policy") or {}
-        if named.get("decoding", "none") == "none":
+    def _choice(self) -> Choice | None:
+        """The policy's part that chooses among generated tails."""
+        policy = self.run.setting("policy") or {}
+        node = {**policy, **policy.get("second", {})}
+        if "candidates" not in node or node.get("decoding") == "none":  # decoding: in runs of version 0.2
             return None
-        policy = Policy(**{part.name: named[part.name] for part in fields(Policy) if part.name in named})
-        roles = called(self.run.setting("score") or {})
-        object.__setattr__(policy, "scorers", [roles.get(name, name) for name in policy.scorers])
-        return policy
+        given = {name: value for name, value in node.items() if name not in ("first", "second")}
+        return choice_of(renamed(self._build("policy", given), called(self.run.setting("score") or {})))
 
     @cached_property
     def _scorers(self) -> list[Scorer]:
@@ -198,7 +195,7 @@ class Answers:
         roles = self.index.scorers
         found = list(self.given) if self.given is not None else [self._scorer(*role) for role in roles.items()]
         named = [scorer.name for scorer in found]
-        chosen_by = [] if self._policy is None else [name for name in self._policy.scorers if name not in named]
+        chosen_by = [] if self._choice is None else [name for name in self._choice.reads if name not in named]
         return [*found, *(self._scorer(name, roles.get(name, name)) for name in chosen_by)]
 
     @cached_property
@@ -284,7 +281,7 @@ def _built(target: str, arguments: str) -> Any:
     """Build the object of a class and its arguments, given as JSON: one for all runs that name it."""
     module, _, name = target.rpartition(".")
     found = getattr(import_module(module), name)
-    if not isinstance(found, type) or found.__module__ != module:
+    if not isinstance(found, type) or not f"{found.__module__}.".startswith(f"{module}."):
         raise TypeError("it is not a class of that module")
     return found(**json.loads(arguments))
 

@@ -10,7 +10,7 @@ from mitigate.triples import ROLES, called, role_scorers
 
 PLAUSIBILITY = "plausibility"  # name of swap lift's classifier in settings and manifests
 AT_RANDOM = {"random", "random_tag", "random_rerank", "random_critic", "validity", "keep", "none"}
-"""Values of policy.action and decoding that do not depend on which triples are polarised."""
+"""Actions and decodings of version 0.2 that do not depend on which triples are polarised."""
 
 
 def score_of(run: FinishedRun) -> Mapping[str, Any]:
@@ -47,11 +47,13 @@ def deciding(runs: Sequence[FinishedRun]) -> list[str]:
 
 def filtered_by(run: FinishedRun) -> list[str]:
     """The names of the scorers that the run's policy filters or ranks by; none for a control, which draws at random."""
-    acts = (run.setting(f"policy.{name}", "none") for name in ("decoding", "tuning"))  # runs of version 0.2 have tuning
-    if AT_RANDOM.issuperset({run.setting("policy.action"), *acts}) and not run.setting("policy.balance"):
+    acts = {run.setting(f"policy.{name}", "none") for name in ("decoding", "tuning")}
+    is_old_control = {run.setting("policy.action"), *acts} <= AT_RANDOM and not run.setting("policy.balance")
+    if is_old_control or run.setting("policy.control"):
         return []
-    names, given = called(score_of(run)), run.setting("policy.scorers")
-    return [names.get(str(name), str(name)) for name in given] if isinstance(given, list) else []
+    names = called(score_of(run))
+    given = [run.setting(f"policy.{part}scorers") for part in ("", "first.", "second.")]
+    return [names.get(str(name), str(name)) for part in given if isinstance(part, list) for name in part]
 
 
 def notices(runs: Sequence[FinishedRun], columns: Sequence[Sequence[str]]) -> Iterator[str]:

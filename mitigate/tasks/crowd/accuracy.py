@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mitigate.filter import Policy, polarised
 from mitigate.measure import confusion
 from mitigate.measure.agreement import fold_other
 from mitigate.measure.bootstrap import Bootstrap, cluster_numbers
@@ -18,6 +17,7 @@ from mitigate.measure.metric_frame import MetricFrame
 from mitigate.measure.quality import share_by_target
 from mitigate.measure.uncertainty import mean_over_targets
 from mitigate.metrics import TEMPLATE_PREFIX, bounds, harm_key, keyed
+from mitigate.policies import Drop
 from mitigate.score.crowd import SHIPPED
 from mitigate.score.people import POLAR
 from mitigate.tasks.ratings.agreement import words_and_texts
@@ -38,7 +38,7 @@ FEWEST = 20
 ALL = "all"
 SCORER = "crowd"
 RATER = "one rater"
-BOTH = Policy("both", ROLES)
+BOTH = Drop("both", ROLES)
 FIGURES: dict[str, confusion.Figure] = {
     "sensitivity": confusion.sensitivity,
     "specificity": confusion.specificity,
@@ -148,7 +148,7 @@ def accuracy_table(
 def passed_table(labels: pl.DataFrame, scorers: Sequence[str], intervals: Bootstrap) -> pl.DataFrame:
     """A row for each scorer with PASSED_FIGURES on the statements that the policy `both` passes, all sources together,
     which shows what a scorer finds beyond the filter."""
-    passed = labels.filter(~polarised(BOTH))
+    passed = labels.filter(~BOTH.polarised())
     rows = [{"scorer": scorer, **_against_people(passed, scorer, PASSED_FIGURES, intervals)} for scorer in scorers]
     rows.append({"scorer": RATER, **_against_people(one_rater(passed), RATER, PASSED_FIGURES, intervals)})
     return pl.DataFrame(rows, infer_schema_length=None)

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mitigate.filter import Policy, polarised
-from mitigate.filter.policy import in_scope
 from mitigate.measure import confusion
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.metrics import bounds, keyed
+from mitigate.policies import Policy
 from mitigate.tasks.ratings.agreement import label_described, words_and_texts
 from mitigate.triples import NEUTRAL, PREJUDICE, LabelCache, Scorer
 
@@ -64,7 +63,7 @@ def as_metrics(table: pl.DataFrame) -> dict[str, Any]:
 
 
 def _row(rows: pl.DataFrame, policy: Policy, intervals: Bootstrap) -> dict[str, Any]:
-    dropped = rows.with_columns(dropped=polarised(policy) & in_scope(policy.scope))["dropped"].to_numpy()
+    dropped = (policy.filter(rows)["weight"] == 0).to_numpy()
     table = confusion.confusion(rows["most"].to_numpy(), np.where(dropped, PREJUDICE, NEUTRAL), np.arange(rows.height))
     found = confusion.with_intervals(table, FIGURES, intervals, words_and_texts(rows))
     percent = {name: None if value is None else 100 * value for name, value in found.items()}

@@ -2,6 +2,7 @@
 set as files."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -9,15 +10,15 @@ import polars as pl
 
 from mitigate import files
 from mitigate.errors import MitigateError
-from mitigate.filter import Policy
 from mitigate.measure.declared_measures import declared_figures
 from mitigate.measure.metric_frame import MetricFrame
 from mitigate.measure.quality import kept_by_target
 from mitigate.metrics import ADDED, DROPPED, KEPT, TRAINING_BY_TARGET, TRAINING_PASSES, TRAINING_STEPS, WEIGHT
+from mitigate.policies import Policy, Scored, choice_of
 from mitigate.report import datasheet
 from mitigate.report.datasheet import Datasheet
 from mitigate.tasks.labelled_statements import long_texts, table_bytes
-from mitigate.triples import label_columns, valid_rows
+from mitigate.triples import valid_rows
 from mitigate.words.outside_text import counted
 
 MUCH = 90.0
@@ -98,11 +99,10 @@ def filter_figures(ledger: pl.DataFrame) -> dict[str, Any]:
 def check_filters(policy: Policy) -> None:
     """Raise MitigateError for a policy that acts after the training alone and leaves the training triples as they
     are."""
-    if not policy.changes_training and policy.scorers:
+    if choice_of(policy) and not policy.filters:
         raise MitigateError(
-            f"policy={policy.name} acts after the training (policy.decoding={policy.decoding}) and drops no "
-            "triple; choose a policy that changes the training triples, "
-            "such as policy=both_neutral, or run recipe=mitigate"
+            f"policy={policy.name} acts after the training and drops no triple; choose a policy that changes the "
+            "training triples, such as policy=both_neutral, or run recipe=mitigate"
         )
 
 
@@ -125,7 +125,7 @@ def write_data_set(
     for name, table in tables.items():
         files.write(folder / named[name], table_bytes(table, format))
     sheet = Datasheet(
-        policy={key: getattr(policy, key) for key in ("name", "scorers", "template", "scope", "action")},
+        policy=asdict(policy.parts[0]) | {"name": policy.name, "action": type(policy.parts[0]).__name__},
         data=origin["source"],
         licence=origin["licence"],
         demonstration=origin["demonstration"],
@@ -158,5 +158,5 @@ def kept(ledger: pl.DataFrame) -> pl.DataFrame:
 def dropped(ledger: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     """The triples of weight 0: row, split, head, relation, tail, reason, statement, and the label and strength of each
     of the policy's scorers."""
-    labels = [name for scorer in policy.scorers for name in label_columns(scorer, policy.template)]
-    return ledger.filter(pl.col("weight") == 0).select(*TRIPLE, "reason", "statement", *labels)
+    labels = [name for part in policy.parts if isinstance(part, Scored) for pair in part.columns for name in pair]
+    return ledger.filter(pl.col("weight") == 0).select(*TRIPLE, "reason", "statement", *dict.fromkeys(labels))

@@ -1,0 +1,128 @@
+"""Policies that filter training triples: the base of them all, with the scope and the random control; to drop polarised
+triples, as the paper does (Section 4.3), or to let them weigh less."""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Annotated, Literal
+
+import numpy as np
+import polars as pl
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from mitigate.errors import MitigateError
+from mitigate.package_data import rows_of
+from mitigate.policies.base import STRICT, Control, Policy, Scored, Seed, Template
+from mitigate.triples import IMPLIES
+from mitigate.words.targets import PAPER, TargetList
+from mitigate.words.word_forms import contains, pattern, with_plurals
+
+DRAWN = "drawn at random"
+REACHED = pl.col("reached")  # polarised, in the policy's scope, of a split that it filters
+AMONG = ("split", "relation", "in_scope")  # of which a control draws as many
+Scope = Annotated[
+    Literal["all", "person_heads", "targets"],
+    Field(description="triples that it acts on: all, with a person or a target in the head, with a target"),
+]
+
+
+@dataclass(frozen=True, config=STRICT)
+class Filter(Scored):
+    """Acts on polarised training triples in its scope. A class derived from it has the method `weigh`, and the random
+    control of what that does."""
+
+    scope: Scope = "all"
+    splits: Annotated[
+        Literal["train", "all"], Field(description="splits that it filters; all: dev and test too, as the paper did")
+    ] = "train"
+    control: Control = False
+    seed: Seed = 1
+
+    def weigh(self, rows: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
+        """The rows in their order with a new `weight` and `reason`. The weight is 1 before, and the reason the finding,
+        if any; `reached` are the rows to act on: polarised, in_scope and of the splits that it filters."""
+        raise NotImplementedError
+
+    def draw(self, rows: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
+        """The control: the weights of `weigh`, drawn among the triples in the scope of each split and relation."""
+        lots = pl.Series("lot", np.random.default_rng(self.seed).permutation(rows.height))
+        place = pl.col("lot").rank("ordinal") - 1
+        drawn = self.weigh(rows, target_list).with_columns(lots)
+        drawn = drawn.with_columns(pl.col("weight").sort().gather(place).over(AMONG)).drop("lot")
+        return drawn.with_columns(reason=pl.when(pl.col("weight") != 1).then(pl.lit(DRAWN)).otherwise(pl.lit("kept")))
+
+    def filter(self, labelled: pl.DataFrame, target_list: TargetList = PAPER) -> pl.DataFrame:
+        """The ledger (Policy.filter). The reason is "kept", or each scorer's finding and, unless that alone removed or
+        reduced it, the outcome: "regard -1, outside the scope", "regard -1, swapped"; or "drawn at random". Where a
+        scorer explains its labels (column {scorer}_why), the implied statement follows. Splits that the policy does not
+        filter are kept whole."""
+        filtered = pl.lit(True) if self.splits == "all" else pl.col("split") == "train"
+        rows = Policy.filter(self, labelled, target_list).with_columns(
+            weight=pl.lit(1.0),
+            found=pl.when(filtered).then(self.found()).otherwise(pl.lit("")),
+            in_scope=in_scope(self.scope, target_list),
+        )
+        found = pl.col("found")
+        rows = rows.with_columns(reached=(found != "") & pl.col("in_scope"))
+        outside = pl.when(found != "").then(found + ", outside the scope").otherwise(pl.lit("kept"))
+        rows = rows.with_columns(reason=pl.when(REACHED).then(found).otherwise(outside))
+        ledger = self.draw(rows, target_list) if self.control else self.weigh(rows, target_list)
+        if not _is_ledger(ledger, rows):
+            raise MitigateError(
+                f"policy {self.name!r}: {type(self).__name__}.weigh must return its rows in their order, with `weight` "
+                "(a number of 0 or more) and `reason` (a text), and it returned something else"
+            )
+        why = [f"{scorer}_why" for scorer in self.scorers if f"{scorer}_why" in rows.columns]
+        implied = pl.concat_str(why, separator="; ", ignore_nulls=True) if why else pl.lit("")
+        explained = pl.when((pl.col("reason") != "kept") & (implied != "")).then(pl.col("reason") + IMPLIES + implied)
+        return ledger.with_columns(
+            weight=pl.when(filtered).then("weight").otherwise(1.0).cast(pl.Float32),
+            reason=pl.when(filtered).then(explained.otherwise("reason")).otherwise(pl.lit("kept")),
+        ).drop("found", "in_scope", "reached")
+
+
+@dataclass(frozen=True, config=STRICT)
+class Drop(Filter):
+    """Drops polarised triples, as the paper does. Control: drops as many of each relation."""
+
+    template: Template = "paper"
+
+    def weigh(self, rows: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
+        return rows.with_columns(weight=(~REACHED).cast(pl.Float64))
+
+
+@dataclass(frozen=True, config=STRICT)
+class Downweight(Filter):
+    """Weighs a polarised triple by 1 - |strength| of the strongest finding. Control: as many of the same weights."""
+
+    def weigh(self, rows: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
+        return rows.with_columns(weight=pl.when(REACHED).then(1 - self.direction().abs()).otherwise(1.0))
+
+
+def _is_ledger(found: object, rows: pl.DataFrame) -> bool:
+    if not isinstance(found, pl.DataFrame) or not {"row", "weight", "reason"} <= {*found.columns}:
+        return False
+    weight, reason = found["weight"], found["reason"]
+    is_weighed = weight.dtype.is_numeric() and bool((weight.is_finite() & (weight >= 0)).fill_null(False).all())
+    has_reasons = reason.dtype == pl.String and not reason.null_count()
+    return is_weighed and has_reasons and found["row"].head(rows.height).equals(rows["row"])
+
+
+def in_scope(scope: str, target_list: TargetList = PAPER) -> pl.Expr:
+    """Return whether a triple's head or tail has, as whole words, a target in any of its forms ("targets"); whether its
+    head has one or a word of data/people.csv ("person_heads"); True for "all"."""
+    if scope == "all":
+        return pl.lit(True)
+    text = pl.col("head") if scope == "person_heads" else pl.concat_str("head", "tail", separator="\n")
+    return contains(text, words_of(target_list, () if scope == "targets" else people()))
+
+
+def words_of(target_list: TargetList, others: Sequence[str] = ()) -> str:
+    """A regular expression for targets in any of their forms, and for other words and their plurals."""
+    return pattern(target_list.forms.union(form for word in others for form in with_plurals(word)))
+
+
+@cache
+def people() -> tuple[str, ...]:
+    """Words for people: kin, ages, occupations, peoples, pronouns; with irregular plurals."""
+    return tuple(row["word"] for row in rows_of("people.csv"))

@@ -1,0 +1,172 @@
+"""Policies that keep all triples and give them new weights: copies of statements about one target for others of its
+group (counterfactual augmentation), and equal shares of polarised statements for all targets of a category."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+from functools import cache
+from typing import Annotated
+
+import numpy as np
+import polars as pl
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from mitigate.errors import one_of
+from mitigate.package_data import rows_of
+from mitigate.policies.base import STRICT, Policy
+from mitigate.policies.drop import DRAWN, REACHED, Filter, Scope
+from mitigate.words.relations import relations
+from mitigate.words.targets import TargetList
+from mitigate.words.word_forms import ARTICLE, article, contains, spellings, unhyphenated_column, with_plurals
+
+ENDS = ("head", "tail")
+MOST = 4.0
+"""The largest factor of a statement's weight: a single prejudice about a target must not be learnt by heart."""
+ABOUT_TARGETS = (
+    *("CapableOf", "NotCapableOf", "Desires", "NotDesires", "DesireOf", "HasProperty", "NotHasProperty"),
+    "ReceivesAction",
+)
+"""Relations whose statements are about a target's abilities, wishes and character, not about its place or kind."""
+
+
+@dataclass(frozen=True, config=STRICT)
+class Balance(Filter):
+    """Gives triples about a target (its whole head or tail) new weights, so that all targets of a category have the
+    same shares of prejudice and of favouritism. Control: the same weights, drawn within each relation.
+
+    Prejudiced, neutral and favouring triples about a target each get the share of the target's weight that they have in
+    its category, at most MOST times their own. So a target keeps its weight if it has all three and none is at that
+    limit; else it loses weight."""
+
+    scope: Scope = "targets"
+
+    def weigh(self, rows: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
+        cells = rows.with_columns(about=pl.col("target").is_not_null(), sign=self.direction().sign().fill_nan(0.0))
+        weight = pl.col("weight").sum()
+        among = ("about", "split", "category")
+        of_target, share = weight.over(*among, "target"), weight.over(*among, "sign") / weight.over(*among)
+        factor = (of_target * share / weight.over(*among, "target", "sign")).clip(upper_bound=MOST)
+        return cells.with_columns(
+            weight=pl.when("about").then(factor).otherwise("weight"),
+            reason=pl.when("about").then(pl.lit("balanced")).otherwise(pl.lit("kept")),
+        ).drop("about", "sign")
+
+
+@dataclass(frozen=True, config=STRICT)
+class Swap(Filter):
+    """Copies polarised triples about one target alone, its whole head or tail with no other target beside it, to others
+    of its group: those of data/swaps.csv, and for own targets those of the list. Control: copies as many triples of
+    each relation, drawn among those that it could copy.
+
+    Each copy has another target of the group in the first one's place, at most copies - 1 of them, drawn by the seed in
+    proportion to their training triples: a rare target has few copies, so that these do not outnumber its own triples.
+    A statement and its k - 1 copies weigh 1/k each. In the place of an own target's plural stands the other's plural,
+    and before it the article that the first one had, "a" or "an" by its sound."""
+
+    scope: Scope = "targets"
+    copies: Annotated[int, Field(ge=2, le=1000, description="targets that share a statement, its own included")] = 8
+    relations: Annotated[
+        tuple[str, ...], Field(min_length=1, strict=False, description="relations whose statements are copied")
+    ] = ABOUT_TARGETS
+
+    def weigh(self, rows: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
+        check_relations(self, {**relations(), **dict.fromkeys(rows["relation"])})
+        able = self._able(rows, target_list)
+        outcome = pl.when(able).then(pl.lit(", swapped")).otherwise(pl.lit(", not swapped"))
+        rows = rows.with_columns(reason=pl.when(REACHED).then(pl.col("reason") + outcome).otherwise("reason"))
+        return _with_copies(rows, REACHED & able, self.copies, self.seed, target_list)
+
+    def draw(self, rows: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
+        able = self._able(rows, target_list) & pl.col("in_scope")
+        lots = pl.Series("lot", np.random.default_rng(self.seed).permutation(rows.height))
+        place = pl.when(able).then("lot").rank("ordinal").over("split", "relation")
+        is_drawn = (place <= (REACHED & able).sum().over("split", "relation")).fill_null(False)
+        drawn = rows.with_columns(lots).with_columns(reached=is_drawn).drop("lot")
+        reason = pl.when(REACHED).then(pl.lit(DRAWN)).otherwise(pl.lit("kept"))
+        return self.weigh(drawn.with_columns(reason=reason), target_list)
+
+    def _able(self, rows: pl.DataFrame, target_list: TargetList) -> pl.Expr:
+        """Return whether a triple can be copied: of one of the relations, and about one target alone that has others."""
+        others = _others(rows, target_list)
+        whole = {end: target_list.target_of(pl.col(end)) == pl.col("target") for end in ENDS}
+        alone = pl.all_horizontal(whole[end] | ~contains(pl.col(end), target_list.pattern) for end in ENDS)
+        able = pl.col("relation").is_in(self.relations) & alone & pl.col("target").is_in(list(others))
+        return able.fill_null(False)
+
+
+def check_relations(policy: Policy, known: Collection[str]) -> None:
+    """Raise MitigateError for a relation that the policy swaps and that is not one of these names."""
+    for relation in (name for part in policy.parts if isinstance(part, Swap) for name in part.relations):
+        if relation not in known:
+            raise one_of("relation in policy.relations", relation, known)
+
+
+def _with_copies(rows: pl.DataFrame, copied: pl.Expr, copies: int, seed: int, target_list: TargetList) -> pl.DataFrame:
+    """The rows, with less weight for those that are copied, and after them their copies."""
+    rows, others = rows.with_row_index("place"), _others(rows, target_list)
+    is_target = {end: target_list.target_of(pl.col(end)) == pl.col("target") for end in ENDS}
+    chosen = rows.filter(copied)
+    drawn = []
+    for place, target in chosen.select("place", "target").iter_rows():
+        often = np.array(list(others[target].values()))
+        many, chance = min(copies - 1, len(often)), np.random.default_rng([seed, place])
+        lot = chance.choice(len(often), many, replace=False, p=often / often.sum())
+        drawn.append([list(others[target])[i] for i in sorted(lot)])
+    likes = {other: list(with_plurals(other))[-1] for targets in others.values() for other in targets}
+    bare = {end: unhyphenated_column(pl.col(end)) for end in ENDS}
+    is_plural = {end: bare[end].str.replace(ARTICLE, "").is_in(_plurals(target_list, others)) for end in ENDS}
+    shared = chosen.with_columns(
+        others=pl.Series(drawn, dtype=pl.List(pl.String)),
+        weight=pl.col("weight") / (1 + pl.Series([len(others) for others in drawn], dtype=pl.Int64)),
+    )
+    is_head, is_many = is_target["head"], pl.any_horizontal(is_target[end] & is_plural[end] for end in ENDS)
+    exploded = (
+        shared.explode("others")
+        .with_columns(other="others", others=pl.when(is_many).then(pl.col("others").replace(likes)).otherwise("others"))
+        .with_columns(others=pl.concat_str(_article(pl.when(is_head).then("head").otherwise("tail"), likes), "others"))
+    )
+    first = pl.col("statement").str.strip_prefix(pl.col("head"))  # the target stands where the head or the tail does
+    headed = pl.when(is_head).then(pl.concat_str("others", first)).otherwise("statement")
+    tailed = pl.concat_str(headed.str.strip_suffix(pl.col("tail")), "others")
+    added = exploded.with_columns(
+        *(pl.when(is_target[end]).then("others").otherwise(end).alias(end) for end in ENDS),
+        statement=pl.when(is_target["tail"]).then(tailed).otherwise(headed),
+        target="other",
+        category=pl.col("other").replace_strict(target_list.categories, return_dtype=pl.String),
+        source_row="row",
+        row=pl.lit(None, rows.schema["row"]),
+    )
+    swapped = rows.update(shared.select("place", "weight"), on="place")
+    return pl.concat([swapped, added.select(swapped.columns)]).drop("place")
+
+
+@cache
+def groups() -> dict[str, str]:
+    """Target of the paper's -> the group within which it is swapped; targets that are never swapped are not in it."""
+    return {row["target"]: row["group"] for row in rows_of("swaps.csv")}
+
+
+def _plurals(target_list: TargetList, swapped: Iterable[str]) -> list[str]:
+    """The plurals by rule of those own targets that are swapped, and of their given forms."""
+    own = [target for target in target_list.own if target.word in set(swapped)]
+    forms = [form for target in own for form in (target.word, *target.forms)]
+    many = {written for form in forms for plural in list(with_plurals(form))[1:] for written in spellings(plural)}
+    return sorted(many - {written for target in own for written in spellings(target.word)})
+
+
+def _article(end: pl.Expr, words: Iterable[str]) -> pl.Expr:
+    """The article before a target, with a blank, in the form that the word in "others" takes; "" where there is
+    none."""
+    written = end.str.to_lowercase().str.extract(f"({ARTICLE})").fill_null("")
+    fitting = pl.col("others").replace_strict({word: f"{article(word)} " for word in words}, default="")
+    return pl.when(written.is_in(["a ", "an "])).then(fitting).otherwise(written)
+
+
+def _others(rows: pl.DataFrame, target_list: TargetList) -> dict[str, dict[str, int]]:
+    """The others of its group that training triples name, and their counts, for each target that can be swapped."""
+    often, group_of = Counter(rows.filter(split="train")["target"].drop_nulls()), groups() | target_list.groups
+    found = {
+        target: {other: often[other] for other in often if group_of.get(other) == group and other != target}
+        for target, group in group_of.items()
+    }
+    return {target: others for target, others in found.items() if others}
