@@ -9,6 +9,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,9 +21,9 @@ from hydra.errors import HydraException
 from omegaconf import OmegaConf
 from overrides import RECIPES, command_of, drawn, fault
 
-from mitigate.cli.arguments import named_folders, readable
+from mitigate.cli import readable
 from mitigate.errors import MitigateError
-from mitigate.recipes import main as command_line
+from mitigate.recipes import instantiate
 from mitigate.settings import check, left_open, with_lists
 
 SHELL = re.compile(r"(?:[A-Z_]+=\S+ )*(?:python|pip|\.venv/bin/pip|make|cd|export|mitigate|ray|wandb|cat|\.) ")
@@ -78,9 +79,9 @@ def row_of(text: str) -> Row | None:
 
 def composed(arguments: list[str], place: Path) -> list[dict[str, Any]]:
     """The configurations of the first and the last job that a command would start, as plain settings."""
-    folders = [str(place / folder) for folder in named_folders(arguments)]
-    skipped = {"--config-dir", *named_folders(arguments)}
-    overrides = [word for word in readable(arguments) if word not in skipped and not word.startswith("-")]
+    named = [word for before, word in pairwise(arguments) if before == "--config-dir"]
+    folders = [str(place / folder) for folder in named]
+    overrides = [readable(word) for word in arguments if word not in named and not word.startswith("-")]
     parsed = OverridesParser.create().parse_overrides(overrides)
     searches = any(word.startswith("hydra/sweeper") for word in overrides)  # which chooses values itself
     several = searches or any(part.is_sweep_override() for part in parsed)
@@ -179,8 +180,13 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def reached(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The recipes that were called, by the function's name: those whose settings passed all checks before."""
     called: list[str] = []
-    found = command_line._recipe
-    monkeypatch.setattr(command_line, "_recipe", lambda name: called.append(name) or found(name))
+    found = instantiate.named
+
+    def named(node: Any, setting: str, *more: str) -> Any:
+        called.extend([setting] * (setting == "recipe.run"))
+        return found(node, setting, *more)
+
+    monkeypatch.setattr(instantiate, "named", named)
     monkeypatch.chdir(Path(__file__).parents[1])
     return called
 

@@ -1,4 +1,4 @@
-"""What was cut, dropped, left untrained, given twice or linked elsewhere is reported, and a repeated command says where
+"""What was cut, dropped, left untrained or linked elsewhere is reported, and a repeated command says where
 its results are."""
 
 from pathlib import Path
@@ -9,7 +9,6 @@ from command import here
 from recipe_commands import STATEMENTS
 from small_models import save_gpt1, save_llama
 
-from mitigate.cli.arguments import repeated
 from mitigate.recipes import labels as labels_recipe
 from mitigate.tasks.generators.base_model import cut_notices
 from mitigate.tasks.generators.train import open_generator
@@ -180,32 +179,3 @@ def test_a_survey_that_is_repeated_says_where_its_page_is(
     (page,) = (tmp_path / "out").glob("humans-*/survey/survey.html")
     assert all(f"hand out    {page} " in out for out in said)
     assert "complete: nothing to do" in said[1]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["policy=both", "policy=none"], "policy is set 2 times; the last counts: policy=none, not both"),
-        (["seed=1", "seed=2", "seed=3"], "seed is set 3 times; the last counts: seed=3, not 1, 2"),
-        (["probe.beams=3", "probe={beams: 4, top: 2}"], "the last counts: probe.beams=4, not 3"),
-        (["probe={beams: 4}", "probe.beams=3"], "the last counts: probe.beams=3, not 4"),
-        (["+mine=1", "mine=2"], "the last counts: mine=2, not 1"),
-        (["--config-dir=a", "-cd", "b"], "--config-dir is set 2 times; the last counts: --config-dir=b, not a"),
-        (["--config-dir", "a", "--config-dir", "b"], "--config-dir=b, not a"),
-        (["policy=both,none", "-m", "policy=none"], "policy=none, not both,none"),
-        (["texts=[a]", "texts=[b]"], "texts=[b], not [a]"),
-        (["policy=both", "policy=both"], ""),
-        (["policy=both", "policy.name=mine", "data={path: x}", "data.root=y"], ""),
-        (["probe={beams", "seed=1"], ""),
-    ],
-)
-def test_a_setting_that_is_given_twice(arguments: list[str], says: str) -> None:
-    found = repeated(arguments)
-    assert [says in sentence for sentence in found] == ([True] if says else [])
-
-
-def test_the_command_says_which_of_two_values_counts(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert here(monkeypatch, "policy=both", "policy=bohth") == 2
-    assert "mitigate: policy is set 2 times; the last counts: policy=bohth, not both\n" in capsys.readouterr().err
