@@ -10,7 +10,7 @@ import yaml
 
 import mitigate
 from mitigate import metrics
-from mitigate.cli.help import OVERVIEW, comment, options
+from mitigate.cli import answer, comment, options
 from mitigate.settings import Setting, settings
 from mitigate.tracking.headlines import table as headlines
 
@@ -89,8 +89,7 @@ def figures() -> str:
 
 def commands(shown: Path) -> str:
     """What the command answers, and every command that a page shows."""
-    usage, _, more = OVERVIEW.partition("Groups (group=name):\n{groups}\n\n")
-    parts = ["# Commands", f"```text\n{usage}{more}\n```"]
+    parts = ["# Commands", f"```text\n{answer(['--help'])}\n```"]
     parts += ["`make install`, `make demo`, `make check`, `make docs` and others are targets of the `Makefile`."]
     for page in [shown / "README.md", *sorted((shown / "docs").glob("*.md"))]:
         text = page.read_text(encoding="utf-8")

@@ -13,10 +13,12 @@ class MitigateError(Exception):
 
 
 def one_of(what: str, given: object, allowed: Iterable[object]) -> MitigateError:
-    """The error for a value outside a closed list, with the list and the nearest name in it: "unknown policy 'bohth';
-    allowed: none, both; did you mean both?"."""
+    """The error for a value outside a closed list, with the nearest name and the list: "unknown policy 'bohth' (did you
+    mean both?); allowed: none, both"."""
     names = list(map(str, allowed))
-    return MitigateError(f"unknown {what} {given!r}; allowed: {', '.join(names)}{did_you_mean(given, names)}")
+    near = nearest(str(given), names)
+    guess = f" (did you mean {near}?)" if near else ""
+    return MitigateError(f"unknown {what} {given!r}{guess}; allowed: {', '.join(names)}")
 
 
 def check_installed(what: str, extra: str, *packages: str) -> None:

@@ -1,5 +1,6 @@
-"""Progress of long steps: a step reports, and a listener shows it. Without a listener nothing is shown. And the state
-of a run in its folder's status.json, which a person, a script or the service may watch.
+"""Progress of long steps: a step reports, and a listener shows it. Without a listener nothing is shown. The lines of a
+command on standard output and standard error. And the state of a run in its folder's status.json, which a person, a
+script or the service may watch.
 
 A stage uses neither terminals nor files: `with progress("score sentiment", 5000, "texts") as advance: advance(128)`.
 
@@ -17,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from io import BufferedWriter, FileIO, TextIOWrapper
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -26,6 +28,7 @@ from mitigate.words.outside_text import escaped
 
 NAME = "status.json"
 EVERY = 2.0  # seconds between two writes
+LINES, SELDOM = 20.0, 60.0  # seconds between two lines on a terminal; of a job of a sweep, beside those of others
 NO_STEP: dict[str, None] = dict.fromkeys(("step", "share", "seconds_left"))
 
 
@@ -169,3 +172,93 @@ class Status:
             # A run does not fail for want of its status: the write of a result reports a full disk.
             with suppress(MitigateError):
                 write(self.path, json.dumps(facts, indent=2))
+
+
+class Showing:
+    """A listener of mitigate.progress: the terminal, and status.json."""
+
+    def __init__(self, status: Status | None = None, every: float = LINES) -> None:
+        self.status = status
+        self.every = every
+        self.bar: Any = None
+        self.said = 0.0
+
+    def begin(self, step: Step) -> None:
+        """A step begins."""
+        self.said = time.monotonic()
+        if sys.stderr.isatty() and step.total:
+            from tqdm import tqdm
+
+            by_share = step.total == 1.0
+            self.bar = tqdm(
+                total=100 if by_share else step.total,
+                initial=100 * step.done if by_share else step.done,
+                desc=step.name,
+                unit="%" if by_share else f" {step.unit}",
+                leave=False,
+            )
+
+    def at(self, step: Step) -> None:
+        """Show the progress so far."""
+        if self.status:
+            self.status.step(step)
+        if self.bar is not None:
+            self.bar.update((100 if step.total == 1.0 else 1) * step.done - self.bar.n)
+        elif time.monotonic() - self.said > self.every and step.pace and step.seconds_left is not None:
+            pace = f"{step.pace:,.0f} {step.unit}/s" if step.pace >= 10 else f"{step.pace:.1f} {step.unit}/s"
+            left = f"{step.seconds_left / 60:.0f} min" if step.seconds_left >= 90 else f"{step.seconds_left:.0f} s"
+            say(f"  {step.name:<17}{step.share:>12.0%}    {pace}, about {left} left")
+            self.said = time.monotonic()
+
+    def end(self, step: Step) -> None:
+        """Show that the stage has ended."""
+        if self.status:
+            self.status.step(None)
+        if self.bar is not None:
+            self.bar.close()
+            self.bar = None
+
+    def notice(self, message: str) -> None:
+        """Show a notice that does not stop the run."""
+        say(f"  note: {message}")
+
+
+def say(message: str) -> None:
+    """A line for the user, on standard output at once; control characters in it are spelt out."""
+    print(escaped(message), flush=True)
+
+
+def complain(message: str) -> None:
+    """A fault or a warning, on standard error at once."""
+    print(f"mitigate: {escaped(message)}", file=sys.stderr, flush=True)
+
+
+def prepare_output() -> None:
+    """Let the work continue where the reader of the output is gone, and spell out characters that it cannot show."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+        if isinstance(stream, TextIOWrapper) and stream is getattr(sys, f"__{name}__"):
+            stream.flush()
+            output = BufferedWriter(_Output(stream.fileno(), "wb", closefd=False))
+            lines = name == "stderr" or stream.line_buffering
+            setattr(sys, name, TextIOWrapper(output, stream.encoding, "backslashreplace", line_buffering=lines))
+    if sys.stdout and sys.stdout.encoding:  # for the processes started from here
+        os.environ["PYTHONIOENCODING"] = f"{sys.stdout.encoding}:backslashreplace"
+
+
+class _Output(FileIO):
+    """Standard output or error. When its reader is gone (`| head -1`), or it cannot be written to for another reason,
+    nothing more is shown, and the work continues."""
+
+    def write(self, content: Any) -> int:
+        try:
+            return super().write(content)
+        except OSError as error:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self.fileno())
+            os.close(nowhere)
+            if not isinstance(error, BrokenPipeError) and self.fileno() != 2:
+                complain(f"cannot write to standard output ({error.strerror}); nothing more is shown there")
+            return memoryview(content).nbytes

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from select import select
 from subprocess import PIPE
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from hydra import compose, initialize_config_dir
@@ -43,6 +43,11 @@ def here(monkeypatch: pytest.MonkeyPatch, *overrides: str) -> int:
     except SystemExit as end:
         return int(end.code or 0)
     return 0
+
+
+def recipe_is(monkeypatch: pytest.MonkeyPatch, recipe: Callable[[Any], object]) -> None:
+    """Lets commands call this function in the place of a recipe."""
+    monkeypatch.setattr("mitigate.recipes.instantiate.named", lambda *_: recipe)
 
 
 class Job(NamedTuple):

@@ -22,7 +22,7 @@ from omegaconf import DictConfig, OmegaConf
 from recipe_commands import STATEMENTS, STORIES
 from small_models import save_gpt1, save_llama
 
-from mitigate.cli import hydra_errors
+from mitigate.cli import in_words
 from mitigate.errors import MitigateError
 from mitigate.policies import apply_policy
 from mitigate.probe.comet import check_search, find_devices
@@ -296,8 +296,8 @@ CASES = [
     ),
     Advice("compose", "policy=bohth", "did you mean both?", ["policy=both"]),
     Advice("compose", "prob.beams=3", "did you mean probe.beams?", ["~prob.beams probe.beams=30"]),
-    Advice("compose", "kge.seeds=3", "set recipe=kge", ["recipe=kge"]),
-    Advice("compose", "data.relations=$relations.csv", "choose one of them with data=NAME", ["data=triples"]),
+    Advice("compose", "kge.seeds=3", "needs recipe=kge", ["recipe=kge"]),
+    Advice("compose", "data.relations=$relations.csv", "or data=triples", ["data=triples"]),
 ]
 
 
@@ -326,7 +326,7 @@ def _compose(settings: Sequence[str]) -> None:
         with initialize_config_dir(str(ROOT / "conf"), version_base=None):
             compose("config", list(settings))
     except HydraException as error:
-        raise MitigateError(hydra_errors.in_words(error)) from error
+        raise MitigateError(in_words(error)) from error
 
 
 def _ledger(config: DictConfig) -> None:

@@ -106,7 +106,7 @@ def test_a_relation_by_its_name_or_its_beginning(given: str, found: str) -> None
     ("given", "fault"),
     [
         ("ca", "ambiguous relation 'ca': CapableOf, Causes; write more of the name"),
-        ("Capablof", "allowed: CapableOf, Causes, HasA, HasProperty, works_with; did you mean CapableOf?"),
+        ("Capablof", "(did you mean CapableOf?); allowed: CapableOf, Causes, HasA, HasProperty, works_with"),
         ("", "unknown relation ''; allowed: CapableOf"),
     ],
 )

@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from hydra import compose, initialize_config_dir
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
 
-from mitigate.cli.arguments import named_folders, readable
+from mitigate.cli import readable
 from mitigate.settings import check, left_open, with_lists
 
 SHELL = re.compile(r"(?:[A-Z_]+=\S+ )*(?:python|pip|\.venv/bin/pip|make|cd|export|mitigate|ray|wandb|cat|\.) ")
@@ -72,9 +73,9 @@ def row_of(text: str) -> Row | None:
 
 def composed(arguments: list[str], place: Path) -> list[dict[str, Any]]:
     """The configurations of the first and the last job that a command would start, as plain settings."""
-    folders = [str(place / folder) for folder in named_folders(arguments)]
-    skipped = {"--config-dir", *named_folders(arguments)}
-    overrides = [word for word in readable(arguments) if word not in skipped and not word.startswith("-")]
+    named = [word for before, word in pairwise(arguments) if before == "--config-dir"]
+    folders = [str(place / folder) for folder in named]
+    overrides = [readable(word) for word in arguments if word not in named and not word.startswith("-")]
     parsed = OverridesParser.create().parse_overrides(overrides)
     searches = any(word.startswith("hydra/sweeper") for word in overrides)  # which chooses values itself
     several = searches or any(part.is_sweep_override() for part in parsed)

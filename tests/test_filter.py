@@ -214,7 +214,7 @@ def test_relations_of_ones_own_are_swapped_and_unknown_ones_refused() -> None:
     rows = rows.with_columns(relation=pl.col("relation").replace("CapableOf", "mentors"))
     policy = neutral(kind=Swap, copies=2, relations=["mentors"])
     assert apply_policy(policy, rows)["reason"].to_list() == ["sentiment -1, swapped", "kept", "sentiment -1, swapped"]
-    with pytest.raises(MitigateError, match="unknown relation in policy.relations 'mentor'; allowed: AtLoc"):
+    with pytest.raises(MitigateError, match="unknown relation in policy.relations 'mentor' "):
         apply_policy(replace(policy, relations=["mentor"]), rows)
 
 

@@ -15,11 +15,10 @@ import pytest
 import torch
 from safetensors.torch import save as as_safetensors
 
-from mitigate import __main__ as command_line
-from mitigate.cli.output import Showing
+from mitigate import cli as command_line
 from mitigate.errors import MitigateError
 from mitigate.files import replacing, replacing_folder, write
-from mitigate.progress import Step, listening, progress
+from mitigate.progress import Showing, Step, listening, progress
 from mitigate.stages import as_parquet
 from mitigate.train.checkpoints import Checkpoints
 from mitigate.train.harness import Progress
@@ -142,7 +141,7 @@ def test_an_error_in_the_place_of_the_interrupt(
                 raise WrappedError("the stage failed") from ValueError(error)
 
     before = signal.getsignal(signal.SIGINT)
-    monkeypatch.setattr("mitigate.recipes.main._run", interrupted)
+    monkeypatch.setattr("mitigate.cli.compute", interrupted)
     monkeypatch.setattr(
         sys, "argv", ["mitigate", "hydra.run.dir=.", "hydra/job_logging=none", "hydra/hydra_logging=none"]
     )
@@ -164,7 +163,7 @@ def test_a_second_ctrl_c_while_python_ends(tmp_path: Path) -> None:
         status = 1
         try:
             os.dup2(os.open(tmp_path / "said", os.O_WRONLY | os.O_CREAT), 2)
-            command_line._main = _stopped
+            command_line.run = _stopped
             try:
                 command_line.cli()
             except SystemExit:
@@ -174,7 +173,7 @@ def test_a_second_ctrl_c_while_python_ends(tmp_path: Path) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 130
 
 
-def _stopped() -> None:
+def _stopped(_: object) -> None:
     raise KeyboardInterrupt
 
 

@@ -1,4 +1,4 @@
-"""What was cut, dropped, left untrained, given twice or linked elsewhere is reported, and a repeated command says where
+"""What was cut, dropped, left untrained or linked elsewhere is reported, and a repeated command says where
 its results are."""
 
 from pathlib import Path
@@ -8,7 +8,6 @@ import pytest
 from command import here
 from small_models import save_gpt1, save_llama
 
-from mitigate.cli.arguments import repeated
 from mitigate.recipes import labels as labels_recipe
 from mitigate.tasks.generators.base_model import cut_notices
 from mitigate.tasks.generators.train import open_generator
@@ -147,7 +146,7 @@ def test_a_filter_that_keeps_nothing_or_little(
         assert here(monkeypatch, *command) == 2
         said = capsys.readouterr()
         assert "drops every training triple: sentiment -1 2" in said.err
-        assert "policy.scope=person_heads leaves some" in said.err
+        assert "set policy.template=neutral or policy.scope=person_heads" in said.err
         dropped = next((tmp_path / "out").glob("filter-*/dropped.tsv"))
         assert f"dropped     2 triples: {dropped}" in said.out
     assert [line.split("\t")[4] for line in dropped.read_text().splitlines()] == ["tail", "horrible", "terrible"]
@@ -161,19 +160,3 @@ def test_a_filter_that_keeps_nothing_or_little(
     (sheet,) = [p for p in (tmp_path / "out").glob("filter-*/README.md") if "| IsA | 1 |" in p.read_text()]
     assert "> The policy drops all training triples of HasProperty (2)." in sheet.read_text()
     assert "mine.tsv" in sheet.read_text().partition("Give your own, with the same content")[2]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["policy=both", "policy=none"], "policy is set 2 times; the last counts: policy=none, not both"),
-        (["probe.beams=3", "probe={beams: 4, top: 2}"], "the last counts: probe.beams=4, not 3"),
-        (["--config-dir=a", "-cd", "b"], "--config-dir is set 2 times; the last counts: --config-dir=b, not a"),
-        (["policy=both", "policy=both"], ""),
-        (["policy=both", "policy.name=mine", "data={path: x}", "data.root=y"], ""),
-        (["probe={beams", "seed=1"], ""),
-    ],
-)
-def test_a_setting_that_is_given_twice(arguments: list[str], says: str) -> None:
-    found = repeated(arguments)
-    assert [says in sentence for sentence in found] == ([True] if says else [])

@@ -15,7 +15,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from command import ROOT, SMALL, here
+from command import ROOT, SMALL, here, recipe_is
 from omegaconf import DictConfig
 from pydantic.dataclasses import dataclass
 
@@ -98,7 +98,7 @@ def test_the_folder_can_lie_anywhere_and_its_module_is_found(tmp_path: Path) -> 
     """A process starts, which takes seconds: modules are found from its folder."""
     folder = Path(shutil.copytree(EXAMPLE, tmp_path / "my study"))
     line = [sys.executable, "-m", "mitigate", "--config-dir", str(folder), "recipe=labels", "score=study"]
-    line += ["score.sentiment=rude", "score.regard=null", "texts=[The nurse is rude, he is kind]", "tracking=none"]
+    line += ["score.sentiment=rude", "score.regard=null", "texts=[The nurse is rude,he is kind]", "tracking=none"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     found = subprocess.run(line, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert found.returncode == 0, found.stderr
@@ -116,7 +116,7 @@ def test_the_commands_of_the_documentation_build_what_they_name(own: pytest.Monk
         built.append((scorers.policy(config.policy).name, [scorer.name for scorer in scorers.labelling]))
 
     with own.context() as patch:
-        patch.setattr("mitigate.recipes.main._recipe", lambda name: build)
+        recipe_is(patch, build)
         for command in commands:
             assert here(own, *shlex.split(command, comments=True)) == 0
     both = ["sentiment", "regard"]
@@ -138,7 +138,7 @@ BASE = "defaults: [both, _self_]\n"
         ("both", BASE, "both.yaml is ignored, because the project has"),
         ("mine", "name: mine", "not a policy; begin the file with `defaults: [both, _self_]`"),
         ("mine", "a: b: c", "mapping values are not allowed here"),
-        ("mine", "defaults: [non, _self_]", "policy/mine.yaml builds on policy/non, which does not exist"),
+        ("mine", "defaults: [non, _self_]", "In 'policy/mine': Could not load 'policy/non'"),
         (
             *("mine", f"{BASE}_target_: own_study.Policy\nname: mine"),
             "policy._target_=own_study.Policy cannot be imported (ModuleNotFoundError: No module named 'own_study')",

@@ -40,7 +40,13 @@ TRIPLES = [(form, "CapableOf", "fail .") for form in FORMS] + [
 SAID = [f"{form} is capable of fail ." for form in FORMS]
 MASKED = ["this person is capable of fail ."] * 5 + ["a this person is capable of fail ."]
 SMALL = [
-    *("score.regard=ngram", "score.plausibility=null", "measure.resamples=20", "tracking=none"),
+    *(
+        "probe.new_targets=true",
+        "score.regard=ngram",
+        "score.plausibility=null",
+        "measure.resamples=20",
+        "tracking=none",
+    ),
     *("trainer.max_steps=2", "trainer.batch_size=4", "probe.relations=[CapableOf]", "probe.max_length=4"),
     *("probe.beams=2", "probe.top=2"),
 ]
@@ -143,7 +149,7 @@ def test_a_rated_statement_is_masked_as_everywhere(main_job: Path, run, place: P
 
 def test_texts_given_outright_are_masked_alike(run, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.MonkeyPatch.context() as monkeypatch:
-        own = (f"probe.targets={place}/own.csv", "score.regard=ngram", f"paths.cache={place}/cache")
+        own = (*SMALL[:2], f"probe.targets={place}/own.csv", f"paths.cache={place}/cache")
         assert here(monkeypatch, "recipe=labels", *own, 'texts=["Deaf people is capable of fail ."]') == 0
     assert "Deaf people is capable of fail .  (this person is capable of fail .)" in capsys.readouterr().out
 

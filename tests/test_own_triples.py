@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from command import ROOT, SMALL, here
+from command import ROOT, SMALL, here, recipe_is
 from omegaconf import DictConfig
 from polars.testing import assert_frame_equal
 
@@ -58,7 +58,7 @@ def finished(files: dict[str, str], tmp_path_factory: pytest.TempPathFactory) ->
     outputs, said = tmp_path_factory.mktemp("finished"), []
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr("mitigate.report.page.Report.pictures", [])  # tested by themselves, and take seconds
-        monkeypatch.setattr("mitigate.cli.output.print", lambda text, flush: said.append(text), raising=False)
+        monkeypatch.setattr("mitigate.progress.print", lambda text, flush: said.append(text), raising=False)
         assert here(monkeypatch, "policy=both", f"paths.outputs={outputs}", *MINE, *files.values()) == 0
     (folder,) = outputs.glob("[!.]*")
     return folder, "\n".join(said)
@@ -69,14 +69,15 @@ def test_held_out_heads_licence_and_own_wordings_are_announced(finished: tuple[P
     ledger = pl.read_parquet(folder / "ledger.parquet")
     heads = {split: set(rows["head"]) for (split,), rows in ledger.group_by("split")}
     assert ledger.height == 300
-    assert (len(heads["train"]), len(heads["test"]), heads["train"] & heads["test"]) == (27, 3, set())
+    assert [len(heads[split]) for split in ("train", "dev", "test")] == [26, 1, 3]
+    assert len(set.union(*heads.values())) == 30
     metrics = json.loads((folder / "metrics.json").read_text())
     assert metrics["held_out"] == metrics["quality/triples/all"] == 30
     announced = "30 of 300 triples (10.0 %) are held out, all triples of 3 of 30 heads, drawn by chance"
     page = (folder / "report.html").read_text()
     assert announced in said
     assert page.count(announced) == 2  # among the notices, and in provenance
-    assert "test 30, train 270" in page
+    assert "dev 10, test 30, train 260" in page
     assert "Trained on mine.tsv (licence: not given), from" in (folder / "model" / "README.md").read_text()
     assert "triples, licence not given" in page
     assert "mentors: “is a great mentor of”, neutral “is a mentor of”; works_with: “works with”" in page
@@ -165,7 +166,7 @@ def test_splits_are_those_of_a_column_or_drawn_by_their_own_seed(read: Callable[
     assert (corpus.facts["triples by split"], corpus.held_out) == ("dev 75, test 75, train 150", None)
     assert not any("held out" in notice for notice in corpus.notices)
     corpus = read(f"data.path={path}", NAMES.replace("}", ", split: null}"))
-    assert corpus.facts["triples by split"] == "test 30, train 270"
+    assert corpus.facts["triples by split"] == "dev 10, test 30, train 260"
     assert any("30 of 300 triples (10.0 %) are held out" in notice for notice in corpus.notices)
 
     def held_out(*overrides: str) -> set[str]:
@@ -180,7 +181,7 @@ def test_splits_are_those_of_a_column_or_drawn_by_their_own_seed(read: Callable[
 
 def test_a_licence_that_is_given_is_what_page_and_card_name(files: dict[str, str], monkeypatch) -> None:
     seen: list[DictConfig] = []
-    monkeypatch.setattr("mitigate.recipes.main._recipe", lambda name: seen.append)
+    recipe_is(monkeypatch, seen.append)
     assert here(monkeypatch, *MINE, *files.values(), "data.licence=CC-BY-4.0", "data.attribution=us") == 0
     assert source_of(seen[0].data) == "triples, us, licence CC-BY-4.0"
     assert origin(seen[0])["data"] == {
@@ -219,8 +220,11 @@ def test_data_that_say_nothing_of_a_licence_are_told_before_the_first_stage(
         (["data.relations=null"], "210 triples have a relation without a phrase: mentors 120, works with 90. Write"),
         (["data.columns={head: whom}"], "has no column whom, relation, tail; its first line is who | how | what"),
         (["data.holdout=1"], "data.holdout=1 must be a number at least 0 and below 1"),
-        (["trainer.keep=best"], "trainer.keep=best needs dev triples, and the data has none"),
-        (["probe.relations=[mentor]"], "unknown relation 'mentor'; allowed: AtLocation, CapableOf, "),
+        (["trainer.keep=best", "data.holdout=0"], "trainer.keep=best needs dev triples, and the data has none"),
+        (
+            ["probe.relations=[mentor]"],
+            "unknown relation 'mentor' (did you mean mentors?); allowed: AtLocation, CapableOf, ",
+        ),
         (["data.relations=absent.csv"], "no such file: absent.csv"),
         (
             ["data.licence=[CC-BY-4.0]"],

@@ -22,7 +22,7 @@ def test_60_relations_and_a_choice_of_them() -> None:
     assert len(comet_relations()) == 34
     assert sum(relation.train100k for relation in comet_relations()) == 100_000
     assert [relation.name for relation in comet_relations(["UsedFor", "IsA"])] == ["UsedFor", "IsA"]
-    with pytest.raises(MitigateError, match="unknown relation 'Isa'; allowed: AtLocation, CapableOf, "):
+    with pytest.raises(MitigateError, match="unknown relation 'Isa' .*; allowed: AtLocation, CapableOf, "):
         comet_relations(["Isa"])
     with pytest.raises(MitigateError, match="unknown relation 'Synonym'"):
         comet_relations(["Synonym"])
@@ -61,7 +61,7 @@ def test_relations_of_ones_own_stand_beside_the_projects_and_change_no_table() -
     assert [known[name].phrase for name in ("Mentors", "IsA", "HasA")] == ["is a mentor of", "is one", "has a"]
     assert list(known)[-1] == "Mentors"
     assert named(["Mentors", "HasA"], known) == [MENTORS, relations()["HasA"]]
-    with pytest.raises(MitigateError, match="unknown relation 'Menors'; allowed: AtLocation, .*Mentors"):
+    with pytest.raises(MitigateError, match="unknown relation 'Menors' .*; allowed: AtLocation, .*Mentors"):
         named(["Menors"], known)
     assert "Mentors" not in relations()
     assert relations()["IsA"].phrase == "is a"

@@ -68,13 +68,13 @@ def test_stories_take_uploaded_prompts_and_no_scorer_opens_an_address(rules: Rul
 def test_all_faults_are_told_together(rules: Rules) -> None:
     found = faults(rules, "mitigat", {"policy": "bohth", "seed": -1, "trainer.lr": "fast", "trainer.learning": 1})
     assert len(found) == 5
-    assert found[0] == f"unknown recipe 'mitigat'; allowed: {', '.join(RECIPES)}; did you mean mitigate?"
+    assert found[0] == f"unknown recipe 'mitigat' (did you mean mitigate?); allowed: {', '.join(RECIPES)}"
     assert found[2] == "seed=-1 must be a whole number from 0 to 4,294,967,295 (number that fixes all random draws)"
     assert found[3] == "trainer.lr=fast must be a number above 0 and at most 1 (learning rate)"
     assert found[4].startswith(
         "'trainer.learning' cannot be set in this service; the list of settings has those that can"
     )
-    assert found[1].startswith("unknown policy 'bohth'; allowed: balance, both")
+    assert found[1].startswith("unknown policy 'bohth' (did you mean both?); allowed: balance, both")
 
 
 KEYS = (

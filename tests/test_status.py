@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from command import SMALL
 
-from mitigate.cli.output import Showing
 from mitigate.errors import MitigateError
-from mitigate.progress import Status, Step, listening, progress
+from mitigate.progress import Showing, Status, Step, listening, progress
 from mitigate.tasks import label
 
 

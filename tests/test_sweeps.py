@@ -3,7 +3,6 @@ what is compared at the end."""
 
 import json
 import sys
-from contextlib import nullcontext
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -17,13 +16,11 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from joblib.externals.loky import get_reusable_executor
 from omegaconf import DictConfig, OmegaConf
 
+from mitigate.cli import CONF
 from mitigate.errors import MitigateError
 from mitigate.policies import Drop
 from mitigate.recipes import labels, sweep
-from mitigate.recipes import sweep_outcomes as notes
-from mitigate.recipes.failures import Failures
-from mitigate.recipes.main import CONF
-from mitigate.recipes.sweep import MOST_RUNS, SideBySide, comparable, compare, short_names
+from mitigate.recipes.sweep import MOST_RUNS, Sweep, comparable, compare, short_names
 from mitigate.tracking.headlines import headline
 from mitigate.triples import TEMPLATES
 
@@ -103,11 +100,9 @@ def test_a_search_names_the_best_settings_or_all_jobs_that_failed(ran, tmp_path:
     monkeypatch.setattr(labels, "run", refuse)
     status, _, faults = ran(*search, "hydra.sweeper.n_trials=2")
     assert status == 1
-    assert "mitigate: 2 jobs failed; run the same command to finish the rest:\n  policy" in faults
-    assert "No trials are completed" not in faults
-    assert not list(tmp_path.glob(".sweep/*/*.json"))
-    faults = ran(*SEARCH, "dry_run=true", f"paths.outputs={tmp_path}").refused
-    assert "dry_run=true does not apply to a search, which chooses jobs by the results" in faults
+    assert "mitigate: the sweep stopped: ValueError: No trials are completed yet" in faults
+    assert "mitigate: 2 jobs failed; run the same command to finish:\n  policy" in faults
+    assert not list(tmp_path.glob(".sweep/*/jobs"))
 
 
 @pytest.fixture
@@ -136,7 +131,7 @@ def finished(tmp_path: Path) -> list[Path]:
 
 def failure(path: Path) -> list[str]:
     """The last lines of a sweep in which that file was missing."""
-    end = "mitigate: 1 job failed; the others are done; run the same command to finish the rest:"
+    end = "mitigate: 1 job failed; the others are done; run the same command to finish:"
     return [end, f"  data.path={path}: no such file: {path}; correct the path"]
 
 
@@ -145,7 +140,7 @@ def test_a_failed_job_is_named_at_the_end_and_the_others_are_done(label, files, 
     status, _, faults = label(files)
     assert (status, len(finished(tmp_path))) == (1, 1)
     assert faults.splitlines()[-2:] == failure(files[0])
-    assert [path.name for path in (tmp_path / "outputs" / ".sweep").iterdir()] == ["multirun.yaml"]
+    assert [path.name for path in tmp_path.glob("outputs/.sweep/*/*")] == ["multirun.yaml"]
     files[0].write_text("nurse\tthe nurse is there now\n")
     status, said, faults = label(files)
     assert (status, faults) == (0, "")
@@ -193,41 +188,8 @@ def test_a_process_that_exits_before_its_run_is_complete_is_a_failed_job(label, 
     get_reusable_executor().shutdown()
     lines = faults.splitlines()
     assert (status, "Traceback" in faults) == (1, False)
-    assert lines[0].startswith("mitigate: the launcher stopped: TerminatedWorkerError: ")
-    assert "failed; some jobs may not have been started; run the same command to finish the rest:" in lines[1]
-    assert f": {EARLY} {tmp_path}/outputs/labels-" in faults
-    assert "; code that it ran may have called os._exit, or it was killed" in faults
-    assert not list(tmp_path.glob("outputs/.sweep/*/*.json"))
-
-
-EARLY = "its process ended before its run was complete: no manifest.json in"
-
-
-def test_a_run_without_a_manifest_fails_the_sweep_whatever_its_launcher_says(
-    tmp_path: Path, monkeypatch, capsys
-) -> None:
-    config = OmegaConf.create({"hydra": {"sweep": {"dir": str(tmp_path / "sweep")}, "sweeper": {}}})
-    monkeypatch.setenv(notes.SWEEP, "one")
-    for number, is_finished in enumerate([True, False]):
-        folder = ended(tmp_path / str(number), is_finished=is_finished)
-        call = {"sweep": str(tmp_path / "sweep"), "number": number, "overrides": [f"seed={number}"]}
-        notes.write_note(call, {"folder": str(folder)})
-    with pytest.raises(SystemExit, match="1"):
-        Failures().on_multirun_end(config)
-    first, second = capsys.readouterr().err.splitlines()
-    assert first == "mitigate: 1 job failed; the others are done; run the same command to finish the rest:"
-    assert second.startswith(f"  seed=1: {EARLY} {tmp_path}/1; ")
-
-
-@pytest.mark.parametrize("sweep_id", [None, ""])
-def test_without_the_sweeps_id_nothing_of_other_sweeps_is_deleted(sweep_id, tmp_path: Path, monkeypatch) -> None:
-    (tmp_path / "another").mkdir()
-    monkeypatch.setenv(notes.SWEEP, sweep_id or "")
-    if sweep_id is None:
-        monkeypatch.delenv(notes.SWEEP)
-    with pytest.raises(MitigateError, match="the variable MITIGATE_SWEEP is not set"):
-        notes.remove_notes(OmegaConf.create({"hydra": {"sweep": {"dir": str(tmp_path)}}}))
-    assert (tmp_path / "another").is_dir()
+    assert lines[0].startswith("mitigate: the sweep stopped: TerminatedWorkerError: ")
+    assert lines[1].endswith("run the same command to finish the rest")
 
 
 def test_a_sweep_needs_no_cache_that_can_be_written_to(label, files, tmp_path: Path) -> None:
@@ -238,29 +200,27 @@ def test_a_sweep_needs_no_cache_that_can_be_written_to(label, files, tmp_path: P
     assert said.count("cannot be used (Not a directory)") == 1
 
 
-def ended(folder: Path, recipe: str = "mitigate", is_finished: bool = True, **metrics: object) -> Path:
+def ended(folder: Path, recipe: str = "mitigate", **metrics: object) -> Path:
     """A run folder as the end of a sweep reads it."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.yaml").write_text(f"recipe: {{name: {recipe}}}\n")
     (folder / "metrics.json").write_text(json.dumps(metrics))
-    if is_finished:
-        (folder / "manifest.json").touch()
     return folder
 
 
 @pytest.fixture
 def compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Ends a sweep of runs (policy, seed), "unfinished" among them; returns the settings of the comparison, as Hydra
-    reads them, or None where there was none."""
+    """Ends a sweep of runs (policy, seed); returns the settings of the comparison, as Hydra reads them, or None where
+    there was none."""
     commands: list[list[str]] = []
     monkeypatch.setattr(sweep.subprocess, "run", lambda command, check: commands.append(command) or Mock(returncode=0))
     place = tmp_path / "it's, a [place]=here"
     tracking = {"mode": "none", "project": "mitigate", "entity": None, "statements": False}
     config = {"paths": {"outputs": str(place), "cache": "cache"}, "tracking": tracking}
 
-    def end(*runs: tuple[str, int], unfinished: int = 0, recipe: str = "mitigate") -> dict[str, Any] | None:
+    def end(*runs: tuple[str, int], recipe: str = "mitigate") -> dict[str, Any] | None:
         found = {
-            ended(place / f"{number}", recipe, number >= unfinished): {"policy": policy, "seed": seed}
+            ended(place / f"{number}", recipe): {"policy": policy, "seed": seed}
             for number, (policy, seed) in enumerate(runs)
         }
         if runs_to_compare := comparable(found):
@@ -300,10 +260,9 @@ def test_without_none_the_baseline_is_the_first_policy_or_the_first_run_of_a_sin
     [
         ([("both", 1), ("both", 1)], {}),
         ([("none", 1), ("both", 1)], {"recipe": "stories"}),  # recipe=compare takes runs of the main job alone
-        ([("none", 1), ("both", 1)], {"unfinished": 1}),
         ([("both", seed) for seed in range(MOST_RUNS + 1)], {}),
     ],
-    ids=["neither policies nor seeds", "stories", "unfinished", "a long search"],
+    ids=["neither policies nor seeds", "stories", "a long search"],
 )
 def test_what_is_not_compared(runs: list, more: dict, compared, capsys: pytest.CaptureFixture[str]) -> None:
     assert compared(*runs, **more) is None
@@ -311,35 +270,45 @@ def test_what_is_not_compared(runs: list, more: dict, compared, capsys: pytest.C
     assert told == (len(runs) > MOST_RUNS)
 
 
-def test_a_table_of_all_runs_stands_where_the_comparison_has_no_line_for_each(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """Ends a sweep of these runs (policy, seed), and of failed jobs; its exit status, output and errors."""
+
+    def run(named: list[tuple[str, int]], failed: int = 0, status: int = 0) -> tuple[int, str, str]:
+        monkeypatch.setattr(sweep, "compare", lambda config, runs: sweep.say(f"comparison of {len(runs)}") or status)
+        monkeypatch.setattr(sweep, "_beside", lambda config, runs: f"table of {len(runs)}")
+        call = {"sweep": str(tmp_path / "sweep"), "overrides": ["tracking=none"]}
+        for number, (policy, seed) in enumerate(named):
+            folder = ended(tmp_path / f"{policy}{seed}", policy=policy, seed=seed)
+            sweep.note({**call, "number": number}, folder=str(folder))
+        for number in range(failed):
+            overrides = [*call["overrides"], f"seed={number}"]
+            sweep.note({**call, "number": 99 + number, "overrides": overrides}, failure="no")
+        config = {"verbose": False, "hydra": {"sweep": {"dir": call["sweep"]}, "sweeper": {}}}
+        code = 0
+        try:
+            Sweep().on_multirun_end(OmegaConf.create(config))
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        assert not (tmp_path / "sweep" / "jobs").exists()
+        return (code, *capsys.readouterr())
+
+    return run
+
+
+def test_a_table_of_all_runs_stands_where_the_comparison_has_no_line_for_each(end) -> None:
     """Two policies with a seed each are two lines of the comparison, with two seeds they are means."""
-    monkeypatch.setattr(sweep, "compare", lambda config, runs: sweep.say(f"comparison of {len(runs)}") or 0)
-    monkeypatch.setattr(sweep, "_beside", lambda config, runs: f"table of {len(runs)}")
-    said = []
-    for seeds in (1, 2):
-        named = [(policy, seed) for policy in "ab" for seed in range(seeds)]
-        folders = [ended(tmp_path / f"{seeds}{policy}{seed}", policy=policy, seed=seed) for policy, seed in named]
-        monkeypatch.setattr(sweep.sweep_outcomes, "runs", lambda _, folders=folders: folders)
-        SideBySide().on_multirun_end(OmegaConf.create({"verbose": False}))
-        said.append(capsys.readouterr().out)
-    assert said[0] == "comparison of 2\n"
-    assert "table of 4" in said[1]
-    assert said[1].endswith("comparison of 4\n")
+    assert end([("a", 1), ("b", 1)]) == (0, "comparison of 2\n", "")
+    _, said, _ = end([("a", 1), ("a", 2), ("b", 1), ("b", 2)])
+    assert "table of 4" in said
+    assert said.endswith("comparison of 4\n")
 
 
-@pytest.mark.parametrize(("status", "ends"), [(0, False), (2, True)])
-def test_a_comparison_that_fails_ends_the_sweep_with_status_1(
-    status: int, ends: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    config = OmegaConf.create({"verbose": False, "hydra": {"sweep": {"dir": str(tmp_path / "sweep")}, "sweeper": {}}})
-    monkeypatch.setenv(notes.SWEEP, "one")
-    monkeypatch.setattr(sweep.sweep_outcomes, "runs", lambda _: [])
-    monkeypatch.setattr(sweep, "comparable", lambda _: {tmp_path: {}})
-    monkeypatch.setattr(sweep, "compare", lambda config, runs: status)
-    SideBySide().on_multirun_end(config)
-    with pytest.raises(SystemExit, match="1") if ends else nullcontext():
-        Failures().on_multirun_end(config)
-    assert ("their comparison failed" in capsys.readouterr().err) is ends
-    assert not (tmp_path / "sweep" / "one").exists()
+def test_failed_jobs_and_a_comparison_that_fails_end_the_sweep_with_status_1(end) -> None:
+    assert end([("a", 1), ("b", 1)], status=2)[::2] == (
+        1,
+        "mitigate: the runs are finished, but their comparison failed, for the reason above\n",
+    )
+    rest = "run the same command to finish:\n  seed=0: no\n"
+    assert end([("a", 1)], failed=1) == (1, "", f"mitigate: 1 job failed; the others are done; {rest}")
+    assert end([], failed=2) == (1, "", f"mitigate: 2 jobs failed; {rest}  seed=1: no\n")

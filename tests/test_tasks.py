@@ -49,7 +49,7 @@ def test_all_triples_of_a_head_are_on_one_side_and_no_more_than_the_share() -> N
     assert sides["split"].to_list() == [1] * 60
     test = moved.filter(split="test")
     assert 10 <= test.height <= 12
-    assert held_out == HeldOut(test.height, 120, test["head"].n_unique(), 60, seed=1)
+    assert held_out == HeldOut(test.height, moved.filter(split="dev").height, 120, test["head"].n_unique(), 60, seed=1)
     assert "are held out, all triples of" in held_out.sentence
     assert hold_out(rows, 0.1, seed=1)[0].equals(moved)
     assert not hold_out(rows, 0.1, seed=2)[0].equals(moved)
@@ -102,7 +102,9 @@ def test_the_relations_of_a_run() -> None:
     chosen = corpus_of(loaded, ["mentors", "HasA"])
     assert [relation.name for relation in chosen.relations] == ["mentors", "HasA"]
     assert "Probed relations without training triples: HasA." in chosen.notices
-    with pytest.raises(MitigateError, match="unknown relation 'mentor'; allowed: AtLocation, .*, mentors"):
+    with pytest.raises(
+        MitigateError, match=r"unknown relation 'mentor' \(did you mean mentors\?\); allowed: AtLocation, .*, mentors"
+    ):
         corpus_of(loaded, ["mentor"])
 
 

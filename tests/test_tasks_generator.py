@@ -230,7 +230,7 @@ def test_relations_of_the_project_and_of_ones_own_are_known(tmp_path: Path) -> N
     assert str(error.value).startswith(f"{path}:3: unknown relation 'mentors'; allowed: ")
     assert "works_with" in str(error.value)
     with pytest.raises(
-        MitigateError, match=r"unknown relation 'IsAn'; .*; did you mean IsA\?; for relations of your own"
+        MitigateError, match=r"unknown relation 'IsAn' \(did you mean IsA\?\); .*; for relations of your own"
     ):
         start_of(written(tmp_path, "relation,tail\nIsA,x\nIsAn,y\n", "a.csv"))
 

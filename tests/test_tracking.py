@@ -178,7 +178,7 @@ def test_wrong_modes(monkeypatch: pytest.MonkeyPatch) -> None:
         open_tracking("cloud")
     assert get_args(wandb.Settings.model_fields["mode"].annotation) == MODES_OF_WANDB
     monkeypatch.setenv("WANDB_MODE", "ofline")
-    fault = r"unknown WANDB_MODE \(a var.*\) 'ofline'; allowed: online, .*; did you"
+    fault = r"unknown WANDB_MODE \(a var.*\) 'ofline' .did you mean offline.*; allowed: online"
     for mode in ("auto", "online", "offline"):
         with pytest.raises(MitigateError, match=fault):
             open_tracking(mode)

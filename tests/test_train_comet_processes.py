@@ -90,7 +90,7 @@ def test_from_the_command_line_one_process_writes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"strategy": "dp"}, "unknown trainer.strategy 'dp'; allowed: auto, ddp, fsdp"),
+        ({"strategy": "dp"}, "unknown trainer.strategy 'dp' (did you mean ddp?); allowed: auto, ddp, fsdp"),
         ({"devices": 9}, "trainer.batch_size=8 is smaller than the number of devices, 9"),
     ],
 )

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import polars as pl
 from omegaconf import DictConfig
 
-from mitigate.cli.output import complain, say
 from mitigate.errors import MitigateError
 from mitigate.finished import read_runs, short_names
 from mitigate.measure.agreement import CLASSES
+from mitigate.progress import complain, say
 from mitigate.tasks.ask.answers import Answers, all_targets, shared_relations
 from mitigate.tasks.ask.run_index import find_relation
 from mitigate.triples import OTHER, TEMPLATES, label_columns

@@ -8,7 +8,6 @@ from typing import Any
 import polars as pl
 from omegaconf import DictConfig, OmegaConf
 
-from mitigate.cli.arguments import literally
 from mitigate.errors import MitigateError
 from mitigate.finished import folders, recipe_of
 from mitigate.recipes import reporting
@@ -19,6 +18,7 @@ from mitigate.tasks.compare import runs
 from mitigate.tasks.compare.endpoints import Endpoints
 from mitigate.tasks.compare.run_plan import RunsPlan, make_plan, names_of, read_compared, shared_settings
 from mitigate.tracking.charts import compared, headline_differences, summary
+from mitigate.words.outside_text import literal, with_texts
 
 OVERVIEW, PAGE = "comparison", "report"  # the stages after those of figures
 TEXTS = ("moves", "targets")  # tables that name targets, which may be a user's own
@@ -46,7 +46,7 @@ def run(config: DictConfig) -> None:
     facts = shared_settings(plan.runs)
     policies = shorten(", ".join(plan.titles), MOST_OF_A_TAG, placeholder=" ...")
     # Taken literally: texts of a foreign folder may look like ${oc.env:HOME}.
-    config = DictConfig(OmegaConf.merge(config, literally({"policy": {"name": policies}, **facts})))
+    config = DictConfig(OmegaConf.merge(config, with_texts({"policy": {"name": policies}, **facts}, literal)))
     results = perform(
         config,
         folder_name(config.recipe.name, facts["data"]["name"], facts["model"]["name"]),

@@ -2,6 +2,8 @@
 reported with the setting."""
 
 import inspect
+import os
+import sys
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -14,6 +16,21 @@ from omegaconf import DictConfig, OmegaConf
 from mitigate.errors import MitigateError, did_you_mean
 from mitigate.score.user_scorer import in_short
 from mitigate.settings import NOT_ARGUMENTS
+
+
+def use_folders(given: Any, conf: Path) -> None:
+    """Let the modules in the folder of --config-dir be imported, here and in processes started from here. Raises
+    MitigateError where a chosen file there is not read, since the project's own has its name.
+
+    given: Hydra's own settings; conf: the project's folder."""
+    for folder in (source.path for source in given.runtime.config_sources if source.provider == "command-line"):
+        for group, option in given.runtime.choices.items():
+            if all((Path(place) / group / f"{option}.yaml").is_file() for place in (folder, conf)):
+                own = f"the project has its own {group}={option}; rename the file, for example to my_{option}.yaml"
+                raise MitigateError(f"{folder}/{group}/{option}.yaml is ignored, because {own}")
+        if folder not in sys.path:
+            sys.path.append(folder)
+            os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), folder]))
 
 
 def build(node: DictConfig, setting: str = "", /, **more: Any) -> Any:

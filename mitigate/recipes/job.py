@@ -12,24 +12,24 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from mitigate import __version__
-from mitigate.cli.arguments import inputs as files_of_command
-from mitigate.cli.arguments import with_texts
-from mitigate.cli.output import EVERY, SELDOM, Showing, say
 from mitigate.errors import MitigateError
 from mitigate.files import digest_of, write
-from mitigate.progress import Status, listening
-from mitigate.recipes import sweep_outcomes
+from mitigate.progress import LINES, SELDOM, Showing, Status, listening, say
 from mitigate.recipes.instantiate import build as build
 from mitigate.settings import deciding
 from mitigate.stages import SETTINGS, MissingError, Result, Run, Work, digest_of_values
 from mitigate.tracking.record import Tracking, open_tracking, started_by_wandb_agent
-from mitigate.words.outside_text import counted, without_folders
+from mitigate.words.outside_text import counted, with_texts, without_folders
+from models.digests import sha256_of
 
 NO_FACTS: Mapping[str, Any] = {}
 GROUPS = ("policy", "data", "model")  # of settings, for tags and groups of runs in W&B
+WRITTEN = ("paths.", "hydra", "data.output=", "texts=[", "head=")  # settings that name no input
+PARTS = re.compile(r"""[=,\[\]{}'"]+|: """)  # between the names in an argument
 LONGEST_TAG = 64  # characters, in W&B
 LONGEST_NAME = 100  # characters of a run folder's name, before its hash
 PACKAGES = ("torch", "transformers", "pytorch-lightning", "vaderSentiment", "hydra-core", "polars", "wandb")
@@ -88,9 +88,8 @@ class Job:
         config = self.config
         self._status = Status(self.folder, self.recipe)
         write(self.folder / SETTINGS, OmegaConf.to_yaml(config, resolve=True))
-        sweep_outcomes.write_note(call(config), {"folder": str(self.folder)})
         seldom = self.brief and self.sweeps
-        self._open.enter_context(listening(Showing(self._status, SELDOM if seldom else EVERY)))
+        self._open.enter_context(listening(Showing(self._status, SELDOM if seldom else LINES)))
         self.tracking = _open_tracking(config, self.folder, self._uploads, self._tracked)
         for result in self._unsaid:
             self._status.done(result.stage)
@@ -135,8 +134,8 @@ class Job:
 
     @property
     def needs(self) -> dict[str, str]:
-        """The user's own files that the command names (arguments.inputs)."""
-        return files_of_command(call(self.config)["arguments"])
+        """The user's own files and folders that the command names (inputs)."""
+        return inputs(call(self.config)["arguments"])
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -203,13 +202,13 @@ def perform(
         pipeline(job)
         if job.run.is_complete() and not started_by_wandb_agent():
             say("  complete: nothing to do")
-            sweep_outcomes.write_note(call(config), {"folder": str(folder)})
             for page in sorted(folder.glob("*.html")):
                 say(f"  {page.stem:<10}  {page}")
-            return job.results
-        job.run.begin()
-        record(job)
-        job.run.finish(provenance(config, {**facts, "stages": [_facts(result) for result in job.run.results]}))
+        else:
+            job.run.begin()
+            record(job)
+            job.run.finish(provenance(config, {**facts, "stages": [_facts(result) for result in job.run.results]}))
+    OmegaConf.update(config, "call.folder", str(folder), force_add=True)  # for the end of a sweep
     return job.results
 
 
@@ -278,13 +277,43 @@ def result_settings(config: DictConfig) -> dict[str, Any]:
 
 
 def call(config: DictConfig) -> dict[str, Any]:
-    """The call of this job (sweep_outcomes.call_of); empty where the recipe is not run from the command line."""
+    """The call of this job (call_of); empty where the recipe is not run from the command line."""
     return plain(config.get("call")) or {"arguments": [], "overrides": [], "sweep": None, "number": None}
+
+
+def call_of(given: Any) -> dict[str, Any]:
+    """The call of a job from Hydra's own settings, for the configuration's group `call`.
+
+    arguments: those after `python -m mitigate`; overrides: settings among them; sweep: the folder of the sweep that the
+    job is part of, if any; number: the job's number in it."""
+    typed, here = plain(given.overrides.task), Path.cwd()
+    folders = [Path(source.path) for source in given.runtime.config_sources if source.provider == "command-line"]
+    folders = [path.relative_to(here) if path.is_relative_to(here) else path for path in folders]
+    is_sweep = given.mode is RunMode.MULTIRUN
+    return {
+        "arguments": [part for path in folders for part in ("--config-dir", str(path))] + typed,
+        "overrides": typed,
+        "sweep": given.sweep.dir if is_sweep else None,
+        "number": given.job.num if is_sweep else None,
+    }
 
 
 def command(config: DictConfig) -> str:
     """The command that repeats this job; in a sweep, this job alone."""
     return shlex.join(["python", "-m", "mitigate", *call(config)["arguments"]])
+
+
+def inputs(arguments: Sequence[str]) -> dict[str, str]:
+    """The SHA-256 of each file that a command reads, by its name without folders; of a folder "". arguments: those
+    after `python -m mitigate`."""
+    found = {}
+    for argument in arguments:
+        for text in [] if argument.startswith(WRITTEN) else PARTS.split(argument):
+            path = Path(text.strip().removeprefix("@"))
+            with suppress(OSError, ValueError):  # a text that can be no name of a file
+                if (path.suffix or len(path.parts) > 1) and path.exists():
+                    found[without_folders(str(path))] = sha256_of(path) if path.is_file() else ""
+    return found
 
 
 def provenance(config: DictConfig, more: Mapping[str, Any]) -> dict[str, Any]:

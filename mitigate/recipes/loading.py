@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from mitigate.errors import MitigateError
 from mitigate.recipes.instantiate import build
@@ -12,7 +12,17 @@ from mitigate.recipes.job import plain, say
 from mitigate.stages import digest_of_values
 from mitigate.tasks.targets import Wanted, targets_of_statements
 from mitigate.words.relations import Relation
-from mitigate.words.targets import LISTED, NAMED, PAPER, TargetList, choose_targets, list_of, not_listed, notice_of_own
+from mitigate.words.targets import (
+    LISTED,
+    NAMED,
+    PAPER,
+    TargetList,
+    check_spelling,
+    choose_targets,
+    list_of,
+    not_listed,
+    notice_of_own,
+)
 
 
 def load_data(config: DictConfig) -> Any:
@@ -38,9 +48,17 @@ def _wrong_recipe(config: DictConfig, what: str, recipe: str) -> MitigateError:
     )
 
 
+def probed_targets(config: DictConfig, setting: str = "probe.targets") -> Any:
+    """The targets that a setting names; None without it. Raises MitigateError for one that seems misspelt."""
+    wanted = plain(OmegaConf.select(config, setting))
+    if wanted is not None and not config.probe.new_targets:
+        check_spelling(wanted)
+    return wanted
+
+
 def named_targets(config: DictConfig) -> Wanted:
     """The targets that recipe.targets names, or where that is null a list or a file in probe.targets; else None."""
-    own, probed = plain(config.recipe.get("targets")), plain(config.probe.targets)
+    own, probed = probed_targets(config, "recipe.targets"), probed_targets(config)
     return own if own is not None or probed in LISTED else probed
 
 

@@ -80,7 +80,7 @@ class Card:
     seq2seq: bool = False  # whether it has an encoder and a decoder
     adapter: bool = False  # whether it is a low-rank adapter of its base alone
     chat: bool = False  # whether its prompt is that of a chat template, with all special tokens
-    needs: Mapping[str, str] = field(default_factory=dict)  # of the command: arguments.inputs
+    needs: Mapping[str, str] = field(default_factory=dict)  # of the command: recipes.job.inputs
 
 
 def render(card: Card) -> str:

@@ -29,7 +29,7 @@ class Datasheet:
     facts: Mapping[str, str]  # versions and seed
     command: str
     notices: Sequence[str] = field(default_factory=tuple)
-    needs: Mapping[str, str] = field(default_factory=dict)  # of the command: arguments.inputs
+    needs: Mapping[str, str] = field(default_factory=dict)  # of the command: recipes.job.inputs
 
 
 def render(sheet: Datasheet, ledger: pl.DataFrame, of_targets: pl.DataFrame) -> str:

@@ -124,7 +124,7 @@ STARTS = {"minilm": "sentence-transformers/all-MiniLM-L6-v2", "model": "a GPT-1 
 
 
 def render_card(results: Results, start: str, seed: int, needs: Mapping[str, str]) -> str:
-    """The card of the model as Markdown with the hub's metadata. needs: of the command (arguments.inputs)."""
+    """The card of the model as Markdown with the hub's metadata. needs: of the command (recipes.job.inputs)."""
     rows, texts = measured(results.classified), results.texts.rows(named=True)
     content = {
         "report": results,

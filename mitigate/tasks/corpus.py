@@ -24,9 +24,10 @@ FEW = 30  # test triples; with fewer, a figure on them depends on which were dra
 
 @dataclass(frozen=True)
 class HeldOut:
-    """The number of held-out triples and heads, and the seed of the draw."""
+    """The number of triples and heads that are held out for test, of triples for dev, and the seed of the draw."""
 
     triples: int
+    dev: int
     of_triples: int
     heads: int
     of_heads: int
@@ -39,7 +40,8 @@ class HeldOut:
         return (
             f"The data has no test triples of its own: {self.triples:,} of {self.of_triples:,} triples ({share:.1f} %) "
             f"are held out, all triples of {self.heads:,} of {self.of_heads:,} heads, drawn by chance "
-            f"(data.holdout_seed={self.seed})." + (" Figures on so few are uncertain." if self.triples < FEW else "")
+            f"(data.holdout_seed={self.seed}){f'; {self.dev:,} others are for dev' if self.dev else ''}."
+            + (" Figures on so few are uncertain." if self.triples < FEW else "")
         )
 
 
@@ -80,7 +82,7 @@ def corpus_of(
     wanted: names of the relations to probe; None: COMeT's 34, or with only_in_data those of the training triples.
     comet: False for a resource with relations of its own, such as ATOMIC: the generator is trained to be asked about
     the relations of the data alone, not about COMeT's 34 besides. holdout: the share of triples to hold out for test
-    where there are no splits, drawn by head with this seed; None: none are.
+    where there are no splits, and half as many for dev, drawn by head with this seed; None: none are.
 
     Raises MitigateError for anything but triples, for relations without a phrase, and where no triple can be trained
     on."""
@@ -150,25 +152,31 @@ def _with_test(
 
 
 def hold_out(triples: pl.DataFrame, share: float, seed: int) -> tuple[pl.DataFrame, HeldOut | None]:
-    """The triples with all triples of some heads moved from split train to test; None for fewer than two heads.
+    """The triples with all triples of some heads moved from split train to test, and of others to dev; None for fewer
+    than two heads.
 
-    Heads are drawn in an order that the seed fixes, each if the held-out share stays at most this one; where all heads
-    have more, the one with the fewest triples is held out."""
+    Heads are drawn in an order that the seed fixes, each if the share of test stays at most this one, and that of dev
+    at most half of it; where all heads have more, the one with the fewest triples is held out for test."""
     counts = triples.filter(split="train")["head"].value_counts().sort("head")
     if counts.height < 2:
         return triples, None
-    total, drawn, num_drawn = int(counts["count"].sum()), [], 0
-    for place in np.random.default_rng(seed).permutation(counts.height).tolist():
-        head, count = counts.row(place)
-        if num_drawn + count <= share * total:
-            drawn.append(head)
-            num_drawn += count
-    if not drawn:
-        head, num_drawn = counts.sort("count", "head").row(0)
-        drawn = [head]
-    is_held_out = pl.col("head").is_in(drawn) & (pl.col("split") == "train")
-    moved = triples.with_columns(split=pl.when(is_held_out).then(pl.lit("test")).otherwise("split"))
-    return moved, HeldOut(num_drawn, total, len(drawn), counts.height, seed)
+    total, left = int(counts["count"].sum()), counts[np.random.default_rng(seed).permutation(counts.height).tolist()]
+    parts: dict[str, pl.DataFrame] = {}
+    for split, most in (("test", share * total), ("dev", min(share, 1 - share) / 2 * total)):
+        drawn, number = [], 0
+        for head, count in left.iter_rows():
+            if number + count <= most:
+                drawn.append(head)
+                number += count
+        if split == "test" and not drawn:
+            drawn = [counts.sort("count", "head")["head"][0]]
+        parts[split] = left.filter(pl.col("head").is_in(drawn))
+        left = left.filter(~pl.col("head").is_in(drawn))
+    splits = {head: split for split, part in parts.items() for head in part["head"]}
+    of_head = pl.col("head").replace_strict(splits, default="train", return_dtype=pl.String)
+    moved = triples.with_columns(split=pl.when(pl.col("split") == "train").then(of_head).otherwise("split"))
+    test, dev = (int(parts[split]["count"].sum()) for split in ("test", "dev"))
+    return moved, HeldOut(test, dev, total, parts["test"].height, counts.height, seed)
 
 
 def further_relations(own: Sequence[Relation], used: Set[str], *, comet: bool = True) -> list[Relation]:

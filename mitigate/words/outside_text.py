@@ -2,6 +2,8 @@
 
 import re
 import shlex
+from collections.abc import Callable, Mapping
+from typing import Any
 
 # The control characters of ASCII except tab and line end, those of Latin-1, and marks that turn the writing direction.
 STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -33,6 +35,20 @@ def without_folders(text: str) -> str:
 def portable(command: str) -> str:
     """A command for others to read, without the folders of the machine where it was typed."""
     return shlex.join(map(without_folders, shlex.split(command)))
+
+
+def literal(text: str) -> str:
+    """A text that stays as it is where a configuration is resolved, also if it looks like ${oc.env:HOME}."""
+    return re.sub(r"(\\*)\$\{", lambda found: 2 * found[1] + r"\${", text)
+
+
+def with_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """The value with change(text) in place of each text in lists and mappings."""
+    if isinstance(value, list):
+        return [with_texts(part, change) for part in value]
+    if isinstance(value, Mapping):
+        return {key: with_texts(part, change) for key, part in value.items()}
+    return change(value) if isinstance(value, str) else value
 
 
 def readable(text: str) -> str:

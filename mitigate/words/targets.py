@@ -89,7 +89,8 @@ def choose_targets(
             frame = pl.concat([frame.filter(pl.col("target") != name), _listed(name, triples, fewest)])
     frame = frame.filter(pl.col("target") != "").unique("target", keep="first", maintain_order=True)
     if frame.is_empty():
-        raise MitigateError(f"probe.targets={wanted} names no target; allowed: all, data, a list of words, a CSV file")
+        why = "names no target" if wanted != "data" else "finds none of the paper's targets as a head or tail"
+        raise MitigateError(f"probe.targets={wanted} {why}; allowed: all, data, a list of words, a CSV file")
     return frame
 
 
@@ -117,6 +118,15 @@ def not_listed(chosen: pl.DataFrame) -> list[str]:
     return [word for word in chosen["target"].unique(maintain_order=True) if word not in targets()]
 
 
+def check_spelling(wanted: str | Path | Sequence[str]) -> None:
+    """Raise MitigateError for words of a choice (choose_targets) that are not in the paper's list and resemble one that
+    is."""
+    own = [] if isinstance(wanted, str) and wanted in LISTED else not_listed(choose_targets(wanted))
+    if meant := _meant(own) if own else {}:
+        guesses = ", ".join(f"{word}: did you mean {target}?" for word, target in meant.items())
+        raise MitigateError(f"{guesses} probe.new_targets=true keeps {'it' if len(meant) == 1 else 'them'}")
+
+
 def notice_of_own(chosen: pl.DataFrame) -> list[str]:
     """A sentence that names the chosen targets outside the paper's list, which may be misspelt: "2 targets are not in
     the paper's list: laywer, nonbinary person; did you mean lawyer?" Empty where there is none."""
@@ -129,27 +139,28 @@ def notice_of_own(chosen: pl.DataFrame) -> list[str]:
     ]
     if not own:
         return misspelt
-    meant = named(list(dict.fromkeys(_meant(own))))
+    meant = named(list(dict.fromkeys(_meant(own).values())))
     many = f"{len(own):,} targets are" if len(own) > 1 else "1 target is"
     return [f"{many} not in the paper's list: {named(own)}" + (f"; did you mean {meant}?" if meant else ""), *misspelt]
 
 
-def _meant(words: Sequence[str]) -> Iterator[str]:
-    """Yield for each word the nearest target of the paper's, if one is near: as _nearest, which takes 2 ms for a word.
-    Letters in common bound difflib's ratio from above, and are quickly counted for thousands of words."""
+def _meant(words: Sequence[str]) -> dict[str, str]:
+    """Word -> the target of the paper's that is nearest to it without a plural's s, if one is near: as _nearest, which
+    takes 2 ms for a word. Letters in common bound difflib's ratio from above, and are quickly counted for thousands."""
     import numpy as np  # not needed where all targets are the paper's
 
     def letters(words: Iterable[str]) -> np.ndarray:
         return np.array([np.bincount([ord(letter) % 64 for letter in word], minlength=64) for word in words])
 
-    mine, listed = letters(words), list(targets())
+    stems, listed = [word.removesuffix("s") for word in words], list(targets())
+    mine = letters(stems)
     near: list[list[str]] = [[] for _ in words]
     for target, theirs in zip(listed, letters(listed), strict=True):
         most = 2 * np.minimum(mine, theirs).sum(axis=1) / (mine.sum(axis=1) + theirs.sum())
         for place in np.flatnonzero(most >= MISSPELT):
             near[place].append(target)
-    for word, candidates in zip(words, near, strict=True):
-        yield from _nearest(word, candidates)
+    found = {word: _nearest(stem, theirs) for word, stem, theirs in zip(words, stems, near, strict=True)}
+    return {word: nearest[0] for word, nearest in found.items() if nearest}
 
 
 def named(words: Sequence[str]) -> str:

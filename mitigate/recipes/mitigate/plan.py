@@ -136,7 +136,7 @@ def make_plan(config: DictConfig, scorers: Scorers) -> Plan:
     devices = find_devices(config.probe.device, config.probe.processes)
     corpus = _read(config)
     check_relations(policy, with_own(corpus.own_relations))
-    chosen = choose_targets(plain(config.probe.targets), corpus.triples, config.probe.fewest)
+    chosen = choose_targets(loading.probed_targets(config), corpus.triples, config.probe.fewest)
     target_list = list_of(chosen)
     start = _start(config, policy, corpus, settings, where)
     score = config.score

@@ -36,10 +36,10 @@ def run(config: DictConfig) -> float | None:
     say_downloads(config, downloads)
     if config.dry_run and downloads:
         return None
-    say(f"policy {config.policy.name}, data {config.data.name}, model {config.model.name}, seed {config.seed}")
     plan = make_plan(config, scorers)
+    named = f"policy {config.policy.name}, data {config.data.name}, model {config.model.name}, seed {config.seed}"
+    say(f"{named}; {counted(plan.corpus.triples.height, 'triple')}, {_size(plan.probe)}")
     say_notes([*plan.notices, *notice_of_own(plan.probe.targets)])
-    say(f"  {counted(plan.corpus.triples.height, 'triple')}; {_size(plan.probe)} statements to probe")
     found = perform(
         config,
         f"{config.recipe.name}-{plan.policy.name}-{config.data.name}-{config.model.name}-seed{config.seed}",
@@ -53,13 +53,11 @@ def run(config: DictConfig) -> float | None:
 
 
 def _size(probe: Probe) -> str:
-    """The number of statements that are probed, and its factors."""
-    num_targets, num_relations, top = probe.targets.height, len(probe.relations), probe.top
-    targets, relations = counted(num_targets, "target"), counted(num_relations, "relation")
-    if probe.events is None:
-        return f"{targets} x {relations} x {top} = {num_targets * num_relations * top:,}"
-    prompts = num_targets * num_relations - probe.events.n_unique(["target", "relation"]) + probe.events.height
-    return f"{targets} in {counted(prompts, 'prompt')} of {relations} x {top} = {prompts * top:,}"
+    """The numbers of targets and of statements that are probed: "10 targets: 3,400 statements"."""
+    prompts = probe.targets.height * len(probe.relations)
+    if probe.events is not None:
+        prompts += probe.events.height - probe.events.n_unique(["target", "relation"])
+    return f"{counted(probe.targets.height, 'target')}: {counted(prompts * probe.top, 'statement')}"
 
 
 def pipeline(job: Job, plan: Plan) -> None:

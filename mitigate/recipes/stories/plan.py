@@ -18,7 +18,7 @@ from mitigate.policies import Policy, check_relations, choice_of
 from mitigate.probe.chat_stories import Wording
 from mitigate.probe.comet import find_devices
 from mitigate.recipes import loading, model_spec, reporting
-from mitigate.recipes.job import build, plain
+from mitigate.recipes.job import build
 from mitigate.recipes.scorers import Scorers, make_labeller
 from mitigate.stages import as_parquet
 from mitigate.tasks.corpus import relations_in_training, triples_of
@@ -94,7 +94,7 @@ def make_plan(config: DictConfig) -> Plan:
     scorers = Scorers(config.score)
     sampling = sampling_of(config)
     if is_file(config):
-        named = plain(config.probe.targets)
+        named = loading.probed_targets(config)
         if config.recipe.prompts is not None:
             raise MitigateError(
                 f"the stories of data.path={config.data.path} have prompts of their own; leave recipe.prompts out"
@@ -132,7 +132,7 @@ def sampling_of(config: DictConfig) -> Sampling:
 def _prompts(config: DictConfig, train: pl.DataFrame | None = None) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
     """The prompts of the project's templates or of the user's file, the targets that they are about, and notices.
     train: triples whose targets are those of probe.targets=data."""
-    wanted, recipe = plain(config.probe.targets), config.recipe
+    wanted, recipe = loading.probed_targets(config), config.recipe
     choose = partial(choose_targets, wanted, train, config.probe.fewest)
     if recipe.prompts is None:
         if recipe.most_prompts is not None:
