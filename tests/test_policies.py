@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from command import composed
+from command import composed, here
 
 from mitigate.errors import MitigateError
 from mitigate.policies import (
@@ -90,6 +90,11 @@ def test_the_experiment_trains_every_policy_for_as_many_steps() -> None:
     assert config.data.name == "cn100k"
     assert list(config.score.extra) == ["ngram", "keyword"]
     assert not {config.score.sentiment, config.score.regard} & set(config.score.extra)
+
+
+def test_runs_of_a_control_say_so(monkeypatch: pytest.MonkeyPatch, capsys, tmp_path: Path) -> None:
+    assert here(monkeypatch, "policy=both", "policy.control=true", "dry_run=true", f"paths.outputs={tmp_path}") == 0
+    assert f"{tmp_path}/mitigate-both-control-sample-comet_minilm-seed1-" in capsys.readouterr().out
 
 
 def test_who_names_no_policy_gets_the_recommended_one_and_in_the_papers_setting_the_papers() -> None:

@@ -21,7 +21,7 @@ MAKE = [sys.executable, str(ROOT / "docs" / "make_site.py")]
 LOADS = {"src", "srcset", "data", "poster"}  # attributes whose address a browser asks for at once; and href of <link>
 NOT_ASKED = {"canonical", "alternate", "prev", "next"}  # of <link>
 DEAD = "# One\n\n[page](nothing.md)\n\n[anchor](two.md#nothing)\n"
-UNDESCRIBED = {"recipe.name", "recipe.run", "recipe.reads"}  # of a recipe: what the code reads
+UNDESCRIBED = {"recipe.name", "recipe.run", "recipe.reads", "policy.first", "policy.second"}  # what the code reads
 
 
 class Asked(HTMLParser):

@@ -105,6 +105,12 @@ class Then(Policy):
     control: Control = False
 
     def __post_init__(self) -> None:
+        if not self.first.filters or choice_of(self.second) is None:
+            raise MitigateError(
+                f"policy.first={self.first.name} must filter triples, as both does, and policy.second="
+                f"{self.second.name} choose among tails, as rerank does; set policy@policy.first=both or "
+                "policy@policy.second=rerank"
+            )
         for part in ("first", "second") if self.control else ():
             object.__setattr__(self, part, replace(getattr(self, part), **{"control": True}))
 

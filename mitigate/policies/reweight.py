@@ -86,7 +86,7 @@ class Swap(Filter):
         return self.weigh(drawn.with_columns(reason=reason), target_list)
 
     def _able(self, rows: pl.DataFrame, target_list: TargetList) -> pl.Expr:
-        """Return whether a triple can be copied: of one of the relations, and about one target alone with others."""
+        """Return whether a triple can be copied: of one of the relations, about one target alone that has others."""
         others = _others(rows, target_list)
         whole = {end: target_list.target_of(pl.col(end)) == pl.col("target") for end in ENDS}
         alone = pl.all_horizontal(whole[end] | ~contains(pl.col(end), target_list.pattern) for end in ENDS)
