@@ -95,10 +95,7 @@ BOTH_GIVEN = "texts and data.path=mine.tsv are both set, but only texts would be
         (["texts=@absent.txt"], "texts=@absent.txt: no such file: absent.txt; to label a text that begins with @"),
         (["texts=hello", "data=statements", "data.path=mine.tsv"], BOTH_GIVEN),
         (["texts=absent.csv"], "no such file: absent.csv"),
-        (
-            ["score.extra=[keywords]"],
-            "unknown score.extra 'keywords' (did you mean keyword?); allowed: vader, minilm, ngram, crowd",
-        ),
+        (["score.extra=[keywords]"], "unknown score.extra 'keywords' (did you mean keyword?); allowed: vader"),
         (["score.regard=berd"], "unknown score.regard 'berd' (did you mean bert?); allowed: vader, minilm"),
         (["score.extra=[keyword]", "score.keyword.dic=no.dic"], "score.keyword.dic=no.dic cannot be read"),
         (["measure.masking=words"], "unknown measure.masking 'words'; allowed: token, paper"),
