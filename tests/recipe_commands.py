@@ -73,7 +73,7 @@ def kge(place: Path) -> list[str]:
 
 def frames(place: Path) -> list[str]:
     shutil.rmtree(place / "corpus", ignore_errors=True)
-    few = ["frames.epochs=2", "frames.fold_epochs=1"]
+    few = ["frames.epochs=2", "+frames.fold_epochs=1"]
     return ["recipe=frames", *write_corpus(place / "corpus"), *few]
 
 

@@ -126,7 +126,7 @@ def test_imports_make_no_circle() -> None:
 
 SHARED = {
     *("scorer_accuracy", "instantiate", "comparing", "drop_rules", "job", "loading", "sweep_outcomes", "rated_scorers"),
-    *("reporting", "scorers", "model_spec", "targets", "failures"),
+    *("reporting", "scorers", "model_spec", "targets", "failures", "settings"),
 }
 """Modules of recipes/ that recipes or the command share; the others are recipes, or callbacks of a sweep."""
 

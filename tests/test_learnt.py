@@ -272,7 +272,7 @@ def test_stories_of_one_sentence(
     monkeypatch.setattr("mitigate.report.audit.Audit.pictures", [])
     monkeypatch.setattr(Tracking, "summarise", lambda self, metrics: recorded.update(metrics))
     (tmp_path / "mine.txt").write_text(ONE)
-    small = ["score.regard=ngram", "measure.resamples=50", "recipe.permutations=20", "tracking=none"]
+    small = ["score.regard=ngram", "measure.resamples=50", "tracking=none"]
     where = [f"data.path={tmp_path / 'mine.txt'}", f"paths.outputs={tmp_path / 'out'}"]
     assert here(monkeypatch, "recipe=stories", "data=stories", *small, *where) == 0
     (folder,) = (tmp_path / "out").glob("[!.]*")

@@ -85,7 +85,7 @@ def test_baselines_can_be_counted_and_the_likeliest_candidate_is_kept(run: Path)
 
 @pytest.mark.thorough
 def test_a_killed_training_goes_on_to_the_same_figures(run: Path, corpus, tmp_path: Path, monkeypatch) -> None:
-    mine = ["recipe=frames", *corpus, f"paths.outputs={tmp_path}", "frames.checkpoint_every=0.2"]
+    mine = ["recipe=frames", *corpus, f"paths.outputs={tmp_path}", "+frames.checkpoint_every=0.2"]
     killed(lambda: any(tmp_path.glob("frames-*/checkpoints/fold_1/last.ckpt")), *mine)
     assert here(monkeypatch, *mine) == 0
     (folder,) = tmp_path.glob("frames-*")
@@ -209,7 +209,7 @@ def test_faults_are_named_before_the_first_stage(corpus, job, setting: str, mess
 
 def test_a_finished_run_is_found_and_its_scorer_explains_labels_of_the_command_line(run, corpus, job) -> None:
     assert "complete: nothing to do" in job("recipe=frames", *corpus, f"paths.outputs={run.parent}").said
-    scorer = ["score.extra=[frames]", f"score.frames.run={run}", "score.frames.unsure=0"]
+    scorer = ["score.extra=[frames]", f"score.frames.run={run}", "score.scorers.frames.unsure=0"]
     done = job("recipe=labels", *scorer, 'texts=["the nurses cook rude"]')
     assert done.status == 0
     assert "frames" in done.said

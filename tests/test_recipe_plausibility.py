@@ -96,7 +96,7 @@ def test_the_recipe_leaves_three_classifiers_their_cards_and_their_figures(tmp_p
         "classifier=plausibility",
         f"data.root={data}",
         *PLAUSIBILITY,
-        f"recipe.probes=[{probed}]",
+        f"+recipe.probes=[{probed}]",
     ]
     command += [f"paths.outputs={tmp_path / 'runs'}", "tracking.mode=none"]
     done = apart(*command)
@@ -120,7 +120,7 @@ def test_faults_are_named_before_anything_is_trained(tmp_path: Path, job) -> Non
     listed = json.loads((run / "manifest.json").read_text())["files"]
     (run / "manifest.json").write_text(json.dumps({"files": {n: d for n, d in listed.items() if n != "probe.parquet"}}))
     for asked, message in (
-        ([f"data.root={write_plausibility(tmp_path)}", f"recipe.probes=[{run}]"], f"{run} lacks probe.parquet"),
+        ([f"data.root={write_plausibility(tmp_path)}", f"+recipe.probes=[{run}]"], f"{run} lacks probe.parquet"),
         (["data.root=/nowhere", "recipe.minilm.epochs=0"], "recipe.minilm.epochs=0 must be a whole number from 1"),
     ):
         refused = job("recipe=classifier", "classifier=plausibility", *asked)

@@ -96,7 +96,7 @@ def test_a_classifier_of_the_hub_is_a_scorer_with_a_known_precision(tmp_path):
     assert scorer.fingerprint != BertRegard(folder, precision="bf16").fingerprint
     other = save_classifier(tmp_path / "other", ["positive", "neutral", "negative"])
     assert scorer.fingerprint != BertRegard(other, precision="fp32").fingerprint
-    with pytest.raises(MitigateError, match="unknown score.bert.precision 'int4'; allowed: auto, bf16, fp32"):
+    with pytest.raises(MitigateError, match="unknown score.scorers.bert.precision 'int4'; allowed: auto, bf16, fp32"):
         BertRegard(precision="int4")
 
 

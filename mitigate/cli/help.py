@@ -10,11 +10,10 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from mitigate.errors import one_of
-from mitigate.settings import settings
+from mitigate.settings import all_settings, settings
 
 LIST, HELP = "--list", ("--help", "-h")
 LISTED = ("policy", "data", "model")  # by --list alone
-NOT_SHOWN = ("name", "run", "reads")  # of a recipe: what the code reads
 NO_GROUPS = ("hydra", "sweep")
 BUILT_ON = re.compile(r"^ +- /(\w+/\w+)$", re.MULTILINE)  # the file that has all settings of a recipe
 COMMAND = "python -m mitigate"
@@ -119,7 +118,8 @@ def comment(path: Path) -> list[str]:
 def _own_settings(path: Path) -> Iterator[tuple[str, Any]]:
     """The settings that a recipe's file sets, by dotted key, as they are written there."""
     for key, value in _flat(_content(path)):
-        if key.removeprefix("recipe.") not in NOT_SHOWN and not key.startswith("defaults"):
+        is_fact = key in all_settings() and all_settings()[key].fact
+        if not is_fact and not key.startswith("defaults") and "_target_" not in key:
             yield key, value
 
 

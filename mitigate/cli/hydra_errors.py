@@ -18,7 +18,7 @@ from mitigate.settings import find, settings
 NOT_OVERRIDDEN = re.compile(r"Could not override '([^']+)'")
 NOT_CHOSEN = re.compile(r"You must specify '(\w+)'")
 NOT_APPENDED = re.compile(r"To append to your config use (\+\S.*)")
-ELSEWHERE = ("classifier", "experiment", "hydra")  # what a command can name besides the settings of data/settings.csv
+ELSEWHERE = ("classifier", "experiment", "hydra")  # what a command can name besides settings
 OF_RECIPES = {
     **{name: name for name in ("compare", "kge", "frames", "serve", "share", "classifier")},
     **dict.fromkeys(("texts", "data.output"), "labels"),

@@ -19,6 +19,7 @@ from mitigate.child_processes import EXITED
 from mitigate.cli.output import complain
 from mitigate.errors import MitigateError
 from mitigate.recipes import sweep_outcomes
+from mitigate.recipes.job import configured
 
 LAUNCHER = "hydra/launcher"  # the group; its option `basic` runs jobs in this process
 LONGEST = 400  # characters of a launcher's error
@@ -123,4 +124,4 @@ def _check_sweep(config: DictConfig) -> None:
     if "n_trials" in config.hydra.sweeper:
         from mitigate.recipes.scorers import check_optimised  # loads the scorers' packages
 
-        check_optimised(config)
+        check_optimised(configured(config))

@@ -9,14 +9,13 @@ from typing import Any
 
 from hydra.errors import InstantiationException
 from hydra.utils import instantiate
-from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError, did_you_mean
 from mitigate.score.user_scorer import in_short
 from mitigate.settings import NOT_ARGUMENTS
 
 
-def build(node: DictConfig, setting: str = "", /, **more: Any) -> Any:
+def build(node: Any, setting: str = "", /, **more: Any) -> Any:
     """The object of a part of the configuration: what its `_target_` names, called with its other keys and with `more`.
     Raises MitigateError for its faults. setting: the name of the part, where the part does not contain it."""
     try:

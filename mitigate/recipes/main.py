@@ -20,10 +20,8 @@ from mitigate.cli.output import complain, say
 from mitigate.errors import MitigateError
 from mitigate.files import interrupted
 from mitigate.recipes import failures, sweep_outcomes
-from mitigate.settings import check, left_open, settings, with_lists
-
-PACKAGE = Path(__file__).parents[1]
-CONF = PACKAGE / "_conf" if (PACKAGE / "_conf").is_dir() else PACKAGE.parent / "conf"  # in a wheel, in a checkout
+from mitigate.recipes.job import Config
+from mitigate.settings import CONF, check, left_open, settings, with_lists
 
 _look_for_mode: Callable[..., Any] = Hydra.get_mode
 
@@ -93,18 +91,18 @@ def _run(config: DictConfig) -> float | None:
     for key, value in with_lists(given).items():
         OmegaConf.update(config, key, value)
     given = OmegaConf.to_container(config, resolve=True)
-    check(given, written)
+    made = check(given, written)
     if metrics.find(config.optimized_metric) is None:
         raise metrics.unknown(config.optimized_metric, "optimized_metric")
     if any(override.startswith("optimized_metric=") for override in HydraConfig.get().overrides.task):
         from mitigate.recipes.scorers import check_optimised  # loads the scorers' packages, which others do without
 
-        check_optimised(config)
+        check_optimised(Config(config, made))
     config.call = arguments.literally(sweep_outcomes.call_of(HydraConfig.get()))
-    return _recipe(config.recipe.run)(config)
+    return _recipe(config.recipe.run)(Config(config, made))
 
 
-def _recipe(name: str) -> Callable[[DictConfig], float | None]:
+def _recipe(name: str) -> Callable[[Config], float | None]:
     """The function that recipe.run names. Raises MitigateError for anything that is not a recipe."""
     wanted = "a function of one argument, `config`, such as mitigate.recipes.mitigate.recipe.run; or set recipe=NAME"
     try:
