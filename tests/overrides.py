@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import random
+import re
 import shutil
 import sys
 import traceback
@@ -85,7 +86,8 @@ def drawn(name: str, draw: random.Random, place: Path) -> list[str]:
 
 def _right(key: str) -> list[str]:
     setting = settings()[key]
-    return [*setting.words, *(f"{bound:g}" for _, bound in setting.bounds)]
+    told = setting.types.get("whole number") or setting.types.get("number") or ""
+    return [*setting.words, *(bound.replace(",", "") for bound in re.findall(r"\d[\d,.]*", told))]
 
 
 def fault(arguments: list[str], outputs: Path) -> str | None:

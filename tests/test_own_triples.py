@@ -226,7 +226,7 @@ def test_data_that_say_nothing_of_a_licence_are_told_before_the_first_stage(
         ),
         (
             ["~model.licence"],
-            "the configuration lacks model.licence, which the report needs; add them to the YAML file of the group",
+            "model.licence must be set: model.licence=... (licence of the weights)",
         ),
     ],
 )
