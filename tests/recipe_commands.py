@@ -6,7 +6,7 @@ from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 
-from classifier_data import PLAUSIBILITY, REGARD, write_crowd, write_plausibility, write_regard
+from classifier_data import write_crowd, write_plausibility, write_regard
 from frames_corpus import write_corpus
 from kge_graphs import SMALL as SMALL_KGE
 from kge_graphs import planted, write_graph
@@ -73,7 +73,7 @@ def kge(place: Path) -> list[str]:
 
 def frames(place: Path) -> list[str]:
     shutil.rmtree(place / "corpus", ignore_errors=True)
-    few = ["frames.epochs=2", "+frames.fold_epochs=1"]
+    few = ["frames.epochs=2", "++frames.fold_epochs=1"]
     return ["recipe=frames", *write_corpus(place / "corpus"), *few]
 
 
@@ -106,11 +106,10 @@ COMMANDS: dict[str, Callable[[Path], list[str]]] = {
     "plausibility": lambda place: [
         *("recipe=classifier", "classifier=plausibility"),
         f"data.root={once(place / 'data', write_plausibility)}",
-        *PLAUSIBILITY,
     ],
     "regard": lambda place: [
         *("recipe=classifier", "classifier=regard"),
-        *(f"data.root={once(place / 'data', write_regard)}", *REGARD),
+        f"data.root={once(place / 'data', write_regard)}",
     ],
 }
 

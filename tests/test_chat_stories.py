@@ -179,7 +179,7 @@ def test_a_chat_template_with_a_system_prompt(tmp_path: Path) -> None:
 def test_stories_by_a_chat_template_and_settings_that_do_not_fit(probe, tmp_path: Path) -> None:
     """Takes over 3 s: a run of a small model, whose stories depend on the chat template."""
     folder = save_chat_llama(tmp_path / "chat", TEXTS)
-    settings = ["model=hf", f"model.base={folder}", "recipe.max_tokens=30", "+recipe.fewest=1"]
+    settings = ["model=hf", f"model.base={folder}", "recipe.max_tokens=30", "++recipe.fewest=1"]
     status, _, complaint, run = probe(*settings, "model.prompt=chat", "recipe.most_prompts=1")
     stories = pl.read_parquet(run / "probe.parquet") if (run / "probe.parquet").is_file() else None
     if status == 2:  # the random model wrote no whole sentence

@@ -168,10 +168,10 @@ def test_wrong_groups_are_named(job) -> None:
 @pytest.mark.thorough
 def test_a_killed_run_goes_on_and_comes_to_the_same_figures(probe, graph, tmp_path: Path) -> None:
     long = ["model.training.max_epochs=40", "model.training.evaluate_every=20", "model.training.patience=100"]
-    mine = [*graph, *long, "kge.seeds=1", "+kge.checkpoint_every=0.1"]
+    mine = [*graph, *long, "kge.seeds=1", "++kge.checkpoint_every=0.1"]
     outputs = tmp_path / "outputs"
     where = [f"paths.outputs={outputs}", "tracking=none"]
-    killed(lambda: any(outputs.glob("*/checkpoints/seed_1/last.ckpt")), *ASKED, *mine, *where)
+    killed(lambda: any(outputs.rglob("checkpoints/**/last.ckpt")), *ASKED, *mine, *where)
     (folder,) = outputs.glob("[!.]*")
     assert not (folder / "train_1.json").exists()
     assert probe(*mine).folder == folder

@@ -23,7 +23,13 @@ people are discussing about people from korea.||| korea is kind. they sing. they
 people are discussing about gamer.||| he won and was happy.
 """
 SMALL = ["score.regard=ngram", "measure.resamples=50"]
-READS_FIRST = ["model=hf", "recipe.post_train=true", "recipe.max_tokens=20", "+recipe.fewest=1", "trainer.batch_size=8"]
+READS_FIRST = [
+    "model=hf",
+    "recipe.post_train=true",
+    "recipe.max_tokens=20",
+    "++recipe.fewest=1",
+    "trainer.batch_size=8",
+]
 
 
 @pytest.fixture
@@ -100,7 +106,7 @@ def test_a_run_hands_on_its_stories_and_its_sentences(probe, model: str) -> None
         model,
         "policy=none",
         "recipe.max_tokens=20",
-        "+recipe.fewest=1",
+        "++recipe.fewest=1",
         "probe.targets=[nurse,korea]",
     )
     status, said, _, folder = probe(*asked)

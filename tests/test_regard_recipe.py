@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
-from classifier_data import REGARD, write_regard
+from classifier_data import shrink, write_regard
 from command import here
 from few_terms import use_few_terms
 from small_models import save_classifier
@@ -160,11 +160,11 @@ def test_a_seed_decides_how_the_teacher_starts(tmp_path, monkeypatch):
 @pytest.mark.thorough
 def test_the_recipe_leaves_two_classifiers_with_cards_and_their_figures(tmp_path, monkeypatch, capsys):
     use_few_terms(monkeypatch)
+    shrink()
     command = [
         "recipe=classifier",
         "classifier=regard",
         f"data.root={write_regard(tmp_path)}",
-        *REGARD,
         f"paths.outputs={tmp_path / 'runs'}",
     ]
     command.append("tracking.mode=none")

@@ -47,8 +47,7 @@ class Data:
     asked_relations: Literal["comet", "data"] = fact("relations of the generator: COMeT's too, or of the data", "comet")
     asked_with: Literal["phrase", "words", "token", "name"] = fact("wording of a relation in a prompt", "phrase")
     events: bool = fact(
-        "whether targets are asked about in events that name them, such as the lawyer goes to work",
-        False,
+        "whether targets are asked about in events that name them, such as the lawyer goes to work", False
     )
     published: Place | None = fact("published triples about targets; auto: the harms paper's", None, where=True)
     rated: Text | None = fact("source of the harms paper's rated statements that are of this resource", None)

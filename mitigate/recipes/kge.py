@@ -8,7 +8,6 @@ from typing import Any
 
 import polars as pl
 import torch
-from omegaconf import OmegaConf
 
 from mitigate import files
 from mitigate.errors import MitigateError, did_you_mean, one_of
@@ -17,7 +16,7 @@ from mitigate.load.graph.graph import Graph
 from mitigate.load.graph.trained_embeddings import TrainedEmbeddings, read_embeddings, restrict
 from mitigate.load.settings import Graph as GraphData
 from mitigate.recipes import reporting
-from mitigate.recipes.job import Config, Job, build, folder_name, may_record_texts, perform, plain, say, say_notes
+from mitigate.recipes.job import Config, Job, build, folder_name, may_record_texts, perform, say, say_notes
 from mitigate.report import kge as page
 from mitigate.report.html import save
 from mitigate.report.kge import Results, both_ways, front_table, render
@@ -51,7 +50,6 @@ FROM_ELSEWHERE = (
     "The embeddings are those of {origin}, scored as {kind}. They are not trained here: there is one training."
 )
 PROFESSIONS = "professions.parquet"
-SAME = ("data.name", *(f"kge.{name}" for name in SETTINGS))  # in compared runs
 STEP = 0.01  # along the gradient in equation 1, as in Fisher et al. 2020
 PENALTY = 1.0  # weight of kge.mitigations=regularise
 TOP = 20  # professions of a table of the page
@@ -223,9 +221,9 @@ def _others(config: Config, runs: Sequence[FinishedRun], source: str) -> dict[st
     question, or on other triples: each graph of one's own has the name "graph"."""
     runs = list({run.folder: run for run in runs}.values())
     for run in runs:
-        for name in SAME:
-            mine, theirs = plain(OmegaConf.select(config.node, name)), run.setting(name)
-            if mine != theirs:
+        same = {f"kge.{name}": getattr(config.kge, name) for name in SETTINGS}
+        for name, mine in {"data.name": config.data.name, "data.occupation": config.data.occupation, **same}.items():
+            if mine != (theirs := run.setting(name, 0)):  # 0: kge.fewest_of_each is seldom given
                 raise MitigateError(
                     f"kge.runs: {run.folder} has {name}={theirs}, this run {mine}; choose runs with the same settings"
                 )

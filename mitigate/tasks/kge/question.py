@@ -15,7 +15,7 @@ from mitigate.probe.kge import Attribute, Query
 OTHERS = "all others"
 AND = " & "  # joins attributes, and the values of each, to an intersection
 UNKNOWN = "unknown"
-SETTINGS = ("sensitive", "values", "occupation", "fewest", "fewest_of_each")  # of the group kge, that make a question
+SETTINGS = ("sensitive", "values", "fewest", "fewest_of_each")  # of the group kge, that make a question
 MOST_NAMED = 8  # values that a message names
 
 
