@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hydra import compose, initialize_config_dir
-from omegaconf import DictConfig
 
 from mitigate.policies import apply_policy
+from mitigate.recipes.job import Config, configured
 from mitigate.recipes.mitigate.plan import make_plan
 from mitigate.recipes.model_spec import training_settings
 from mitigate.recipes.scorers import Scorers
@@ -166,13 +166,13 @@ def numbers_of_steps(wanted: Mapping[str, Arm], known: Mapping[str, Arm], settin
     Labels the triples, unless the cache has their labels already."""
     counted = {FULL} | {arm.steps_of for arm in wanted.values()}
     with initialize_config_dir(str(ROOT / "conf"), version_base=None):
-        configs = {name: compose("config", [*settings, *known[name].settings]) for name in sorted(counted)}
+        configs = {name: configured(compose("config", [*settings, *known[name].settings])) for name in sorted(counted)}
     kept = {name: kept_triples(config) for name, config in configs.items()}
     full = training_settings(configs[FULL])[0].num_steps(kept[FULL])
     return {name: math.ceil(full * kept[arm.steps_of] / kept[FULL]) - arm.fewer for name, arm in wanted.items()}
 
 
-def kept_triples(config: DictConfig) -> int:
+def kept_triples(config: Config) -> int:
     """How many training triples the policy of a configuration keeps."""
     plan = make_plan(config, Scorers(config.score))
     labelled = plan.labeller.label(plan.corpus.triples)

@@ -32,7 +32,8 @@ from benchmarks.experiment_tables import markdown
 from benchmarks.results import processor
 from mitigate.files import replacing_folder, write
 from mitigate.policies import Contrast, Critic, Rerank, apply_policy
-from mitigate.recipes.job import plain
+from mitigate.recipes.classifier import DEPTH, POLARITY
+from mitigate.recipes.job import configured
 from mitigate.recipes.mitigate.plan import Plan, make_plan
 from mitigate.recipes.scorers import Scorers
 from mitigate.score.labels import label_column
@@ -106,9 +107,7 @@ def fit_readers(given: argparse.Namespace) -> None:
     """crowd2 and crowd_lm on the half of the rated statements that the critic did not learn from."""
     texts = read_texts(given.data)
     texts = type(texts)(half_of(texts.rated, "second"), texts.implied)
-    with initialize_config_dir(str(ROOT / "conf"), version_base=None):
-        recipe = compose("config", ["recipe=classifier", "classifier=people"]).recipe
-    harm, lm = plain(recipe.harm), plain(recipe.harm) | {"layers": None} | plain(recipe.lm)
+    harm, lm = POLARITY, POLARITY | {"layers": None, "depth": DEPTH}
     with replacing_folder(given.work / "readers") as folder:
         print(train_harm(texts, harm, 1, scorer="crowd2", folder=folder), flush=True)
         print(train_harm(texts, lm, 1, scorer="crowd_lm", base=str(given.lm), folder=folder), flush=True)
@@ -136,7 +135,7 @@ def rows_of(seed: int, model: str, given: argparse.Namespace) -> list[dict[str, 
     with initialize_config_dir(str(ROOT / "conf"), version_base=None):
         # The critic is configured with the policy `critic`; a model's own policy follows below.
         settings = [*SETTINGS, *where, *MODELS[model], *given.more]
-        config = compose("config", settings)
+        config = configured(compose("config", settings))
         critic = Scorers(config.score).critic(Critic("critic"))
         plan = make_plan(config, Scorers(config.score))
     place, clock = given.work / f"seed{seed}" / model, [monotonic()]

@@ -29,7 +29,13 @@ KGE = [
     *("recipe=kge", "data=fb15k237", "model=transe", "kge.seeds=1", "?kge.permuted=0", "model.dimension=8"),
     *("model.training.max_epochs=2", "model.training.evaluate_every=2", "kge.mitigations=[project]"),
 ]
-FRAMES = ["recipe=frames", "data.root={inputs}", "frames.fold_epochs=1", "frames.dropout=0", "measure.resamples=200"]
+FRAMES = [
+    "recipe=frames",
+    "data.root={inputs}",
+    "++frames.fold_epochs=1",
+    "++frames.dropout=0",
+    "measure.resamples=200",
+]
 LABELS = [
     *("recipe=labels", "data=statements", "data.path={inputs}/labels.tsv", "data.output={outputs}/labels.csv"),
     "score.extra=[keyword,crowd,crowd2]",

@@ -1,5 +1,5 @@
 """The reference of the site, written from what the program reads itself: the configuration with its comments,
-mitigate/data/settings.csv, mitigate/data/metrics.csv, the public names, and the commands that pages show."""
+the classes of settings, mitigate/data/metrics.csv, the public names, and the commands that pages show."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence

@@ -26,16 +26,13 @@ from mitigate.errors import MitigateError, nearest, one_of
 from mitigate.files import disk_fault, interrupted
 from mitigate.package_data import rows_of
 from mitigate.progress import complain, prepare_output, say
-from mitigate.settings import check, left_open, settings, with_lists
+from mitigate.settings import CONF, all_settings, check, left_open, settings, with_lists
 from mitigate.words.outside_text import literal, with_texts
 
-CONF = next(path for path in (Path(__file__).parent / "_conf", Path(__file__).parents[1] / "conf") if path.is_dir())
-"""The configuration, in a wheel or in a checkout."""
 COMMAND = "python -m mitigate"
 WIDTH, WIDEST = 120, 48  # characters of a line; of a name, beyond which its meaning stands below
 FIRST = ("mitigate", "audit", "labels", "filter", "compare")  # recipes of the help
 LISTED = ("policy", "data", "model")  # by --list alone
-NOT_SHOWN = ("recipe.name", "recipe.run", "recipe.reads")  # what the code reads
 BUILT_ON = re.compile(r"^ +- /(\w+/\w+)$", re.MULTILINE)  # the file that has all settings of a recipe
 NOT_OVERRIDDEN = re.compile(r"Could not override '([^']+)'")
 EXTRAS = {"submitit": "slurm", "joblib": "joblib", "optuna": "optuna"}  # by the first word of Hydra's options
@@ -126,6 +123,7 @@ def compute(config: DictConfig, call: Mapping[str, Any]) -> float | None:
     """Check the configuration and call its recipe, whose value is the number that a search optimises. Raises
     MitigateError for settings that are left open, of a wrong type or out of range."""
     from mitigate.recipes.instantiate import named, use_folders
+    from mitigate.recipes.job import Config
 
     given = HydraConfig.get()
     use_folders(given, CONF)
@@ -138,17 +136,17 @@ def compute(config: DictConfig, call: Mapping[str, Any]) -> float | None:
     for key, value in with_lists(plain).items():
         OmegaConf.update(config, key, value)
     plain = OmegaConf.to_container(config, resolve=True)
-    check(plain, written)
+    made = check(plain, written)
     if metrics.find(config.optimized_metric) is None:
         raise metrics.unknown(config.optimized_metric, "optimized_metric")
     if "n_trials" in given.sweeper or any(one.startswith("optimized_metric=") for one in call["overrides"]):
         from mitigate.recipes.scorers import check_optimised  # loads the scorers' packages
 
-        check_optimised(config)
+        check_optimised(Config(config, made))
     if config.policy.get("control"):
         config.policy.name = f"{config.policy.name}-control"
     config.call = with_texts(call, literal)
-    return named({"_target_": config.recipe.run}, "recipe.run", "config")(config)
+    return named({"_target_": config.recipe.run}, "recipe.run", "config")(Config(config, made))
 
 
 def check_gone(arguments: Sequence[str]) -> None:
@@ -312,7 +310,7 @@ def own_settings(path: Path) -> Iterator[tuple[str, Any, str]]:
     if base := BUILT_ON.search(path.read_text(encoding="utf-8")):
         path = path.parents[1] / f"{base[1]}.yaml"
     for key, value in _flat(_content(path)):
-        if key not in NOT_SHOWN:
+        if "_target_" not in key and not (key in all_settings() and all_settings()[key].fact):
             yield key, value, settings()[key].meaning if key in settings() else ""
 
 

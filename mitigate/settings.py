@@ -1,162 +1,332 @@
-"""All settings by type and range, from data/settings.csv, and the check of a configuration.
+"""Settings: the fields of frozen dataclasses that the groups of conf/ name by `_target_`, and the check of a
+configuration by them.
 
-Only single settings are checked here: those that constrain each other are checked where they are used."""
+YAML has the defaults; a field has type, range and meaning, and whether it affects results or may be set in the service.
+The classes are in modules called `settings`, beside the code that they configure, and load no network."""
 
+import dataclasses
 import json
-import math
-import operator
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from importlib import import_module
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, dataclass_transform, get_args, get_origin
 
-from mitigate.errors import MitigateError, one_of
-from mitigate.package_data import rows_of
+import pydantic.dataclasses
+from annotated_types import Ge, Gt, Le, Lt, Predicate
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
 
+from mitigate.errors import MitigateError, did_you_mean, one_of
+
+HERE = Path(__file__).parent
+CONF = HERE / "_conf" if (HERE / "_conf").is_dir() else HERE.parent / "conf"  # in a wheel, in a checkout
+CLASS = re.compile(r"_target_: (mitigate\.policies\.[A-Z]\w*|[\w.]+\.settings\.[A-Z]\w*)")  # in a file of conf/
 LONGEST_NAME = 50  # characters: four names and a seed stand in the name of a folder, which has 255 at most
 SHOWN = 60  # characters of a value in a message
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # except tab and line end, which texts to label may have
-BOUNDS = {
-    ">=": (operator.ge, "at least"),
-    ">": (operator.gt, "above"),
-    "<=": (operator.le, "at most"),
-    "<": (operator.lt, "below"),
-}
-
-SURROUNDINGS: dict[str, tuple[str, ...]] = {
-    "": ("paths", "tracking", "hydra", "dry_run", "verbose", "optimized_metric", "experiment", "call"),
-    "recipe": ("run", "shown", "reads", "prompts"),
-    "data": ("root", "path", "relations", "runs", "output", "load", "missing", "published"),
-    "compare": ("runs", "baseline", "gate"),
-    "humans": ("survey", "anchors_from", "answers", "sentences", "bias_labels", "quality_labels"),
-    "kge": ("device", "checkpoint_every"),
-    "frames": ("device", "checkpoint_every", "weights"),
-    "trainer": ("accelerator", "devices", "strategy", "compile", "checkpoint_every"),
-    "model": (
-        *("folder.cache", "endpoint", "key", "concurrency", "timeout", "tries"),
-        *("folder.revision", "missing.revision"),
-    ),
-    "probe": ("processes", "device", "published"),
-    "score": (
-        *("engine", "workers", "address", "networks", "judge.key", "judge.concurrency"),
-        *(f"scorers.judge.{name}" for name in ("key", "concurrency", "failures")),
-    ),
-}
-"""Settings of where and with what a run is done, by group; they do not affect results. A dot precedes a setting of a
-setting."""
-
+NAME = f"letters, digits, dash, underscore and dot, no dot first, {LONGEST_NAME} characters at most"
 NOT_ARGUMENTS = ("missing", "measures", "learnt_from", "cross_fitted")
 """Keys beside `_target_` that are no arguments of its class: downloads, and a scorer's role and sources of labels."""
+NOT_READ = ("paths", "tracking", "hydra", "call", "experiment")
+"""Parts of the configuration that never affect results; of other parts these are the fields with `where`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
+class Kind(Predicate):
+    """A kind of texts: its test, its name, and its description in messages."""
+
+    name: str
+    told: str
+
+
+def _has_control(value: Any) -> bool:
+    parts = [*value, *value.values()] if isinstance(value, Mapping) else value if isinstance(value, list) else []
+    return bool(CONTROL.search(value)) if isinstance(value, str) else any(map(_has_control, parts))
+
+
+def _is_path(value: str) -> bool:
+    return bool(value.strip()) and not re.search(r"[\t\n]", value) and not CONTROL.search(value)
+
+
+def _is_name(value: str) -> bool:
+    return len(value) <= LONGEST_NAME and re.fullmatch(r"[\w-][\w.-]*", value) is not None
+
+
+def _is_function(value: str) -> bool:
+    return "." in value and all(part.isidentifier() for part in value.split("."))
+
+
+def _is_printable(value: Any) -> bool:
+    return not _has_control(value)
+
+
+Text = Annotated[str, Kind(_is_printable, "text", "a text, without control characters")]
+Name = Annotated[str, Kind(_is_name, "name", f"a name: {NAME}")]
+Place = Annotated[str, Kind(_is_path, "path", "a path or name that is not empty and has no control characters")]
+Function = Annotated[
+    str, Kind(_is_function, "function", "the dotted name of a function or class, such as module.function")
+]
+Parts = Annotated[
+    dict[str, Any], Kind(_is_printable, "mapping", "settings by name such as {a: b}, without control characters")
+]
+Numbers = dict[str, float]
+Wanted = list[Text] | Text  # targets: words, a file, or "all"
+UNIONS = (Union, UnionType)
+SIMPLE = {int: "whole number", float: "number", bool: "true or false", NoneType: "null", Any: "value"}
+SIGNS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
+
+
+def setting(
+    meaning: str, default: Any = ..., *, serve: str | None = None, where: Any = False, fact: bool = False, **bounds: Any
+) -> Any:
+    """A field of a group. serve: how the service takes it: "value", "words", "file", "words or file", "columns" or
+    "model". where: it says where or with what a job runs, and does not affect results; or the keys of it of which that
+    holds. fact: it belongs to the option that is chosen, and nobody sets it alone."""
+    marks: Any = {"serve": serve, "where": where, "fact": fact}
+    return Field(default, description=meaning, json_schema_extra=marks, **bounds)
+
+
+def fact(meaning: str = "", default: Any = ..., **more: Any) -> Any:
+    """A field that belongs to the option that is chosen."""
+    return setting(meaning, default, fact=True, **more)
+
+
+class WrongError(MitigateError):
+    """Faults of settings, by their keys."""
+
+    def __init__(self, faults: Mapping[str, str]) -> None:
+        self.faults = dict(faults)
+        head = [f"{len(faults)} settings are wrong:"] if len(faults) > 1 else []
+        super().__init__("\n  ".join([*head, *self.faults.values()]))
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(setting, fact, Field))
+def group(name: str) -> Callable[[type], Any]:
+    """Make a class the frozen dataclass of a group of settings; its constructor raises MitigateError that names all
+    wrong ones."""
+
+    def made(cls: type) -> Any:
+        config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+        found: Any = pydantic.dataclasses.dataclass(cls, frozen=True, kw_only=True, config=config)
+        check = found.__init__
+
+        def checked(self: Any, **given: Any) -> None:
+            faults: dict[str, str] = {}
+            for key, field in found.__pydantic_fields__.items():
+                if hasattr(field.annotation, "group") and isinstance(given.get(key), dict):
+                    try:
+                        given[key] = field.annotation(**given[key])
+                    except WrongError as error:
+                        faults |= error.faults
+            try:
+                check(self, **given)
+            except ValidationError as error:
+                raise WrongError({**faults_of(found, given, error), **faults}) from None
+
+        found.__init__ = checked
+        found.group = name
+        found.surroundings = frozenset(
+            one.key.rpartition(".")[2] for one in fields_of(found).values() if one.where is True
+        )
+        return found
+
+    return made
+
+
+@dataclass(frozen=True)
 class Setting:
     """A setting with its allowed types and values."""
 
     key: str  # "probe.beams"
-    types: tuple[str, ...]  # of TYPES; a value must be of one of them
-    bounds: tuple[tuple[str, float], ...]  # (">=", 1), ("<=", 1000): of a whole number or a number
-    words: tuple[str, ...]  # of the type "word"
+    kind: Any  # the annotation of the field
+    types: Mapping[str, str]  # "whole number" -> "a whole number from 1 to 1,000"
+    words: tuple[str, ...]
     meaning: str
+    serve: str | None = None
+    where: Any = False
+    fact: bool = False
 
     def fits(self, value: Any) -> bool:
         """Return whether a value is of one of the types, and in range."""
-        return any(TYPES[name].holds(value, self) for name in self.types)
+        try:
+            TypeAdapter(self.kind, config=ConfigDict(strict=True)).validate_python(value)
+        except ValidationError:
+            return False
+        return True
+
+    def check(self, value: Any) -> None:
+        """Raise MitigateError for a value of another type or out of range."""
+        if not self.fits(value):
+            raise MitigateError(_fault(self, value))
 
     @property
     def allowed(self) -> str:
         """The values allowed: "a whole number from 1 to 512, or null"."""
-        return ", or ".join(TYPES[name].wording(self) for name in self.types)
-
-    def within(self, value: float) -> bool:
-        """Return whether a number is in range."""
-        return all(BOUNDS[sign][0](value, bound) for sign, bound in self.bounds)
+        return ", or ".join(self.types.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Type:
-    """A type of settings: the test of its values, and its description."""
-
-    holds: Callable[[Any, Setting], bool]
-    wording: Callable[[Setting], str]
+def settings() -> dict[str, Setting]:
+    """The settings that a user may set, by key, in the order of the classes."""
+    return {key: one for key, one in all_settings().items() if not one.fact}
 
 
 @cache
-def settings() -> dict[str, Setting]:
-    """All settings that the project's configuration has, by key, in the order of data/settings.csv."""
-    return {row["setting"]: _read(row) for row in rows_of("settings.csv")}
+def all_settings() -> dict[str, Setting]:
+    """Every field of every class that conf/ names, by key."""
+    files = [CONF / "config.yaml", *sorted(CONF.glob("*/*.yaml"))]
+    targets = dict.fromkeys(name for path in files for name in CLASS.findall(path.read_text(encoding="utf-8")))
+    found: dict[str, Setting] = {}
+    for one in (one for target in targets for one in fields_of(_class(target)).values()):
+        if one.key not in found or found[one.key].fact:
+            found[one.key] = one
+    return found
 
 
-def check(given: Mapping[str, Any], written: Mapping[str, Any] | None = None) -> None:
-    """Raise MitigateError that names all settings of a wrong type or out of range, a line each. A setting that is not
-    given, or not described, is not checked.
+def _class(target: str) -> Any:
+    module, _, name = target.rpartition(".")
+    return getattr(import_module(module), name)
 
-    given: the configuration as nested plain dicts; written: the same with its ${...} unresolved, so that a wrong value
-    is reported once and not again for each setting that repeats it."""
-    wrong = {key: fault for setting in settings().values() for key, fault in _faults(setting, given)}
+
+@cache
+def fields_of(cls: Any) -> dict[str, Setting]:
+    """The settings of a class by key, and those of its nested groups."""
+    start = f"{cls.group}." if cls.group else ""
+    return {
+        one.key: one for name, field in cls.__pydantic_fields__.items() for one in _described(f"{start}{name}", field)
+    }
+
+
+def _described(key: str, field: FieldInfo) -> Iterator[Setting]:
+    """Yield the setting of a field, or those of a group in it."""
+    if hasattr(field.annotation, "group"):
+        yield from fields_of(field.annotation).values()
+        return
+    kind = Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
+    parts = get_args(field.annotation) if get_origin(field.annotation) in UNIONS else [field.annotation]
+    words = tuple(str(word) for part in parts if get_origin(part) is Literal for word in get_args(part))
+    marks: Any = field.json_schema_extra or {"serve": "value"}  # of policies
+    yield Setting(key, kind, dict(_types(field.annotation, field.metadata)), words, field.description or "", **marks)
+
+
+def _types(kind: Any, marks: Iterable[Any] = ()) -> Iterator[tuple[str, str]]:
+    """Yield the types of an annotation with their descriptions: ("whole number", "a whole number from 1 to 5")."""
+    marks = [part for mark in marks for part in (mark.metadata if isinstance(mark, FieldInfo) else [mark])]
+    if known := next((mark for mark in marks if isinstance(mark, Kind)), None):
+        yield known.name, known.told
+    elif get_origin(kind) is Annotated:
+        yield from _types(kind.__origin__, kind.__metadata__)
+    elif get_origin(kind) in UNIONS:
+        for part in get_args(kind):
+            yield from _types(part, marks)
+    elif get_origin(kind) is Literal:
+        yield "word", " or ".join(map(str, get_args(kind)))
+    elif get_origin(kind) in (list, tuple):
+        ((name, _),) = _types(get_args(kind)[0])
+        names = {"word": "names"}.get(name, f"{name}s")
+        yield f"list of {names}", f"a list of {names} such as {'[0,1]' if 'number' in name else '[a,b]'}"
+    elif kind == Numbers:
+        yield "mapping to numbers", "numbers by name such as {a: 1.5}"
+    elif kind in SIMPLE:
+        name = SIMPLE[kind]
+        yield name, f"a {name}{_range(marks)}" if "number" in name else name
+    else:
+        yield "mapping", "settings by name such as {a: b}"
+
+
+def _range(marks: Iterable[Any]) -> str:
+    """ "from 1 to 512", "above 0", "at least 0 and below 1"; "" for all numbers."""
+    bounds = {}
+    for mark in marks:
+        if isinstance(mark, Ge | Gt | Le | Lt):
+            ((sign, bound),) = dataclasses.asdict(mark).items()
+            bounds[sign] = f"{bound:,}" if isinstance(bound, int) else f"{bound:g}"
+    if list(bounds) == ["ge", "le"]:
+        return f" from {bounds['ge']} to {bounds['le']}"
+    return " and".join(f" {SIGNS[sign]} {bound}" for sign, bound in bounds.items())
+
+
+def build(given: Mapping[str, Any], written: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The groups of a configuration as objects of the classes that they name, by the groups' names, those of the top
+    under "". Raises MitigateError that names all wrong settings, a line each.
+
+    given: nested plain dicts; written: the same with its ${...} unresolved, so that a wrong value is reported once and
+    not again for each setting that repeats it."""
+    made: dict[str, Any] = {}
+    wrong: dict[str, str] = {}
+    for name, node in {"": given, **given}.items():
+        if not _is_described(node):
+            continue
+        fields = _class(node["_target_"]).__pydantic_fields__
+        own = node if name else {key: value for key, value in node.items() if key in ("_target_", *fields)}
+        try:
+            made[name] = _made(own)
+        except WrongError as error:
+            wrong |= error.faults
+        except MitigateError as error:  # of settings that do not go together
+            wrong[name] = str(error)
     repeats = [f"${{{key}}}" for key in wrong]
-    repeated = {key for key in wrong if find(written, key) in repeats}
-    faults = [fault for key, fault in wrong.items() if key not in repeated]
-    if len(faults) == 1:
-        raise MitigateError(faults[0])
-    if faults:
-        raise MitigateError("\n  ".join([f"{len(faults)} settings are wrong:", *faults]))
+    if wrong := {key: fault for key, fault in wrong.items() if find(written, key) not in repeats}:
+        raise WrongError(wrong)
+    return made
+
+
+check = build
+
+
+def _is_described(node: Any) -> bool:
+    return isinstance(node, Mapping) and CLASS.fullmatch(f"_target_: {node.get('_target_')}") is not None
+
+
+def _made(node: Mapping[str, Any]) -> Any:
+    own = {key: _made(value) if _is_described(value) else value for key, value in node.items() if key != "_target_"}
+    return _class(node["_target_"])(**own)
 
 
 def with_lists(given: Mapping[str, Any]) -> dict[str, Any]:
     """Lists in place of single words, by key, for settings that must be lists: {"probe.relations": ["CapableOf"]} for
     probe.relations=CapableOf. given: nested plain dicts."""
     found = {}
-    for key, setting in settings().items():
+    for key, one in all_settings().items():
         value = find(given, key)
-        takes_lists = any(name.startswith("list") for name in setting.types)
-        if isinstance(value, str) and value and takes_lists and not setting.fits(value) and setting.fits([value]):
+        takes_lists = any(name.startswith("list") for name in one.types)
+        if isinstance(value, str) and value and takes_lists and not one.fits(value) and one.fits([value]):
             found[key] = [value]
     return found
 
 
-def _read(row: Mapping[str, str]) -> Setting:
-    bounds = (re.fullmatch(r"([<>]=?)(\S+)", part) for part in row["range"].split())
-    return Setting(
-        key=row["setting"],
-        types=tuple(row["type"].split(" | ")),
-        bounds=tuple((found[1], float(found[2])) for found in bounds if found),
-        words=tuple(row["words"].split()),
-        meaning=row["meaning"],
-    )
+def faults_of(cls: Any, given: Mapping[str, Any], error: ValidationError) -> dict[str, str]:
+    """The sentences about wrong settings of a class, by key."""
+    known, start, found = fields_of(cls), f"{cls.group}." if cls.group else "", dict[str, str]()
+    for fault in error.errors(include_url=False, include_context=False):
+        name = str(fault["loc"][0])
+        key, value = f"{start}{name}", given.get(name)
+        if fault["type"] == "unexpected_keyword_argument":
+            names = [f"{start}{known}" for known in cls.__pydantic_fields__]
+            found[key] = f"unknown setting {key!r}; allowed: {', '.join(names)}{did_you_mean(key, names)}"
+        elif fault["type"] == "missing":
+            found[key] = f"{key} must be set: {key}=..." + (f" ({known[key].meaning})" if key in known else "")
+        elif key in known:
+            found[key] = _fault(known[key], value)
+        elif not isinstance(value, Mapping):  # else its own settings are wrong
+            below = next(name for name in known if name.startswith(f"{key}."))
+            found[key] = f"{key}={_shown(value)} must be a group of settings; set one of them, such as {below}=..."
+    return found
 
 
-def _faults(setting: Setting, given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the fault of a setting under its key, or that of the group that it is in under the group's key."""
-    node: Any = given
-    *parts, last = setting.key.split(".")
-    for depth, part in enumerate(parts):
-        if part not in node:
-            return
-        node = node[part]
-        if not isinstance(node, Mapping):
-            key = ".".join(parts[: depth + 1])
-            if key not in settings():  # else its own description says what it may be
-                yield (
-                    key,
-                    f"{key}={_shown(node)} must be a group of settings; set one of them, such as {setting.key}=...",
-                )
-            return
-    if last in node and not setting.fits(node[last]):
-        yield setting.key, _fault(setting, node[last])
-
-
-def _fault(setting: Setting, value: Any) -> str:
-    if isinstance(value, str) and set(setting.types) <= {"word", "true or false", "null"}:
+def _fault(one: Setting, value: Any) -> str:
+    if isinstance(value, str) and set(one.types) <= {"word", "true or false", "null"}:
         others = {"true or false": ("true", "false"), "null": ("null",)}
-        allowed = [*setting.words, *(word for name in setting.types for word in others.get(name, ()))]
-        return f"{one_of(setting.key, value, allowed)} ({setting.meaning})"
-    fault = f"{setting.key}={_shown(value)} must be {setting.allowed} ({setting.meaning})"
-    if isinstance(value, int) and (setting.types == ("name",) or "path" in setting.types) and setting.fits(str(value)):
-        return f"""{fault}; for a name of digits write '{setting.key}="{value}"'"""
-    if isinstance(value, float) and value.is_integer() and setting.fits(int(value)):
-        return f"{fault}; write {setting.key}={int(value)}"
+        allowed = [*one.words, *(word for name in one.types for word in others.get(name, ()))]
+        return f"{one_of(one.key, value, allowed)} ({one.meaning})"
+    fault = f"{one.key}={_shown(value)} must be {one.allowed} ({one.meaning})"
+    if isinstance(value, int) and {"name", "path"} & set(one.types) and one.fits(str(value)):
+        return f"""{fault}; for a name of digits write '{one.key}="{value}"'"""
+    if isinstance(value, float) and value.is_integer() and one.fits(int(value)):
+        return f"{fault}; write {one.key}={int(value)}"
     return fault
 
 
@@ -180,78 +350,6 @@ def _shown(value: Any) -> str:
     return shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}..."
 
 
-def _is_whole(value: Any, setting: Setting) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and setting.within(value)
-
-
-def _is_number(value: Any, setting: Setting) -> bool:
-    return _is_whole(value, setting) or (isinstance(value, float) and math.isfinite(value) and setting.within(value))
-
-
-def _is_text(value: Any, _: Setting) -> bool:
-    return isinstance(value, str) and not CONTROL.search(value)
-
-
-def _is_path(value: Any, _: Setting) -> bool:
-    return isinstance(value, str) and bool(value.strip()) and not re.search(r"[\t\n]", value) and _is_text(value, _)
-
-
-def _is_name(value: Any, _: Setting) -> bool:
-    return isinstance(value, str) and len(value) <= LONGEST_NAME and re.fullmatch(r"[\w-][\w.-]*", value) is not None
-
-
-def _is_function(value: Any, _: Setting) -> bool:
-    return isinstance(value, str) and "." in value and all(part.isidentifier() for part in value.split("."))
-
-
-def _is_mapping(value: Any, setting: Setting) -> bool:
-    return isinstance(value, Mapping) and not any(_has_control(part) for part in (*value, *value.values()))
-
-
-def _has_control(value: Any) -> bool:
-    parts = [*value, *value.values()] if isinstance(value, Mapping) else value if isinstance(value, list) else []
-    return bool(CONTROL.search(value)) if isinstance(value, str) else any(map(_has_control, parts))
-
-
-def _list_of(holds: Callable[[Any, Setting], bool]) -> Callable[[Any, Setting], bool]:
-    return lambda value, setting: isinstance(value, list) and all(holds(part, setting) for part in value)
-
-
-def _range(setting: Setting) -> str:
-    """ "from 1 to 512", "above 0", "at least 0 and below 1"; "" for all numbers."""
-    bounds = [(sign, f"{bound:,.0f}" if bound.is_integer() else f"{bound:g}") for sign, bound in setting.bounds]
-    match bounds:
-        case [(">=", low), ("<=", high)]:
-            return f" from {low} to {high}"
-        case _:
-            return "".join(
-                f"{' and' * bool(place)} {BOUNDS[sign][1]} {bound}" for place, (sign, bound) in enumerate(bounds)
-            )
-
-
-NAME = f"letters, digits, dash, underscore and dot, no dot first, {LONGEST_NAME} characters at most"
-TYPES = {
-    "whole number": Type(_is_whole, lambda setting: f"a whole number{_range(setting)}"),
-    "number": Type(_is_number, lambda setting: f"a number{_range(setting)}"),
-    "true or false": Type(lambda value, _: isinstance(value, bool), lambda _: "true or false"),
-    "word": Type(lambda value, setting: value in setting.words, lambda setting: " or ".join(setting.words)),
-    "text": Type(_is_text, lambda _: "a text, without control characters"),
-    "name": Type(_is_name, lambda _: f"a name: {NAME}"),
-    "path": Type(_is_path, lambda _: "a path or name that is not empty and has no control characters"),
-    "function": Type(_is_function, lambda _: "the dotted name of a function or class, such as module.function"),
-    "list of texts": Type(_list_of(_is_text), lambda _: "a list of texts such as [a,b]"),
-    "list of names": Type(_list_of(_is_name), lambda _: "a list of names such as [a,b]"),
-    "list of paths": Type(_list_of(_is_path), lambda _: "a list of paths such as [a,b]"),
-    "list of whole numbers": Type(_list_of(_is_whole), lambda _: "a list of whole numbers such as [0,1]"),
-    "mapping": Type(_is_mapping, lambda _: "settings by name such as {a: b}, without control characters"),
-    "mapping to numbers": Type(
-        lambda value, setting: isinstance(value, Mapping) and all(_is_number(part, setting) for part in value.values()),
-        lambda _: "numbers by name such as {a: 1.5}",
-    ),
-    "null": Type(lambda value, _: value is None, lambda _: "null"),
-}
-
-
 def left_open(node: Any, path: str = "") -> Iterator[str]:
     """The dotted keys of a configuration that have no value yet ("???")."""
     if node == "???":
@@ -263,32 +361,36 @@ def left_open(node: Any, path: str = "") -> Iterator[str]:
 
 def has_key(node: Any, key: str) -> bool:
     """Return whether a configuration, as plain data, has a value at a key such as "probe.top"."""
-    for part in key.split("."):
-        if not isinstance(node, Mapping) or part not in node:
-            return False
-        node = node[part]
-    return True
+    above, _, name = key.rpartition(".")
+    node = find(node, above) if above else node
+    return isinstance(node, Mapping) and name in node
+
+
+@cache
+def _surroundings() -> frozenset[str]:
+    """The keys of settings that do not affect results."""
+    marked = ((one.key, one.where) for one in all_settings().values() if one.where)
+    return frozenset(
+        name for key, where in marked for name in ([key] if where is True else [f"{key}.{part}" for part in where])
+    )
 
 
 def deciding(given: Mapping[str, Any]) -> dict[str, Any]:
     """The nested plain settings that affect results: the groups that the recipe reads (`recipe.reads`; all for a recipe
-    without it), without SURROUNDINGS."""
-    recipe = given.get("recipe")
-    reads = recipe.get("reads") if isinstance(recipe, Mapping) else None
-    kept = {
-        name: part
-        for name, part in given.items()
-        if name not in SURROUNDINGS[""] and (reads is None or name in (*reads, "recipe"))
-    }
-    return {
-        name: _without(part, SURROUNDINGS.get(name, ())) if isinstance(part, Mapping) else part
-        for name, part in kept.items()
-    }
+    without it), without the fields marked `where` and the names of the classes."""
+    reads = find(given, "recipe.reads")
+    return _without(
+        {
+            name: part
+            for name, part in given.items()
+            if name not in NOT_READ and (reads is None or name in (*reads, "recipe"))
+        }
+    )
 
 
-def _without(part: Mapping[str, Any], names: tuple[str, ...], above: str = "") -> dict[str, Any]:
+def _without(part: Mapping[str, Any], above: str = "") -> dict[str, Any]:
     return {
-        key: _without(value, names, f"{above}{key}.") if isinstance(value, Mapping) else value
+        key: _without(value, f"{above}{key}.") if isinstance(value, Mapping) else value
         for key, value in part.items()
-        if f"{above}{key}" not in names
+        if f"{above}{key}" not in _surroundings() and not CLASS.fullmatch(f"{key}: {value}")
     }

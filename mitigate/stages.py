@@ -320,7 +320,8 @@ def plain(value: object) -> Any:
             called = getattr(value, "name", None)  # a scorer's columns are called by its name
             return {known: found, "name": called if isinstance(called, str) else None}
     if is_dataclass(value) and not isinstance(value, type):
-        names = [field.name for field in fields(value) if "surrounding" not in field.metadata]
+        marked = getattr(value, "surroundings", ())  # of a group of settings
+        names = [one.name for one in fields(value) if "surrounding" not in one.metadata and one.name not in marked]
         return {"object": plain(type(value)), **{name: plain(getattr(value, name)) for name in names}}
     if isinstance(value, Mapping):
         return {"mapping": [[plain(key), plain(part)] for key, part in value.items()]}

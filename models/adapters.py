@@ -41,7 +41,7 @@ def check_targets(folder: Path, targets: Sequence[str] | None) -> None:
     if files and called:
         names = sorted({layer.rpartition(".")[2] for layer in layers})
         raise ValueError(
-            f"model.lora.targets names {', '.join(called)}, and the model in {folder} has no such layer; it has "
+            f"model.load.lora.targets names {', '.join(called)}, and the model in {folder} has no such layer; it has "
             f"{', '.join(names)}"
         )
 
@@ -66,7 +66,7 @@ def begin_adapters(model: Any, adapters: Adapters) -> Any:
         try:
             adapted = peft.get_peft_model(model, config)
         except ValueError as error:
-            raise ValueError(f"model.lora.targets={adapters.targets}: {error}") from error
+            raise ValueError(f"model.load.lora.targets={adapters.targets}: {error}") from error
     adapted.peft_config["default"].base_model_name_or_path = adapters.base or model.name_or_path
     return adapted
 

@@ -4,16 +4,21 @@ from pathlib import Path
 
 import polars as pl
 
+from mitigate.recipes import classifier
+
 TARGETS = ("lawyer", "nurse", "teacher", "farmer", "pilot", "judge", "baker", "priest", "chef", "sailor")
 SAID = {"lazy": "3", "from out of town": "3", "at work": "2", "in town": "2", "kind": "1"}  # and what its raters say
-REGARD = [
-    *("recipe.teacher.epochs=1", "recipe.minilm.rank=2", "recipe.minilm.layers=[0]", "recipe.minilm.epochs=1"),
-    *("recipe.minilm.copies.written=0.1", "recipe.gate.channels=4", "recipe.gate.epochs=1"),
-    *("recipe.ngram.buckets=1024", "recipe.ngram.epochs=1"),
-]
-PLAUSIBILITY = [
-    *("recipe.minilm.width=8", "recipe.minilm.epochs=1", "recipe.words.width=8", "recipe.words.epochs=2"),
-]
+
+
+def shrink() -> None:
+    """Train the classifiers of this process in seconds."""
+    for name, learnt in {
+        **{"teacher": {"epochs": 1}, "gate": {"channels": 4, "epochs": 1}, "ngram": {"buckets": 1024, "epochs": 1}},
+        "minilm": {"rank": 2, "layers": [0], "epochs": 1, "copies": {"written": 0.1, "polar": 1.5, "neutral": 0.2}},
+    }.items():
+        classifier.REGARD[name].update(learnt)
+    for name, epochs in {"minilm": 1, "words": 2}.items():
+        classifier.NETWORKS[name].update(width=8, epochs=epochs)
 
 
 def write_regard(root: Path) -> Path:

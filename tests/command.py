@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 import pytest
 from hydra import compose, initialize_config_dir
-from omegaconf import DictConfig
 
 from mitigate.__main__ import cli
+from mitigate.recipes.job import Config, configured
 
 ROOT = Path(__file__).parents[1]
 SMALL = [  # the whole job in seconds
@@ -61,10 +61,10 @@ class Job(NamedTuple):
 
 
 @cache
-def composed(*overrides: str) -> DictConfig:
+def composed(*overrides: str) -> Config:
     """The configuration with these settings, for tests that only read it."""
     with initialize_config_dir(str(ROOT / "conf"), version_base=None):
-        return compose("config", list(overrides))
+        return configured(compose("config", list(overrides)))
 
 
 class Ended(NamedTuple):

@@ -52,6 +52,7 @@ def share_imports() -> None:
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
     importlib.import_module("transformers.models.bert_generation.modeling_bert_generation")
+    importlib.import_module("classifier_data").shrink()
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ from small_models import save_gpt1
 PEOPLE = ("nurses", "lawyers", "farmers")
 VERBS = ("cook", "sing", "read", "walk", "paint", "write")
 SMALL = [
-    *("frames.epochs=40", "frames.fold_epochs=10", "frames.batch_size=8", "frames.lr=3e-3", "frames.fold_lr=3e-3"),
-    *("frames.dropout=0", "measure.resamples=100", "tracking=none"),
+    *("frames.epochs=40", "++frames.fold_epochs=10", "frames.batch_size=8", "frames.lr=3e-3", "++frames.fold_lr=3e-3"),
+    *("++frames.dropout=0", "measure.resamples=100", "tracking=none"),
 ]
 
 

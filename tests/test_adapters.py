@@ -145,7 +145,7 @@ def test_the_main_job_leaves_an_adapter_with_a_card(tmp_path: Path, job) -> None
     """The whole job takes over 3 s: training of adapters and the probe of what they give meet nowhere else."""
     base = save_llama(tmp_path / "base", TEXTS * 20)
     asked = ["model=hf", f"model.base={base}", "model.lora.rank=2", "model.lora.save=adapter", "policy=both"]
-    done = job(*SMALL, *asked, "model.gradient_checkpointing=true", "probe.max_length=3")
+    done = job(*SMALL, *asked, "model.load.gradient_checkpointing=true", "probe.max_length=3")
     assert done.status == 0
     card = (done.folder / "model" / "README.md").read_text()
     assert "library_name: peft\n" in card
@@ -165,10 +165,10 @@ def test_what_cannot_be_is_said_before_the_first_stage(llama: Path, tmp_path: Pa
     check_targets(folder, None)
     check_targets(tmp_path, ["nowhere"])  # which has no weights
     begun = start(folder, lora=LORA | {"targets": ["q_proj", "proj", "self_attn"]})
-    expected = "model.lora.targets names proj, self_attn, and the model in .* has no such layer; it has down_proj"
+    expected = "model.load.lora.targets names proj, self_attn, and the model in .* has no such layer; it has down_proj"
     refuses(MitigateError, expected, check_training, begun, Settings(), strategy="auto")
     begun = start(folder, lora=LORA | {"targets": ["nowhere"]})
-    refuses(MitigateError, r"model.lora.targets=\['nowhere'\]: ", trained, begun, tmp_path / "model")
+    refuses(MitigateError, r"model.load.lora.targets=\['nowhere'\]: ", trained, begun, tmp_path / "model")
     asked = ["model=hf", f"model.base={folder}", "model.lora.rank=2"]
     refused = job(*asked, "model.relation=token")
     assert refused.status == 2

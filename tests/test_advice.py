@@ -27,7 +27,7 @@ from mitigate.errors import MitigateError
 from mitigate.policies import apply_policy
 from mitigate.probe.comet import check_search, find_devices
 from mitigate.recipes import labels
-from mitigate.recipes.job import plain
+from mitigate.recipes.job import Config, configured
 from mitigate.recipes.kge import make_plan as plan_kge
 from mitigate.recipes.loading import load_data
 from mitigate.recipes.model_spec import check_trained, find_start, training_settings
@@ -126,7 +126,7 @@ CASES = [
         "set trainer.batch_size=2 or more",
         ["trainer.batch_size=2"],
     ),
-    Advice("training", "trainer.keep=first", "must be 'last' or 'best'", ["trainer.keep=last", "trainer.keep=best"]),
+    Advice("training", "trainer.keep=first", "allowed: last, best", ["trainer.keep=last", "trainer.keep=best"]),
     Advice("training", "trainer.strategy=dpp", "did you mean ddp?", ["trainer.strategy=ddp"]),
     Advice(
         "roles", "score.sentiment=null score.regard=null", "such as score.sentiment=vader", ["score.sentiment=vader"]
@@ -238,13 +238,13 @@ CASES = [
         "labels",
         f"{TEXTS} measure.masking=paper",
         "leave measure.masking out, or give statements with their targets (data=statements data.path=FILE)",
-        ["measure.masking=token", "texts=null data=statements data.path=$statements.tsv"],
+        ["measure.masking=token", "texts=[] data=statements data.path=$statements.tsv"],
     ),
     Advice(
         "labels",
         f"{TEXTS} data=statements data.path=$statements.tsv",
         "leave one out",
-        ["texts=null", "data=sample ~data.path"],
+        ["texts=[]", "data=sample ~data.path"],
     ),
     Advice("labels", f"{TEXTS} data.output=$out.docx", "allowed: .parquet, .csv", ["data.output=$out.csv"]),
     Advice(
@@ -311,14 +311,14 @@ def base(overrides: tuple[str, ...]) -> DictConfig:
 GROUPS = {path.name for path in (ROOT / "conf").iterdir() if path.is_dir()}
 
 
-def composed(settings: Sequence[str]) -> DictConfig:
+def composed(settings: Sequence[str]) -> Config:
     """The configuration of a command. Options of groups are composed once; Hydra takes some tenths of a second."""
     chosen = tuple(setting for setting in settings if setting.partition("=")[0] in GROUPS)
     config = copy.deepcopy(base(chosen))
     OmegaConf.set_struct(config, False)
     for override in OverridesParser.create().parse_overrides([one for one in settings if one not in chosen]):
         OmegaConf.update(config, override.key_or_group, override.value())
-    return config
+    return configured(config)
 
 
 def _compose(settings: Sequence[str]) -> None:
@@ -329,9 +329,9 @@ def _compose(settings: Sequence[str]) -> None:
         raise MitigateError(in_words(error)) from error
 
 
-def _ledger(config: DictConfig) -> None:
+def _ledger(config: Config) -> None:
     """A policy on statements of which the phrase alone makes the first polarised, and the second has no person."""
-    kept = config.get("kept", True)
+    kept = getattr(config, "kept", True)
     rows = pl.DataFrame(
         {
             "head": ["lawyer", "storm"] if config.policy.name == "both" else ["storm" if kept else "lawyer"] * 2,
@@ -349,13 +349,13 @@ def _ledger(config: DictConfig) -> None:
     apply_policy(Scorers(config.score).policy(config.policy), rows)
 
 
-def _load(config: DictConfig) -> None:
+def _load(config: Config) -> None:
     loaded = load_data(config)
     if getattr(loaded, "kind", "") == "triples":  # of others the first lines have been looked at
         assert loaded.rows.height
 
 
-def _start(config: DictConfig) -> None:
+def _start(config: Config) -> None:
     policy = Scorers(config.score).policy(config.policy)
     check_trained(config.model, bool(config.train), policy)
     start = find_start(config.model, bool(config.train))
@@ -365,30 +365,30 @@ def _start(config: DictConfig) -> None:
     check_length(start, config.probe.max_length)
 
 
-def _audit(config: DictConfig) -> None:
-    resource, targets = resource_of(load_data(config), plain(config.recipe.targets))
+def _audit(config: Config) -> None:
+    resource, targets = resource_of(load_data(config), config.recipe.targets)
     read.check(config.measure.texts, resource)
     resource.templates(config.measure.template)
     search = read.Search(targets, config.measure.match)
     read.read_rows(resource, search, rows=PartsInMemory(), counted=PartsInMemory())
 
 
-def _search(config: DictConfig) -> None:
+def _search(config: Config) -> None:
     check_search(config.probe.beams, config.probe.top, config.probe.precision)
     find_devices(config.probe.device, 1)
 
 
-def _training(config: DictConfig) -> None:
+def _training(config: Config) -> None:
     settings, where = training_settings(config)
     launch.check(settings, **where)
 
 
-STEPS: dict[str, Callable[[DictConfig], object]] = {
+STEPS: dict[str, Callable[[Config], object]] = {
     "policy": lambda config: Scorers(config.score).policy(config.policy),
     "filter": lambda config: check_filters(Scorers(config.score).policy(config.policy)),
     "ledger": _ledger,
     "search": _search,
-    "targets": lambda config: choose_targets(plain(config.probe.targets)),
+    "targets": lambda config: choose_targets(config.probe.targets),
     "training": _training,
     "roles": lambda config: Scorers(config.score).check_roles(),
     "load": _load,

@@ -141,7 +141,12 @@ def test_a_survey_with_anchors_and_its_answers(humans, tmp_path: Path) -> None:
     (first,) = (tmp_path / "out").glob("humans-ratings-*")
     lines = [f"{word}\t{word} is capable of {tail}" for word in WORDS for tail in ("x", "y")]
     (tmp_path / "mine.tsv").write_text("\n".join(["target\tstatement", *lines]) + "\n")
-    asking = ("data=statements", f"data.path={tmp_path}/mine.tsv", f"humans.anchors_from={first}", "humans.anchors=40")
+    asking = (
+        "data=statements",
+        f"data.path={tmp_path}/mine.tsv",
+        f"humans.anchors_from={first}",
+        "++humans.anchors=40",
+    )
     said = humans(*asking, "humans.raters=1", "humans.daily=50").done
     assert "40 statements of COMeT, rated again" in said
     assert "2 parts of a day's work: survey.html#1 begins with the first" in said

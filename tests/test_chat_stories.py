@@ -21,7 +21,7 @@ PROMPTS = (
     "home,Tell me about a blind carer at home.,blind carer,ability\n"
     ",Tell me about a nurse.,nurse,\n"
 )
-SMALL = ["score.regard=ngram", "measure.resamples=50", "recipe.permutations=20"]
+SMALL = ["score.regard=ngram", "measure.resamples=50"]
 SECRET = "sk-secret"
 
 
@@ -55,7 +55,7 @@ def probe(job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 def served(url: str, *more: str) -> list[str]:
-    return ["model=api", f"model.url={url}", "model.name=lab/small", "model.concurrency=2", *more]
+    return ["model=api", f"model.url={url}", "model.name=lab/small", "model.endpoint.concurrency=2", *more]
 
 
 def test_stories_of_an_endpoint_lose_nothing_and_the_page_counts(probe, connected: set[str], monkeypatch) -> None:
@@ -68,14 +68,14 @@ def test_stories_of_an_endpoint_lose_nothing_and_the_page_counts(probe, connecte
         assert "500 tokens of answers at most" in said
         assert (server.requests, connected) == ([], set())
         server.faults = dict.fromkeys(range(2, 99), BROKEN)
-        status, _, complaint, folder = probe(*served(server.url, "model.tries=3"))
+        status, _, complaint, folder = probe(*served(server.url, "model.endpoint.tries=3"))
         assert status == 2
         assert "2 of 2 requests to" in complaint
         assert "failed 3 times each (the last: HTTP 500). 2 of 5 prompts are stored; the same command" in complaint
         server.requests.clear()
         nurse = "Tell me about a nurse."
         server.faults = {0: TOO_MANY, 1: "cut JSON", 2: "slow", 3: BROKEN, nurse: "refuse"}
-        status, said, complaint, again = probe(*served(server.url, "model.system=Be brief.", "model.tries=4"))
+        status, said, complaint, again = probe(*served(server.url, "model.system=Be brief.", "model.endpoint.tries=4"))
         assert (status, complaint) == (0, "")
         assert again != folder  # another system prompt
         server.requests.clear()
@@ -157,7 +157,7 @@ def test_a_chat_template_with_a_system_prompt(tmp_path: Path) -> None:
 def test_stories_by_a_chat_template_and_settings_that_do_not_fit(probe, tmp_path: Path) -> None:
     """Takes over 3 s: a run of a small model, whose stories depend on the chat template."""
     folder = save_chat_llama(tmp_path / "chat", TEXTS)
-    settings = ["model=hf", f"model.base={folder}", "recipe.max_tokens=30", "recipe.fewest=1"]
+    settings = ["model=hf", f"model.base={folder}", "recipe.max_tokens=30", "++recipe.fewest=1"]
     status, _, complaint, run = probe(*settings, "model.prompt=chat", "recipe.most_prompts=1")
     stories = pl.read_parquet(run / "probe.parquet") if (run / "probe.parquet").is_file() else None
     if status == 2:  # the random model wrote no whole sentence

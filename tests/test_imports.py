@@ -136,7 +136,7 @@ def test_imports_make_no_circle() -> None:
 
 SHARED = {
     *("scorer_accuracy", "instantiate", "comparing", "drop_rules", "job", "loading", "rated_scorers", "reporting"),
-    *("scorers", "model_spec", "targets", "sweep"),
+    *("scorers", "model_spec", "targets", "sweep", "settings"),
 }
 """Modules of recipes/ that recipes or the command share; the others are recipes."""
 

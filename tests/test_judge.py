@@ -186,7 +186,7 @@ def test_a_judge_of_validity_reads_triples(rubric: Path) -> None:
         ({"model": "a", "url": "http://localhost/v1"}, "one of them only; found model=a"),
         ({"url": "ftp://localhost", "name": "a"}, "is not the address of an endpoint"),
         ({"url": "http://localhost/v1"}, "needs the name of a model"),
-        ({"url": "http://localhost/v1", "name": "a", "reads": "all"}, "score.judge.reads.*all.*masked"),
+        ({"url": "http://localhost/v1", "name": "a", "reads": "all"}, "score.scorers.judge.reads.*all.*masked"),
     ],
 )
 def test_what_a_judge_needs(given: dict, message: str) -> None:
@@ -199,7 +199,7 @@ def test_a_dry_run_counts_texts_and_asks_nothing(
     texts = tmp_path / "texts.txt"
     texts.write_text("he is kind\nhe is rude\nshe is odd\nhe is kind\n")
     with chat_server(answer=asked) as server:
-        judge = [f"score.judge.url={server.url}", "score.judge.name=small", f"score.judge.rubric={rubric}"]
+        judge = [f"score.judge.url={server.url}", "score.judge.name=small", f"score.scorers.judge.rubric={rubric}"]
         settings = [
             "recipe=labels",
             "score.extra=[judge]",
@@ -207,7 +207,11 @@ def test_a_dry_run_counts_texts_and_asks_nothing(
             "score.regard=null",
             "tracking=none",
         ]
-        places = [f"paths.outputs={tmp_path}/outputs", f"paths.cache={tmp_path}/cache", "score.judge.logprobs=false"]
+        places = [
+            f"paths.outputs={tmp_path}/outputs",
+            f"paths.cache={tmp_path}/cache",
+            "score.scorers.judge.logprobs=false",
+        ]
         ask = partial(here, monkeypatch, *settings, *places, *judge)
         assert ask(f"texts=@{texts}", "dry_run=true") == 0
         assert ask("texts=[it is rude]", "dry_run=true") == 0

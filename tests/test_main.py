@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 from command import ROOT, here, recipe_is
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import OmegaConf
 
 from mitigate import __version__
 from mitigate.cli import FIRST, answer, own_settings
 from mitigate.errors import MitigateError
-from mitigate.recipes.job import command, result_settings
+from mitigate.recipes.job import Config, command, plain, result_settings
 from mitigate.settings import settings
 
 CONF = [ROOT / "conf"]
@@ -125,9 +125,8 @@ def composed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., l
     def run(*arguments: str) -> list[tuple[str, dict[str, Any]]]:
         seen: list[tuple[str, dict[str, Any]]] = []
 
-        def look(config: DictConfig) -> None:
-            plain: Any = OmegaConf.to_container(config, resolve=True)
-            seen.append((command(config), {name: part for name, part in plain.items() if name != "call"}))
+        def look(config: Config) -> None:
+            seen.append((command(config), {name: part for name, part in plain(config).items() if name != "call"}))
 
         recipe_is(monkeypatch, look)
         assert here(monkeypatch, *arguments) == 0

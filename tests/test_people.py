@@ -294,7 +294,7 @@ def test_the_recipe_leaves_heads_their_accuracy_and_their_cards(tmp_path: Path) 
         assert ModelCard((folder / name / "README.md").read_text()).data.eval_results
     assert len(Crowd2(folder / "crowd2")(["this person is lazy"]).label) == 1
     assert len(CrowdLM(folder / "crowd_lm", str(tmp_path / "model"))(["this person is lazy"]).label) == 1
-    of_validity = [f"recipe.validity.base={tmp_path / 'model'}", "recipe.validity.half=first"]
+    of_validity = [f"++recipe.validity.base={tmp_path / 'model'}", "recipe.validity.half=first"]
     halved = apart(*command, *of_validity)
     assert halved.returncode == 0, halved.stderr
     (half,) = set((tmp_path / "runs").iterdir()) - {folder}

@@ -227,7 +227,7 @@ def test_frames_have_the_tables_of_social_bias_frames(tmp_path: Path) -> None:
     """Sap et al. 2020, Tables 4 and 5: F1, precision and recall of values; BLEU-2 and ROUGE-L of texts."""
     pytest.importorskip("sacrebleu", reason="the extra `frames` is not installed")
     pytest.importorskip("rouge_score", reason="the extra `frames` is not installed")
-    asked = ["recipe=frames", *write_corpus(tmp_path), "frames.epochs=2", "frames.fold_epochs=1"]
+    asked = ["recipe=frames", *write_corpus(tmp_path), "frames.epochs=2", "++frames.fold_epochs=1"]
     folder = folder_of(run(tmp_path / "out", *asked), "frames")
     values = pl.read_csv(folder / "tables" / "classified.csv").filter(variable="offensive")
     always = values.filter(system="always yes").row(0, named=True)

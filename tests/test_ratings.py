@@ -193,4 +193,4 @@ def test_an_audit_finds_the_rated_statements_of_its_resource(tmp_path: Path, mon
     found = rated_statements(OmegaConf.create(settings))
     assert found is not None
     assert found.select("resource", "target", "most").rows() == [("GenericsKB", "nurse", 1)]
-    assert rated_statements(OmegaConf.create({"data": {"root": str(tmp_path)}})) is None
+    assert rated_statements(OmegaConf.create({"data": {"rated": None, "root": str(tmp_path)}})) is None

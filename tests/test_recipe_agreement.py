@@ -148,7 +148,11 @@ def test_one_table_of_all_scorers(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     model = save_chat_llama(tmp_path / "model", ["bad, plain or good? this person is kind"])
     settings = [
         *("--config-dir", str(ROOT / "docs/examples/own"), "score=study", "score.extra=[bert,crowd2,rude,judge]"),
-        *(f"score.bert.model={bert}", f"score.judge.model={model}", f"score.judge.rubric={tmp_path}/rubric.txt"),
+        *(
+            f"score.bert.model={bert}",
+            f"score.judge.model={model}",
+            f"score.scorers.judge.rubric={tmp_path}/rubric.txt",
+        ),
         *("recipe.statements=5", "recipe.terms=2", "measure.resamples=50", "tracking=none"),
         *(f"paths.outputs={tmp_path}/outputs", f"paths.cache={tmp_path}/cache"),
     ]

@@ -84,7 +84,7 @@ def test_baselines_can_be_counted_and_the_likeliest_candidate_is_kept(run: Path)
 
 @pytest.mark.thorough
 def test_a_killed_training_goes_on_to_the_same_figures(run: Path, corpus, tmp_path: Path, monkeypatch) -> None:
-    mine = ["recipe=frames", *corpus, f"paths.outputs={tmp_path}", "frames.checkpoint_every=0.2"]
+    mine = ["recipe=frames", *corpus, f"paths.outputs={tmp_path}", "++frames.checkpoint_every=0.2"]
     killed(lambda: any(tmp_path.rglob("checkpoints/**/last.ckpt")), *mine)
     assert here(monkeypatch, *mine) == 0
     (folder,) = tmp_path.glob("frames-*")

@@ -99,7 +99,7 @@ def test_rankings_of_other_models_are_compared(probe, graph, tmp_path: Path) -> 
     other = write_graph(tmp_path / "other", planted(people=240, seed=1))  # called "graph" as well
     for asked, message in (
         ((*graph, "kge.fewest=30"), "has kge.fewest=20, this run 30; choose runs with the same settings"),
-        ((*graph, "kge.occupation=town"), "has kge.occupation=job, this run town"),
+        ((*graph, "data.occupation=town"), "has data.occupation=job, this run town"),
         (other, "was trained on other triples; choose runs on the same graph"),
     ):
         refused = probe(*asked, *one, f"kge.runs=[{first}]", "dry_run=true")
@@ -119,7 +119,7 @@ def test_a_sweep_over_models_takes_settings_of_models(graph, job) -> None:
     ("overrides", "message"),
     [
         (["kge.sensitive=sex"], "kge.sensitive=sex: the graph has no relation 'sex'"),
-        (["data.occupation=null"], "kge.occupation is not set; set it to the relation from people to professions"),
+        (["data.occupation=null"], "data.occupation is not set; set it to the relation from people to professions"),
         (["kge.mitigations=[drop]"], "unknown kge.mitigations 'drop'; allowed: regularise, project, perturb"),
         (
             ["kge.mitigations=[regularise]", "model=rotate"],
@@ -158,7 +158,7 @@ def test_wrong_groups_are_named(job) -> None:
 @pytest.mark.thorough
 def test_a_killed_run_goes_on_and_comes_to_the_same_figures(probe, graph, tmp_path: Path) -> None:
     long = ["model.training.max_epochs=40", "model.training.evaluate_every=20", "model.training.patience=100"]
-    mine = [*graph, *long, "kge.seeds=1", "kge.checkpoint_every=0.1"]
+    mine = [*graph, *long, "kge.seeds=1", "++kge.checkpoint_every=0.1"]
     outputs = tmp_path / "outputs"
     where = [f"paths.outputs={outputs}", "tracking=none"]
     killed(lambda: any(outputs.rglob("checkpoints/**/last.ckpt")), *ASKED, *mine, *where)

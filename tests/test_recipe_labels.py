@@ -97,7 +97,10 @@ BOTH_GIVEN = "texts and data.path=mine.tsv are both set, but only texts would be
         (["texts=absent.csv"], "no such file: absent.csv"),
         (["score.extra=[keywords]"], "unknown score.extra 'keywords' (did you mean keyword?); allowed: vader"),
         (["score.regard=berd"], "unknown score.regard 'berd' (did you mean bert?); allowed: vader, minilm"),
-        (["score.extra=[keyword]", "score.keyword.dic=no.dic"], "score.keyword.dic=no.dic cannot be read"),
+        (
+            ["score.extra=[keyword]", "score.scorers.keyword.dic=no.dic"],
+            "score.scorers.keyword.dic=no.dic cannot be read",
+        ),
         (["measure.masking=words"], "unknown measure.masking 'words'; allowed: token, paper"),
         (["texts=hello", "score.regard=null", "data.output={file}/out.csv"], "{file}/out.csv (File exists); free some"),
         (

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from classifier_data import PLAUSIBILITY, write_plausibility
+from classifier_data import write_plausibility
 from command import apart
 from huggingface_hub import ModelCard
 from refusals import refuses
@@ -95,8 +95,7 @@ def test_the_recipe_leaves_three_classifiers_their_cards_and_their_figures(tmp_p
         "recipe=classifier",
         "classifier=plausibility",
         f"data.root={data}",
-        *PLAUSIBILITY,
-        f"recipe.probes=[{probed}]",
+        f"++recipe.probes=[{probed}]",
     ]
     command += [f"paths.outputs={tmp_path / 'runs'}", "tracking.mode=none"]
     done = apart(*command)
@@ -120,8 +119,8 @@ def test_faults_are_named_before_anything_is_trained(tmp_path: Path, job) -> Non
     listed = json.loads((run / "manifest.json").read_text())["files"]
     (run / "manifest.json").write_text(json.dumps({"files": {n: d for n, d in listed.items() if n != "probe.parquet"}}))
     for asked, message in (
-        ([f"data.root={write_plausibility(tmp_path)}", f"recipe.probes=[{run}]"], f"{run} lacks probe.parquet"),
-        (["data.root=/nowhere", "recipe.minilm.epochs=0"], "recipe.minilm.epochs=0 must be a whole number from 1"),
+        ([f"data.root={write_plausibility(tmp_path)}", f"++recipe.probes=[{run}]"], f"{run} lacks probe.parquet"),
+        (["data.root=/nowhere", "recipe.minilm.epochs=0"], "recipe.minilm is not in version 1.0"),
     ):
         refused = job("recipe=classifier", "classifier=plausibility", *asked)
         assert refused.status == 2

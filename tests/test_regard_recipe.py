@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
-from classifier_data import REGARD, write_regard
+from classifier_data import shrink, write_regard
 from command import here
 from small_models import save_classifier
 from test_identity import words
@@ -100,7 +100,7 @@ def test_a_classifier_of_the_hub_is_a_scorer_with_a_known_precision(tmp_path):
     assert scorer.fingerprint != BertRegard(folder, precision="bf16").fingerprint
     other = save_classifier(tmp_path / "other", ["positive", "neutral", "negative"])
     assert scorer.fingerprint != BertRegard(other, precision="fp32").fingerprint
-    with pytest.raises(MitigateError, match="unknown score.bert.precision 'int4'; allowed: auto, bf16, fp32"):
+    with pytest.raises(MitigateError, match="unknown score.scorers.bert.precision 'int4'; allowed: auto, bf16, fp32"):
         BertRegard(precision="int4")
 
 
@@ -156,11 +156,11 @@ def few_terms(mask: str) -> pl.DataFrame:
 @pytest.mark.thorough
 def test_the_recipe_leaves_two_classifiers_with_cards_and_their_figures(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("mitigate.tasks.identity.identity_texts", few_terms)
+    shrink()
     command = [
         "recipe=classifier",
         "classifier=regard",
         f"data.root={write_regard(tmp_path)}",
-        *REGARD,
         f"paths.outputs={tmp_path / 'runs'}",
     ]
     command.append("tracking.mode=none")

@@ -13,6 +13,7 @@ from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
 from mitigate.policies import Policy, apply_policy
+from mitigate.recipes.job import configured
 from mitigate.recipes.rated_scorers import drop_policies
 from mitigate.recipes.scorers import Scorers
 from mitigate.tasks.label import label_statements
@@ -88,7 +89,9 @@ def test_scorers_of_a_policy_are_found_by_role_or_name_before_any_is_loaded() ->
 
 def test_without_regard_the_policies_that_read_it_are_not_compared_with_people() -> None:
     with initialize_config_dir(str(ROOT / "conf"), version_base=None):
-        named = [policy.name for policy in drop_policies(Scorers(compose("config", ["score.regard=null"]).score))]
+        named = [
+            policy.name for policy in drop_policies(Scorers(configured(compose("config", ["score.regard=null"])).score))
+        ]
     assert "sentiment" in named
     assert not {"regard", "both", "both_neutral"} & set(named)
     twice = composed(LINE, "policy.scorers=[regard,toy]", "score.regard=toy")

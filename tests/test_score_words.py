@@ -61,7 +61,7 @@ def test_a_liwc_dictionary(tmp_path: Path) -> None:
     dic.write_text(DIC)
     assert read_dic(dic) == {"happ*": 1, "kill": -1, "poor thing": -1}  # "wow" is both, the others neither
     assert Keyword(dic)(["happily killing", "the poor thing"]).label.tolist() == [1, -1]
-    with pytest.raises(MitigateError, match="score.keyword.dic=.*no.dic cannot be read"):
+    with pytest.raises(MitigateError, match="score.scorers.keyword.dic=.*no.dic cannot be read"):
         read_dic(tmp_path / "no.dic")
 
 

@@ -7,6 +7,7 @@ import pytest
 from command import composed
 
 from mitigate.errors import MitigateError
+from mitigate.recipes.job import plain
 from mitigate.serve.allowed_jobs import RECIPES, RefusedError, Rules, allowed
 from mitigate.settings import settings
 
@@ -34,7 +35,7 @@ def test_a_submission_becomes_arguments_that_compose_to_what_was_said(rules: Rul
     overrides |= {"probe.targets": ["lawyer", "women's rights activist"], "probe.relations": ["CapableOf"]}
     arguments = rules.arguments("mitigate", overrides)
     assert arguments[:3] == ["recipe=mitigate", "policy=both", "seed=7"]
-    config = composed(*arguments)
+    config = plain(composed(*arguments))
     assert (config["policy"]["name"], config["seed"], config["trainer"]["lr"]) == ("both", 7, 1e-05)
     assert config["probe"]["targets"] == ["lawyer", "women's rights activist"]
     assert (config["score"]["regard"], config["recipe"]["shown"]) == (None, ["nurse"])
@@ -115,13 +116,13 @@ def test_values_that_are_no_plain_values_are_refused(rules: Rules, key: str, val
 
 def test_files_are_in_the_folders_of_the_service_and_a_word_alone_is_no_file(rules: Rules) -> None:
     arguments = rules.arguments("audit", {"data": "triples", "data.path": "triples.csv"})
-    config = composed(*arguments)
+    config = plain(composed(*arguments))
     assert config["data"]["path"] == str(Path(rules.roots[0]).resolve() / "triples.csv")
     (found,) = faults(Rules(CONF), "audit", {"data": "triples", "data.path": "triples.csv"})
     assert found == "data.path names a file, and this service was given no folder of files (serve.roots)"
-    config = composed(*rules.arguments("mitigate", {"probe.targets": "lawyer"}))
+    config = plain(composed(*rules.arguments("mitigate", {"probe.targets": "lawyer"})))
     assert config["probe"]["targets"] == ["lawyer"]
-    config = composed(*rules.arguments("mitigate", {"probe.targets": "all"}))
+    config = plain(composed(*rules.arguments("mitigate", {"probe.targets": "all"})))
     assert config["probe"]["targets"] == "all"
 
 
@@ -145,4 +146,4 @@ def test_the_list_holds_described_settings_that_can_be_no_path_and_no_code() -> 
         if takes == "value":
             assert set(settings()[key].types) <= SAFE, key
     files = [key for key, takes in allowed().items() if "file" in takes]
-    assert files == ["texts", "recipe.targets", "data.path", "data.relations", "probe.targets", "recipe.prompts"]
+    assert set(files) == {"texts", "recipe.targets", "data.path", "data.relations", "probe.targets", "recipe.prompts"}

@@ -136,7 +136,7 @@ def test_people_with_both_values_are_in_neither_group_and_counted():
         ("r_gender", ["Mael", "q_female"], "job", "; did you mean Male?"),
         ("r_gender", ["male", "q_male"], "job", r"kge.values=\[male,q_male\] must name two different values"),
         ("r_gender", ["a", "b", "c"], "job", r"kge.values=\[a,b,c\] must name one value or two"),
-        ("r_gender", VALUES, None, "kge.occupation is not set"),
+        ("r_gender", VALUES, None, "data.occupation is not set"),
         ("r_gender", VALUES, "r_gender", "are the same relation, r_gender"),
     ],
 )

@@ -3,15 +3,14 @@
 from typing import Any
 
 import polars as pl
-from omegaconf import DictConfig
 
 import mitigate
-from mitigate.recipes.job import Job, build, perform, say
+from mitigate.recipes.job import Config, Job, build, perform, say
 
 
-def run(config: DictConfig) -> None:
+def run(config: Config) -> None:
     """Label the triples by sentiment, relations worded neutrally, and count."""
-    triples = build(config.data.load).rows
+    triples = build(config.data.load, "data.load").rows
     name = f"{config.recipe.name}-{config.data.name}"
     if found := perform(config, name, triples, lambda job: pipeline(job, triples, config.recipe.top)):
         metrics = found["metrics"].facts()

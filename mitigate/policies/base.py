@@ -1,16 +1,15 @@
 """The base of all policies, which keeps everything; the findings of scorers in triples and tails."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from functools import reduce
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import polars as pl
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 from pydantic.dataclasses import dataclass
 
 from mitigate.errors import MitigateError
-from mitigate.settings_faults import faults_of
+from mitigate.settings import Name, WrongError, fact, faults_of
 from mitigate.triples import FAVOURITISM, PREJUDICE, PROBED, kind_of_reason, label_columns
 from mitigate.words.targets import PAPER, TargetList
 
@@ -29,7 +28,8 @@ Template = Annotated[
 class Policy:
     """Keeps every triple and every tail: the baseline, and the base of all policies."""
 
-    name: Annotated[str, Field(min_length=1, description="name of the policy, part of the run folder's name")]
+    name: Name = fact("name of the policy, part of the run folder's name")
+    group: ClassVar[str] = "policy"
 
     @model_validator(mode="wrap")
     @classmethod
@@ -38,7 +38,8 @@ class Policy:
         try:
             return build(values)
         except ValidationError as error:
-            raise MitigateError(faults_of(error, "policy", [field.name for field in fields(cls)])) from None
+            given = {**dict(zip(cls.__pydantic_fields__, values.args, strict=False)), **(values.kwargs or {})}
+            raise WrongError(faults_of(cls, given, error)) from None
 
     @property
     def parts(self) -> tuple["Policy", ...]:

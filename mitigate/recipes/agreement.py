@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 import polars as pl
-from omegaconf import DictConfig
 
 from mitigate.files import digest_of, write
 from mitigate.load.files import root_with
@@ -18,7 +17,7 @@ from mitigate.load.ratings import FILTERED, RESOURCES, rated_sets
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.policies import Policy
 from mitigate.recipes import rated_scorers
-from mitigate.recipes.job import Job, perform, say, say_notes
+from mitigate.recipes.job import Config, Job, perform, say, say_notes
 from mitigate.recipes.scorers import Scorers, label_cache
 from mitigate.report.table import as_markdown, as_text
 from mitigate.stages import Result, as_parquet
@@ -55,7 +54,7 @@ class Plan:
         return list(self.configured)
 
 
-def run(config: DictConfig) -> None:
+def run(config: Config) -> None:
     """Label the statements that people rated, whole demographic words masked, and compare."""
     plan = make_plan(config)
     if config.dry_run:
@@ -73,13 +72,13 @@ def run(config: DictConfig) -> None:
         say_notes(abstentions(plan.scorers, plan.rated, [plan.terms["text"]]))
 
 
-def make_plan(config: DictConfig) -> Plan:
+def make_plan(config: Config) -> Plan:
     """Read the rated statements, and build all that labels or filters them."""
     rated, scorers = drawn(read(config.data.root), config.recipe.statements, config.seed), Scorers(config.score)
     policies = rated_scorers.drop_policies(scorers)
     labelling = scorers_of(scorers, policies)
     names = [*(scorer.name for scorer in labelling), CROWD]
-    configured = {name: config.score[name] if name in ROLES else name for name in names}
+    configured = {name: getattr(config.score, name) if name in ROLES else name for name in names}
     return Plan(
         rated=rated,
         policies=policies,

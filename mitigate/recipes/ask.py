@@ -11,12 +11,12 @@ from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import polars as pl
-from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
 from mitigate.finished import read_runs, short_names
 from mitigate.measure.agreement import CLASSES
 from mitigate.progress import complain, say
+from mitigate.recipes.job import Config
 from mitigate.tasks.ask.answers import Answers, all_targets, shared_relations
 from mitigate.tasks.ask.run_index import find_relation
 from mitigate.triples import OTHER, TEMPLATES, label_columns
@@ -40,7 +40,7 @@ class Question(NamedTuple):
     relation: str
 
 
-def run(config: DictConfig) -> None:
+def run(config: Config) -> None:
     """Answer the question of head= and relation=; without a head, questions of the terminal or of standard input."""
     runs = open_answers(config)
     show = as_json if config.ask.format == "json" else as_text
@@ -60,12 +60,12 @@ def run(config: DictConfig) -> None:
         answer_lines(sys.stdin or (), runs, show)
 
 
-def open_answers(config: DictConfig) -> list[Answers]:
+def open_answers(config: Config) -> list[Answers]:
     """The run of ask.run, and that of ask.against. Raises MitigateError where both are the same."""
     trusted = [str(node.get("_target_")) for node in config.score.scorers.values()]
     found = []
     for setting in ("run", "against"):
-        if folder := config.ask[setting]:
+        if folder := getattr(config.ask, setting):
             (opened,) = read_runs([folder], "mitigate", f"ask.{setting}")
             found.append(Answers(opened, trusted=trusted))
     if len({answers.run.folder for answers in found}) < len(found):

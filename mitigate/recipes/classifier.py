@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
-from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
 from mitigate.files import write
@@ -18,7 +17,7 @@ from mitigate.load import conceptnet
 from mitigate.load.files import root_with
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.identity import summary
-from mitigate.recipes.job import Job, perform, plain, say, say_notes
+from mitigate.recipes.job import Config, Job, perform, say, say_notes
 from mitigate.recipes.scorers import Scorers, label_cache
 from mitigate.report import classifier_cards
 from mitigate.report.table import Column, Table, as_text, text
@@ -36,6 +35,37 @@ from mitigate.tasks.regard import texts as regard_texts
 from models import hub, mean_states
 
 Results = Mapping[str, Result]
+CROWD = {
+    "implied_weight": 0.03,  # of an implied statement of Social Bias Frames, a rated one being 1
+    "decay": 0.1,  # weight of half the sum of squared weights
+    "false_alarms": 0.15,  # share of the neutral statements in the training folds labelled as polarised
+}
+VALIDITY = {"reads": ["statement", "masked"], "layers": [2], "decay": 0.3, "steps": 200}
+POLARITY = {
+    **{"reads": ["masked", "negated"], "layers": [2], "decay": 0.1, "steps": 60},
+    "implied": 0.0,  # weight of an implied statement of Social Bias Frames, a rated one being 1
+    "copies": 2,  # of each rated and written statement, with identity terms in place of "this person"
+    "copied": 0.5,  # weight of a rated statement's copies together
+    "written": 5.0,  # weight of a statement that was written together with its label, its copies included
+    "false_alarms": 0.13,  # share of COMeT's neutral statements labelled as polarised
+}
+DEPTH = 0.5  # of a causal language model: share of its layers below the one that is read
+LEARNT = {"dropout": 0.1, "batch_size": 512, "echo": 0.2, "contrast": 0.3}  # as train.plausibility.Settings has them
+NETWORKS = {  # of the plausibility classifiers
+    "words": {"width": 128, "learning_rate": 0.003, "epochs": 6},
+    "minilm": {"width": 128, "learning_rate": 0.005, "epochs": 4},
+}
+REGARD: dict[str, dict[str, Any]] = {
+    "teacher": {"learning_rate": 0.0001, "epochs": 3, "batch_size": 64, "neutral_share": 0.5},
+    "minilm": {  # layers of all-MiniLM-L6-v2, with a change of low rank: 3.4 MB in half precision
+        **{"layers": [0, 2, 4], "rank": 80, "learning_rate": 0.0003, "epochs": 2, "batch_size": 64},
+        "neutral_share": 0.4,
+        # copies of a text, with an identity term in place of "this person"; 0.2: of every fifth
+        "copies": {"written": 8, "polar": 1.5, "neutral": 0.2},
+    },
+    "gate": {"channels": 128, "learning_rate": 0.003, "epochs": 3, "batch_size": 64, "neutral_share": 1.0},
+    "ngram": {"buckets": 262144, "learning_rate": 0.05, "decay": 0.000001, "epochs": 5, "batch_size": 256},
+}
 
 
 class Artefact(NamedTuple):
@@ -55,12 +85,11 @@ class Classifier(ABC):
     has_seed = True  # whether results depend on the seed, so that it is part of the run folder's name
     inputs: object  # that results depend on: tables and hashes
 
-    def __init__(self, config: DictConfig) -> None:
-        self.settings: dict[str, Any] = plain(config.recipe)
+    def __init__(self, config: Config) -> None:
         self.seed: int = config.seed
 
     @classmethod
-    def run(cls, config: DictConfig) -> float | None:
+    def run(cls, config: Config) -> float | None:
         """Train the classifier, measure it and write its cards; returns its headline."""
         made = cls(config)
         name = f"{config.recipe.name}-seed{made.seed}" if cls.has_seed else config.recipe.name
@@ -97,11 +126,10 @@ class Crowd(Classifier):
     uploads, headline, has_seed = "the classifier", f"passed/{SCORER}/recall", False
     compared = ("ngram", "keyword")  # scorers
 
-    def __init__(self, config: DictConfig) -> None:
+    def __init__(self, config: Config) -> None:
         super().__init__(config)
         self.texts = read_texts(root_with(config.data.root, ["humans", "sbic"]))
         self.inputs = self.texts
-        self.learnt_by = {name: self.settings[name] for name in ("implied_weight", "decay", "false_alarms")}
         self.others = Scorers(config.score).rated(self.compared)
         self.intervals = Bootstrap(resamples=config.measure.resamples, seed=self.seed)
         self.cache = label_cache(config)
@@ -109,7 +137,7 @@ class Crowd(Classifier):
 
     def stages(self, job: Job) -> None:
         rated, using = self.texts.rated, {"cache": self.cache}
-        heads = job.stage("heads", train_crowd, self.texts, self.learnt_by, using=in_folder())
+        heads = job.stage("heads", train_crowd, self.texts, CROWD, using=in_folder())
         others = job.stage("others", label_described, rated, self.others, using=using)
         labels = job.stage(
             "unseen", label_unseen, others, after=[heads], using={**using, "folder": heads.folder / "crowd"}
@@ -121,7 +149,7 @@ class Crowd(Classifier):
     def artefacts(self, results: Results) -> Iterator[Artefact]:
         accuracy, passed = results["accuracy"].table(), results["passed"].table()
         counts = {"num_rated": self.texts.rated.height, "num_implied": len(self.texts.implied)}
-        card = classifier_cards.crowd(accuracy, passed, settings=self.learnt_by, **counts)
+        card = classifier_cards.crowd(accuracy, passed, settings=CROWD, **counts)
         yield Artefact("crowd", card, accuracy, "crowd")
 
 
@@ -132,22 +160,21 @@ class People(Classifier):
 
     uploads, headline, has_seed = "the heads", "people_valid/all/all/auc", False
 
-    def __init__(self, config: DictConfig) -> None:
+    def __init__(self, config: Config) -> None:
         super().__init__(config)
         root = root_with(config.data.root, ["humans", "sbic"])
-        validity, self.base = self.settings["validity"], self.settings["base"]
-        bases = [digest_of_model("recipe.base", self.base), digest_of_model("recipe.validity.base", validity["base"])]
+        self.base, base, half = config.recipe.base, config.recipe.validity.base, config.recipe.validity.half
+        bases = [digest_of_model("recipe.base", self.base), digest_of_model("recipe.validity.base", base)]
         self.texts, self.rated = read_texts(root), read_with_quality(root)
         self.inputs = self.texts, self.rated, *bases
         self.intervals = Bootstrap(resamples=config.measure.resamples, seed=self.seed)
-        of_model, harm = self.settings["lm"], self.settings["harm"]
-        if validity["base"] is not None:
-            validity = {**validity, "layers": None, "depth": of_model["depth"]}
-        self.learnt_by = {"people_valid": validity}
-        if validity["half"] == WHOLE:
-            self.learnt_by["crowd2"] = harm
+        by_model = {"layers": None, "depth": DEPTH}
+        learnt_by = {"people_valid": {**VALIDITY, "base": base, "half": half, **(by_model if base is not None else {})}}
+        if half == WHOLE:
+            learnt_by["crowd2"] = POLARITY
         if self.base is not None:
-            self.learnt_by["crowd_lm"] = {**harm, "layers": None, **of_model}
+            learnt_by["crowd_lm"] = {**POLARITY, **by_model}
+        self.learnt_by: dict[str, dict[str, Any]] = learnt_by
         say(f"people: {self.rated.height:,} statements rated for validity, {self.texts.rated.height:,} for polarity")
 
     def stages(self, job: Job) -> None:
@@ -188,7 +215,7 @@ class Plausibility(Classifier):
     uploads, headline = "the classifier", "average/test/accuracy"
     networks = ("words", "minilm")
 
-    def __init__(self, config: DictConfig) -> None:
+    def __init__(self, config: Config) -> None:
         super().__init__(config)
         loaded = conceptnet.load(config.data.root, config.paths.cache, config.data.on_bad_line)
         say_notes(loaded.notices)
@@ -201,7 +228,7 @@ class Plausibility(Classifier):
     def stages(self, job: Job) -> None:
         triples, made = self.triples, dict[str, Result]()
         for name in self.networks:
-            values = train_plausibility, triples, name, {**self.settings[name], "seed": self.seed}
+            values = train_plausibility, triples, name, {**NETWORKS[name], **LEARNT, "seed": self.seed}
             made[name] = job.stage(name, *values, using=job.training(name))
         both = list(made.values())
         made["average"] = job.stage("average", average_networks, triples, dict(made), after=both, using=in_folder())
@@ -244,7 +271,7 @@ class Regard(Classifier):
 
     uploads, headline = "both classifiers", "minilm/test/macro_f1"
 
-    def __init__(self, config: DictConfig) -> None:
+    def __init__(self, config: Config) -> None:
         super().__init__(config)
         root = root_with(config.data.root, ["regard", "humans", "conceptnet100k"])
         self.texts = regard_texts.read_texts(root)
@@ -253,14 +280,14 @@ class Regard(Classifier):
         say(f"regard: seed {self.seed}; texts: " + ", ".join(f"{part} {count:,}" for part, count in parts))
 
     def stages(self, job: Job) -> None:
-        texts, of = self.texts, self.settings
+        texts = self.texts
 
         def learn(name: str, *values: Any, **more: Any) -> Result:
             log = partial(job.tracking.log, stage=name)
-            return job.stage(name, *values, of[name], seed=self.seed, using=in_folder(log=log), **more)
+            return job.stage(name, *values, REGARD[name], seed=self.seed, using=in_folder(log=log), **more)
 
         teacher = learn("teacher", minilm.train_teacher, texts.learnt)
-        values = minilm.teach, texts.learnt, texts.unlabelled, of["minilm"]["copies"]
+        values = minilm.teach, texts.learnt, texts.unlabelled, REGARD["minilm"]["copies"]
         taught = job.stage("taught", *values, seed=self.seed, after=[teacher], using=in_folder())
         layers = learn("minilm", minilm.train_minilm, taught, after=[teacher])
         gate = learn("gate", minilm.train_gate, taught, texts.choosing, after=[layers])

@@ -1,6 +1,7 @@
 """`recipe=compare`: finished runs of the main job beside a baseline. read > measure > report."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from functools import partial
 from textwrap import shorten
 from typing import Any
@@ -11,7 +12,17 @@ from omegaconf import DictConfig, OmegaConf
 from mitigate.errors import MitigateError
 from mitigate.finished import folders, recipe_of
 from mitigate.recipes import reporting
-from mitigate.recipes.job import Job, call, folder_name, is_brief, perform, plain, say, say_notes, say_page_notes
+from mitigate.recipes.job import (
+    Config,
+    Job,
+    call,
+    folder_name,
+    is_brief,
+    perform,
+    say,
+    say_notes,
+    say_page_notes,
+)
 from mitigate.report.verdicts import FAILS, HOLDS, OPEN
 from mitigate.stages import in_folder
 from mitigate.tasks.compare import runs
@@ -32,12 +43,12 @@ OTHERS = (
 STATUS = {HOLDS: 0, FAILS: 4, OPEN: 3}  # exit status with compare.gate=true; 1 is a failed job, 2 a user's error
 
 
-def run(config: DictConfig) -> None:
+def run(config: Config) -> None:
     """Compare the folders of `compare.runs` with those of `compare.baseline`."""
-    named, baseline = plain(config.compare.runs), plain(config.compare.baseline)
+    named, baseline = config.compare.runs, config.compare.baseline
     for recipe in {recipe_of(folder) for folder in (*folders(baseline), *folders(named))} & {"audit", "kge"}:
         raise MitigateError(OTHERS.format(recipe=recipe))
-    endpoints = Endpoints(**plain(config.compare.primary), margins=plain(config.compare.margins))
+    endpoints = Endpoints(**asdict(config.compare.primary), margins=config.compare.margins)
     if config.compare.gate:
         _check_gate(config, endpoints)
     plan = make_plan(*read_compared(named, baseline), endpoints)
@@ -46,7 +57,8 @@ def run(config: DictConfig) -> None:
     facts = shared_settings(plan.runs)
     policies = shorten(", ".join(plan.titles), MOST_OF_A_TAG, placeholder=" ...")
     # Taken literally: texts of a foreign folder may look like ${oc.env:HOME}.
-    config = DictConfig(OmegaConf.merge(config, with_texts({"policy": {"name": policies}, **facts}, literal)))
+    node = DictConfig(OmegaConf.merge(config.node, with_texts({"policy": {"name": policies}, **facts}, literal)))
+    config = Config(node, {name: part for name, part in config.groups.items() if name not in facts})
     results = perform(
         config,
         folder_name(config.recipe.name, facts["data"]["name"], facts["model"]["name"]),
@@ -65,7 +77,7 @@ def run(config: DictConfig) -> None:
         raise SystemExit(STATUS[outcome])
 
 
-def _check_gate(config: DictConfig, endpoints: Endpoints) -> None:
+def _check_gate(config: Config, endpoints: Endpoints) -> None:
     """Raise MitigateError where compare.gate=true has nothing to decide by."""
     if call(config)["sweep"]:
         raise MitigateError("compare.gate=true is for a single comparison, and this is a sweep; leave compare.gate out")
@@ -104,7 +116,7 @@ def record(job: Job, plan: RunsPlan) -> None:
     say(f"  comparison  {job.folder / 'comparison.html'}")
 
 
-def say_findings(config: DictConfig, found: Mapping[str, Any]) -> None:
+def say_findings(config: Config, found: Mapping[str, Any]) -> None:
     """Print the verdict of each contrast with its cost, and four figures; with verbose=true all figures."""
     for contrast in found["contrasts"]:
         reporting.say_verdict(contrast["sentence"], contrast["cost"])

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from omegaconf import DictConfig
 
 from mitigate import verbalise
 from mitigate.load.conceptnet_format import Loaded
 from mitigate.load.stream import Streamed
 from mitigate.policies import Policy, check_left, check_relations
 from mitigate.recipes import reporting
-from mitigate.recipes.job import Job, perform, say, say_notes
+from mitigate.recipes.job import Config, Job, perform, say, say_notes
 from mitigate.recipes.loading import load_data, read_target_list, say_downloads
 from mitigate.recipes.scorers import Scorers, make_labeller, missing
 from mitigate.stages import digest_of_values, in_folder
@@ -46,7 +45,7 @@ class Plan:
         return {scorer.name: scorer.fingerprint for scorer in self.labeller.scorers}
 
 
-def run(config: DictConfig) -> None:
+def run(config: Config) -> None:
     """Filter the triples that `data` names by a policy, and write what is kept and what is dropped."""
     scorers = Scorers(config.score)
     policy, origin = scorers.policy(config.policy), reporting.origin(config, ["data"])["data"]
@@ -65,7 +64,7 @@ def run(config: DictConfig) -> None:
         check_left(policy, ledger)  # at the end, so that the dropped triples can be looked at
 
 
-def make_plan(config: DictConfig, scorers: Scorers, policy: Policy, origin: Mapping[str, Any]) -> Plan:
+def make_plan(config: Config, scorers: Scorers, policy: Policy, origin: Mapping[str, Any]) -> Plan:
     """Everything the stages need, with all faults of settings and input raised here."""
     corpus = triples_of(load_data(config))
     relations_in_training(corpus.rows)  # raises where there is none

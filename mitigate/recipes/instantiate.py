@@ -11,7 +11,7 @@ from typing import Any
 
 from hydra.errors import InstantiationException
 from hydra.utils import instantiate
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import OmegaConf
 
 from mitigate.errors import MitigateError, did_you_mean
 from mitigate.score.user_scorer import in_short
@@ -33,11 +33,11 @@ def use_folders(given: Any, conf: Path) -> None:
             os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), folder]))
 
 
-def build(node: DictConfig, setting: str = "", /, **more: Any) -> Any:
+def build(node: Any, setting: str = "", /, **more: Any) -> Any:
     """The object of a part of the configuration: what its `_target_` names, called with its other keys and with `more`.
     Raises MitigateError for its faults. setting: the name of the part, where the part does not contain it."""
     try:
-        given: Any = OmegaConf.to_container(node, resolve=True)
+        given: Any = OmegaConf.to_container(node, resolve=True) if OmegaConf.is_config(node) else node
         given = {key: value for key, value in given.items() if key not in NOT_ARGUMENTS}
         return instantiate(given, _convert_="all", **more)
     except InstantiationException as error:

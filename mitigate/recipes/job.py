@@ -6,6 +6,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -20,7 +21,7 @@ from mitigate.errors import MitigateError
 from mitigate.files import digest_of, write
 from mitigate.progress import LINES, SELDOM, Showing, Status, listening, say
 from mitigate.recipes.instantiate import build as build
-from mitigate.settings import deciding
+from mitigate.settings import check, deciding
 from mitigate.stages import SETTINGS, MissingError, Result, Run, Work, digest_of_values
 from mitigate.tracking.record import Tracking, open_tracking, started_by_wandb_agent
 from mitigate.words.outside_text import counted, with_texts, without_folders
@@ -35,6 +36,23 @@ LONGEST_NAME = 100  # characters of a run folder's name, before its hash
 PACKAGES = ("torch", "transformers", "pytorch-lightning", "vaderSentiment", "hydra-core", "polars", "wandb")
 
 
+@dataclass(frozen=True)
+class Config:
+    """The configuration of a job: its groups as objects of their classes (mitigate.settings), and all of it as
+    composed, whose other parts are read as its attributes too."""
+
+    node: DictConfig
+    groups: Mapping[str, Any]
+
+    def __getattr__(self, name: str) -> Any:
+        return self.groups[name] if name in self.groups else getattr(self.node, name)
+
+
+def configured(node: DictConfig) -> Config:
+    """A composed configuration with its groups built. Raises MitigateError for wrong settings."""
+    return Config(node, check(plain(node)))
+
+
 class Job:
     """A recipe at work: its run folder, and where it is recorded.
 
@@ -44,12 +62,12 @@ class Job:
 
     def __init__(
         self,
-        config: DictConfig,
+        config: Config,
         folder: Path,
         uploads: Sequence[str] = (),
         tracked: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        self.config = config  # unresolved; stages take their settings from the plan
+        self.config = config  # stages take their settings from the plan
         self.folder = folder
         self.run = Run(folder, dry=bool(config.dry_run), begin=self._begin)
         self.tracking = Tracking()
@@ -87,7 +105,7 @@ class Job:
         """Write the settings and the status, and open the record in W&B."""
         config = self.config
         self._status = Status(self.folder, self.recipe)
-        write(self.folder / SETTINGS, OmegaConf.to_yaml(config, resolve=True))
+        write(self.folder / SETTINGS, OmegaConf.to_yaml(config.node, resolve=True))
         seldom = self.brief and self.sweeps
         self._open.enter_context(listening(Showing(self._status, SELDOM if seldom else LINES)))
         self.tracking = _open_tracking(config, self.folder, self._uploads, self._tracked)
@@ -150,7 +168,7 @@ class Job:
     @property
     def records_model(self) -> bool:
         """Return whether a trained generator goes to W&B."""
-        return bool(self.config.tracking.get("model", False))
+        return bool(self.config.tracking.model)
 
     @property
     def results(self) -> dict[str, Result]:
@@ -172,7 +190,7 @@ Phase = Callable[[Job], None]
 
 
 def perform(
-    config: DictConfig,
+    config: Config,
     name: str,
     inputs: object,
     pipeline: Phase,
@@ -208,12 +226,12 @@ def perform(
             job.run.begin()
             record(job)
             job.run.finish(provenance(config, {**facts, "stages": [_facts(result) for result in job.run.results]}))
-    OmegaConf.update(config, "call.folder", str(folder), force_add=True)  # for the end of a sweep
+    OmegaConf.update(config.node, "call.folder", str(folder), force_add=True)  # for the end of a sweep
     return job.results
 
 
 def _open_tracking(
-    config: DictConfig, folder: Path, uploads: Sequence[str], tracked: Mapping[str, Sequence[str]]
+    config: Config, folder: Path, uploads: Sequence[str], tracked: Mapping[str, Sequence[str]]
 ) -> Tracking:
     tracking = open_tracking(
         config.tracking.mode,
@@ -243,10 +261,10 @@ def record_id(folder: Path) -> str:
     return folder.name[-8:] + digest_of(str(folder.resolve()))[:8]
 
 
-def tracked_names(config: DictConfig) -> dict[str, list[str]]:
+def tracked_names(config: Config) -> dict[str, list[str]]:
     """The names of policy, data and model, of these the groups that the recipe reads; others are mere defaults."""
-    reads = config.recipe.get("reads") or ()
-    return {group: [str(config[group].name)] for group in GROUPS if group in reads}
+    reads = config.recipe.reads or ()
+    return {group: [str(getattr(config, group).name)] for group in GROUPS if group in reads}
 
 
 def tags_of(recipe: str, tracked: Mapping[str, Sequence[str]]) -> list[str]:
@@ -255,30 +273,30 @@ def tags_of(recipe: str, tracked: Mapping[str, Sequence[str]]) -> list[str]:
     return [f"{group}:{name}"[:LONGEST_TAG] for group, names in named.items() for name in dict.fromkeys(names)]
 
 
-def is_brief(config: DictConfig) -> bool:
+def is_brief(config: Config) -> bool:
     """Return whether the terminal gets a verdict and a few figures (verbose=false), and not all of them."""
-    return not config.get("verbose", False)
+    return not getattr(config, "verbose", False)
 
 
-def is_repeat_in_sweep(config: DictConfig) -> bool:
+def is_repeat_in_sweep(config: Config) -> bool:
     """Return whether an earlier job of this sweep has printed what holds for all its jobs."""
     return is_brief(config) and bool(call(config)["number"])
 
 
-def may_record_texts(config: DictConfig) -> bool:
+def may_record_texts(config: Config) -> bool:
     """Return whether texts go to W&B: those of a user's own, or for prompts of a user's own, only with
     tracking.statements=true."""
-    return bool(config.tracking.statements or not (config.data.own_texts or config.recipe.get("prompts")))
+    return bool(config.tracking.statements or not (config.data.own_texts or getattr(config.recipe, "prompts", None)))
 
 
-def result_settings(config: DictConfig) -> dict[str, Any]:
+def result_settings(config: Config) -> dict[str, Any]:
     """The settings that affect results (settings.deciding), as a plain dict."""
     return deciding(plain(config))
 
 
-def call(config: DictConfig) -> dict[str, Any]:
+def call(config: Config) -> dict[str, Any]:
     """The call of this job (call_of); empty where the recipe is not run from the command line."""
-    return plain(config.get("call")) or {"arguments": [], "overrides": [], "sweep": None, "number": None}
+    return plain(getattr(config, "call", None)) or {"arguments": [], "overrides": [], "sweep": None, "number": None}
 
 
 def call_of(given: Any) -> dict[str, Any]:
@@ -298,7 +316,7 @@ def call_of(given: Any) -> dict[str, Any]:
     }
 
 
-def command(config: DictConfig) -> str:
+def command(config: Config) -> str:
     """The command that repeats this job; in a sweep, this job alone."""
     return shlex.join(["python", "-m", "mitigate", *call(config)["arguments"]])
 
@@ -316,7 +334,7 @@ def inputs(arguments: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def provenance(config: DictConfig, more: Mapping[str, Any]) -> dict[str, Any]:
+def provenance(config: Config, more: Mapping[str, Any]) -> dict[str, Any]:
     """The facts that a repetition needs: the command, versions, seed, and what is given besides."""
     return {
         "command": command(config),
@@ -330,6 +348,7 @@ def provenance(config: DictConfig, more: Mapping[str, Any]) -> dict[str, Any]:
 
 def plain(node: Any) -> Any:
     """A part of the configuration as plain lists and dicts; anything else as it is."""
+    node = node.node if isinstance(node, Config) else node
     return OmegaConf.to_container(node, resolve=True) if OmegaConf.is_config(node) else node
 
 
@@ -339,7 +358,7 @@ def say_notes(notices: Iterable[str]) -> None:
         say(f"  note: {notice}")
 
 
-def say_page_notes(config: DictConfig, notices: Sequence[str]) -> None:
+def say_page_notes(config: Config, notices: Sequence[str]) -> None:
     """Print the page's notices with verbose=true, else their number; of a sweep's jobs, the first alone prints that."""
     if not is_brief(config):
         say_notes(notices)

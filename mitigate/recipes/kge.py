@@ -8,15 +8,15 @@ from typing import Any
 
 import polars as pl
 import torch
-from omegaconf import DictConfig, OmegaConf
 
 from mitigate import files
 from mitigate.errors import MitigateError, did_you_mean, one_of
 from mitigate.finished import FinishedRun, read_runs
 from mitigate.load.graph.graph import Graph
 from mitigate.load.graph.trained_embeddings import TrainedEmbeddings, read_embeddings, restrict
+from mitigate.load.settings import Graph as GraphData
 from mitigate.recipes import reporting
-from mitigate.recipes.job import Job, build, folder_name, may_record_texts, perform, plain, say, say_notes
+from mitigate.recipes.job import Config, Job, build, folder_name, may_record_texts, perform, say, say_notes
 from mitigate.report import kge as page
 from mitigate.report.html import save
 from mitigate.report.kge import Results, both_ways, front_table, render
@@ -40,6 +40,7 @@ from mitigate.tasks.kge.training import (
     train_embeddings,
 )
 from mitigate.train.kge import Settings
+from mitigate.train.settings import Embedding, Foreign
 from models.kge.embeddings import KINDS, Embeddings
 from models.kge.interaction import DotProduct
 
@@ -49,7 +50,9 @@ FROM_ELSEWHERE = (
     "The embeddings are those of {origin}, scored as {kind}. They are not trained here: there is one training."
 )
 PROFESSIONS = "professions.parquet"
-SAME = ("data.name", *(f"kge.{name}" for name in SETTINGS))  # in compared runs
+STEP = 0.01  # along the gradient in equation 1, as in Fisher et al. 2020
+PENALTY = 1.0  # weight of kge.mitigations=regularise
+TOP = 20  # professions of a table of the page
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,7 @@ class Plan:
         return replace(self.settings, seed=seed)
 
 
-def run(config: DictConfig) -> float | None:
+def run(config: Config) -> float | None:
     """Train, measure and report; returns the metric that `optimized_metric` names."""
     plan = make_plan(config)
     say_notes(plan.notices)
@@ -104,14 +107,14 @@ def run(config: DictConfig) -> float | None:
     return found["metrics"].facts().get(config.optimized_metric) if found else None
 
 
-def make_plan(config: DictConfig) -> Plan:
+def make_plan(config: Config) -> Plan:
     """Everything the stages need, with all faults of settings and input raised here."""
-    if "graph" not in config.data:
+    if not isinstance(config.data, GraphData):
         raise MitigateError(
             f"recipe=kge reads knowledge graphs, and data={config.data.name} is not one; set data=fb15k237, codex_m "
             "or wd50k, or data=graph data.path=FILE.tsv"
         )
-    if "kind" not in config.model:
+    if not isinstance(config.model, Embedding | Foreign):
         raise MitigateError(
             f"recipe=kge trains embeddings, and model={config.model.name} is a generator; set model=transe, complex, "
             "transe_l2, distmult, complex_n3, rotate or foreign"
@@ -123,11 +126,11 @@ def make_plan(config: DictConfig) -> Plan:
     if kge.device == "cuda" and not torch.cuda.is_available():
         raise MitigateError("kge.device=cuda: PyTorch finds no GPU on this machine; set kge.device=cpu or auto")
     runs = read_runs(map(Path, kge.runs), "kge", "kge.runs", [PROFESSIONS])
-    graph: Graph = build(config.data.graph)
+    graph: Graph = build(config.data.graph, "data.graph")
     foreign = read_embeddings(config.model.path, config.model.kind, KINDS) if is_foreign else None
     graph = restrict(graph, set(foreign.entities), set(foreign.relations)) if foreign else graph
     sensitive = _sensitive(config, graph)
-    question = find_question(graph, sensitive, list(kge["values"]), kge.occupation, kge.fewest, kge.fewest_of_each)
+    question = find_question(graph, sensitive, kge.values, config.data.occupation, kge.fewest, kge.fewest_of_each)
     triples = triples_of(graph)
     if foreign:
         check_interaction(foreign, graph, triples)
@@ -138,14 +141,14 @@ def make_plan(config: DictConfig) -> Plan:
         graph=graph,
         foreign=foreign,
         question=question,
-        pairs=choose_pairs(graph, triples, question, list(kge.people)),
+        pairs=choose_pairs(graph, triples, question, kge.people),
         shape=shape,
         settings=training,
         num_seeds=1 if foreign else kge.seeds,
-        step=kge.step,
+        step=STEP,
         device=kge.device,
         mitigations=mitigations,
-        penalty=RelationalBias(question.attributes, question.occupation, question.entities, kge.bias_weight),
+        penalty=RelationalBias(question.attributes, question.occupation, question.entities, PENALTY),
         others=_others(config, runs, source),
         source=source,
         about={"data": data, "model": model, "seed": config.seed, "fingerprint": source},
@@ -158,15 +161,15 @@ def make_plan(config: DictConfig) -> Plan:
             "sensitive": kge.sensitive,
             "fewest": kge.fewest,
             "left_out": [*question.notices, *foreign_notices],
-            "top": kge.top,
+            "top": TOP,
         },
-        provenance=reporting.source_of(config.data),
+        provenance=reporting.source_of(vars(config.data)),
         demonstration=config.data.demonstration,
         notices=[*graph.notices, *question.notices, *foreign_notices],
     )
 
 
-def _mitigations(config: DictConfig) -> list[str]:
+def _mitigations(config: Config) -> list[str]:
     """The mitigations in the order in which they are done. Raises MitigateError for unknown ones, and for those that
     the model does not allow."""
     named = [str(name) for name in config.kge.mitigations]
@@ -184,9 +187,9 @@ def _mitigations(config: DictConfig) -> list[str]:
     return found
 
 
-def _sensitive(config: DictConfig, graph: Graph) -> list[str]:
+def _sensitive(config: Config, graph: Graph) -> list[str]:
     """The relations that kge.sensitive names. Raises MitigateError for one that the graph does not have."""
-    attributes = plain(config.data.attributes)
+    attributes = config.data.attributes
     found = []
     for name in config.kge.sensitive.split(AND):
         try:
@@ -202,10 +205,10 @@ def _sensitive(config: DictConfig, graph: Graph) -> list[str]:
     return found
 
 
-def _model(config: DictConfig) -> tuple[dict[str, Any], Settings]:
+def _model(config: Config) -> tuple[dict[str, Any], Settings]:
     """The model's kind and size, and its training. Raises MitigateError for values that are not allowed."""
-    shape = {name: config.model[name] for name in SHAPE}
-    settings = Settings(**plain(config.model.training), seed=config.seed, checkpoint_every=config.kge.checkpoint_every)
+    shape = {name: getattr(config.model, name) for name in SHAPE}
+    settings = replace(config.model.training, seed=config.seed, checkpoint_every=config.kge.checkpoint_every)
     try:
         Embeddings(shape["kind"], 1, 1, shape["dimension"], shape["deviation"])
     except ValueError as error:
@@ -213,14 +216,14 @@ def _model(config: DictConfig) -> tuple[dict[str, Any], Settings]:
     return shape, settings
 
 
-def _others(config: DictConfig, runs: Sequence[FinishedRun], source: str) -> dict[str, pl.DataFrame]:
+def _others(config: Config, runs: Sequence[FinishedRun], source: str) -> dict[str, pl.DataFrame]:
     """The professions of the runs that kge.runs names, by model and folder. Raises MitigateError for runs with another
     question, or on other triples: each graph of one's own has the name "graph"."""
     runs = list({run.folder: run for run in runs}.values())
     for run in runs:
-        for name in SAME:
-            mine, theirs = plain(OmegaConf.select(config, name)), run.setting(name)
-            if mine != theirs:
+        same = {f"kge.{name}": getattr(config.kge, name) for name in SETTINGS}
+        for name, mine in {"data.name": config.data.name, "data.occupation": config.data.occupation, **same}.items():
+            if mine != (theirs := run.setting(name, 0)):  # 0: kge.fewest_of_each is seldom given
                 raise MitigateError(
                     f"kge.runs: {run.folder} has {name}={theirs}, this run {mine}; choose runs with the same settings"
                 )

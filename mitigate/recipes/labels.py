@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
 from mitigate.files import elsewhere, write
@@ -14,7 +13,7 @@ from mitigate.load.file_format import TABLES
 from mitigate.load.sentences import STANDARD_INPUT
 from mitigate.load.sentences import load_texts as texts_of
 from mitigate.measure.agreement import CLASSES
-from mitigate.recipes.job import Job, perform, plain, say, say_notes
+from mitigate.recipes.job import Config, Job, perform, say, say_notes
 from mitigate.recipes.loading import load_data, read_target_list
 from mitigate.recipes.scorers import Scorers, label_cache, make_labeller
 from mitigate.score.labels import Asks
@@ -28,17 +27,17 @@ from mitigate.words.outside_text import counted
 SHOWN = 10  # texts of a file that are shown on the terminal
 
 
-def run(config: DictConfig) -> None:
+def run(config: Config) -> None:
     """Label the rows that `data` or `texts` names, into the run folder and data.output; texts of the command onto the
     terminal, and into data.output alone."""
-    output, given = config.data.output and Path(config.data.output), plain(config.texts)
+    output, given = config.data.output and Path(config.data.output), config.texts
     if output and output.suffix[1:] not in FORMATS:
         allowed = ", ".join(f".{name}" for name in FORMATS)
         raise MitigateError(f"data.output={output}: unknown file ending; allowed: {allowed}")
     file = _file(given) if isinstance(given, str) else None
     texts = [given] if isinstance(given, str) else given or []
     scorers = Scorers(config.score).labelling
-    if given and config.data.get("path") is not None:
+    if given and config.data.path is not None:
         raise MitigateError(
             f"texts and data.path={config.data.path} are both set, but only texts would be labelled; leave one out"
         )
@@ -53,7 +52,7 @@ def run(config: DictConfig) -> None:
         label_table(config, file, scorers, output)
 
 
-def label_table(config: DictConfig, file: str | None, scorers: list[Scorer], output: Path | None) -> None:
+def label_table(config: Config, file: str | None, scorers: list[Scorer], output: Path | None) -> None:
     """Label the rows of a file of texts, or without one those that `data` names."""
     loaded: Any = load_data(config) if file is None else texts_of(file, config.recipe.column, config.data.on_bad_line)
     statements = loaded.rows if loaded.kind == "statements" else None
@@ -93,7 +92,7 @@ def record(job: Job) -> None:
     job.tracking.summarise(job.results["metrics"].facts())
 
 
-def label_given(config: DictConfig, texts: list[str], scorers: list[Scorer], output: Path | None) -> None:
+def label_given(config: Config, texts: list[str], scorers: list[Scorer], output: Path | None) -> None:
     """Label texts of the command."""
     target_list, notices = read_target_list(config)
     say_notes(notices)

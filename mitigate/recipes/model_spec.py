@@ -1,34 +1,35 @@
 """The model and the training that the configuration names, for recipes that train or probe a generator."""
 
 from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
-
-from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
 from mitigate.policies import Policy
 from mitigate.recipes.instantiate import named
-from mitigate.recipes.job import build, plain
+from mitigate.recipes.job import Config, build
 from mitigate.tasks.generators.base_model import Start
 from mitigate.tasks.generators.base_model import find_start as find
 from mitigate.tasks.generators.train import OF_TRANSFORMERS
 from mitigate.train.comet import Settings
+from mitigate.train.settings import Generator
 from mitigate.words.relations import Relation
 from models.language_model import check_chat
 from models.of_transformers import load_tokenizer, prompt_of
 from models.seq2seq import wording
 
 
-def find_start(settings: DictConfig, train: bool, further: Sequence[Relation] = (), *, comet: bool = True) -> Start:
+def find_start(settings: Generator, train: bool, further: Sequence[Relation] = (), *, comet: bool = True) -> Start:
     """The model that the group `model` names, with prompts for further relations besides COMeT's 34, or with
     comet=False in their place. train: whether it is trained, or probed as it is.
 
     Raises MitigateError where the model is not there, cannot be trained with these settings, or was trained with
     prompts of another form."""
-    options = plain(settings.load)
+    options = deepcopy(settings.load)
     code = named(options, "model.load", "folder")
-    folder = build(settings.folder)
+    folder = build(settings.folder, "model.folder")
     options.pop("_target_")
     kind = next((kind for kind in OF_TRANSFORMERS if kind.load == code), None)
     if settings.layout == "comet" and kind:
@@ -38,7 +39,7 @@ def find_start(settings: DictConfig, train: bool, further: Sequence[Relation] = 
         )
     if not (options.get("lora") or {}).get("rank"):
         options.pop("lora", None)  # its settings then have no effect
-    elif Path(str(settings.get("base", ""))).is_file():
+    elif Path(settings.base).is_file():
         options["lora"]["base"] = None  # peft opens no GGUF file: a saved adapter names the converted folder
     relation = settings.relation
     if options.get("system") is None:
@@ -59,7 +60,7 @@ def find_start(settings: DictConfig, train: bool, further: Sequence[Relation] = 
     return find(code, folder, **how, options=options, further=further, comet=comet)
 
 
-def check_trained(settings: DictConfig, train: bool, policy: Policy) -> None:
+def check_trained(settings: Generator, train: bool, policy: Policy) -> None:
     """Raise MitigateError where a model is to be trained that cannot be, and where a policy filters the training of one
     that is not trained. settings: of the group `model`."""
     if train and not settings.trainable:
@@ -74,8 +75,8 @@ def check_trained(settings: DictConfig, train: bool, policy: Policy) -> None:
         )
 
 
-def training_settings(config: DictConfig) -> tuple[Settings, dict[str, Any]]:
+def training_settings(config: Config) -> tuple[Settings, dict[str, Any]]:
     """The settings of a training, and its devices."""
-    trainer = plain(config.trainer)
+    trainer = asdict(config.trainer)
     where = {name: trainer.pop(name) for name in ("accelerator", "devices", "strategy")}
-    return Settings(**trainer, seed=config.seed), where
+    return Settings(**trainer | {"seed": config.seed}), where

@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from omegaconf import DictConfig
 
-from mitigate.errors import MitigateError
 from mitigate.finished import source_of as source_of
-from mitigate.recipes.job import Job, say
+from mitigate.load.settings import Data
+from mitigate.recipes.job import Config, Job, say
 from mitigate.tracking.charts import Chart
 from mitigate.tracking.headlines import figures, headlines
 
@@ -27,22 +26,16 @@ def about(job: Job, more: Mapping[str, Any]) -> dict[str, Any]:
     return {"name": job.folder.name, "command": job.command, "stages": stages, "facts": job.provenance(more)}
 
 
-def origin(config: DictConfig, groups: Sequence[str] = tuple(DESCRIBED)) -> dict[str, dict[str, Any]]:
+def origin(config: Config, groups: Sequence[str] = tuple(DESCRIBED)) -> dict[str, dict[str, Any]]:
     """The description of data and model for a page and a model's card; `source` is the data's attribution, or else its
-    title. Raises MitigateError where the configuration, which may be a user's own, lacks a part."""
-    lacking = [f"{group}.{name}" for group in groups for name in DESCRIBED[group] if name not in config[group]]
-    if lacking:
-        raise MitigateError(
-            f"the configuration lacks {', '.join(lacking)}, which the report needs; add them to the YAML file of the "
-            "group, null where there is no value"
-        )
-    found = {group: {name: config[group][name] for name in DESCRIBED[group]} for group in groups}
+    title."""
+    found = {group: {name: getattr(getattr(config, group), name) for name in DESCRIBED[group]} for group in groups}
     return found | {"data": {**found["data"], "source": config.data.attribution or title_of(config.data)}}
 
 
-def title_of(data: Mapping[str, Any] | DictConfig) -> str:
+def title_of(data: Data) -> str:
     """The title of the resource that the group `data` names; for a file of a user's own its name."""
-    return data.get("title") or (Path(data["path"]).name if data.get("path") else data["name"])
+    return data.title or (Path(data.path).name if data.path else data.name)
 
 
 def say_verdict(verdict: str, cost: str) -> None:

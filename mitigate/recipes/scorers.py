@@ -6,14 +6,15 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from mitigate.cache import LabelStore
 from mitigate.errors import MitigateError, one_of
 from mitigate.metrics import harm_key, parse, quality_key
 from mitigate.policies import Policy, choice_of, renamed
 from mitigate.recipes.instantiate import build, named
-from mitigate.recipes.job import plain
+from mitigate.recipes.job import Config
+from mitigate.score.settings import Score
 from mitigate.score.workers import OnWorkers
 from mitigate.settings import NOT_ARGUMENTS
 from mitigate.tasks.label import Labeller
@@ -22,7 +23,7 @@ from mitigate.triples import ROLES, Scorer, called, role_scorers
 from mitigate.words.relations import Relation
 from mitigate.words.targets import TargetList
 
-ENGINES = ("local", "ray")  # that label: this process, or the workers of Ray
+NETWORKS = ("minilm", "bert", "crowd", "crowd2", "crowd_lm", "frames")  # scorers slow enough to use workers
 
 
 class Scorers:
@@ -32,17 +33,17 @@ class Scorers:
     (triples.role_scorers), e.g. {'regard': 'minilm'}; names: {role: name in tables}, without a role that is
     null. Each scorer is built when it is first needed; a name that is not in the list then raises MitigateError."""
 
-    def __init__(self, score: DictConfig) -> None:
+    def __init__(self, score: Score) -> None:
         self.score = score
         _check(score)
-        self.nodes: dict[str, Any] = plain(score.scorers)
-        named = {role: score[role] for role in ROLES} | {"scorers": self.nodes}
+        self.nodes: dict[str, Any] = score.scorers
+        named = {role: getattr(score, role) for role in ROLES} | {"scorers": self.nodes}
         self.names, self.roles = called(named), role_scorers(named)
 
     @cached_property
     def of_roles(self) -> list[Scorer]:
         """The scorers that score.sentiment and score.regard name, but for a role that is null."""
-        settings = {str(self.score[role]): f"score.{role}" for role in reversed(ROLES)}
+        settings = {str(getattr(self.score, role)): f"score.{role}" for role in reversed(ROLES)}
         names = self.roles.items()
         return [_build(self.score, settings[configured], configured, name) for name, configured in names]
 
@@ -76,7 +77,7 @@ class Scorers:
                 f"policy={policy.name} needs score.critic, which is null; leave score.critic out for the shipped "
                 "classifier, or set score.critic.folder=RUN/people_valid"
             )
-        critic: Scorer = build(self.score.critic)
+        critic: Scorer = build(self.score.critic, "score.critic")
         return critic
 
     def rated(self, held_out: Iterable[str] = ("keyword",)) -> list[Scorer]:
@@ -132,32 +133,36 @@ class Scorers:
         return found
 
 
-def label_cache(config: DictConfig) -> LabelStore:
+def label_cache(config: Config) -> LabelStore:
     """The labels that all runs share."""
     return LabelStore(Path(config.paths.cache) / "labels")
 
 
 def make_labeller(
-    config: DictConfig, scorers: Sequence[Scorer], target_list: TargetList, own_relations: Sequence[Relation] = ()
+    config: Config, scorers: Sequence[Scorer], target_list: TargetList, own_relations: Sequence[Relation] = ()
 ) -> Labeller:
     """The labelling of triples and sentences by these scorers: masked as measure.masking states, with cached labels."""
     return Labeller(scorers, config.measure.masking, target_list, own_relations, label_cache(config))
 
 
-def missing(config: DictConfig, groups: Iterable[str]) -> list[str]:
+def missing(config: Config, groups: Iterable[str]) -> list[str]:
     """A line for each download of what is not at hand: what, from where and to where; of these groups, such as data and
     model, and of the scorers, those of the policy included where data is filtered."""
-    nodes, score = {f"{group} {config[group].name}": config[group] for group in groups}, config.score
-    scorers = [*(score[role] for role in ROLES), *score.extra]
-    parts = [config.policy, config.policy.get("first"), config.policy.get("second")] if "data" in groups else []
+    nodes: dict[str, Any] = {f"{group} {config.node[group].name}": config.node[group] for group in groups}
+    score, policy = config.score, config.node.policy
+    scorers = [*(getattr(score, role) for role in ROLES), *score.extra]
+    parts = [policy, policy.get("first"), policy.get("second")] if "data" in groups else []
     scorers += [name for part in parts if part for name in part.get("scorers", ())]
     nodes |= {f"scorer {name}": score.scorers[name] for name in scorers if name in score.scorers}
     return [
-        f"{what} from {address}" for what, node in nodes.items() if "missing" in node for address in build(node.missing)
+        f"{what} from {address}"
+        for what, node in nodes.items()
+        if node.get("missing")
+        for address in build(node["missing"], f"missing of {what}")
     ]
 
 
-def check_optimised(config: DictConfig) -> None:
+def check_optimised(config: Config) -> None:
     """Raise MitigateError where a search is for a figure that the jobs do not have: unknown, or of a scorer that does
     not label."""
     scorer = parse(config.optimized_metric).metric.scorer
@@ -170,10 +175,10 @@ def check_optimised(config: DictConfig) -> None:
         )
 
 
-def _check(score: DictConfig) -> None:
+def _check(score: Score) -> None:
     """Raise MitigateError where a scorer measures no role, or has a role's name."""
     for name, node in score.scorers.items():
-        if not OmegaConf.is_dict(node) or "_target_" not in node:
+        if not isinstance(node, dict) or "_target_" not in node:
             raise MitigateError(
                 f"score.scorers.{name} must be a class and its arguments, such as {{_target_: MODULE.CLASS}}"
             )
@@ -183,25 +188,23 @@ def _check(score: DictConfig) -> None:
                 f"`measures: {name}` beside its _target_ its figures count as those of {name}"
             )
         if node.get("measures") not in (None, *ROLES):
-            raise one_of(f"score.scorers.{name}.measures", node.measures, ROLES)
+            raise one_of(f"score.scorers.{name}.measures", node["measures"], ROLES)
 
 
-def _build(score: DictConfig, setting: str, configured: str, name: str) -> Scorer:
+def _build(score: Score, setting: str, configured: str, name: str) -> Scorer:
     """The scorer configured under that name; `name` is its name in tables."""
     if configured not in score.scorers:
         raise one_of(setting, configured, score.scorers)
-    if score.engine not in ENGINES:
-        raise one_of("score.engine", score.engine, ENGINES)
     check_name(configured)
-    arguments = plain(score.scorers[configured])
+    arguments = score.scorers[configured]
     here = _load(arguments, configured, name)
-    if score.engine == "local" or configured not in score.networks:
+    if score.engine == "local" or configured not in NETWORKS:
         return here
-    return OnWorkers(here, partial(_load, arguments, configured, name), score.workers, score.address)
+    return OnWorkers(here, partial(_load, arguments, configured, name), score.workers)
 
 
 def _load(arguments: Mapping[str, Any], configured: str, name: str) -> Scorer:
     """The scorer of a class and its arguments."""
     given = {key: value for key, value in arguments.items() if key not in NOT_ARGUMENTS}
-    made = build(OmegaConf.create(given), f"score.scorers.{configured}")
+    made = build(given, f"score.scorers.{configured}")
     return identified(made, name, given, named(given, f"score.scorers.{configured}"))

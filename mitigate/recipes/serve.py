@@ -11,16 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError, check_installed
-from mitigate.recipes.job import plain, say
+from mitigate.recipes.job import Config, say
 from mitigate.recipes.scorers import Scorers
 
 SHORTEST_TOKEN = 16  # characters
 
 
-def run(config: DictConfig) -> None:
+def run(config: Config) -> None:
     """Serve until Ctrl-C or a signal, or change the tokens of people. Raises MitigateError for settings that would let
     everybody in, for an address that is not available, and where another service has the folder."""
     if config.serve.token_for is not None or config.serve.revoke is not None:
@@ -43,7 +42,7 @@ def run(config: DictConfig) -> None:
         serve(make_app(service), listening)
 
 
-def change_tokens(config: DictConfig) -> None:
+def change_tokens(config: Config) -> None:
     """Revoke the token of serve.revoke, and create one for serve.token_for. Raises MitigateError for a name that is
     taken, unknown or not allowed."""
     from mitigate.serve.people import People, record
@@ -63,7 +62,7 @@ def change_tokens(config: DictConfig) -> None:
         say(f"  token of {name}, which is not shown again\n\n{token}\n")
 
 
-def check(config: DictConfig) -> None:
+def check(config: Config) -> None:
     """Raise MitigateError where packages are missing, and for an address without a token."""
     check_installed("recipe=serve", "serve", "fastapi", "uvicorn")
     from mitigate.serve.people import People
@@ -84,7 +83,7 @@ def check(config: DictConfig) -> None:
         raise MitigateError(f"serve.roots: {' and '.join(absent)}: no such folder")
 
 
-def service_of(config: DictConfig, outputs: Path) -> Any:
+def service_of(config: Config, outputs: Path) -> Any:
     """The settings and parts of the application. Raises MitigateError where the packages of SLURM, or SLURM itself, are
     absent."""
     from mitigate.serve.allowed_jobs import Rules
@@ -102,20 +101,18 @@ def service_of(config: DictConfig, outputs: Path) -> Any:
     if config.data.root is not None:
         given["data.root"] = str(Path(config.data.root).resolve())
     service = Service(
-        rules=Rules(Path(conf), given, [Path(root).resolve() for root in settings.roots], plain(settings.models)),
+        rules=Rules(Path(conf), given, [Path(root).resolve() for root in settings.roots], settings.models),
         outputs=outputs,
         make_scorers=lambda: Scorers(config.score).labelling,
         slots=settings.slots,
-        most_queued=settings.queued,
         token=settings.token,
-        largest_upload=int(settings.upload * 2**20),
-        hosts=hosts_of(settings.address, settings.port, plain(settings.hosts)),
+        hosts=hosts_of(settings.address, settings.port, settings.hosts),
     )
     if settings.engine == "local":
         service.engine = Local(service.path, settings.threads)
     else:
-        asks = {name: settings[name] for name in ("threads", "gpus", "memory", "minutes", "partition")}
-        service.engine = Remote(service.path, Slurm(service.place / "slurm", **asks))
+        slurm = Slurm(service.place / "slurm", threads=settings.threads, **settings.slurm)
+        service.engine = Remote(service.path, slurm)
     return service
 
 
@@ -127,7 +124,7 @@ def hosts_of(address: str, port: int, names: list[str]) -> list[str]:
     return [f"{name}:{port}" for name in all_names] + ([*names, *(all_names if port in (80, 443) else ())])
 
 
-def address_of(config: DictConfig) -> str:
+def address_of(config: Config) -> str:
     """The address for a browser."""
     address = config.serve.address
     host = "127.0.0.1" if _is_any(address) else f"[{address}]" if ":" in address else address
@@ -156,7 +153,7 @@ def _alone(place: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _listening(config: DictConfig) -> Iterator[socket.socket]:
+def _listening(config: Config) -> Iterator[socket.socket]:
     address, port = config.serve.address, config.serve.port
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:

@@ -14,12 +14,10 @@ from html import escape
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from omegaconf import DictConfig
-
 from mitigate import __version__
 from mitigate.errors import MitigateError
 from mitigate.finished import FinishedRun, open_run
-from mitigate.recipes.job import say, say_notes
+from mitigate.recipes.job import Config, say, say_notes
 from mitigate.words.outside_text import counted
 
 CARD, PAGE = "README.md", "report.html"
@@ -72,7 +70,7 @@ class Plan:
         return text.replace(UNNAMED, f'.from_pretrained("{repository}")') + added
 
 
-def run(config: DictConfig) -> None:
+def run(config: Config) -> None:
     """List the files of `share.run`, and put them into the repository `share.repo` of the hub."""
     settings = config.share
     plan = make_plan(settings.run, settings.repo, private=settings.private, statements=settings.statements)

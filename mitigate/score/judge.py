@@ -183,7 +183,7 @@ class Judge:
         failures: str | Path | None = None,
     ) -> None:
         if reads not in READS:
-            raise one_of("score.judge.reads", reads, READS)
+            raise one_of("score.scorers.judge.reads", reads, READS)
         if (model is None) == (url is None):
             raise MitigateError(
                 "the judge needs a model of this machine (score.judge.model=FOLDER) or an address (score.judge.url=URL "

@@ -87,7 +87,7 @@ def read_empath(path: Path | None = None) -> Lexicon:
         if package is None or not package.submodule_search_locations:
             raise MitigateError(
                 "the keyword scorer needs the package empath, which is not installed; run pip install empath, or set "
-                "score.keyword.dic=FILE"
+                "score.scorers.keyword.dic=FILE"
             )
         path = Path(package.submodule_search_locations[0]) / "data" / "categories.tsv"
     wanted = categories("empath")
@@ -108,7 +108,7 @@ def read_dic(path: Path) -> Lexicon:
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise MitigateError(f"score.keyword.dic={path} cannot be read: {error}") from error
+        raise MitigateError(f"score.scorers.keyword.dic={path} cannot be read: {error}") from error
     marks = [number for number, line in enumerate(lines) if line.strip() == "%"]
     if len(marks) != 2 or any(line.strip() for line in lines[: marks[0]]):
         raise MitigateError(

@@ -79,7 +79,7 @@ class BertRegard:
 
     def __init__(self, model: str | Path = "sasha/regardv3", precision: str = "auto") -> None:
         if precision not in PRECISIONS:
-            raise one_of("score.bert.precision", precision, PRECISIONS)
+            raise one_of("score.scorers.bert.precision", precision, PRECISIONS)
         import torch
 
         from models.regard.sequence import SequenceClassifier  # loads transformers: five seconds, for this scorer alone

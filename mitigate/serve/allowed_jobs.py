@@ -24,7 +24,6 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from mitigate.errors import MitigateError, did_you_mean, one_of
-from mitigate.package_data import rows_of
 from mitigate.settings import Setting, check, has_key, left_open, settings, with_lists
 
 RECIPES = ("mitigate", "filter", "audit", "labels", "stories", "kge", "agreement", "frames")
@@ -186,9 +185,8 @@ def _spelt(value: Any) -> str:
 
 @cache
 def allowed() -> dict[str, str]:
-    """The settings that may be given: "value" of the type that data/settings.csv says, "words", "file",
-    "words or file", "columns" or "model"."""
-    return {row["setting"]: row["takes"] for row in rows_of("service.csv")}
+    """The settings that may be given, and how (settings.setting)."""
+    return {key: one.serve for key, one in settings().items() if one.serve}
 
 
 def allowed_value(key: str, value: Any, roots: Sequence[Path], models: Sequence[str]) -> Any:
@@ -205,10 +203,7 @@ def allowed_value(key: str, value: Any, roots: Sequence[Path], models: Sequence[
         raise MitigateError(f"{one_of(key, value, models)} (serve.models)")
     if takes in ("words", "words or file", "columns"):
         value = _words(setting, value)
-    nested = value
-    for part in reversed(key.split(".")):
-        nested = {part: nested}
-    check(nested)
+    setting.check(value)
     scorers = value if isinstance(value, list) else [value]
     if key in SCORERS and (asking := [name for name in scorers if _opens_addresses(name)]):
         raise MitigateError(f"{key}: {asking[0]} sends texts to an address, which no job of this service does")

@@ -3,11 +3,10 @@ section 2.2)."""
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytorch_lightning as lightning
@@ -15,16 +14,16 @@ import torch
 from torch import Tensor
 
 from mitigate.errors import MitigateError
-from mitigate.stages import SURROUNDING
 from mitigate.train import harness
 from mitigate.train.batches import Batches
 from mitigate.train.checkpoint_weights import with_frozen, without_frozen
 from mitigate.train.checkpoints import Checkpoints
-from mitigate.train.harness import PRECISIONS, Log
+from mitigate.train.harness import Log
 from mitigate.train.module import TrainingModule, adamw, held, linear
+from mitigate.train.settings import Training as Settings
 from mitigate.train.sharding import FullySharded
 from mitigate.train.tail_learner import Learner
-from mitigate.train.vocabulary import OVER, begin_vocabulary
+from mitigate.train.vocabulary import begin_vocabulary
 from models.comet import Candidates, Comet, send
 from models.decoder import SomeWords, Words
 
@@ -40,72 +39,11 @@ class Examples(NamedTuple):
     weights: np.ndarray | None = None  # (n,) > 0; None is 1 for all
 
 
-@dataclass(frozen=True)
-class Settings:
-    """Settings of a training. The defaults suit a warm-started MiniLM; COMeT's own are lr 1e-5 and 100,000 steps."""
-
-    max_epochs: float = 2.0
-    min_steps: int = 1  # small data is repeated until there are as many steps, unless max_steps is lower
-    max_steps: int | None = None  # if given, the latest end of the training
-    batch_size: int = 64
-    lr: float = 3e-4  # reached after the warmup, then falling to 0
-    warmup: float = 0.002  # of all steps
-    hold: float | None = (
-        None  # share of all steps until which lr stays; it falls along a line from the warmup on if None
-    )
-    weight_decay: float = 0.01  # of matrices
-    clip: float = 1.0  # largest norm of the gradient
-    vocabulary: Literal["auto", "all", "tails"] = "auto"  # over which tokens the loss is normalised (vocabulary.py)
-    precision: str = "auto"  # bf16-mixed where the hardware computes in it, else 32-true
-    seed: int = 1
-    checkpoint_every: float = field(default=30.0, metadata=SURROUNDING)  # seconds
-    keep: Literal["last", "best"] = "last"
-    """The weights that are kept. "last": the learning rate has then fallen to 0, and no dev triple, filtered or not,
-    has had an influence. "best": those of the epoch with the lowest dev perplexity."""
-
-    def __post_init__(self) -> None:
-        checks = [
-            (self.max_epochs > 0, f"max_epochs={self.max_epochs} must be above 0"),
-            (self.min_steps >= 1, f"min_steps={self.min_steps} must be at least 1"),
-            (self.max_steps is None or self.max_steps >= 1, f"max_steps={self.max_steps} must be null or at least 1"),
-            (self.batch_size >= 1, f"batch_size={self.batch_size} must be at least 1"),
-            (self.lr > 0, f"lr={self.lr} must be above 0"),
-            (0 <= self.warmup < 1, f"warmup={self.warmup} must be a share of the steps, at least 0 and below 1"),
-            (
-                self.hold is None or self.warmup <= self.hold < 1,
-                f"hold={self.hold} must be null or a share of the steps, at least warmup={self.warmup} and below 1",
-            ),
-            (self.weight_decay >= 0, f"weight_decay={self.weight_decay} must be at least 0"),
-            (self.clip > 0, f"clip={self.clip} must be above 0"),
-            (self.vocabulary in OVER, f"vocabulary={self.vocabulary!r} must be one of {', '.join(OVER)}"),
-            (self.precision in PRECISIONS, f"precision={self.precision!r} must be one of {', '.join(PRECISIONS)}"),
-            (self.checkpoint_every > 0, f"checkpoint_every={self.checkpoint_every} must be above 0 seconds"),
-            (self.keep in ("last", "best"), f"keep={self.keep!r} must be 'last' or 'best'"),
-        ]
-        if faults := [fault for holds, fault in checks if not holds]:
-            raise MitigateError("trainer: " + "; ".join(faults))
-
-    def planned_steps(self, num_examples: int) -> int:
-        """The number of batches with max_epochs times the examples, and at least min_steps."""
-        return max(math.ceil(self.max_epochs * num_examples / self.batch_size), self.min_steps)
-
-    def num_steps(self, num_examples: int) -> int:
-        """The planned steps, at most max_steps."""
-        planned = self.planned_steps(num_examples)
-        return planned if self.max_steps is None else min(planned, self.max_steps)
-
-    def ends_by(self, num_examples: int) -> str:
-        """The setting that decides the number of steps: "max_epochs", "min_steps" or "max_steps"."""
-        planned = self.planned_steps(num_examples)
-        if self.num_steps(num_examples) < planned:
-            return "max_steps"
-        return "max_epochs" if self.max_epochs * num_examples > (planned - 1) * self.batch_size else "min_steps"
-
-    def learning_rate(self, steps: int) -> Callable[[int], float]:
-        """The learning rate of each step."""
-        if self.hold is None:
-            return linear(self.lr, self.warmup, steps)
-        return held(self.lr, self.warmup, self.hold, steps)
+def learning_rate(settings: Settings, steps: int) -> Callable[[int], float]:
+    """The learning rate of each step."""
+    if settings.hold is None:
+        return linear(settings.lr, settings.warmup, steps)
+    return held(settings.lr, settings.warmup, settings.hold, steps)
 
 
 class Fitted(NamedTuple):
@@ -134,7 +72,7 @@ class TailModule(TrainingModule):
         super().__init__(
             Batches(lengths, settings.batch_size, settings.seed),
             steps,
-            settings.learning_rate(steps),
+            learning_rate(settings, steps),
             seed=settings.seed,
             clip=settings.clip,
         )

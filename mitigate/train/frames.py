@@ -15,7 +15,7 @@ from mitigate.stages import SURROUNDING
 from mitigate.train import harness
 from mitigate.train.batches import Batches
 from mitigate.train.checkpoints import Checkpoints
-from mitigate.train.harness import PRECISIONS, Log
+from mitigate.train.harness import Log
 from mitigate.train.module import TrainingModule, adamw, linear
 from models.form import Example, Form
 
@@ -32,17 +32,6 @@ class Settings:
     precision: str = "auto"
     seed: int = 1
     checkpoint_every: float = field(default=30.0, metadata=SURROUNDING)  # seconds
-
-    def __post_init__(self) -> None:
-        checks = [
-            (self.epochs > 0, f"epochs={self.epochs} must be above 0"),
-            (self.batch_size >= 1, f"batch_size={self.batch_size} must be at least 1"),
-            (self.lr > 0, f"lr={self.lr} must be above 0"),
-            (0 <= self.warmup < 1, f"warmup={self.warmup} must be at least 0 and below 1"),
-            (self.precision in PRECISIONS, f"precision={self.precision!r} must be one of {', '.join(PRECISIONS)}"),
-        ]
-        if faults := [fault for holds, fault in checks if not holds]:
-            raise MitigateError("frames: " + "; ".join(faults))
 
 
 class Fitted(NamedTuple):

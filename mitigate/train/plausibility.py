@@ -31,7 +31,7 @@ from models.plausibility.bilinear import Bilinear
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of a training. mitigate/data/settings.csv has their ranges."""
+    """Settings of a training."""
 
     epochs: int
     batch_size: int

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
-from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
 from mitigate.files import digest_of
@@ -14,7 +13,7 @@ from mitigate.load.ratings import crowd_files
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.policies import Policy
 from mitigate.recipes import loading, rated_scorers, reporting
-from mitigate.recipes.job import plain
+from mitigate.recipes.job import Config
 from mitigate.recipes.scorers import Scorers, make_labeller
 from mitigate.stages import as_parquet
 from mitigate.tasks.audit import read
@@ -50,10 +49,10 @@ class Plan:
     shown: list[str]  # targets whose bars the page draws
 
 
-def _given(config: DictConfig) -> str | None:
+def _given(config: Config) -> str | None:
     """The column of labels that the file gives, if any. Raises MitigateError for a name with another meaning in tables
     or metrics."""
-    if not (name := config.data.get("label_column")):
+    if not (name := config.data.label_column):
         return None
     try:
         check_name(name.lower())
@@ -62,11 +61,11 @@ def _given(config: DictConfig) -> str | None:
     return name.lower()
 
 
-def make_plan(config: DictConfig) -> Plan:
+def make_plan(config: Config) -> Plan:
     """Everything the stages need, with all faults of settings raised here, and of files that are read whole."""
     described = reporting.origin(config, ["data"])["data"]
     loaded = loading.load_data(config)
-    options = {name: value for name, value in plain(config.data.load).items() if name not in WHERE}
+    options = {name: value for name, value in config.data.load.items() if name not in WHERE}
     resource, chosen = resource_of(loaded, loading.named_targets(config), splits=config.filter.splits, options=options)
     targets, target_list = chosen.select("target", "category"), list_of(chosen)
     read.check(config.measure.texts, resource)
@@ -100,18 +99,18 @@ def make_plan(config: DictConfig) -> Plan:
     )
 
 
-def _paper(config: DictConfig, columns: Sequence[Labelling]) -> str | None:
+def _paper(config: Config, columns: Sequence[Labelling]) -> str | None:
     """The resource whose figures the paper reports, if they are over these targets, with its template, and by sentiment
     or regard."""
     others = loading.named_targets(config) is not None or config.measure.template == "neutral"
     theirs = any(labels.scorer in ROLES for labels in columns)
-    return config.data.get("paper") if theirs and not others else None
+    return config.data.paper if theirs and not others else None
 
 
-def rated_statements(config: DictConfig) -> pl.DataFrame | None:
+def rated_statements(config: Config) -> pl.DataFrame | None:
     """The rated statements of the resource, where data.rated names it and their files are at hand."""
-    source = config.data.get("rated")
-    root = find_root(config.data.get("root"))
+    source = config.data.rated
+    root = find_root(config.data.root)
     if not source or root is None:
         return None
     try:

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from omegaconf import DictConfig
 
 from mitigate.files import write
 from mitigate.recipes import reporting
 from mitigate.recipes.audit.plan import Plan, make_plan
-from mitigate.recipes.job import Job, may_record_texts, perform, say, say_notes
+from mitigate.recipes.job import Config, Job, may_record_texts, perform, say, say_notes
 from mitigate.report import audit_tables
 from mitigate.report.audit import Audit, by_relation, render
 from mitigate.report.html import save
@@ -32,12 +31,12 @@ from mitigate.words.targets import notice_of_own
 DRAWN = "Examples and word clouds are of {:,} statements, chosen by chance from {:,}; figures are of all of them."
 
 
-def run(config: DictConfig) -> float | None:
+def run(config: Config) -> float | None:
     """Measure the harms of what `data` names; returns the metric that `optimized_metric` names."""
     plan = make_plan(config)
     say_notes(notice_of_own(plan.measurement.targets))
     say(f"  {plan.title}: {plan.resource.loaded.size}, {counted(plan.measurement.targets.height, 'target')}")
-    by = config.data.get("label_column") or config.score.regard or config.score.sentiment
+    by = config.data.label_column or config.score.regard or config.score.sentiment
     name = f"{config.recipe.name}-{config.data.name}-{by}"
     phases = partial(pipeline, plan=plan), partial(record, plan=plan)
     uploads = ["plots", "statements" if may_record_texts(config) else "no texts"]

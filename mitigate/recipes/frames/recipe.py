@@ -7,14 +7,13 @@ from pathlib import Path
 
 import polars as pl
 import torch
-from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError, check_installed
 from mitigate.load.files import root_with
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes import reporting
 from mitigate.recipes.frames.page import write_report
-from mitigate.recipes.job import Job, perform, say
+from mitigate.recipes.job import Config, Job, perform, say
 from mitigate.report.frames import console
 from mitigate.stages import Result, digest_of_values, in_folder
 from mitigate.tasks.frames import posts as of_posts
@@ -55,7 +54,7 @@ class Plan:
         return fold_numbers(self.posts)
 
 
-def make_plan(config: DictConfig) -> Plan:
+def make_plan(config: Config) -> Plan:
     """Everything the stages need, with all faults of settings and input raised here."""
     check_installed("recipe=frames", "frames", "sacrebleu", "rouge_score")
     how = config.frames
@@ -64,7 +63,7 @@ def make_plan(config: DictConfig) -> Plan:
     weights = None if how.weights is None else Path(how.weights)
     start = Start(how.start, how.reading, how.dropout, _digest(how.start, weights))
     check_start(how.start, weights)
-    shared = {"batch_size": how.batch_size, "warmup": how.warmup, "seed": config.seed}
+    shared = {"batch_size": how.batch_size, "seed": config.seed}
     shared["checkpoint_every"] = how.checkpoint_every
     root = root_with(config.data.root, [FOLDER], SOURCE)
     annotations, posts = of_posts.read_posts(root / FOLDER)
@@ -95,7 +94,7 @@ def _digest(kind: str, weights: Path | None) -> str:
     return sha256_of(weights / WEIGHTS)
 
 
-def run(config: DictConfig) -> float | None:
+def run(config: Config) -> float | None:
     """Train, measure and report; returns the mean F1 over classifications, by which the paper chooses settings."""
     plan = make_plan(config)
     parts = plan.posts["split"].value_counts(sort=True).iter_rows()

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from omegaconf import DictConfig
 
 from mitigate import files
 from mitigate.errors import MitigateError
@@ -17,7 +16,7 @@ from mitigate.load.files import find_root
 from mitigate.load.ratings import rated_sets
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes.humans import survey
-from mitigate.recipes.job import Job, perform, say, say_notes
+from mitigate.recipes.job import Config, Job, perform, say, say_notes
 from mitigate.recipes.loading import named_targets, read_target_list
 from mitigate.recipes.rated_scorers import format_agreement
 from mitigate.recipes.scorers import Scorers, label_cache
@@ -41,11 +40,14 @@ WAYS = (
 TABLES = ("summary", "raters", "differences", "drift")  # stages
 
 
-def run(config: DictConfig) -> None:
+def run(config: Config) -> None:
     """Make a survey of runs or of a file of statements, else read the ratings that the settings name. Raises
     MitigateError for both at once, for two sources of one kind, and for half of what belongs together."""
-    runs, path = bool(config.data.runs), bool(config.data.get("path"))
-    answers, labels = bool(config.humans.answers), any(config.humans[name] for name in (*PAIR, "quality_labels"))
+    runs, path = bool(config.data.runs), bool(config.data.path)
+    answers, labels = (
+        bool(config.humans.answers),
+        any(getattr(config.humans, name) for name in (*PAIR, "quality_labels")),
+    )
     if (runs or path) and (answers or labels):
         raise MitigateError(
             "settings that make a survey (data.runs, data.path) and that read ratings (humans.answers, "
@@ -59,7 +61,7 @@ def run(config: DictConfig) -> None:
             "humans.answers and humans.survey need each other; set humans.answers=[FILE.csv,...] and "
             "humans.survey=DIR, the run folder of the survey"
         )
-    if labels and not all(config.humans[name] for name in PAIR):
+    if labels and not all(getattr(config.humans, name) for name in PAIR):
         raise MitigateError(
             "humans.sentences and humans.bias_labels need each other; set humans.sentences=FILE and "
             "humans.bias_labels=FILE"
@@ -82,7 +84,7 @@ class Plan:
         return [scorer.name for scorer in self.scorers]
 
 
-def measure_ratings(config: DictConfig) -> None:
+def measure_ratings(config: Config) -> None:
     """Read and check the ratings, and write their figures."""
     ratings = read(config)
     scorers = Scorers(config.score).rated()
@@ -97,7 +99,7 @@ def measure_ratings(config: DictConfig) -> None:
     perform(config, name, source, partial(pipeline, plan=plan), partial(record, plan=plan))
 
 
-def read(config: DictConfig) -> Ratings:
+def read(config: Config) -> Ratings:
     """The ratings that the settings name. Raises MitigateError when they name none, and as the readers do."""
     settings = config.humans
     if settings.answers:

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
 from mitigate.files import digest_of, write
 from mitigate.finished import open_run
-from mitigate.recipes.job import Job, perform, plain, say, say_notes
+from mitigate.recipes.job import Config, Job, perform, say, say_notes
 from mitigate.recipes.loading import load_data, named_targets, read_target_list
 from mitigate.report import survey as page
 from mitigate.stages import as_parquet, in_folder
@@ -21,23 +20,25 @@ from mitigate.tasks.ratings.survey import POINTS, draw, in_order, power, stateme
 from mitigate.tasks.targets import OF_A_RUN, list_of_runs
 from mitigate.words.targets import TargetList
 
+TOP = 3  # best statements of each target and relation, to draw from
+DAILY = 100  # statements that a rater should rate a day, at most
 SECONDS = 12  # to rate a statement; an estimate, for a first budget
 FEW_HOURS = 2  # shorter times are given in minutes
 
 
-def run(config: DictConfig) -> None:
+def run(config: Config) -> None:
     """Draw the statements and write the survey."""
-    humans, seed = plain(config.humans), config.seed
+    humans, seed = config.humans, config.seed
     pool, target_list = read_pool(config)
     sources = pool["source"].unique(maintain_order=True).to_list()
     demonstration = any(open_run(folder).setting("data.demonstration", False) for folder in config.data.runs)
-    earlier = read_earlier(humans["anchors_from"], sources) if humans["anchors_from"] else None
-    anchors = None if earlier is None else draw_anchors(earlier, humans["relations"], humans["anchors"], seed)
-    settings = {name: humans[name] for name in ("raters", "daily", "pay", "contact")}
+    earlier = read_earlier(humans.anchors_from, sources) if humans.anchors_from else None
+    anchors = None if earlier is None else draw_anchors(earlier, humans.relations, humans.anchors, seed)
+    settings = {"daily": DAILY, **{name: getattr(humans, name) for name in ("raters", "pay", "contact")}}
     about = {"sources": sources, "demonstration": demonstration}
 
     def pipeline(job: Job) -> None:
-        key = job.stage("key", draw, pool, humans["size"], seed, anchors)
+        key = job.stage("key", draw, pool, humans.size, seed, anchors)
         values = (key, settings, about, target_list, earlier)
         job.stage("survey", write_survey, *values, using=in_folder())
 
@@ -54,12 +55,12 @@ def record(job: Job) -> None:
     job.tracking.summarise({name: survey[name] for name in ("items", "raters", "hours")})
 
 
-def read_pool(config: DictConfig) -> tuple[pl.DataFrame, TargetList]:
+def read_pool(config: Config) -> tuple[pl.DataFrame, TargetList]:
     """The statements to draw from, and the targets of the runs, or those that probe.targets names. Raises MitigateError
     for triples where statements are needed."""
     settings = config.humans
     if config.data.runs:
-        pool = statements_of_runs(plain(config.data.runs), plain(settings.relations), settings.top)
+        pool = statements_of_runs(config.data.runs, settings.relations, TOP)
         return pool, list_of_runs(map(open_run, config.data.runs)) if named_targets(config) is None else _named(config)
     loaded = load_data(config)
     if loaded.kind != "statements":
@@ -68,10 +69,10 @@ def read_pool(config: DictConfig) -> tuple[pl.DataFrame, TargetList]:
         )
     say_notes(loaded.notices)
     name = Path(config.data.path).name.split(".")[0]
-    return statements_of_file(loaded.rows, name, settings.top, config.seed), _named(config)
+    return statements_of_file(loaded.rows, name, TOP, config.seed), _named(config)
 
 
-def _named(config: DictConfig) -> TargetList:
+def _named(config: Config) -> TargetList:
     """The targets that probe.targets names, with a notice where they are not in the paper's list."""
     target_list, notices = read_target_list(config)
     say_notes(notices)
@@ -104,11 +105,11 @@ def write_survey(
     return {"name": name, **sizes, "power": power(key, settings["raters"]), **about}
 
 
-def say_survey(folder: Path, facts: Mapping[str, Any], key: pl.DataFrame, settings: Mapping[str, Any]) -> None:
+def say_survey(folder: Path, facts: Mapping[str, Any], key: pl.DataFrame, settings: Any) -> None:
     """Print the sizes, and how to use the survey."""
     for source, count in key.group_by("source").len().sort("source").rows():
-        is_short = count < settings["size"] and not source.endswith(AGAIN)
-        fewer = f", no more with humans.top={settings['top']}" if is_short else ""
+        is_short = count < settings.size and not source.endswith(AGAIN)
+        fewer = f", no more among the best {TOP} of each target and relation" if is_short else ""
         say(f"  {count:>7,} statements of {source}{fewer}")
     say(f"  {facts['items']:>7,} to rate; a statement that several models generate is rated once")
     hours = facts["hours"]

@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any
 
 import polars as pl
-from omegaconf import DictConfig
 
 from mitigate import verbalise
 from mitigate.errors import MitigateError
@@ -17,8 +16,9 @@ from mitigate.measure.bootstrap import Bootstrap
 from mitigate.metrics import HELD_OUT
 from mitigate.policies import Choice, Policy, check_relations, choice_of
 from mitigate.probe.comet import check_search, find_devices, prompts
+from mitigate.probe.settings import Probe as Search
 from mitigate.recipes import loading, model_spec, rated_scorers, reporting
-from mitigate.recipes.job import build, plain
+from mitigate.recipes.job import Config, build
 from mitigate.recipes.scorers import Scorers, make_labeller
 from mitigate.score.plausibility import TrainedOnRelations
 from mitigate.stages import as_parquet
@@ -43,6 +43,7 @@ NO_LIFT = (
     "Swap lift is not measured: its plausibility classifier was trained on ConceptNet's relations, and no probed "
     "relation with targets as heads is one of them. Perplexity on test triples shows how good the generator is."
 )
+HEADS_SEED = 1  # which heads, and which other heads their tails are paired with: the same in runs of any seed
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,7 @@ class Plan:
         return [self.data_fingerprint, *published]
 
 
-def make_plan(config: DictConfig, scorers: Scorers) -> Plan:
+def make_plan(config: Config, scorers: Scorers) -> Plan:
     """Everything the stages need, with all faults of settings and input raised here."""
     scorers.check_roles()
     policy, described = scorers.policy(config.policy), reporting.origin(config)
@@ -140,7 +141,7 @@ def make_plan(config: DictConfig, scorers: Scorers) -> Plan:
     target_list = list_of(chosen)
     start = _start(config, policy, corpus, settings, where)
     score = config.score
-    plausibility = build(score.plausibility) if score.plausibility else None
+    plausibility = build(score.plausibility, "score.plausibility") if score.plausibility else None
     probe, not_measured = _probe(config, corpus, chosen, start, plausibility)
     content = as_parquet(corpus.triples) + as_parquet(probe.targets) + target_list.content
     data_fingerprint = digest_of(content + loading.digest_of_relations(corpus.own_relations))
@@ -165,7 +166,7 @@ def make_plan(config: DictConfig, scorers: Scorers) -> Plan:
         search=search,
         devices=devices,
         plausibility=plausibility,
-        people=build(score.people_valid) if score.people_valid else None,
+        people=build(score.people_valid, "score.people_valid") if score.people_valid else None,
         measurement=RunMeasurement(
             targets=probe.targets,
             scorers=list(scorers.roles),
@@ -187,10 +188,10 @@ def make_plan(config: DictConfig, scorers: Scorers) -> Plan:
     )
 
 
-def _search(probe: DictConfig, policy: Policy) -> dict[str, Any]:
+def _search(probe: Search, policy: Policy) -> dict[str, Any]:
     """The settings of the search for tails, with as many beams as the policy chooses among."""
     check_search(probe.beams, probe.top, probe.precision)
-    found = {name: probe[name] for name in SEARCH}
+    found = {name: getattr(probe, name) for name in SEARCH}
     if (choice := choice_of(policy)) is None:
         return found
     if choice.candidates < probe.top:
@@ -201,20 +202,19 @@ def _search(probe: DictConfig, policy: Policy) -> dict[str, Any]:
     return {**found, "beams": choice.candidates, "top": choice.candidates}
 
 
-def _read(config: DictConfig) -> Corpus:
+def _read(config: Config) -> Corpus:
     """The triples, with the relations that are probed, and those that are held out."""
     data = config.data
     return corpus_of(
         loading.load_data(config),
-        plain(config.probe.relations),
-        only_in_data=data.get("probe_relations") == "data",
-        comet=data.get("asked_relations") != "data",
-        holdout=data.get("holdout"),
-        seed=data.get("holdout_seed", 1),
+        config.probe.relations,
+        only_in_data=data.probe_relations == "data",
+        comet=data.asked_relations != "data",
+        holdout=data.holdout,
     )
 
 
-def _start(config: DictConfig, policy: Policy, corpus: Corpus, settings: Settings, where: Mapping[str, Any]) -> Start:
+def _start(config: Config, policy: Policy, corpus: Corpus, settings: Settings, where: Mapping[str, Any]) -> Start:
     """The model, checked: it can be trained and probed with these settings."""
     if config.train and settings.keep == "best" and corpus.triples.filter("valid", split="dev").is_empty():
         raise MitigateError(
@@ -249,13 +249,13 @@ def check_tags(policy: Policy, start: Start, train: bool) -> None:
 
 
 def _probe(
-    config: DictConfig, corpus: Corpus, chosen: pl.DataFrame, start: Start, plausibility: Scorer | None
+    config: Config, corpus: Corpus, chosen: pl.DataFrame, start: Start, plausibility: Scorer | None
 ) -> tuple[Probe, list[str]]:
     """The prompts, and sentences on what is not measured."""
     targets, target_list = chosen.select("target", "category"), list_of(chosen)
     relations = {relation.name: start.phrases[relation.name] for relation in corpus.relations}
     names = list(relations)
-    events = event_heads(targets, names, target_list) if config.data.get("events") else None
+    events = event_heads(targets, names, target_list) if config.data.events else None
     trained = corpus.triples.filter("valid")  # or predicted
     heads = [rows.select("head", "relation") for rows in (trained, prompts(targets, list(relations.items()), events))]
     base_model.check_heads(start, pl.concat(heads), config.probe.max_length)
@@ -265,14 +265,12 @@ def _probe(
         targets=targets,
         relations=relations,
         events=events,
-        held_out_prompts=held_out_prompts(
-            corpus.triples, target_list, names, config.probe.heads, config.probe.heads_seed
-        ),
+        held_out_prompts=held_out_prompts(corpus.triples, target_list, names, config.probe.heads, HEADS_SEED),
         published=published,
         lifted=lifted,
         measures_lift=bool(lifted) and config.probe.heads > 0,
         top=config.probe.top,
-        seed=config.probe.heads_seed,
+        seed=HEADS_SEED,
     )
     return probe, not_measured
 
@@ -290,7 +288,7 @@ def _lifted(corpus: Corpus, events: pl.DataFrame | None, plausibility: Scorer | 
 
 
 def _published(
-    config: DictConfig, corpus: pl.DataFrame, targets: pl.DataFrame, target_list: TargetList, relations: list[str]
+    config: Config, corpus: pl.DataFrame, targets: pl.DataFrame, target_list: TargetList, relations: list[str]
 ) -> tuple[pl.DataFrame | None, list[str]]:
     """The published triples about targets that are to be predicted, or None and the reason."""
     path, reason = likelihood.published_file(config.probe.published, config.data.root)
@@ -298,7 +296,7 @@ def _published(
         return None, []  # as configured; the page states this
     if path is None:
         return None, [f"Perplexity on published triples about targets is not measured: {reason}."]
-    how = {"size": config.probe.published_triples, "seed": config.probe.heads_seed}
+    how = {"size": config.probe.published_triples, "seed": HEADS_SEED}
     published = harms_release.triples(path, "skip").rows  # other lines are left out: the file is not the user's own
     found = likelihood.target_triples(published, corpus, targets, relations, target_list, **how)
     if found.is_empty():

@@ -5,10 +5,8 @@ policies add some, and settings leave some out. Each writes NAME.parquet or NAME
 
 from functools import partial
 
-from omegaconf import DictConfig
-
 from mitigate.policies import apply_policy
-from mitigate.recipes.job import Job, is_repeat_in_sweep, perform, say, say_notes
+from mitigate.recipes.job import Config, Job, is_repeat_in_sweep, perform, say, say_notes
 from mitigate.recipes.loading import say_downloads
 from mitigate.recipes.mitigate import results
 from mitigate.recipes.mitigate.plan import Plan, Probe, make_plan
@@ -27,7 +25,7 @@ from mitigate.words.outside_text import counted
 from mitigate.words.targets import notice_of_own
 
 
-def run(config: DictConfig) -> float | None:
+def run(config: Config) -> float | None:
     """Filter by a policy, retrain, probe and measure; returns the metric that `optimized_metric` names."""
     if config.data.demonstration and not is_repeat_in_sweep(config):
         say("Demonstration on a small corpus written for it: its figures are no findings.")

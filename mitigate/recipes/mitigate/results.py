@@ -7,13 +7,12 @@ from typing import Any
 from urllib.parse import quote
 
 import polars as pl
-from omegaconf import DictConfig
 
 from mitigate import files
 from mitigate.finished import FinishedRun
 from mitigate.measure.quality import kept_by_target
 from mitigate.recipes import reporting
-from mitigate.recipes.job import Job, may_record_texts, say, say_notes
+from mitigate.recipes.job import Config, Job, may_record_texts, say, say_notes
 from mitigate.recipes.mitigate.plan import Plan
 from mitigate.report import brief, card, metrics_table, page
 from mitigate.report.html import save
@@ -219,7 +218,7 @@ def _facts(plan: Plan, training: Result) -> dict[str, Any]:
     }
 
 
-def uploads(config: DictConfig) -> list[str]:
+def uploads(config: Config) -> list[str]:
     """The uploads to W&B besides metrics, in words."""
     texts = "statements and the ledger" if may_record_texts(config) else "no texts"
     return ["charts", "plots", texts, *["the generator"] * bool(config.tracking.model and config.train)]

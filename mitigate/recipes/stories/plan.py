@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError, one_of
 from mitigate.files import digest_of
@@ -18,7 +17,7 @@ from mitigate.policies import Policy, check_relations, choice_of
 from mitigate.probe.chat_stories import Wording
 from mitigate.probe.comet import find_devices
 from mitigate.recipes import loading, model_spec, reporting
-from mitigate.recipes.job import build
+from mitigate.recipes.job import Config, build
 from mitigate.recipes.scorers import Scorers, make_labeller
 from mitigate.stages import as_parquet
 from mitigate.tasks.corpus import relations_in_training, triples_of
@@ -29,6 +28,7 @@ from mitigate.tasks.stories.generation import Sampling, check_tells, prompts_of_
 from mitigate.tasks.targets import targets_of_statements, those_about
 from mitigate.train import launch
 from mitigate.train.comet import Settings
+from mitigate.train.settings import Api
 from mitigate.train.stories import check as check_training
 from mitigate.words.prompts import OWN, prompts
 from mitigate.words.relations import with_own
@@ -60,7 +60,6 @@ class Plan:
     sampling: Sampling
     roles: Mapping[str, str]  # the configured scorers of the roles, by their names in tables
     labeller: Labeller  # of the sentences
-    permutations: int
     generator: str  # the generator of the stories, in a few words
     about: dict[str, Any]  # data, model, policy and fingerprint, as metrics.json begins
     source: str  # the hash of prompts, targets, and of the generator
@@ -89,7 +88,7 @@ class Plan:
         return self.start is not None or self.endpoint is not None
 
 
-def make_plan(config: DictConfig) -> Plan:
+def make_plan(config: Config) -> Plan:
     """Everything the stages need, with all faults of settings and input raised here."""
     scorers = Scorers(config.score)
     sampling = sampling_of(config)
@@ -100,7 +99,7 @@ def make_plan(config: DictConfig) -> Plan:
                 f"the stories of data.path={config.data.path} have prompts of their own; leave recipe.prompts out"
             )
         own = PAPER if named in LISTED else list_of(named)  # targets that prompts of the file may name
-        loaded: Loaded = build(config.data.load, _partial_=True)(target_list=own)
+        loaded: Loaded = build(config.data.load, "data.load", _partial_=True)(target_list=own)
         chosen = targets_of_statements(named, loaded.rows)
         stories, notices = those_about(loaded.rows, chosen)
         notices = [*loaded.notices, *notices]
@@ -121,15 +120,15 @@ def make_plan(config: DictConfig) -> Plan:
     return _plan(config, scorers, sampling, rows, chosen, generator, start.weights, **more)
 
 
-def sampling_of(config: DictConfig) -> Sampling:
+def sampling_of(config: Config) -> Sampling:
     """The settings of generation, with the text that a prompt is given in."""
     given, recipe = config.recipe.instruction, config.recipe
-    begins = config.model.get("prompt") == "chat" and recipe.prompts is None and not recipe.post_train
+    begins = getattr(config.model, "prompt", None) == "chat" and recipe.prompts is None and not recipe.post_train
     instruction = given or (CONTINUE if begins and not is_file(config) else "{prompt}")
-    return Sampling(seed=config.seed, instruction=instruction, **{name: recipe[name] for name in SAMPLING})
+    return Sampling(seed=config.seed, instruction=instruction, **{name: getattr(recipe, name) for name in SAMPLING})
 
 
-def _prompts(config: DictConfig, train: pl.DataFrame | None = None) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
+def _prompts(config: Config, train: pl.DataFrame | None = None) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
     """The prompts of the project's templates or of the user's file, the targets that they are about, and notices.
     train: triples whose targets are those of probe.targets=data."""
     wanted, recipe = loading.probed_targets(config), config.recipe
@@ -147,17 +146,17 @@ def _prompts(config: DictConfig, train: pl.DataFrame | None = None) -> tuple[pl.
     return rows, chosen, [*loaded.notices, *notices]
 
 
-def is_file(config: DictConfig) -> bool:
+def is_file(config: Config) -> bool:
     """Return whether the stories are from a file."""
     return config.data.name == "stories" and config.data.path is not None
 
 
-def is_endpoint(config: DictConfig) -> bool:
+def is_endpoint(config: Config) -> bool:
     """Return whether the model is one behind an endpoint."""
-    return "endpoint" in config.model
+    return isinstance(config.model, Api)
 
 
-def _with_endpoint(config: DictConfig, scorers: Scorers, sampling: Sampling) -> Plan:
+def _with_endpoint(config: Config, scorers: Scorers, sampling: Sampling) -> Plan:
     """The plan for a model behind an endpoint, which is not asked yet."""
     policy, model = scorers.policy(config.policy), config.model
     model_spec.check_trained(model, bool(config.recipe.post_train), policy)
@@ -166,20 +165,20 @@ def _with_endpoint(config: DictConfig, scorers: Scorers, sampling: Sampling) -> 
         raise one_of("model.prompt", str(model.prompt), allowed)
     if model.system is not None and model.prompt != "chat":
         raise MitigateError(f"model.system needs model.prompt=chat, not {model.prompt}")
-    endpoint: Endpoint = build(model.endpoint)
+    endpoint: Endpoint = build(model.endpoint, "model.endpoint")
     rows, chosen, notices = _prompts(config)
     more: dict[str, Any] = {"endpoint": endpoint, "wording": Wording(model.prompt, model.system), "notices": notices}
     return _plan(config, scorers, sampling, rows, chosen, f"{model.name} at {endpoint.host}", endpoint.url, **more)
 
 
-def _with_training(config: DictConfig, scorers: Scorers, sampling: Sampling, device: str) -> Plan:
+def _with_training(config: Config, scorers: Scorers, sampling: Sampling, device: str) -> Plan:
     """The plan for a generator that is trained on a resource first."""
     if config.data.name == "stories":
         raise MitigateError(
             "data=stories has no triples that a generator could learn first (recipe.post_train=true): name a resource "
             "(data=sample or data=cn100k), or set train=false policy=none, or give stories with data.path=FILE"
         )
-    if config.model.get("prompt") == "chat":
+    if getattr(config.model, "prompt", None) == "chat":
         raise MitigateError(
             "a generator that learns texts first (recipe.post_train=true) continues texts and answers no chat; leave "
             "model.prompt=chat out, or set recipe.post_train=false"
@@ -225,7 +224,7 @@ def check_policy(policy: Policy) -> None:
 
 
 def _plan(
-    config: DictConfig,
+    config: Config,
     scorers: Scorers,
     sampling: Sampling,
     rows: pl.DataFrame,
@@ -246,7 +245,6 @@ def _plan(
         sampling=sampling,
         roles=scorers.roles,
         labeller=make_labeller(config, labelling, target_list),
-        permutations=config.recipe.permutations,
         generator=generator,
         about={
             "data": config.data.name,

@@ -5,12 +5,11 @@ from functools import partial
 from typing import Any
 
 import polars as pl
-from omegaconf import DictConfig
 
 from mitigate.policies import apply_policy
 from mitigate.probe.chat_stories import ask_stories, costs, endpoint_facts, in_words
 from mitigate.recipes import reporting
-from mitigate.recipes.job import GROUPS, Job, may_record_texts, perform, say, say_notes
+from mitigate.recipes.job import GROUPS, Config, Job, may_record_texts, perform, say, say_notes
 from mitigate.recipes.loading import say_downloads
 from mitigate.recipes.scorers import missing
 from mitigate.recipes.stories.page import write_report
@@ -26,7 +25,7 @@ from mitigate.words.outside_text import counted
 from mitigate.words.targets import notice_of_own
 
 
-def run(config: DictConfig) -> float | None:
+def run(config: Config) -> float | None:
     """Generate stories, or read them, and measure; returns the metric that `optimized_metric` names."""
     groups = [] if is_file(config) else ["data", "model"] if config.recipe.post_train else ["model"]
     downloads = missing(config, groups)
@@ -67,7 +66,6 @@ def pipeline(job: Job, plan: Plan) -> None:
         sentences,
         plan.measurement,
         fewest=plan.sampling.fewest,
-        permutations=plan.permutations,
         facts=plan.about,
         training=job.results.get("train"),
     )
@@ -165,17 +163,17 @@ def record(job: Job, plan: Plan) -> None:
     say(f"  report      {job.folder / 'stories.html'}")
 
 
-def tracked(config: DictConfig, plan: Plan) -> dict[str, list[str]]:
+def tracked(config: Config, plan: Plan) -> dict[str, list[str]]:
     """The names that W&B groups and tags the run by: data and policy only where the generator was trained on them, or
     the stories are data; a model only where they were generated here."""
     groups = {"data"} if not plan.is_generated else {"model"} if plan.resource is None else {"policy", "data", "model"}
-    return {group: [str(config[group].name)] for group in GROUPS if group in groups}
+    return {group: [str(getattr(config, group).name)] for group in GROUPS if group in groups}
 
 
-def uploads(config: DictConfig, plan: Plan) -> list[str]:
+def uploads(config: Config, plan: Plan) -> list[str]:
     """The uploads of record to W&B besides metrics, in words."""
     texts = "statements" if may_record_texts(config) else "no texts"
-    sends_model = plan.resource is not None and config.tracking.get("model", False)
+    sends_model = plan.resource is not None and config.tracking.model
     return ["plots", texts, *["the generator"] * sends_model]
 
 
@@ -199,7 +197,7 @@ def _facts(job: Job, plan: Plan) -> dict[str, Any]:
     return facts | {"masking": plan.labeller.masking} | labelling
 
 
-def _name(config: DictConfig, plan: Plan) -> str:
+def _name(config: Config, plan: Plan) -> str:
     """The run folder's name, before its hash."""
     if not plan.is_generated:
         return f"stories-{config.data.name}-{config.score.regard or config.score.sentiment}"

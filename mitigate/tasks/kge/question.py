@@ -15,7 +15,7 @@ from mitigate.probe.kge import Attribute, Query
 OTHERS = "all others"
 AND = " & "  # joins attributes, and the values of each, to an intersection
 UNKNOWN = "unknown"
-SETTINGS = ("sensitive", "values", "occupation", "fewest", "fewest_of_each")  # of the group kge, that make a question
+SETTINGS = ("sensitive", "values", "fewest", "fewest_of_each")  # of the group kge, that make a question
 MOST_NAMED = 8  # values that a message names
 
 
@@ -112,9 +112,9 @@ def find_question(
     a relation or a value that the graph does not have, equal values, too many of them, a relation from values to
     people, and fewer than three professions with enough people."""
     if not occupation:
-        raise MitigateError("kge.occupation is not set; set it to the relation from people to professions")
+        raise MitigateError("data.occupation is not set; set it to the relation from people to professions")
     triples, name = triples_of(graph).all, AND.join(sensitive)
-    job = _relation(graph, occupation, "kge.occupation")
+    job = _relation(graph, occupation, "data.occupation")
     of_job = triples[triples[:, 1] == job]
     sides = _sides(values, sensitive)
     attributes = []
@@ -174,7 +174,7 @@ def _of_people(graph: Graph, triples: np.ndarray, of_job: np.ndarray, relation: 
     """The triples of an attribute. Raises MitigateError if it is the occupation, or no attribute of people."""
     held, job = triples[triples[:, 1] == relation], graph.relation_names[of_job[0, 1]]
     if relation == of_job[0, 1]:
-        raise MitigateError(f"kge.sensitive and kge.occupation are the same relation, {job}; set two different ones")
+        raise MitigateError(f"kge.sensitive and data.occupation are the same relation, {job}; set two different ones")
     if not np.isin(held[:, 0], of_job[:, 0]).any():
         raise MitigateError(
             f"kge.sensitive={sensitive}: none of its heads has a profession by {job}; it must be a relation from "

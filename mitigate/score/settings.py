@@ -1,0 +1,60 @@
+"""Settings of the scorers. conf/score/default.yaml names their classes, which take these settings as arguments."""
+
+from typing import Literal
+
+from mitigate.settings import Name, Parts, Place, Text, fact, group, setting
+
+
+@group("score.bert")
+class Bert:
+    model: Place = setting("sequence classifier of regard: a folder, or a name on the Hugging Face hub")
+
+
+@group("score.crowd_lm")
+class CrowdLM:
+    base: Place | None = setting(
+        "causal language model that crowd_lm reads with: a folder, or a name on the Hugging Face hub"
+    )
+    folder: Place | None = setting("its heads: crowd_lm/ of a run of classifier=people with recipe.base")
+
+
+@group("score.frames")
+class Frames:
+    run: Place | None = setting("finished run of recipe=frames, whose model the scorer frames uses")
+
+
+@group("score.judge")
+class Judge:
+    model: Place | None = setting(
+        "language model of this machine that rates: a folder, a name on the Hugging Face hub, or a GGUF file"
+    )
+    url: Text | None = setting(
+        "address of an OpenAI-compatible endpoint whose model rates, up to /v1; null: no text leaves this machine"
+    )
+    name: Text | None = setting("name of the endpoint's model")
+    key: Text | None = setting("variable of the environment with the endpoint's key; null: no key is sent", where=True)
+
+
+FOLDER = "its folder: of a run of recipe=classifier; null: the shipped one"
+
+
+@group("score")
+class Score:
+    sentiment: Name | None = setting("scorer of sentiment: vader, or another of score.scorers", serve="value")
+    regard: Name | None = setting("scorer of regard: minilm, ngram, bert, or another of score.scorers", serve="value")
+    extra: list[Name] = setting("further scorers, such as [keyword,ngram]", serve="value")
+    plausibility: Parts | None = setting(f"plausibility classifier of what is probed; null: none; {FOLDER}")
+    people_valid: Parts | None = setting(f"people-valid classifier of what is probed; null: none; {FOLDER}")
+    critic: Parts | None = setting(f"people-valid classifier that policies rank and filter by; null: none; {FOLDER}")
+    engine: Literal["local", "ray"] = setting(
+        "where statements are labelled: in this process, or by workers of Ray", where=True
+    )
+    workers: int = setting("number of Ray workers, each with a core of its own", ge=1, le=100_000, where=True)
+    bert: Bert = fact()
+    crowd_lm: CrowdLM = fact()
+    frames: Frames = fact()
+    judge: Judge = fact()
+    scorers: Parts = setting(
+        "scorers by name, each a class (_target_) and its arguments",
+        where=["judge.key", "judge.concurrency", "judge.failures"],
+    )

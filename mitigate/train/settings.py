@@ -1,0 +1,213 @@
+"""Settings of trainings and of the models that are trained or probed. The defaults of trainings are those of the
+library; conf/ has those of commands."""
+
+import math
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from mitigate.errors import MitigateError
+from mitigate.settings import Name, Parts, Place, Text, fact, group, setting
+
+MANY = 1_000_000
+Whole = Annotated[int, Field(ge=0, le=100_000)]
+Precision = Literal["auto", "bf16-mixed", "32-true"]
+SEED = "number that fixes all random draws"
+CALLS = ("key", "concurrency", "timeout", "tries")  # how an endpoint is called
+Prompt = Literal["phrase", "chat", "gen", "text"]
+EVERY = "time between checkpoints, in seconds"
+
+
+PROMPT = (
+    "phrase: head and relation; text, of api: the prompt is continued; chat: in the chat template of a causal model; "
+    "gen, of a sequence-to-sequence model: head, relation's name and [GEN]; null: as the model was trained"
+)
+
+
+@group("trainer")
+class Training:
+    """Settings of a training. The defaults suit a warm-started MiniLM; COMeT's own are lr 1e-5 and 100,000 steps."""
+
+    max_epochs: float = setting("training epochs; 1.9: the second one ends early", 2.0, gt=0, le=MANY, serve="value")
+    min_steps: int = fact(
+        "fewest training steps, in batches: small data is repeated beyond max_epochs; max_steps has precedence; 1: "
+        "max_epochs alone decides",
+        default=1,
+        ge=1,
+        le=10**9,
+    )
+    max_steps: int | None = setting(
+        "most training steps, in batches; null: max_epochs alone decides", None, ge=1, le=10**9, serve="value"
+    )
+    batch_size: int = setting("triples of a batch", 64, ge=1, le=100_000, serve="value")
+    lr: float = setting("learning rate", 3e-4, gt=0, le=1, serve="value")
+    warmup: float = setting("share of the steps in which the learning rate rises", 0.002, ge=0, lt=1, serve="value")
+    hold: float | None = fact("share of the steps until which lr stays at its peak; null: it falls", None, ge=0, lt=1)
+    weight_decay: float = fact("weight decay of AdamW", 0.01, ge=0, le=1)
+    clip: float = fact("largest norm of the gradient", 1.0, gt=0)
+    vocabulary: Literal["auto", "all", "tails"] = setting(
+        "tokens that the loss is normalised over; tails: those of training tails, in less time", "auto", serve="value"
+    )
+    precision: Precision = setting("number format of training", "auto", serve="value")
+    seed: int = fact(SEED, 1)
+    checkpoint_every: float = setting(EVERY, 30.0, gt=0, where=True)
+    keep: Literal["last", "best"] = setting(
+        "weights that are kept; best: those of the lowest dev perplexity", "last", serve="value"
+    )
+    """With "last" the learning rate has fallen to 0, and no dev triple, filtered or not, has had an influence."""
+
+    def __post_init__(self) -> None:
+        if self.hold is not None and self.hold < self.warmup:
+            raise MitigateError(f"trainer.hold={self.hold} must be null or at least trainer.warmup={self.warmup}")
+
+    def planned_steps(self, num_examples: int) -> int:
+        """The number of batches with max_epochs times the examples, and at least min_steps."""
+        return max(math.ceil(self.max_epochs * num_examples / self.batch_size), self.min_steps)
+
+    def num_steps(self, num_examples: int) -> int:
+        """The planned steps, at most max_steps."""
+        planned = self.planned_steps(num_examples)
+        return planned if self.max_steps is None else min(planned, self.max_steps)
+
+    def ends_by(self, num_examples: int) -> str:
+        """The setting that decides the number of steps: "max_epochs", "min_steps" or "max_steps"."""
+        planned = self.planned_steps(num_examples)
+        if self.num_steps(num_examples) < planned:
+            return "max_steps"
+        return "max_epochs" if self.max_epochs * num_examples > (planned - 1) * self.batch_size else "min_steps"
+
+
+@group("trainer")
+class Trainer(Training):
+    """A training and its devices."""
+
+    accelerator: Text = setting("device kind: auto, cpu or gpu", where=True)
+    devices: (
+        Annotated[int, setting("", ge=0, le=100_000)] | Literal["auto"] | list[Annotated[int, setting("", ge=0)]]
+    ) = setting("number of devices, or which GPUs", where=True)
+    strategy: Literal["auto", "ddp", "fsdp"] = setting("how several devices share the training", where=True)
+
+
+@group("model.training")
+class EmbeddingTraining:
+    """Settings of a training of embeddings. The defaults are those of the paper on bias in knowledge-graph embeddings
+    (section 2.2) where it gives any: 1,000 negatives, softmax cross-entropy."""
+
+    loss: Literal["shared", "all"] = fact("shared: negatives that a chunk of triples shares; all: 1-vs-all", "shared")
+    max_epochs: int = setting("training ends after this many epochs at the latest", 100, ge=1, le=MANY, serve="value")
+    batch_size: int = fact("triples of a batch; with loss=all queries", 1000, ge=1, le=MANY)
+    chunk_size: int = fact("triples of a batch that share negatives", 1000, ge=1, le=MANY)
+    negatives: int = fact("negatives of a chunk", 1000, ge=1, le=MANY)
+    by_frequency: float = fact("share of negatives drawn as often as entities occur", 0.5, ge=0, le=1)
+    learning_rate: float = setting("learning rate of Adagrad at the first step", 0.1, gt=0, le=100, serve="value")
+    n3: float = fact("weight of the N3 regulariser (Lacroix et al. 2018)", 0.0, ge=0, le=100)
+    evaluate_every: int = fact("epochs from one evaluation on validation triples to the next", 5, ge=1, le=MANY)
+    patience: int = fact("evaluations without a better validation MRR, after which training ends", 3, ge=1, le=MANY)
+    precision: Precision = fact("number format of training", "32-true")
+    seed: int = fact(SEED, 1)
+    checkpoint_every: float = fact(EVERY, 30.0, gt=0, where=True)
+
+
+@group("model")
+class Model:
+    """What all models have."""
+
+    name: Name = fact("name of the model, part of the run folder's name")
+
+
+@group("model")
+class Generator(Model):
+    """A model that generates tails. layout and relation are null as the model was trained."""
+
+    licence: Text | None = fact("licence of the weights")
+    base: Place = setting(
+        "pretrained model: a folder, or a name on the Hugging Face hub; of hf and seq2seq also a GGUF file",
+        serve="model",
+    )
+    trainable: bool = fact("whether the model can be trained")
+    layout: Literal["packed", "comet"] | None = setting(
+        "positions of head, relation and tail; null: as the model was trained", serve="value"
+    )
+    relation: Literal["phrase", "words", "token", "name"] | None = setting(
+        "wording of a relation in a prompt; null: as the model was trained", serve="value"
+    )
+    folder: Parts = fact("function that finds the weights (_target_) and its arguments", where=["cache", "revision"])
+    missing: Parts | None = fact("function that returns what would be downloaded", None, where=["revision"])
+    load: Parts = fact("function that loads the model (_target_) and its arguments")
+
+
+@group("model")
+class WarmStarted(Generator):
+    dropout: float = setting("share of activations set to 0 in training, of comet_minilm", ge=0, lt=1, serve="value")
+
+
+@group("model")
+class Original(Generator):
+    init: Place = setting("checkpoint of the original COMeT code")
+
+
+@group("model")
+class Tails(Generator):
+    path: Place | None = setting(
+        "with tails: file with the columns head, relation, tail, score; with foreign: folder of trained embeddings"
+    )
+
+
+@group("model.lora")
+class Lora:
+    """Low-rank adapters."""
+
+    rank: int = setting(
+        "rank of low-rank adapters, which are trained in place of the weights; 0: all weights are trained",
+        ge=0,
+        le=4096,
+        serve="value",
+    )
+    save: Literal["merged", "adapter"] = setting(
+        "whether a trained model is saved with its whole weights, or the adapter alone", serve="value"
+    )
+
+
+@group("model")
+class Pretrained(Generator):
+    """A model of transformers."""
+
+    revision: Text | None = setting("commit, tag or branch of a model of the hub, of hf and seq2seq; null: the newest")
+    post_train: bool = fact("whether recipe=stories trains the model on data first", False)
+    prompt: Prompt | None = setting(PROMPT, serve="value")
+    system: Text | None = setting("system prompt of a chat; null: none besides that of a chat template", None)
+    lora: Lora = setting("low-rank adapters")
+
+
+@group("model")
+class Api(Generator):
+    """A model behind an OpenAI-compatible address."""
+
+    name: Name | Place = fact("the model's name at the address")
+    url: Text = setting("address of an OpenAI-compatible endpoint, up to /v1")
+    key: Text | None = setting("environment variable with the key of the endpoint; null: no key is sent", where=True)
+    post_train: bool = fact("whether recipe=stories trains the model on data first")
+    prompt: Prompt = setting(PROMPT, serve="value")
+    system: Text | None = setting("system prompt of a chat; null: none besides that of a chat template")
+    endpoint: Parts = fact("class of the endpoint (_target_) and its arguments", where=CALLS)
+
+
+Interaction = Literal["transe", "complex", "transe_l2", "distmult", "complex_n3", "rotate", "transe_l1"]
+
+
+@group("model")
+class Embedding(Model):
+    """Embeddings of a knowledge graph."""
+
+    kind: Interaction = fact("interaction of knowledge-graph embeddings")
+    dimension: int = setting("dimension of knowledge-graph embeddings", ge=1, le=100_000, serve="value")
+    deviation: float = fact("standard deviation of the initial knowledge-graph embeddings", gt=0, le=10)
+    training: EmbeddingTraining = setting("training of embeddings")
+
+
+@group("model")
+class Foreign(Model):
+    """Embeddings that another program trained."""
+
+    kind: Interaction | None = setting("interaction of knowledge-graph embeddings")
+    path: Place | None = setting("folder of trained embeddings")
