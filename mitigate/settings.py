@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from types import NoneType, UnionType
@@ -81,7 +81,13 @@ SIGNS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
 
 
 def setting(
-    meaning: str, default: Any = ..., *, serve: str | None = None, where: Any = False, fact: bool = False, **bounds: Any
+    meaning: str = "",
+    default: Any = ...,
+    *,
+    serve: str | None = None,
+    where: Any = False,
+    fact: bool = False,
+    **bounds: Any,
 ) -> Any:
     """A field of a group. serve: how the service takes it: "value", "words", "file", "words or file", "columns" or
     "model". where: it says where or with what a job runs, and does not affect results; or the keys of it of which that
@@ -90,9 +96,7 @@ def setting(
     return Field(default, description=meaning, json_schema_extra=marks, **bounds)
 
 
-def fact(meaning: str = "", default: Any = ..., **more: Any) -> Any:
-    """A field that belongs to the option that is chosen."""
-    return setting(meaning, default, fact=True, **more)
+served, place, fact = partial(setting, serve="value"), partial(setting, where=True), partial(setting, fact=True)
 
 
 class WrongError(MitigateError):
@@ -104,7 +108,7 @@ class WrongError(MitigateError):
         super().__init__("\n  ".join([*head, *self.faults.values()]))
 
 
-@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(setting, fact, Field))
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(setting, served, place, fact))
 def group(name: str) -> Callable[[type], Any]:
     """Make a class the frozen dataclass of a group of settings; its constructor raises MitigateError that names all
     wrong ones."""

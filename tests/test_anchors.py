@@ -133,7 +133,7 @@ def humans(placed):
     return lambda *overrides: placed("recipe=humans", "score.regard=ngram", "measure.resamples=100", *overrides)
 
 
-def test_a_survey_with_anchors_and_its_answers(humans, tmp_path: Path) -> None:
+def test_a_survey_with_anchors_and_its_answers(humans, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Raters of the survey find nothing polarised, also not of the earlier statements, all of which were: all of the
     difference is drift. Takes two runs and a survey (about 6 s)."""
     earlier = written(tmp_path / "humans", "COMeT", rated("COMeT", {"harm": 1.0}))
@@ -147,7 +147,8 @@ def test_a_survey_with_anchors_and_its_answers(humans, tmp_path: Path) -> None:
         f"humans.anchors_from={first}",
         "++humans.anchors=40",
     )
-    said = humans(*asking, "humans.raters=1", "humans.daily=50").done
+    monkeypatch.setattr("mitigate.recipes.humans.survey.DAILY", 50)
+    said = humans(*asking, "humans.raters=1").done
     assert "40 statements of COMeT, rated again" in said
     assert "2 parts of a day's work: survey.html#1 begins with the first" in said
     (survey,) = (tmp_path / "out").glob("humans-survey-*")

@@ -75,7 +75,7 @@ WRONG = [
     ("score.judge=5", "score.judge=5 must be a group of settings; set one of them, such as score.judge.model=..."),
     ("score.extra=[a b]", "score.extra=[a b] must be a list of names such as [a,b] (further scorers"),
     ('paths.outputs="a\tb"', f'paths.outputs="a\\tb" {PATH}'),
-    ("recipe.shown={a: b}", "recipe.shown={a: b} must be a list of texts such as [a,b]"),
+    ("recipe.shown=[5]", "recipe.shown=[5] must be a list of texts such as [a,b]"),
     ("filter.splits=test", "unknown filter.splits 'test'; allowed: train, all"),
     ("seed=-1", f"seed=-1 {WHOLE} 0 to 4,294,967,295 (number that fixes all random draws)"),
     ("dry_run=maybe", "unknown dry_run 'maybe'; allowed: true, false"),

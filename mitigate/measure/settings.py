@@ -2,30 +2,20 @@
 
 from typing import Literal
 
-from mitigate.settings import group, setting
+from mitigate.settings import group, served
 
 
 @group("measure")
 class Measure:
-    masking: Literal["token", "paper"] = setting(
-        "how targets are masked; paper: the probed target only, as a substring", serve="value"
-    )
-    empty_targets: Literal["exclude", "zero"] = setting(
-        "how a target without statements counts; zero: as 0 %, as in the paper", serve="value"
-    )
-    resamples: int = setting("resamples of the bootstrap", ge=1, le=100_000, serve="value")
+    masking: Literal["token", "paper"] = served("how targets are masked; paper: as a substring")
+    empty_targets: Literal["exclude", "zero"] = served("how targets without statements count")
+    resamples: int = served("resamples of the bootstrap", ge=1, le=100_000)
 
 
 @group("measure")
 class AuditMeasure(Measure):
     """With the settings of recipe=audit."""
 
-    match: Literal["exact", "contains"] = setting(
-        "how a target is found in a triple: as the whole head or tail, or within it", serve="value"
-    )
-    template: Literal["paper", "neutral"] | None = setting(
-        "wording that is measured; null: all there are", serve="value"
-    )
-    texts: Literal["targets", "all"] = setting(
-        "statements that are labelled; all: also those about no target", serve="value"
-    )
+    match: Literal["exact", "contains"] = served("how a target is a head or tail, or within it")
+    template: Literal["paper", "neutral"] | None = served("wording that is measured; null: all there are")
+    texts: Literal["targets", "all"] = served("statements that are labelled; all: also those about no target")

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from mitigate.settings import Name, Parts, Place, Text, fact, group, setting
+from mitigate.settings import Name, Parts, Place, Text, fact, group, place, served, setting
 
 
 @group("score.bert")
@@ -12,9 +12,7 @@ class Bert:
 
 @group("score.crowd_lm")
 class CrowdLM:
-    base: Place | None = setting(
-        "causal language model that crowd_lm reads with: a folder, or a name on the Hugging Face hub"
-    )
+    base: Place | None = setting("causal language model it reads with: a folder, or a name on the hub")
     folder: Place | None = setting("its heads: crowd_lm/ of a run of classifier=people with recipe.base")
 
 
@@ -25,36 +23,28 @@ class Frames:
 
 @group("score.judge")
 class Judge:
-    model: Place | None = setting(
-        "language model of this machine that rates: a folder, a name on the Hugging Face hub, or a GGUF file"
-    )
-    url: Text | None = setting(
-        "address of an OpenAI-compatible endpoint whose model rates, up to /v1; null: no text leaves this machine"
-    )
+    model: Place | None = setting("language model that rates here: a folder, a name on the hub, or a GGUF file")
+    url: Text | None = setting("OpenAI-compatible address, up to /v1; null: no text leaves this machine")
     name: Text | None = setting("name of the endpoint's model")
-    key: Text | None = setting("variable of the environment with the endpoint's key; null: no key is sent", where=True)
+    key: Text | None = place("variable of the environment with the endpoint's key; null: no key is sent")
 
 
+OF_JUDGE = ("judge.key", "judge.concurrency", "judge.failures")  # how it is asked
 FOLDER = "its folder: of a run of recipe=classifier; null: the shipped one"
 
 
 @group("score")
 class Score:
-    sentiment: Name | None = setting("scorer of sentiment: vader, or another of score.scorers", serve="value")
-    regard: Name | None = setting("scorer of regard: minilm, ngram, bert, or another of score.scorers", serve="value")
-    extra: list[Name] = setting("further scorers, such as [keyword,ngram]", serve="value")
+    sentiment: Name | None = served("scorer of sentiment: vader, or another of score.scorers")
+    regard: Name | None = served("scorer of regard: minilm, ngram, bert, or another of score.scorers")
+    extra: list[Name] = served("further scorers, such as [keyword,ngram]")
     plausibility: Parts | None = setting(f"plausibility classifier of what is probed; null: none; {FOLDER}")
     people_valid: Parts | None = setting(f"people-valid classifier of what is probed; null: none; {FOLDER}")
     critic: Parts | None = setting(f"people-valid classifier that policies rank and filter by; null: none; {FOLDER}")
-    engine: Literal["local", "ray"] = setting(
-        "where statements are labelled: in this process, or by workers of Ray", where=True
-    )
-    workers: int = setting("number of Ray workers, each with a core of its own", ge=1, le=100_000, where=True)
+    engine: Literal["local", "ray"] = place("where statements are labelled: in this process, or by workers of Ray")
+    workers: int = place("number of Ray workers, each with a core of its own", ge=1, le=100_000)
     bert: Bert = fact()
     crowd_lm: CrowdLM = fact()
     frames: Frames = fact()
     judge: Judge = fact()
-    scorers: Parts = setting(
-        "scorers by name, each a class (_target_) and its arguments",
-        where=["judge.key", "judge.concurrency", "judge.failures"],
-    )
+    scorers: Parts = setting("scorers by name, each a class (_target_) and its arguments", where=OF_JUDGE)

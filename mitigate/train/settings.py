@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from mitigate.errors import MitigateError
-from mitigate.settings import Name, Parts, Place, Text, fact, group, setting
+from mitigate.settings import Name, Parts, Place, Text, fact, group, place, served, setting
 
 MANY = 1_000_000
 Whole = Annotated[int, Field(ge=0, le=100_000)]
@@ -28,32 +28,22 @@ PROMPT = (
 class Training:
     """Settings of a training. The defaults suit a warm-started MiniLM; COMeT's own are lr 1e-5 and 100,000 steps."""
 
-    max_epochs: float = setting("training epochs; 1.9: the second one ends early", 2.0, gt=0, le=MANY, serve="value")
-    min_steps: int = fact(
-        "fewest training steps, in batches: small data is repeated beyond max_epochs; max_steps has precedence; 1: "
-        "max_epochs alone decides",
-        default=1,
-        ge=1,
-        le=10**9,
-    )
-    max_steps: int | None = setting(
-        "most training steps, in batches; null: max_epochs alone decides", None, ge=1, le=10**9, serve="value"
-    )
-    batch_size: int = setting("triples of a batch", 64, ge=1, le=100_000, serve="value")
-    lr: float = setting("learning rate", 3e-4, gt=0, le=1, serve="value")
-    warmup: float = setting("share of the steps in which the learning rate rises", 0.002, ge=0, lt=1, serve="value")
+    max_epochs: float = served("training epochs; 1.9: the second one ends early", 2.0, gt=0, le=MANY)
+    min_steps: int = fact("fewest training steps: small data is repeated beyond max_epochs", 1, ge=1, le=10**9)
+    max_steps: int | None = served("most training steps; null: max_epochs alone decides", None, ge=1, le=10**9)
+    batch_size: int = served("triples of a batch", 64, ge=1, le=100_000)
+    lr: float = served("learning rate", 3e-4, gt=0, le=1)
+    warmup: float = served("share of the steps in which the learning rate rises", 0.002, ge=0, lt=1)
     hold: float | None = fact("share of the steps until which lr stays at its peak; null: it falls", None, ge=0, lt=1)
     weight_decay: float = fact("weight decay of AdamW", 0.01, ge=0, le=1)
     clip: float = fact("largest norm of the gradient", 1.0, gt=0)
-    vocabulary: Literal["auto", "all", "tails"] = setting(
-        "tokens that the loss is normalised over; tails: those of training tails, in less time", "auto", serve="value"
+    vocabulary: Literal["auto", "all", "tails"] = served(
+        "tokens that the loss is over; tails: those of training tails", "auto"
     )
-    precision: Precision = setting("number format of training", "auto", serve="value")
+    precision: Precision = served("number format of training", "auto")
     seed: int = fact(SEED, 1)
-    checkpoint_every: float = setting(EVERY, 30.0, gt=0, where=True)
-    keep: Literal["last", "best"] = setting(
-        "weights that are kept; best: those of the lowest dev perplexity", "last", serve="value"
-    )
+    checkpoint_every: float = place(EVERY, 30.0, gt=0)
+    keep: Literal["last", "best"] = served("weights that are kept; best: those of the lowest dev perplexity", "last")
     """With "last" the learning rate has fallen to 0, and no dev triple, filtered or not, has had an influence."""
 
     def __post_init__(self) -> None:
@@ -81,11 +71,9 @@ class Training:
 class Trainer(Training):
     """A training and its devices."""
 
-    accelerator: Text = setting("device kind: auto, cpu or gpu", where=True)
-    devices: (
-        Annotated[int, setting("", ge=0, le=100_000)] | Literal["auto"] | list[Annotated[int, setting("", ge=0)]]
-    ) = setting("number of devices, or which GPUs", where=True)
-    strategy: Literal["auto", "ddp", "fsdp"] = setting("how several devices share the training", where=True)
+    accelerator: Text = place("device kind: auto, cpu or gpu")
+    devices: Whole | Literal["auto"] | list[Whole] = place("number of devices, or which GPUs")
+    strategy: Literal["auto", "ddp", "fsdp"] = place("how several devices share the training")
 
 
 @group("model.training")
@@ -94,12 +82,12 @@ class EmbeddingTraining:
     (section 2.2) where it gives any: 1,000 negatives, softmax cross-entropy."""
 
     loss: Literal["shared", "all"] = fact("shared: negatives that a chunk of triples shares; all: 1-vs-all", "shared")
-    max_epochs: int = setting("training ends after this many epochs at the latest", 100, ge=1, le=MANY, serve="value")
+    max_epochs: int = served("training ends after this many epochs at the latest", 100, ge=1, le=MANY)
     batch_size: int = fact("triples of a batch; with loss=all queries", 1000, ge=1, le=MANY)
     chunk_size: int = fact("triples of a batch that share negatives", 1000, ge=1, le=MANY)
     negatives: int = fact("negatives of a chunk", 1000, ge=1, le=MANY)
     by_frequency: float = fact("share of negatives drawn as often as entities occur", 0.5, ge=0, le=1)
-    learning_rate: float = setting("learning rate of Adagrad at the first step", 0.1, gt=0, le=100, serve="value")
+    learning_rate: float = served("learning rate of Adagrad at the first step", 0.1, gt=0, le=100)
     n3: float = fact("weight of the N3 regulariser (Lacroix et al. 2018)", 0.0, ge=0, le=100)
     evaluate_every: int = fact("epochs from one evaluation on validation triples to the next", 5, ge=1, le=MANY)
     patience: int = fact("evaluations without a better validation MRR, after which training ends", 3, ge=1, le=MANY)
@@ -120,17 +108,10 @@ class Generator(Model):
     """A model that generates tails. layout and relation are null as the model was trained."""
 
     licence: Text | None = fact("licence of the weights")
-    base: Place = setting(
-        "pretrained model: a folder, or a name on the Hugging Face hub; of hf and seq2seq also a GGUF file",
-        serve="model",
-    )
+    base: Place = setting("pretrained model: a folder, a name on the hub, or a GGUF file", serve="model")
     trainable: bool = fact("whether the model can be trained")
-    layout: Literal["packed", "comet"] | None = setting(
-        "positions of head, relation and tail; null: as the model was trained", serve="value"
-    )
-    relation: Literal["phrase", "words", "token", "name"] | None = setting(
-        "wording of a relation in a prompt; null: as the model was trained", serve="value"
-    )
+    layout: Literal["packed", "comet"] | None = served("positions of a triple; null: as it was trained")
+    relation: Literal["phrase", "words", "token", "name"] | None = served("its wording; null: as trained")
     folder: Parts = fact("function that finds the weights (_target_) and its arguments", where=["cache", "revision"])
     missing: Parts | None = fact("function that returns what would be downloaded", None, where=["revision"])
     load: Parts = fact("function that loads the model (_target_) and its arguments")
@@ -138,7 +119,7 @@ class Generator(Model):
 
 @group("model")
 class WarmStarted(Generator):
-    dropout: float = setting("share of activations set to 0 in training, of comet_minilm", ge=0, lt=1, serve="value")
+    dropout: float = served("share of activations set to 0 in training, of comet_minilm", ge=0, lt=1)
 
 
 @group("model")
@@ -148,33 +129,24 @@ class Original(Generator):
 
 @group("model")
 class Tails(Generator):
-    path: Place | None = setting(
-        "with tails: file with the columns head, relation, tail, score; with foreign: folder of trained embeddings"
-    )
+    path: Place | None = setting("file of tails (head, relation, tail, score), or folder of trained embeddings")
 
 
 @group("model.lora")
 class Lora:
     """Low-rank adapters."""
 
-    rank: int = setting(
-        "rank of low-rank adapters, which are trained in place of the weights; 0: all weights are trained",
-        ge=0,
-        le=4096,
-        serve="value",
-    )
-    save: Literal["merged", "adapter"] = setting(
-        "whether a trained model is saved with its whole weights, or the adapter alone", serve="value"
-    )
+    rank: int = served("rank of low-rank adapters; 0: none, all weights are trained", ge=0, le=4096)
+    save: Literal["merged", "adapter"] = served("saved are whole weights, or the adapter")
 
 
 @group("model")
 class Pretrained(Generator):
     """A model of transformers."""
 
-    revision: Text | None = setting("commit, tag or branch of a model of the hub, of hf and seq2seq; null: the newest")
+    revision: Text | None = setting("commit, tag or branch on the hub; null: the newest")
     post_train: bool = fact("whether recipe=stories trains the model on data first", False)
-    prompt: Prompt | None = setting(PROMPT, serve="value")
+    prompt: Prompt | None = served(PROMPT)
     system: Text | None = setting("system prompt of a chat; null: none besides that of a chat template", None)
     lora: Lora = setting("low-rank adapters")
 
@@ -185,9 +157,9 @@ class Api(Generator):
 
     name: Name | Place = fact("the model's name at the address")
     url: Text = setting("address of an OpenAI-compatible endpoint, up to /v1")
-    key: Text | None = setting("environment variable with the key of the endpoint; null: no key is sent", where=True)
+    key: Text | None = place("environment variable with the key of the endpoint; null: no key is sent")
     post_train: bool = fact("whether recipe=stories trains the model on data first")
-    prompt: Prompt = setting(PROMPT, serve="value")
+    prompt: Prompt = served(PROMPT)
     system: Text | None = setting("system prompt of a chat; null: none besides that of a chat template")
     endpoint: Parts = fact("class of the endpoint (_target_) and its arguments", where=CALLS)
 
@@ -200,7 +172,7 @@ class Embedding(Model):
     """Embeddings of a knowledge graph."""
 
     kind: Interaction = fact("interaction of knowledge-graph embeddings")
-    dimension: int = setting("dimension of knowledge-graph embeddings", ge=1, le=100_000, serve="value")
+    dimension: int = served("dimension of knowledge-graph embeddings", ge=1, le=100_000)
     deviation: float = fact("standard deviation of the initial knowledge-graph embeddings", gt=0, le=10)
     training: EmbeddingTraining = setting("training of embeddings")
 
