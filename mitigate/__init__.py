@@ -38,7 +38,7 @@ _PLACES = {  # public name -> the module that has it
     "open_run": "mitigate.tasks.ask.answers",
     "pointwise_information": "mitigate.tasks.generators.likelihood",
     "probe_generator": "mitigate.tasks.generators.probe",
-    "read_relations": "mitigate.load.relations_file",
+    "read_relations": "mitigate.load.triples",
     "read_triples": "mitigate.tasks.corpus",
     "sample_triples": "mitigate.tasks.corpus",
     "train_generator": "mitigate.tasks.generators.train",
@@ -52,7 +52,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_l
     from mitigate.filter.ledger import apply_policy as apply_policy
     from mitigate.filter.policy import Policy as Policy
     from mitigate.finished import FinishedRun as FinishedRun
-    from mitigate.load.relations_file import read_relations as read_relations
+    from mitigate.load.triples import read_relations as read_relations
     from mitigate.measure.bootstrap import Bootstrap as Bootstrap
     from mitigate.tasks.ask.answers import open_run as open_run
     from mitigate.tasks.compare.runs import ComparedRuns as ComparedRuns

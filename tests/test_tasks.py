@@ -8,7 +8,7 @@ import pytest
 
 from mitigate.errors import MitigateError
 from mitigate.filter import Policy, apply_policy
-from mitigate.load.files import load as load_statements
+from mitigate.load.statements import load as load_statements
 from mitigate.load.stream import Loaded
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.score.vader import Vader

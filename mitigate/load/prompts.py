@@ -2,6 +2,7 @@
 published sets by their forms: BOLD (Dhamala et al. 2021), JSON files {group: {name: [prompt, ...]}} or JSON lines with
 domain, category and prompts; HolisticBias (Smith et al. 2022), sentences with descriptor, axis, template and noun."""
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,8 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.columns import Column
-from mitigate.load.file_format import layout_of
-from mitigate.load.lines import parsed, read_whole, report_faults
-from mitigate.load.stream import Loaded
-from mitigate.load.table import read_table
+from mitigate.load.stream import Loaded, report_faults, text_blocks
+from mitigate.load.table import Column, layout_of, read_table
 from mitigate.words.outside_text import counted
 from mitigate.words.targets import CATEGORIES, fault_of_category, targets
 from mitigate.words.template_slots import slots
@@ -106,8 +104,8 @@ def _spaced(column: str) -> pl.Expr:
 def _object(path: Path) -> dict[str, Any] | None:
     """The only object of a JSON file, if it has the keys of no prompt; None for any other file."""
     try:
-        found = parsed(read_whole(path).decode("utf-8-sig"))
-    except ValueError:  # lines, or a fault that is reported by the line
+        found = json.loads(b"".join(block.content for block in text_blocks(path)))
+    except (ValueError, RecursionError):  # lines, or a fault that is reported by the line
         return None
     return found if isinstance(found, dict) and "prompt" not in found else None
 

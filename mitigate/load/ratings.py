@@ -12,9 +12,8 @@ from typing import Any, TypeVar
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.columns import Column
-from mitigate.load.lines import OnBadLine, check, first, read_lines, report_faults
-from mitigate.load.table import read_table
+from mitigate.load.stream import OnBadLine, check, describe, first, report_faults
+from mitigate.load.table import Column, open_lines, read_all, read_table
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE
 from mitigate.words.outside_text import counted
 
@@ -99,7 +98,7 @@ def _table(path: Path, on_bad_line: OnBadLine) -> tuple[list[tuple[int, dict[str
     """Each row with its line's number: rater, item, label, quality ("" where there is no such column), rejected; and a
     sentence for each oddity."""
     optional = {"quality", STATUS}
-    wanted = {name: Column(spelt, optional=name in optional, numbers=True) for name, spelt in COLUMNS.items()}
+    wanted = {name: Column(spelt, optional=name in optional) for name, spelt in COLUMNS.items()}
     remedy = "; its first line must name the columns rater, item, label and, optionally, quality"
     rows, notices = read_table(path, wanted, on_bad_line, remedy=remedy)
     answers: list[tuple[int, dict[str, Any]]] = []
@@ -202,8 +201,6 @@ def _labels(path: Path, meaning: dict[str, Label], expected: int) -> list[Label]
 
 
 def _lines(path: Path, expected: str) -> list[str]:
-    content, _ = read_lines(path, expected)
-    try:
-        return [line.decode("utf-8") for line in content]
-    except UnicodeDecodeError as error:
-        raise MitigateError(f"{path} is not UTF-8 ({error.reason}); save it as UTF-8") from error
+    rows, counts = read_all(open_lines(path))
+    describe(counts, None)
+    return rows["statement"].to_list()

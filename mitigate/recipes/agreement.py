@@ -14,8 +14,8 @@ from omegaconf import DictConfig
 
 from mitigate.files import digest_of, write
 from mitigate.filter import Policy
-from mitigate.load.files import root_with
 from mitigate.load.ratings import FILTERED, RESOURCES, rated_sets
+from mitigate.load.statements import root_with
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes import rated_scorers
 from mitigate.recipes.job import Job, perform, say, say_notes

@@ -12,8 +12,7 @@ from omegaconf import DictConfig
 
 from mitigate import verbalise
 from mitigate.filter import Policy, apply_policy, check_left, check_relations
-from mitigate.load.conceptnet_format import Loaded
-from mitigate.load.stream import Streamed
+from mitigate.load.stream import Loaded, Streamed
 from mitigate.recipes import reporting
 from mitigate.recipes.job import Job, perform, say, say_notes
 from mitigate.recipes.loading import load_data, read_target_list, say_downloads

@@ -10,9 +10,9 @@ from omegaconf import DictConfig
 
 from mitigate.errors import MitigateError
 from mitigate.files import elsewhere, write
-from mitigate.load.file_format import TABLES
 from mitigate.load.sentences import STANDARD_INPUT
 from mitigate.load.sentences import load_texts as texts_of
+from mitigate.load.table import TABLES
 from mitigate.measure.agreement import CLASSES
 from mitigate.recipes.job import Job, perform, plain, say, say_notes
 from mitigate.recipes.loading import load_data, read_target_list

@@ -10,8 +10,8 @@ from omegaconf import DictConfig
 from mitigate.errors import MitigateError
 from mitigate.files import digest_of
 from mitigate.filter import Policy
-from mitigate.load.files import find_root
 from mitigate.load.ratings import crowd_files
+from mitigate.load.statements import find_root
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes import loading, rated_scorers, reporting
 from mitigate.recipes.job import plain

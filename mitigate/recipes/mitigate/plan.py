@@ -13,7 +13,7 @@ from mitigate import verbalise
 from mitigate.errors import MitigateError
 from mitigate.files import digest_of
 from mitigate.filter import Policy, check_relations
-from mitigate.load import harms_release
+from mitigate.load.statements import harms_triples
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.metrics import HELD_OUT
 from mitigate.probe.comet import check_search, find_devices, prompts
@@ -293,7 +293,7 @@ def _published(
     if path is None:
         return None, [f"Perplexity on published triples about targets is not measured: {reason}."]
     how = {"size": config.probe.published_triples, "seed": config.probe.heads_seed}
-    published = harms_release.triples(path, "skip").rows  # other lines are left out: the file is not the user's own
+    published = harms_triples(path, "skip").rows  # other lines are left out: the file is not the user's own
     found = likelihood.target_triples(published, corpus, targets, relations, target_list, **how)
     if found.is_empty():
         return None, [f"Perplexity on published triples about targets is not measured: {path} has no new ones."]
