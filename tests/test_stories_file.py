@@ -44,7 +44,7 @@ def test_prompts_name_the_targets_of_stories(tmp_path: Path) -> None:
     zipped = load(written(tmp_path, gzip.compress(RELEASED.encode()), "stories.txt.gz"))
     assert zipped.rows.equals(loaded.rows)
     refuses(MitigateError, "data=stories needs a file: give data.path=FILE", load, None)
-    refuses(MitigateError, "is empty; expected lines", load, written(tmp_path, "\n"))
+    refuses(MitigateError, "has no stories; expected lines", load, written(tmp_path, "\n"))
     refuses(MitigateError, "has no stories", load, written(tmp_path, "mine\n"), "skip")
 
 

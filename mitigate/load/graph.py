@@ -168,12 +168,10 @@ def labels_of(path: Path) -> dict[str, str]:
 
     Raises MitigateError for a file that is missing or of another form."""
     try:
-        content = json.loads(path.read_bytes())
-        return {id_: str(facts["label"]) for id_, facts in content.items()}
-    except OSError as error:
-        raise not_opened(path, error) or MitigateError(f"{path} cannot be read: {error}") from error
-    except (ValueError, AttributeError, KeyError, TypeError, RecursionError) as error:
-        raise MitigateError(f'{path} is not of the form {{"P106": {{"label": "occupation"}}, ...}}') from error
+        return {id_: str(facts["label"]) for id_, facts in json.loads(path.read_bytes()).items()}
+    except (OSError, ValueError, AttributeError, KeyError, TypeError) as error:
+        wrong = f'{path} is not of the form {{"P106": {{"label": "occupation"}}, ...}}'
+        raise not_opened(path, error) or MitigateError(wrong) from error
 
 
 def members_of(path: Path, names: Sequence[str]) -> dict[str, bytes]:
@@ -204,19 +202,17 @@ def load(path: str | None, names: str | None = None, on_bad_line: OnBadLine = "e
     place = path_of(path, "graph", "FILE.tsv, or a folder with train, valid and test")
     notices: list[str] = []
     splits: dict[str, list[Triple]] = {}
-    if is_openke(place):
+    if (place / "train2id.txt").is_file():
         splits, notices = triples_by_id(place, on_bad_line)
     elif place.is_dir():
         for split in SPLITS:
             file = _split_file(place, split)
             splits[split], of_file = triples_of(file, on_bad_line)
-            check_order(file, splits[split])
             notices += of_file
     elif place.name.endswith("2id.txt"):
         raise MitigateError(f"{place} is one file of an OpenKE folder; set data.path={place.parent}")
     else:
         triples, notices = triples_of(place, on_bad_line)
-        check_order(place, triples)
         splits = split_at_random(triples, seed)
         if repeated := len(triples) - sum(map(len, splits.values())):
             notices.append(f"{place}: {repeated:,} of {len(triples):,} triples repeat another and were left out")
@@ -262,11 +258,6 @@ def _split_file(folder: Path, split: str) -> Path:
     raise MitigateError(f"{folder} has no file {split}.tsv; expected train, valid and test ({', '.join(ENDINGS)})")
 
 
-def is_openke(folder: Path) -> bool:
-    """Return whether a folder has triples by ids in OpenKE's files."""
-    return (folder / "train2id.txt").is_file()
-
-
 def triples_by_id(folder: Path, on_bad_line: OnBadLine) -> tuple[dict[str, list[Triple]], list[str]]:
     """The triples of each split by names, and notices. Raises MitigateError for missing files, an id without a name,
     and, unless on_bad_line is "skip", for bad lines."""
@@ -284,19 +275,6 @@ def triples_by_id(folder: Path, on_bad_line: OnBadLine) -> tuple[dict[str, list[
                 faults.append(f"{path}:{number}: {line[:60]!r}, expected {EXPECTED_OPENKE}")
         notices += report_faults(faults, on_bad_line)
     return splits, notices
-
-
-def check_order(path: Path, triples: Sequence[Triple]) -> None:
-    """Raise MitigateError for triples with names whose lines are `head tail relation`, as relation2id.txt beside them
-    tells."""
-    if not (beside := path.parent / RELATIONS).is_file():
-        return
-    relations = set(_ids(beside).values())
-    if not all(triple[1] in relations for triple in triples) and all(triple[2] in relations for triple in triples):
-        raise MitigateError(
-            f"{path} has lines 'head<TAB>tail<TAB>relation', as {beside.name} shows; expected "
-            "'head<TAB>relation<TAB>tail'. Change their order: awk -F'\\t' -v OFS='\\t' '{print $1, $3, $2}' FILE"
-        )
 
 
 def _ids(path: Path) -> dict[str, str]:
@@ -372,16 +350,12 @@ def _wikidata_names(root: str | None) -> dict[str, str]:
 
 
 def _without_qualifiers(path: Path) -> tuple[list[Triple], list[str]]:
-    try:
-        lines = path.read_bytes().split(b"\n")
-    except OSError as error:
-        raise MitigateError(f"{path} cannot be read: {error}") from error
+    lines = path.read_bytes().split(b"\n")
     qualified = sum(line.count(b",") > 2 for line in lines)
     content = b"\n".join(b",".join(line.split(b",")[:3]) for line in lines)
     triples, notices = triples_of(path, content=content, separator=",")
-    if qualified:
-        notices.append(f"{path}: the qualifiers of {counted(qualified, 'line')} were dropped")
-    return triples, notices
+    dropped = [f"{path}: the qualifiers of {counted(qualified, 'line')} were dropped"] if qualified else []
+    return triples, [*notices, *dropped]
 
 
 def _parts(

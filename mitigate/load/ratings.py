@@ -75,12 +75,11 @@ def read_answers(
     for path in paths:
         answers, more = _table(path, on_bad_line)
         notices += more
-        rejected = sum(answer["rejected"] for _, answer in answers)
-        notices += [f"{path}: {counted(rejected, 'rejected rating')} left out"] if rejected else []
-        for line, answer in answers:
-            if answer["rejected"]:
-                continue
-            place, given = f"{path}:{line}", (answer["rater"], answer["item"])
+        kept = [answer for answer in answers if answer[STATUS].lower() != "rejected"]
+        if rejected := len(answers) - len(kept):
+            notices.append(f"{path}: {counted(rejected, 'rejected rating')} left out")
+        for answer in kept:
+            place, given = f"{path}:{answer['row']}", (answer["rater"], answer["item"])
             if fault := _fault(answer, items, seen.get(given)):
                 faults.append(f"{place}: {fault}")
                 continue
@@ -94,18 +93,13 @@ def read_answers(
     return ratings, notices + _gaps(ratings, items, raters)
 
 
-def _table(path: Path, on_bad_line: OnBadLine) -> tuple[list[tuple[int, dict[str, Any]]], list[str]]:
-    """Each row with its line's number: rater, item, label, quality ("" where there is no such column), rejected; and a
-    sentence for each oddity."""
-    optional = {"quality", STATUS}
-    wanted = {name: Column(spelt, optional=name in optional) for name, spelt in COLUMNS.items()}
+def _table(path: Path, on_bad_line: OnBadLine) -> tuple[list[dict[str, Any]], list[str]]:
+    """Each row: row, the line's number, rater, item, label, quality and status ("" where there is no such column)."""
+    wanted = {name: Column(spelt, optional=name in ("quality", STATUS)) for name, spelt in COLUMNS.items()}
     remedy = "; its first line must name the columns rater, item, label and, optionally, quality"
     rows, notices = read_table(path, wanted, on_bad_line, remedy=remedy)
-    answers: list[tuple[int, dict[str, Any]]] = []
-    for row in rows.iter_rows(named=True):
-        answer: dict[str, Any] = {name: (row.get(name) or "").strip() for name in COLUMNS}
-        answers.append((row["row"], answer | {"rejected": answer[STATUS].lower() == "rejected"}))
-    return answers, notices
+    absent = [pl.lit("").alias(name) for name in COLUMNS if name not in rows.columns]
+    return rows.with_columns(absent).with_columns(pl.col(*COLUMNS).fill_null("").str.strip_chars()).to_dicts(), notices
 
 
 def _fault(answer: Mapping[str, str], items: Collection[str], earlier: str | None) -> str | None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple
 
@@ -226,9 +227,8 @@ def checked(resource: Streamed) -> Streamed:
 def text_blocks(path: Path, quoted: bool = False, content: bytes | None = None) -> Iterator[Block]:
     """Yield the blocks of a text file, gzipped or plain, cut at line ends, without a byte order mark.
 
-    quoted: whether line ends inside double quotes do not count. content: the content in place of the file's. The rest
-    of a line that is longer than LONGEST and crosses the end of a block is dropped: its length shows that it is too
-    long. Raises MitigateError for a file that is missing, empty, damaged, cut short or not text."""
+    quoted: whether line ends inside double quotes do not count. content: the content in place of the file's.
+    Raises MitigateError for a file that is missing, empty, damaged, cut short or not text."""
     first, is_empty = 1, True
     try:
         with path.open("rb") if content is None else io.BytesIO(content) as raw:
@@ -277,25 +277,13 @@ def not_opened(path: Path, error: Exception) -> MitigateError | None:
 
 def _rest_of_record(file: BinaryIO, piece: bytes, quoted: bool) -> Iterator[bytes]:
     """Yield the rest of the last line, and with `quoted` the lines up to the quote that closes its field."""
-    rest = _rest_of_line(file)
+    rest = file.readline()
     yield rest
     is_within = quoted and (piece.count(b'"') + rest.count(b'"')) % 2
-    for _ in range(LINES_OF_A_FIELD if is_within else 0):
-        rest = _rest_of_line(file)
+    for rest in islice(file, LINES_OF_A_FIELD if is_within else 0):
         yield rest
-        if not rest or rest.count(b'"') % 2:
+        if rest.count(b'"') % 2:
             break
-
-
-def _rest_of_line(file: BinaryIO) -> bytes:
-    """The rest of a line; for one that is too long only as much as shows it."""
-    rest = file.readline(LONGEST + 1)
-    if len(rest) > LONGEST and not rest.endswith(b"\n"):
-        more = rest
-        while more and not more.endswith(b"\n"):
-            more = file.readline(PEEKED)
-        rest += more[-1:]
-    return rest
 
 
 def cleaned(block: Block, counts: Counts) -> bytes:

@@ -255,21 +255,25 @@ def open_lines(path: Path, content: bytes | None = None) -> Table:
 
 
 def _there(path: Path, layout: Layout, wanted: Mapping[str, Column], remedy: str) -> dict[str, Column]:
-    """The wanted columns under the file's own names, with its capitals. Raises MitigateError where one is missing."""
+    """The wanted columns under the file's own names, with its capitals. Raises MitigateError where one is missing, or
+    stands twice."""
     lower: dict[str, str] = {}
     for name in layout.names:
-        parts = name.split(".")
+        parts = name.split(".") if layout.form != "table" else [name]
         for end in range(len(parts), 0, -1):  # a nested column may itself be named: it is then of the wrong type
             lower.setdefault(".".join(parts[:end]).lower(), ".".join(parts[:end]))
     found: dict[str, Column] = {}
     for name, column in wanted.items():
         if names := tuple(lower[str(one).lower()] for one in column.names if str(one).lower() in lower):
             found[name] = replace(column, names=names)
+            if (num := layout.names.count(names[0])) > 1:
+                raise MitigateError(f"{path} has {num} columns named {names[0]}, expected one; rename the others")
     absent = [str(one.names[0]) for name, one in wanted.items() if name not in found and not one.optional]
     if absent and (layout.names or layout.form == "Parquet"):
-        raise MitigateError(
-            f"{path} ({layout.form}) has no column {', '.join(absent)} (found: {', '.join(layout.names)[:300]}){remedy}"
-        )
+        names_of_file = ("its first line is " + " | ".join(layout.names))[:220]
+        if layout.form != "table":
+            names_of_file = f"it is {layout.shown}"
+        raise MitigateError(f"{path} has no column {', '.join(absent)}; {names_of_file}{remedy}")
     return found if layout.names else dict(wanted)
 
 
@@ -514,29 +518,13 @@ def _places(
     path: Path, wanted: Mapping[str, Column], names: Sequence[str], separator: str, remedy: str
 ) -> dict[str, int]:
     """The place of each column, from 0."""
-    if all(isinstance(name, int) for one in wanted.values() for name in one.names):
-        numbers = {name: int(one.names[0]) - 1 for name, one in wanted.items()}
-        if any(not 0 <= place < len(names) for place in numbers.values()):
-            wished = ", ".join(f"{name} in column {place + 1}" for name, place in numbers.items())
-            raise MitigateError(
-                f"{path}: expected {wished}, separated by {separator}; its first line has {len(names)}: {names[0][:60]}"
-            )
-        return numbers
-    lower = [name.strip().lower() for name in names]
-    places: dict[str, int] = {}
-    absent: list[str] = []
-    for name, column in wanted.items():
-        there = next((str(one).lower() for one in column.names if str(one).lower() in lower), None)
-        if there and lower.count(there) > 1:
-            raise MitigateError(
-                f"{path} has {lower.count(there)} columns named {there}, expected one; rename the others"
-            )
-        if there:
-            places[name] = lower.index(there)
-        elif not column.optional:
-            absent.append(str(column.names[0]))
-    if absent:
+    numbers = {name: int(one.names[0]) - 1 for name, one in wanted.items() if isinstance(one.names[0], int)}
+    if len(numbers) < len(wanted):
+        there = _there(path, Layout("table", [name.strip().lower() for name in names]), wanted, remedy)
+        return {name: [name.strip().lower() for name in names].index(str(one.names[0])) for name, one in there.items()}
+    if any(not 0 <= place < len(names) for place in numbers.values()):
+        wished = ", ".join(f"{name} in column {place + 1}" for name, place in numbers.items())
         raise MitigateError(
-            f"{path} has no column {', '.join(absent)}; its first line is {' | '.join(lower)[:200]}{remedy}"
+            f"{path}: expected {wished}, separated by {separator}; its first line has {len(names)}: {names[0][:60]}"
         )
-    return places
+    return numbers
