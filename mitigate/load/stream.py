@@ -299,9 +299,9 @@ def cleaned(block: Block, counts: Counts) -> bytes:
     return content.removesuffix(b"\n")
 
 
-def decoded(block: Block, counts: Counts) -> tuple[pl.DataFrame, Faults]:
+def decoded(block: Block, counts: Counts, blanks: bool = False) -> tuple[pl.DataFrame, Faults]:
     """The block's lines with content (row, text), and faults of those that are not UTF-8 or too long. Blank ones are
-    counted."""
+    counted, unless they stay."""
     content, faults = cleaned(block, counts).split(b"\n"), Faults()
     texts = list[str | None]()
     for row, line in enumerate(content, start=block.first):
@@ -313,6 +313,8 @@ def decoded(block: Block, counts: Counts) -> tuple[pl.DataFrame, Faults]:
             faults.append((row, f"not UTF-8 ({error.reason} at byte {error.start})"))
     frame = pl.DataFrame({"text": texts}, {"text": pl.String}).with_row_index("row", block.first).drop_nulls()
     blank = frame["text"].str.strip_chars() == ""
+    if blanks or not blank.any():
+        return frame, faults
     counts["noted", BLANK] += int(blank.sum())
     return frame.filter(~blank), faults
 

@@ -332,11 +332,12 @@ def _text(value: Any) -> str | None:
 
 def as_list(value: Any) -> list[str | None] | None:
     """A list of texts; one text becomes a list of one."""
-    if not isinstance(value, list):
-        return None if value is None else [_text(value)]
-    if not all(isinstance(part, str | None) for part in value):
+    if value is None:
+        return None
+    values = value if isinstance(value, list) else [value]
+    if not all(isinstance(part, str | None) for part in values):
         raise ValueError(f"{json.dumps(value)[:SHOWN]} is not a text or a list of texts")
-    return [_text(part) for part in value]
+    return [_text(part) for part in values]
 
 
 def _parquet(path: Path, columns: Mapping[str, Column]) -> Table:
@@ -455,7 +456,11 @@ def _fields(
     how: dict[str, Any] = {"quote_char": '"' if has_quotes and not stray_quotes else None, "has_header": False}
     how |= {"empty_string_is_null": False, "extra_columns": "ignore", "missing_columns": "insert"}
     end = re.escape(separator).encode() + b"\n"
-    if has_quotes and not stray_quotes and re.search(rb'(?:^|[%b])"[^"]*"[^"%b]' % (end, end), content):
+    if (
+        has_quotes
+        and not stray_quotes
+        and re.search(rb'(?:^|[%b])"[^"]*"[^"%b]' % (end, end), content.replace(b'""', b""))
+    ):
         return _one_by_one(block, separator, width, stray_quotes, counts, expected)  # "a" and "b" is no quoted field
     try:
         found = pl.read_csv(content, separator=separator, schema=dict.fromkeys(names, pl.String), **how)
@@ -488,7 +493,7 @@ def _one_by_one(
     block: Block, separator: str, width: int, stray_quotes: bool, counts: Counts, expected: str
 ) -> tuple[pl.DataFrame, Faults]:
     """The records of a block, read one by one. A double quote within a field is an ordinary character."""
-    frame, faults = decoded(block, counts)
+    frame, faults = decoded(block, counts, blanks=True)
     numbers, lines = frame["row"].to_list(), frame["text"].to_list()
     rows, at = list[tuple](), 0
     while at < len(lines):
@@ -505,7 +510,9 @@ def _one_by_one(
             else:
                 fields = [QUOTED.sub(lambda field: field[1].replace('""', '"'), field) for field in fields]
                 is_open = line.count('"') % 2 == 1 and not stray_quotes
-        if len(fields) == width and not is_open:
+        if used == 1 and not line.strip():
+            counts["noted", BLANK] += 1
+        elif len(fields) == width and not is_open:
             rows.append((numbers[at], *fields))
         else:
             faults.append((numbers[at], OPEN if is_open else f"{counted(len(fields), 'column')}, {expected}"))
