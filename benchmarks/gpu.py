@@ -21,7 +21,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.results import machine
-from mitigate.load import conceptnet, sample
+from mitigate.load import conceptnet
 from mitigate.probe.comet import Precision, probe
 from mitigate.stages import PartFolder
 from mitigate.train.comet import Examples, Settings, fit
@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> str:
 
 
 def read_examples(root: str | None) -> Examples:
-    loaded = conceptnet.load(root) if root else sample.load()
+    loaded = conceptnet.load(root) if root else conceptnet.sample()
     triples = loaded.rows.filter(split="train")
     phrases = {relation.name: relation.phrase for relation in comet_relations()}
     spoken = [phrases[relation] for relation in triples["relation"]]

@@ -39,7 +39,7 @@ _PLACES = {  # public name -> the module that has it
     "open_run": "mitigate.tasks.ask.answers",
     "pointwise_information": "mitigate.tasks.generators.likelihood",
     "probe_generator": "mitigate.tasks.generators.probe",
-    "read_relations": "mitigate.load.relations_file",
+    "read_relations": "mitigate.load.triples",
     "read_triples": "mitigate.tasks.corpus",
     "sample_triples": "mitigate.tasks.corpus",
     "train_generator": "mitigate.tasks.generators.train",
@@ -51,7 +51,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_l
     from mitigate.cache import LabelStore as LabelStore
     from mitigate.errors import MitigateError as MitigateError
     from mitigate.finished import FinishedRun as FinishedRun
-    from mitigate.load.relations_file import read_relations as read_relations
+    from mitigate.load.triples import read_relations as read_relations
     from mitigate.measure.bootstrap import Bootstrap as Bootstrap
     from mitigate.policies import Drop as Drop
     from mitigate.policies import Policy as Policy

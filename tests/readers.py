@@ -10,24 +10,12 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load import (
-    any_triples,
-    assertions,
-    atomic,
-    files,
-    generations,
-    genericskb,
-    harms_release,
-    sentences,
-    stories,
-)
-from mitigate.load import sentences as texts_file
-from mitigate.load.conceptnet_format import read_triples
-from mitigate.load.graph import own as own_graph
+from mitigate.load import atomic, conceptnet, graph, sentences, statements, triples
+from mitigate.load.conceptnet import read_triples
 from mitigate.load.ratings import read_answers, read_beside
-from mitigate.load.relations_file import read_relations
 from mitigate.load.sbic import read_annotations, read_implied
 from mitigate.load.stream import Counts, Streamed
+from mitigate.load.triples import read_relations
 from mitigate.score.keyword import read_dic
 from mitigate.tasks.tails import open_tails
 from mitigate.words.outside_text import escaped
@@ -68,37 +56,35 @@ def skipping(load: Callable[..., Any]) -> Callable[[Path], Any]:
 
 
 READERS = {
-    "triples.csv": Reader(
-        "t.csv", 'head,relation,tail\nnurse,IsA,"a, person"\nlawyer,IsA,x\n', whole(any_triples.load)
-    ),
+    "triples.csv": Reader("t.csv", 'head,relation,tail\nnurse,IsA,"a, person"\nlawyer,IsA,x\n', whole(triples.load)),
     "triples.tsv": Reader(
-        "t.tsv", "head\trelation\ttail\tsplit\tvalid\nnurse\tIsA\tperson\tdev\t1\n", whole(any_triples.load)
+        "t.tsv", "head\trelation\ttail\tsplit\tvalid\nnurse\tIsA\tperson\tdev\t1\n", whole(triples.load)
     ),
-    "triples.jsonl": Reader("t.jsonl", '{"head": "nurse", "relation": "IsA", "tail": "x"}\n', whole(any_triples.load)),
+    "triples.jsonl": Reader("t.jsonl", '{"head": "nurse", "relation": "IsA", "tail": "x"}\n', whole(triples.load)),
     "sentences": Reader("s.txt", "the nurse is kind\nthe lawyer sings\n", whole(sentences.load)),
-    "assertions": Reader("a.csv", ASSERTION * 2, whole(assertions.load)),
-    "edges": Reader("e.tsv", "/c/en/nurse\tIsA\t/c/en/person\nlawyer\tIsA\tperson\n", whole(assertions.load)),
+    "assertions": Reader("a.csv", ASSERTION * 2, whole(conceptnet.dump)),
+    "edges": Reader("e.tsv", "/c/en/nurse\tIsA\t/c/en/person\nlawyer\tIsA\tperson\n", whole(conceptnet.dump)),
     "genericskb": Reader(
-        "g.tsv", "SOURCE\tTERM\tGENERIC SENTENCE\nx\tnurse\tNurses are kind.\n", whole(genericskb.load)
+        "g.tsv", "SOURCE\tTERM\tGENERIC SENTENCE\nx\tnurse\tNurses are kind.\n", whole(sentences.genericskb)
     ),
     "atomic": Reader("a.tsv", "PersonX goes home\txAttr\ttired\nPersonX eats\txWant\tnone\n", whole(atomic.load)),
-    "generations": Reader("g.jsonl", GENERATIONS * 2, whole(generations.load)),
-    "statements": Reader("s.tsv", "target\tstatement\nnurse\tthe nurse is kind\n", skipping(files.load)),
-    "stories": Reader("s.txt", "the nurse was|||the nurse was kind. She won.\n", skipping(stories.load)),
+    "generations": Reader("g.jsonl", GENERATIONS * 2, whole(triples.generations)),
+    "statements": Reader("s.tsv", "target\tstatement\nnurse\tthe nurse is kind\n", skipping(statements.load)),
+    "stories": Reader("s.txt", "the nurse was|||the nurse was kind. She won.\n", skipping(statements.stories)),
     "train100k": Reader(
         "t.txt", "IsA\tnurse\tperson\t1\n", lambda path: read_triples(path, "dev", labelled=True, on_bad_line="skip")
     ),
-    "harms": Reader("h.txt", "nurse IsA a_person\n", lambda path: harms_release.triples(path, "skip")),
-    "graph": Reader("g.tsv", "".join(f"p{n % 12}\tr\tq{n % 7}\n" for n in range(84)), skipping(own_graph.load)),
+    "harms": Reader("h.txt", "nurse IsA a_person\n", lambda path: statements.harms_triples(path, "skip")),
+    "graph": Reader("g.tsv", "".join(f"p{n % 12}\tr\tq{n % 7}\n" for n in range(84)), skipping(graph.load)),
     "relations": Reader("r.csv", "relation,phrase,neutral_phrase\nmentors,is a mentor of,\n", read_relations),
     "targets": Reader(
         "t.csv", "target,category,forms,cluster,kind\ndeaf person,own,deaf people|the deaf,,people\n", list_of
     ),
     "tails.tsv": Reader("t.tsv", "head\trelation\ttail\tscore\nnurse\tIsA\tperson\t-0.5\n", open_tails),
     "tails.jsonl": Reader("t.jsonl", '{"head": "nurse", "relation": "IsA", "generations": ["x"]}\n', open_tails),
-    "texts.txt": Reader("x.txt", "the nurse is kind\n", lambda path: texts_file.load(str(path))),
-    "texts.csv": Reader("x.csv", 'text\n"the nurse, kind"\n', lambda path: texts_file.load(str(path))),
-    "texts.jsonl": Reader("x.jsonl", '{"text": "the nurse is kind"}\n', lambda path: texts_file.load(str(path))),
+    "texts.txt": Reader("x.txt", "the nurse is kind\n", lambda path: sentences.load(str(path))),
+    "texts.csv": Reader("x.csv", 'text\n"the nurse, kind"\n', lambda path: sentences.load(str(path))),
+    "texts.jsonl": Reader("x.jsonl", '{"text": "the nurse is kind"}\n', lambda path: sentences.load(str(path))),
     "answers": Reader(
         "a.csv", "rater,item,label,quality\nr1,i1,1,yes\n", lambda path: read_answers([path], ["i1", "i2"], 2, "skip")
     ),

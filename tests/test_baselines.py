@@ -14,7 +14,7 @@ import yaml
 from command import ROOT, SMALL, here
 from compared_runs import make_run, seal
 
-from mitigate.load import sample
+from mitigate.load import conceptnet
 from mitigate.tasks.harms import find_baseline
 
 ONE = {"relations": ("IsA",), "num_targets": 2}
@@ -61,7 +61,7 @@ def only(pattern: str, folder: Path) -> Path:
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of a generator that has the true tails, and then of the two that are made from what that run was asked."""
     folder = tmp_path_factory.mktemp("tails")
-    true = sample.load().rows.filter("valid").select("head", "relation", "tail").unique(maintain_order=True)
+    true = conceptnet.sample().rows.filter("valid").select("head", "relation", "tail").unique(maintain_order=True)
     true.filter(pl.col("relation").is_in(["IsA", "AtLocation"])).write_csv(folder / "known.csv")
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr("mitigate.report.page.Report.pictures", [])  # tested by themselves, and take seconds

@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 from mitigate.errors import MitigateError
-from mitigate.load import files, harms_release, sample
-from mitigate.load.conceptnet_format import read_triples
-from mitigate.load.lines import read_lines
+from mitigate.load import conceptnet
+from mitigate.load import statements as files
+from mitigate.load.conceptnet import read_triples
 from mitigate.load.ratings import _table as read_ratings
 from mitigate.load.stream import text_blocks
 from mitigate.load.table import open_table
@@ -37,8 +37,8 @@ def unlabelled(path: Path, on_bad_line: str = "error") -> Any:
     return read_triples(path, "train", labelled=False, on_bad_line=on_bad_line)
 
 
-def test_three_and_four_columns_of_training_triples_and_labels_of_others(write: Write) -> None:
-    triples = unlabelled(write("IsA\tdog\tanimal\nUsedFor\tpen\twrite letter\t2.58\n")).rows
+def test_columns_of_training_triples_and_labels_of_others(write: Write) -> None:
+    triples = unlabelled(write("IsA\tdog\tanimal\t1\nUsedFor\tpen\twrite letter\t2.58\n")).rows
     assert dict(triples.schema) == TRIPLES
     assert triples.rows() == [
         (1, "train", "dog", "IsA", "animal", True),
@@ -56,21 +56,18 @@ def test_marks_line_ends_and_gzip_are_accepted_unless_broken(write: Write, tmp_p
     path = write(b"\xef\xbb\xbfIsA\tdog\tanimal\r\nIsA\tcat\tanimal\r\n")
     loaded = unlabelled(path)
     assert loaded.rows.select("relation", "tail").rows() == [("IsA", "animal")] * 2
-    assert [notice.removeprefix(f"{path}: ") for notice in loaded.notices] == [
-        "byte order mark at the start, ignored",
-        "2 lines with Windows line ends (CRLF), accepted",
-    ]
+    assert loaded.notices == ["2 lines with Windows line ends (CRLF), accepted"]
     path = tmp_path / "some.txt.gz"
     path.write_bytes(gzip.compress(b"IsA\tdog\tanimal\n"))
     assert unlabelled(path).rows.height == 1
     path.write_bytes(gzip.compress(b"IsA\tdog\tanimal\n" * 1000)[:30])
-    with pytest.raises(MitigateError, match="some.txt.gz cannot be read"):
+    with pytest.raises(MitigateError, match="some.txt.gz is damaged"):
         unlabelled(path)
 
 
 BAD_LINES = [
-    (unlabelled, "IsA\tcat\tanimal\n", b"IsA\tdog", "2 columns, expected 3 or 4 separated by tabs"),
-    (unlabelled, "IsA\tcat\tanimal\n", b"IsA dog animal", "1 column, expected 3 or 4 separated by tabs"),
+    (unlabelled, "IsA\tcat\tanimal\n", b"IsA\tdog", "2 columns, expected 3 separated by a tab"),
+    (unlabelled, "IsA\tcat\tanimal\n", b"IsA dog animal", "1 column, expected 3 separated by a tab"),
     (unlabelled, "IsA\tcat\tanimal\n", b"IsA\t \tanimal", "a blank field"),
     (unlabelled, "IsA\tcat\tanimal\n", b"Isa\tdog\tanimal", "unknown relation 'Isa'"),
     (unlabelled, "IsA\tcat\tanimal\n", b"IsA\tdog\t\xff", "not UTF-8 (invalid start byte at byte 8)"),
@@ -96,7 +93,7 @@ def test_a_bad_line_is_an_error_or_left_out(write: Write, load: Callable, good: 
 
 def test_many_bad_lines_are_counted_and_repeats_leave_training_triples(write: Write) -> None:
     with pytest.raises(MitigateError, match="8 bad lines:(.|\n)*and 3 more"):
-        unlabelled(write("nothing\n" * 8))
+        unlabelled(write("IsA\ta\tb\n" + "nothing\n" * 8))
     path = write("IsA\tdog\tanimal\nIsA\tcat\tanimal\nIsA\tdog\tanimal\n")
     loaded = unlabelled(path)
     assert loaded.rows["row"].to_list() == [1, 2]
@@ -108,8 +105,8 @@ def test_many_bad_lines_are_counted_and_repeats_leave_training_triples(write: Wr
 @pytest.mark.parametrize(
     ("load", "content", "message"),
     [
-        (unlabelled, "", "mine.tsv is empty; expected lines"),
-        (unlabelled, "\n \n", "mine.tsv is empty; expected lines"),
+        (unlabelled, "", "mine.tsv is empty"),
+        (unlabelled, "\n \n", "mine.tsv is empty"),
         (unlabelled, None, "no such file: .*mine.tsv"),
         (files.load, "\n", "mine.tsv is empty"),
         (files.load, "target\tstatement\n", "mine.tsv has no statements; expected lines 'target<TAB>statement'"),
@@ -180,8 +177,8 @@ def test_released_triples_lose_underscores_and_those_without_a_phrase_are_counte
     lines = (
         b"Court_house AtLocation italy\nitaly ExternalURL dbpedia.org\nitaly dbpedia x\n" + b"nurse IsA person\n" * 2
     )
-    placed(tmp_path, harms_release.CONCEPTNET, lines)
-    loaded = harms_release.conceptnet(str(tmp_path))
+    placed(tmp_path, files.CONCEPTNET, lines)
+    loaded = files.harms_conceptnet(str(tmp_path))
     assert loaded.rows.select("row", "head", "relation", "tail").rows() == [
         (1, "court house", "AtLocation", "italy"),
         (4, "nurse", "IsA", "person"),
@@ -190,44 +187,38 @@ def test_released_triples_lose_underscores_and_those_without_a_phrase_are_counte
     assert loaded.notices == ["2 triples left out, whose relation has no phrase: ExternalURL 1, dbpedia 1"]
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        (b"nurse\tIsA\tperson\n", "1 column, expected 3 separated by a space"),
-        ("café AtLocation italy\n".encode("latin-1"), "not UTF-8 .* at byte 3"),
-    ],
-)
-def test_a_bad_line_of_released_triples_is_named_or_left_out(tmp_path: Path, line: bytes, message: str) -> None:
-    path = placed(tmp_path, harms_release.CONCEPTNET, b"nurse IsA person\n" + line)
-    with pytest.raises(MitigateError, match=f"{path}:2: {message}"):
-        harms_release.conceptnet(str(tmp_path))
-    assert harms_release.conceptnet(str(tmp_path), "skip").rows.height == 1
+@pytest.mark.parametrize("line", [b"nurse\tIsA\tperson\n", "café AtLocation italy\n".encode("latin-1")])
+def test_a_bad_line_of_released_triples_is_named_or_left_out(tmp_path: Path, line: bytes) -> None:
+    path = placed(tmp_path, files.CONCEPTNET, b"nurse IsA person\n" + line)
+    with pytest.raises(MitigateError, match=f"{path}:2: expected 'head Relation tail'"):
+        files.harms_conceptnet(str(tmp_path))
+    assert files.harms_conceptnet(str(tmp_path), "skip").rows.height == 1
 
 
 def test_released_labels_have_no_header(tmp_path: Path) -> None:
     placed(
         tmp_path,
-        harms_release.REGARD,
+        files.REGARD,
         b"african_american\t-1\tthis person is late\nnurse\t2\tthis person is a person\n",
     )
-    statements = harms_release.conceptnet_regard(str(tmp_path)).rows
+    statements = files.harms_conceptnet_regard(str(tmp_path)).rows
     assert statements.select("target", "regard").rows() == [("african american", -1), ("nurse", 2)]
 
 
 def test_the_place_of_a_released_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(MitigateError, match="data.root is not set; set it, or the variable MITIGATE_DATA, to"):
-        harms_release.genericskb()
+        files.harms_genericskb()
     with pytest.raises(
         MitigateError, match=f"no such file or folder: {tmp_path}/harms/genericskb_target_sentences.tsv; set"
     ):
-        harms_release.genericskb(str(tmp_path))
-    placed(tmp_path, harms_release.GENERICSKB, b"Italy\titaly is warm\n")
+        files.harms_genericskb(str(tmp_path))
+    placed(tmp_path, files.GENERICSKB, b"Italy\titaly is warm\n")
     monkeypatch.setenv("MITIGATE_DATA", str(tmp_path))
-    assert harms_release.genericskb().rows["target"].to_list() == ["italy"]
+    assert files.harms_genericskb().rows["target"].to_list() == ["italy"]
 
 
 def test_the_sample_has_its_splits_relations_and_targets() -> None:
-    loaded = sample.load()
+    loaded = conceptnet.sample()
     triples = loaded.rows
     assert loaded.notices == []
     assert Counter(triples["split"]) == {"train": 5838, "dev": 300, "dev2": 300, "test": 600}
@@ -242,14 +233,13 @@ def test_the_sample_has_its_splits_relations_and_targets() -> None:
 
 
 READERS = [
-    lambda path: read_lines(path, "a line"),
     lambda path: list(text_blocks(path)),
     lambda path: read_ratings(path, "error"),
     lambda path: open_table(path, {"head": "head"}),
 ]
 
 
-@pytest.mark.parametrize("read", READERS, ids=["lines", "blocks", "ratings", "parquet"])
+@pytest.mark.parametrize("read", READERS, ids=["blocks", "ratings", "parquet"])
 def test_a_file_that_may_not_be_read_is_not_called_damaged(read, tmp_path, monkeypatch) -> None:
     def refuse(*_: object, **__: object) -> None:  # a stand-in, since the system lets root read everything
         raise PermissionError(13, "Permission denied")
@@ -264,7 +254,7 @@ def test_a_file_that_may_not_be_read_is_not_called_damaged(read, tmp_path, monke
     )
 
 
-@pytest.mark.parametrize("read", READERS[:3], ids=["lines", "blocks", "ratings"])
+@pytest.mark.parametrize("read", READERS[:2], ids=["blocks", "ratings"])
 def test_a_folder_is_no_file(read: Callable[[Path], object], tmp_path: Path) -> None:
     with pytest.raises(MitigateError, match="is a folder; give a file"):
         read(tmp_path)

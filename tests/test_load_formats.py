@@ -12,8 +12,8 @@ from test_streamed_resources import MIXED, whole
 from test_streamed_resources import written as written
 
 from mitigate.errors import MitigateError
-from mitigate.load import any_triples, assertions, atomic, generations, genericskb, sentences
-from mitigate.load.relations_file import read_relations
+from mitigate.load import atomic, conceptnet, sentences, triples
+from mitigate.load.triples import read_relations
 from mitigate.probe.tails import GivenTails
 from mitigate.score.vader import Vader
 from mitigate.tasks.relation_phrases import not_neutral
@@ -27,31 +27,31 @@ PLACES = {"head": 1, "relation": 2, "tail": 3}
 
 def test_edges_with_words_and_with_uris(written) -> None:
     lines = "antonym\tab_extra\tab_intra\t1.0\natlocation\tnurse\thospital\t2\nfoo\ta\tb\t1\n"
-    rows, notices = whole(assertions.load(written("conceptnet.en.csv", lines)))
+    rows, notices = whole(conceptnet.dump(written("conceptnet.en.csv", lines)))
     assert rows.select("row", *TRIPLE).rows() == [
         (1, "ab extra", "Antonym", "ab intra"),
         (2, "nurse", "AtLocation", "hospital"),
     ]
     assert notices == ["1 triple left out, whose relation has no phrase: foo 1"]
     lines = "/r/IsA\t/c/en/nurse/n\t/c/en/x_y\n/r/IsA\t/c/en/nurse\t/c/de/x\n/r/IsA\t/c/de/x\t/c/de/y\n"
-    rows, notices = whole(assertions.load(written("edges.csv", lines)))
+    rows, notices = whole(conceptnet.dump(written("edges.csv", lines)))
     assert rows.select("head", "tail").rows() == [("nurse", "x y")]
     assert len(notices) == 2
     with pytest.raises(MitigateError, match="2: 2 columns, expected 3 separated by a tab"):
-        whole(assertions.load(written("edges.csv", "IsA\ta\tb\nIsA\ta\n")))
+        whole(conceptnet.dump(written("edges.csv", "IsA\ta\tb\nIsA\ta\n")))
 
 
 def test_genericskb_in_both_forms(written) -> None:
     lines = "SOURCE\tTERM\tQUANTIFIER\tGENERIC SENTENCE\tSCORE\nW\tNurse\t\tNurses care.\t0.9\nW\tcat\n"
     path = written("GenericsKB-Best.tsv", lines)
-    rows, notices = whole(genericskb.load(path, "skip"))
+    rows, notices = whole(sentences.genericskb(path, "skip"))
     assert rows.rows() == [(2, "nurse", "nurses care.")]
     assert notices == [f"1 bad line left out: {path}:3: 2 columns, expected 5 separated by a tab"]
-    rows, notices = whole(genericskb.load(written("plain.txt", "\ufeffNurses care.\r\n\r\nLawyers win.")))
+    rows, notices = whole(sentences.genericskb(written("plain.txt", "\ufeffNurses care.\r\n\r\nLawyers win.")))
     assert rows.rows() == [(1, None, "nurses care."), (3, None, "lawyers win.")]
     assert notices == ["1 blank line", "2 lines with Windows line ends (CRLF), accepted"]
     with pytest.raises(MitigateError, match="has no column term, generic sentence; its first line is a | b"):
-        genericskb.load(written("other.tsv", "a\tb\n"))
+        sentences.genericskb(written("other.tsv", "a\tb\n"))
 
 
 @pytest.mark.parametrize("header", ["", "head\trelation\ttail\n"])
@@ -108,10 +108,10 @@ def test_a_table_of_another_width_or_encoding_is_refused(written) -> None:
     with pytest.raises(MitigateError, match="expected head, relation, tail, separated by a tab; its first line has 5"):
         atomic.load(written("some.csv", MIXED))
     with pytest.raises(MitigateError, match="expected relation, head, tail, separated by a tab; its first line has 1"):
-        assertions.load(written("some.csv", "IsA,a,b\n"))
+        conceptnet.dump(written("some.csv", "IsA,a,b\n"))
     path = written("mine.tsv", "café\tIsA\tplace\n".encode("latin-1"))
-    with pytest.raises(MitigateError, match=r"mine.tsv has no column head, .* its first line is not UTF-8. Save it as"):
-        any_triples.load(path)
+    with pytest.raises(MitigateError, match=r"mine.tsv: its first line is empty or not UTF-8; save"):
+        triples.load(path)
 
 
 def test_triples_in_every_format(written, tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_triples_in_every_format(written, tmp_path: Path) -> None:
     named = {"head": "Subject", "relation": "pred", "tail": "object"}
     columns = {"comma.csv": named, "tabs.tsv.gz": named, "some.parquet": None, "some.jsonl": None, "bare.tsv": PLACES}
     for name, of_file in columns.items():
-        rows, _ = whole(any_triples.load(str(tmp_path / name), columns=of_file))
+        rows, _ = whole(triples.load(str(tmp_path / name), columns=of_file))
         assert rows.select(TRIPLE).rows() == expected, name
 
 
@@ -147,9 +147,9 @@ def test_bad_triples_are_named(written, name: str, lines: str, fault: str) -> No
     header = {"some.csv": "head,relation,tail\n", "some.tsv": "head\trelation\ttail\n", "some.jsonl": ""}[name]
     path = written(name, header + lines)
     with pytest.raises(MitigateError) as error:
-        whole(any_triples.load(path))
+        whole(triples.load(path))
     assert path + fault in str(error.value)
-    assert whole(any_triples.load(path, "skip"))[0].height == 1
+    assert whole(triples.load(path, "skip"))[0].height == 1
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_bad_triples_are_named(written, name: str, lines: str, fault: str) -> No
 )
 def test_columns_that_a_file_lacks_are_named(written, name: str, columns: dict | None, message: str) -> None:
     with pytest.raises(MitigateError) as error:
-        any_triples.load(written(name, "subject,pred,object\nnurse,IsA,x\n"), columns=columns)
+        triples.load(written(name, "subject,pred,object\nnurse,IsA,x\n"), columns=columns)
     assert message in str(error.value)
 
 
@@ -224,20 +224,20 @@ def test_faults_of_a_file_of_relations_are_named(written, content: str, message:
 def test_a_split_column_is_used_unless_it_is_declined(written, tmp_path: Path) -> None:
     phrases = written("phrases.csv", PHRASES)
     expected = [("Mentors", "train"), ("works_with", "dev"), ("IsA", "dev"), ("IsA", "test")]
-    loaded = any_triples.load(written("mine.csv", TRIPLES), relations=phrases)
+    loaded = triples.load(written("mine.csv", TRIPLES), relations=phrases)
     assert loaded.rows.select("relation", "split").rows() == expected
     assert [relation.name for relation in loaded.own_relations] == ["Mentors", "works_with"]
     frame = pl.read_csv(tmp_path / "mine.csv")
     frame.write_ndjson(tmp_path / "mine.jsonl")
     frame.rename({"split": "part"}).write_parquet(tmp_path / "mine.parquet")
     for name, columns in (("mine.jsonl", None), ("mine.parquet", {"split": "part"})):
-        rows = any_triples.load(str(tmp_path / name), columns=columns, relations=phrases).rows
+        rows = triples.load(str(tmp_path / name), columns=columns, relations=phrases).rows
         assert rows.select("relation", "split").rows() == expected
-    unused = any_triples.load(str(tmp_path / "mine.csv"), columns={"split": None}, relations=phrases)
+    unused = triples.load(str(tmp_path / "mine.csv"), columns={"split": None}, relations=phrases)
     assert set(unused.rows["split"]) == {"train"}
     path = written("mine.csv", TRIPLES.replace("valid\n", "later\n"))
     with pytest.raises(MitigateError) as error:
-        _ = any_triples.load(path, relations=phrases).rows
+        _ = triples.load(path, relations=phrases).rows
     allowed = "train, training, trn, test, tst, dev, valid, validation, val, dev2;"
     assert f"1 bad line:\n  {path}:4: split 'later'; allowed: {allowed}" in str(error.value)
     assert "to ignore the column, set data.columns={split: null}" in str(error.value)
@@ -245,25 +245,25 @@ def test_a_split_column_is_used_unless_it_is_declined(written, tmp_path: Path) -
 
 def test_labels_are_read_where_a_column_is_named(written) -> None:
     lines = "head,relation,tail,split,ok\na,IsA,b,train,1\na,IsA,c,train,0\na,IsA,d,test,0\na,IsA,e,test,1\n"
-    loaded = any_triples.load(written("mine.csv", lines), columns={"valid": "ok"})
+    loaded = triples.load(written("mine.csv", lines), columns={"valid": "ok"})
     assert loaded.rows.select("tail", "valid").rows() == [("b", True), ("d", False), ("e", True)]
     assert loaded.notices == ["1 row left out: labelled 0 (not valid), not used for training"]
     with pytest.raises(MitigateError, match=r"mine.csv:2: valid 'yes'; allowed: 1, 1.0, true, 0, 0.0, false"):
-        _ = any_triples.load(written("mine.csv", lines.replace(",1\n", ",yes\n", 1)), columns={"valid": "ok"}).rows
+        _ = triples.load(written("mine.csv", lines.replace(",1\n", ",yes\n", 1)), columns={"valid": "ok"}).rows
 
 
 def test_relations_without_a_phrase_are_listed_with_the_file_to_write(written) -> None:
     path = written("mine.csv", TRIPLES)
     with pytest.raises(MitigateError) as error:
-        _ = any_triples.load(path).rows
+        _ = triples.load(path).rows
     said = str(error.value)
     assert f"{path}: 2 triples have a relation without a phrase: mentors 1, works_with 1. Write a file such as" in said
     assert "\n  relation,phrase,neutral_phrase\n  mentors,...,...\n  works_with,...,...\n" in said
     assert "data.relations=FILE.csv; or leave such triples out with data.on_bad_line=skip" in said
     assert "Relations with a phrase: AtLocation, CapableOf, " in said
     with pytest.raises(MitigateError, match=r"mentors 1, CapabelOf 1 \(did you mean CapableOf\?\)\. Write"):
-        _ = any_triples.load(written("misspelt.csv", TRIPLES.replace("works_with", "CapabelOf"))).rows
-    kept = any_triples.load(path, "skip")
+        _ = triples.load(written("misspelt.csv", TRIPLES.replace("works_with", "CapabelOf"))).rows
+    kept = triples.load(path, "skip")
     assert kept.rows.height == 2
     assert kept.notices == ["2 triples left out, whose relation has no phrase: mentors 1, works_with 1"]
     with pytest.raises(MitigateError, match="has sentences, and this recipe needs triples; for sentences, set"):
@@ -292,7 +292,7 @@ def jsonl(path: Path, *records: Any) -> str:
 
 def test_generations_in_published_forms_are_read(tmp_path: Path) -> None:
     path = jsonl(tmp_path / "some.jsonl", PUBLISHED, KOGITO, "", FACT, ONE, ONE | {"relation": "xMood"})
-    resource = generations.load(path)
+    resource = triples.generations(path)
     assert resource.rows.select("row", *TRIPLE).rows() == [
         (1, "personx helps the lawyer", "xReact", "happy"),
         (1, "personx helps the lawyer", "xReact", "kind"),
@@ -306,7 +306,7 @@ def test_generations_in_published_forms_are_read(tmp_path: Path) -> None:
         "1 row left out: the generation is empty",
         "1 triple left out, whose relation has no phrase: xMood 1",
     ]
-    assert generations.load(path, top=1).rows["tail"].to_list() == ["happy", "to find money", "a case", "win"]
+    assert triples.generations(path, top=1).rows["tail"].to_list() == ["happy", "to find money", "a case", "win"]
     several = {"head": "lawyer", "relation": "CapableOf", "generations": ["b", "a"]}
     tails = open_tails(Path(jsonl(tmp_path / "tails.jsonl", several)))
     assert isinstance(tails, GivenTails)
@@ -328,18 +328,18 @@ def test_generations_in_published_forms_are_read(tmp_path: Path) -> None:
 def test_a_damaged_line_of_generations_is_named_with_its_content(tmp_path: Path, line: str, fault: str) -> None:
     path = jsonl(tmp_path / "some.jsonl", ONE, line)
     with pytest.raises(MitigateError) as raised:
-        _ = generations.load(path).rows
+        _ = triples.generations(path).rows
     message = str(raised.value)
     assert f"{path}:2: {fault}" in message
     assert f"found {line[:80]!r}, expected {{" in message
     assert "Correct the file, or leave such lines out with data.on_bad_line=skip." in message
-    assert generations.load(path, "skip").rows.height == 1
+    assert triples.generations(path, "skip").rows.height == 1
 
 
 def test_generations_of_no_file_or_of_something_else(tmp_path: Path) -> None:
     with pytest.raises(MitigateError, match="has no readable line; expected lines"):
-        generations.load(jsonl(tmp_path / "a.jsonl", "head,relation"))
+        triples.generations(jsonl(tmp_path / "a.jsonl", "head,relation"))
     with pytest.raises(MitigateError, match="data=generations needs data.path"):
-        generations.load(None)
+        triples.generations(None)
     with pytest.raises(MitigateError, match="data.top=0 must be at least 1"):
-        generations.load(jsonl(tmp_path / "b.jsonl", ONE), top=0)
+        triples.generations(jsonl(tmp_path / "b.jsonl", ONE), top=0)

@@ -139,9 +139,9 @@ def test_holistic_bias_pairs_descriptors_of_one_axis_and_noun(tmp_path: Path) ->
         ("prompt,target\n", "p.csv", r"has no prompts; expected columns prompt"),
         ("prompt,target\na,b,c\n", "p.csv", r"p.csv:2: 3 columns, expected 2"),
         ('{"prompt": "a", "target": "b"}\n{"prompt": "a"', "p.jsonl", r"p.jsonl:2: not JSON"),
-        ({"men": {"Paul": "Paul is"}}, "gender_prompt.json", r"men / Paul is 'Paul is', not a list of texts"),
-        ({"men": "Paul is"}, "gender_prompt.json", r"men is 'Paul is', not a list of texts"),
-        ({}, "gender_prompt.json", r"has no prompts"),
+        ({"men": {"Paul": "Paul is"}}, "gender_prompt.json", r"is not JSON of the form"),
+        ({"men": "Paul is"}, "gender_prompt.json", r"is not JSON of the form"),
+        ({}, "gender_prompt.json", r"is not JSON of the form"),
         (json.dumps(BOLD)[:60], "gender_prompt.json", r"gender_prompt.json.*(not JSON|no column)"),
         ("text,axis,descriptor\na,b,c\n", "h.csv", r"has no column template, noun"),
     ],
@@ -153,7 +153,7 @@ def test_broken_files(tmp_path: Path, content: Any, name: str, message: str) -> 
 def test_a_folder_without_bolds_files_and_a_cut_file_in_one(tmp_path: Path) -> None:
     refuses(MitigateError, r"has no file \*_prompt.json", load, tmp_path)
     written(tmp_path, json.dumps(BOLD)[:60], "gender_prompt.json")
-    refuses(MitigateError, r"gender_prompt.json: not JSON of the form \{group: \{name: \[prompt", load, tmp_path)
+    refuses(MitigateError, r"gender_prompt.json is not JSON of the form \{group: \{name: \[prompt", load, tmp_path)
     refuses(MitigateError, "no such file", load, tmp_path / "absent.csv")
 
 

@@ -14,9 +14,7 @@ from mitigate.errors import MitigateError
 
 FOUND = [  # by many made-up inputs, and mended
     ("relations", b'relation,phrase\n"a\rb,is\n'),
-    ("triples.csv", b"head,relation\r,tail\nnurse,IsA,x\n"),
     ("targets", b"target,\rcategory\ndeaf person,own\n"),
-    ("answers", b"rater,item,\rlabel\nr1,i1,1\n"),
     ("tails.tsv", b"head\trelation\ttail\nnurse\t\tperson\n"),
     ("texts.jsonl", b'{"text": "kind \\ud83d"}\n'),
     ("texts.jsonl", b"1" * 5000),

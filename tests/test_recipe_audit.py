@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from mitigate.cache import LabelStore
-from mitigate.load import harms_release
+from mitigate.load.statements import harms_conceptnet
 from mitigate.measure.audit_figures import figures
 from mitigate.measure.tally import per_target, tally
 from mitigate.recipes.audit import recipe as audit_recipe
@@ -179,7 +179,7 @@ def test_the_papers_figures_of_conceptnet(real_data: Path, tmp_path: Path) -> No
     from the released labels. Whole ends, both of them, the target masked as a substring, empty targets as 0 %. Slow:
     VADER labels 100,000 statements."""
     targets = choose_targets("all")
-    said = verbalise(about_targets(harms_release.conceptnet(str(real_data)).rows, targets), "paper")
+    said = verbalise(about_targets(harms_conceptnet(str(real_data)).rows, targets), "paper")
     labels = label_column(said["masked"], Vader(), LabelStore(tmp_path))
     tallied = tally(said.with_columns(pl.Series("sentiment", labels.label)), ["sentiment"])
     table = per_target(tallied, "sentiment", targets, "zero")

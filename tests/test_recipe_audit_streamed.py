@@ -16,7 +16,7 @@ from polars.testing import assert_frame_equal
 
 from mitigate import stages
 from mitigate.load import stream
-from mitigate.load.files import load as load_statements
+from mitigate.load.statements import load as load_statements
 from mitigate.tasks import labelled_statements as audit_statements
 from mitigate.tasks.audit import read as counting
 

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from command import here
 
-from mitigate.load.any_triples import load
+from mitigate.load.triples import load
 from mitigate.report.scorer_reliability import measured
 from mitigate.score.vader import Vader
 from mitigate.tasks.labelled_statements import FORMATS

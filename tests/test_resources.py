@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from mitigate.errors import MitigateError
-from mitigate.load import harms_release
+from mitigate.load.statements import harms_triples
 from mitigate.measure.declared_measures import declared_figures
 from mitigate.measure.harms import share_figures
 from mitigate.measure.metric_frame import MetricFrame
@@ -34,7 +34,7 @@ cook ExternalURL http://example.org
 def published(tmp_path: Path) -> pl.DataFrame:
     path = tmp_path / "triples.txt"
     path.write_text(FILE, encoding="utf-8")
-    return harms_release.triples(path, "skip").rows
+    return harms_triples(path, "skip").rows
 
 
 def test_which_published_triples_are_predicted(published: pl.DataFrame) -> None:
@@ -59,9 +59,7 @@ def test_published_triples_about_an_own_target_are_those_in_any_of_its_forms(tmp
     own.write_text("target,category,forms\ndeaf person,disability,signer\n")
     corpus = pl.DataFrame(schema=dict.fromkeys(("head", "relation", "tail"), pl.String))
     chosen = choose_targets(own)
-    found = target_triples(
-        harms_release.triples(path, "skip").rows, corpus, chosen, ["CapableOf"], list_of(chosen), size=10
-    )
+    found = target_triples(harms_triples(path, "skip").rows, corpus, chosen, ["CapableOf"], list_of(chosen), size=10)
     expected = [(head, "deaf person", "disability") for head in ("deaf people", "signer")]
     assert found.select("head", "target", "category").rows() == expected
 

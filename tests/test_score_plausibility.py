@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from mitigate.cache import LabelStore
-from mitigate.load.conceptnet_format import read_triples
+from mitigate.load.conceptnet import read_triples
 from mitigate.score.plausibility import SHIPPED, Plausibility, with_plausibility
 from mitigate.triples import Labels
 from models.minilm import locate

@@ -10,7 +10,7 @@ import pytest
 from refusals import refuses
 
 from mitigate.errors import MitigateError
-from mitigate.load.stories import load
+from mitigate.load.statements import stories as load
 from mitigate.words.outside_text import whole_sentences
 from mitigate.words.prompts import KINDS, PLACE, kind_of, kinds, prompts, targets_of_prompt, templates
 from mitigate.words.targets import choose_targets, list_of, targets
@@ -40,11 +40,11 @@ def test_prompts_name_the_targets_of_stories(tmp_path: Path) -> None:
         (4, "gamer", "own", "others", ABOUT),
     ]
     assert loaded.rows["story"][0] == "she told [MALE] , and he was n't sure. she left !"
-    assert loaded.notices == [f"{tmp_path}/stories.txt: 4 lines with Windows line ends (CRLF), accepted"]
+    assert loaded.notices == ["4 lines with Windows line ends (CRLF), accepted"]
     zipped = load(written(tmp_path, gzip.compress(RELEASED.encode()), "stories.txt.gz"))
     assert zipped.rows.equals(loaded.rows)
     refuses(MitigateError, "data=stories needs a file: give data.path=FILE", load, None)
-    refuses(MitigateError, "is empty; expected lines", load, written(tmp_path, "\n"))
+    refuses(MitigateError, "has no stories; expected lines", load, written(tmp_path, "\n"))
     refuses(MitigateError, "has no stories", load, written(tmp_path, "mine\n"), "skip")
 
 

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from mitigate.errors import MitigateError
-from mitigate.load.files import load as load_statements
+from mitigate.load.statements import load as load_statements
 from mitigate.load.stream import Loaded
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.policies import Drop, apply_policy

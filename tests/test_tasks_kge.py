@@ -9,8 +9,7 @@ import torch
 from kge_graphs import SHARES, planted
 
 from mitigate.errors import MitigateError
-from mitigate.load.graph.graph import Graph, build
-from mitigate.load.graph.own import split_at_random
+from mitigate.load.graph import Graph, build, split_at_random
 from mitigate.measure.kge import rank_correlation
 from mitigate.probe.kge import Attribute
 from mitigate.tasks.kge.figures import by_model, profession_table

@@ -13,18 +13,14 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.columns import Column, Table
-from mitigate.load.conceptnet_format import triples_chunk
-from mitigate.load.file_format import TABLES, layout_of
-from mitigate.load.lines import OnBadLine, check
-from mitigate.load.stream import Chunk, Counts, Streamed, checked, path_of
-from mitigate.load.table import open_table
+from mitigate.load.stream import Chunk, Counts, OnBadLine, Streamed, checked, path_of
+from mitigate.load.table import TABLES, Column, Table, layout_of, open_table
+from mitigate.load.triples import NAMES, triples_chunk
 from mitigate.package_data import rows_of
 from mitigate.triples import SPLITS
 from mitigate.words.events import Persons, check_persons, published_names, without_persons
 from mitigate.words.relations import Relation, relations
 
-NAMES = ("head", "relation", "tail")
 EXPECTED = "head<TAB>relation<TAB>tail"
 EVENT, SPLIT = "event", Column(("split",), optional=True)
 ENDINGS = tuple(f"{ending}{packed}" for packed in (".gz", "") for ending in (*TABLES, ".txt"))
@@ -48,7 +44,6 @@ def load(path: str | None, on_bad_line: OnBadLine = "error", persons: Persons = 
     persons: "kept", as published, or "verbalised": PersonX is "this person", PersonY "another person" and "___"
     "something", in triples and in phrases. Raises MitigateError for a file that cannot be read or has other content,
     and for a folder without such files."""
-    check(on_bad_line)
     check_persons(persons)
     place = path_of(path, "atomic")
     splits = _splits(place) if place.is_dir() else {place: "train"}

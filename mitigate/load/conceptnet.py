@@ -1,11 +1,13 @@
-"""ConceptNet train100k with its labelled dev1, dev2 and test files (Li et al. 2016), as COMeT trains on it.
+"""ConceptNet: train100k with its labelled dev1, dev2 and test files (Li et al. 2016), as COMeT trains on it; the sample
+corpus in the same form; and the dump of all assertions.
 
-The files are searched for in the given folder, then in that of MITIGATE_DATA, then in the cache, and are downloaded
-last. A download is checked by its triples, whatever its columns and order."""
+The files of train100k are searched for in the given folder, then in that of MITIGATE_DATA, then in the cache, and are
+downloaded last. A download is checked by its triples, whatever its columns and order."""
 
 import gzip
 import hashlib
 import os
+from importlib.resources import as_file, files
 from pathlib import Path
 
 import polars as pl
@@ -13,9 +15,28 @@ import pooch
 
 from mitigate.errors import MitigateError
 from mitigate.files import write
-from mitigate.load.conceptnet_format import read_triples
-from mitigate.load.lines import OnBadLine
-from mitigate.load.stream import Loaded
+from mitigate.load.stream import (
+    LONGEST,
+    TOO_LONG,
+    Block,
+    Chunk,
+    Counts,
+    Loaded,
+    OnBadLine,
+    Streamed,
+    bad,
+    check,
+    checked,
+    describe,
+    first,
+    path_of,
+    text_blocks,
+)
+from mitigate.load.table import open_table, read_all
+from mitigate.load.triples import triples_chunk
+from mitigate.triples import TRIPLES
+from mitigate.words.outside_text import counted
+from mitigate.words.relations import relations
 
 FOLDER = "conceptnet100k"
 URL = "https://ttic.uchicago.edu/~kgimpel/comsense_resources/{name}.gz"
@@ -27,17 +48,77 @@ SHA256_OF_TRIPLES = {
     "test.txt": "da3ff5892172af764234ca7f64cbe967adc01170b8e345836213b9f02c98ce16",
 }
 
+OTHER_LANGUAGE = "neither end is English"
+ONE_END = "one end is not English (another language, or an address)"
+EXPECTED = "edge URI<TAB>/r/Relation<TAB>/c/en/start<TAB>/c/en/end<TAB>{... weight ...}"
+ENGLISH = b"\t/c/en/"
+ASSERTION = (
+    r"^/a/[^\t]*\t/r/(?P<relation>[^\t/]+)[^\t]*\t/c/en/(?P<head>[^\t/]+)[^\t]*\t/c/en/(?P<tail>[^\t/]+)[^\t]*"
+    r'\t\{.*"weight": ?[0-9.eE+-]+ ?[,}](?:.*\})?$'
+)
+URI = r"^/c/([^/]+)/([^/]+)"
+
 
 def load(root: str | None = None, cache: str | None = None, on_bad_line: OnBadLine = "error") -> Loaded:
     """The four splits as one table. A user's file with one of these names is used unchecked.
 
     Raises MitigateError when the files are missing and cannot be downloaded."""
     folder = find(root, cache) or _download(Path(cache or ".") / FOLDER)
+    return _of_splits(folder, SPLITS, on_bad_line)
+
+
+def sample() -> Loaded:
+    """The sample corpus: everyday triples written for this project, in ConceptNet's formats. All recipes can be tried
+    with it, without data of one's own; it is far too small for claims."""
+    splits = {name.replace("train100k", "train"): split for name, split in SPLITS.items()}
+    with as_file(files("mitigate").joinpath("data/sample")) as folder:
+        return _of_splits(folder, splits)
+
+
+def _of_splits(folder: Path, splits: dict[str, str], on_bad_line: OnBadLine = "error") -> Loaded:
     parts = [
         read_triples(folder / name, split, labelled=split != "train", on_bad_line=on_bad_line)
-        for name, split in SPLITS.items()
+        for name, split in splits.items()
     ]
     return Loaded(pl.concat([part.rows for part in parts]), [notice for part in parts for notice in part.notices])
+
+
+def read_triples(path: Path, split: str, *, labelled: bool, on_bad_line: OnBadLine = "error") -> Loaded:
+    """The triples of one file, `.gz` or plain, of lines `relation<TAB>head<TAB>tail`, in training files optionally
+    followed by a score, in dev and test files by a 0/1 label.
+
+    A repeated triple of a training file is left out and noted; in labelled files repeats stay, because test sets have a
+    few and are compared whole. Raises MitigateError for a missing, unreadable or empty file, and, unless on_bad_line is
+    "skip", for lines with another number of columns, blank fields, unknown relations or labels other than 0 and 1."""
+    check(on_bad_line)
+    names = ["relation", "head", "tail"]
+    wanted = {name: place for place, name in enumerate([*names, "label"] if labelled else names, start=1)}
+    widths = (4,) if labelled else (3, 4)
+    rows, counts = read_all(open_table(path, wanted, separator="\t", widths=widths, stray_quotes=True))
+    label = pl.col("label") if labelled else pl.lit("1")
+    fault = (
+        pl.when(pl.any_horizontal(pl.col(names).str.strip_chars() == ""))
+        .then(pl.lit("a blank field"))
+        .when(~pl.col("relation").is_in(list(relations())))
+        .then(pl.format("unknown relation '{}'", "relation"))
+        .when(~label.is_in(["0", "1"]))
+        .then(pl.format("label '{}', expected 0 or 1", label))
+    )
+    rows = rows.with_columns(fault=fault, earlier=pl.col("row").first().over(names))
+    bad(counts, (f"{path}:{row}: {what}" for row, what in rows.drop_nulls("fault").select("row", "fault").iter_rows()))
+    notices = describe(counts, on_bad_line)
+    good = rows.filter(pl.col("fault").is_null())
+    repeated = good.filter(pl.col("row") != pl.col("earlier"))
+    if repeated.height:
+        places = [
+            f"{path}:{row} repeats line {earlier}" for row, earlier in repeated.select("row", "earlier").iter_rows()
+        ]
+        outcome = "kept" if labelled else "left out"
+        notices.append(f"{counted(len(places), 'repeated triple')} {outcome}: {first(places, '; ')}")
+    if good.is_empty():
+        raise MitigateError(f"{path} has no triples; expected lines 'relation<TAB>head<TAB>tail'")
+    kept = good if labelled else good.filter(pl.col("row") == pl.col("earlier"))
+    return Loaded(kept.with_columns(split=pl.lit(split), valid=label == "1").select(*TRIPLES), notices)
 
 
 def find(root: str | None, cache: str | None) -> Path | None:
@@ -107,3 +188,74 @@ def sha256_of_triples(triples: pl.DataFrame) -> str:
     """The checksum of a set of triples: of its distinct lines `relation<TAB>head<TAB>tail`, sorted."""
     lines = triples.select(line=pl.concat_str("relation", "head", "tail", separator="\t"))["line"]
     return hashlib.sha256("\n".join(sorted(set(lines))).encode()).hexdigest()
+
+
+def dump(path: str | None, on_bad_line: OnBadLine = "error") -> Streamed:
+    """The English assertions of ConceptNet's dump (5.7, conceptnet-assertions-5.7.0.csv.gz, 34 million lines):
+    `edge URI<TAB>/r/Relation<TAB>/c/en/start/...<TAB>/c/en/end/...<TAB>JSON with the weight`; or the edges of a file
+    without edge URIs. Underscores are spaces. The same words under several senses (/c/en/nurse/n, /c/en/nurse/v) are
+    repeats, and count each. Nine lines of ten are in other languages: they are recognised by their bytes, counted, and
+    not parsed.
+
+    Raises MitigateError for a file that cannot be read or has other content."""
+    place = path_of(path, "conceptnet")
+    if not next(text_blocks(place)).content.startswith(b"/a/"):
+        return _edges(place, on_bad_line)
+
+    def parse(block: Block) -> Chunk:
+        return _assertions(place, block)
+
+    return checked(Streamed(place, "triples", lambda: text_blocks(place), parse, EXPECTED, on_bad_line))
+
+
+def _assertions(path: Path, block: Block) -> Chunk:
+    counts = Counts()
+    lines = block.content.removesuffix(b"\n").split(b"\n")
+    numbers, texts = [], []
+    for row, line in enumerate(lines, start=block.first):
+        is_whole = line.count(b"\t") == 4 and line.startswith(b"/a/") and len(line) <= LONGEST
+        num_english = line.count(ENGLISH)
+        if is_whole and num_english < 2:
+            counts["left out", ONE_END if num_english else OTHER_LANGUAGE] += 1
+            continue
+        try:
+            texts.append(line[: LONGEST + 1].decode("utf-8"))
+            numbers.append(row)
+        except UnicodeDecodeError as error:
+            bad(counts, [f"{path}:{row}: not UTF-8 ({error.reason} at byte {error.start})"])
+    frame = pl.DataFrame({"row": numbers, "line": texts}, schema={"row": pl.UInt32, "line": pl.String})
+    frame = frame.with_columns(pl.col("line").str.extract_groups(ASSERTION).alias("parts")).unnest("parts")
+    broken = pl.col("head").is_null() | (pl.col("line").str.len_bytes() > LONGEST)
+    bad(
+        counts,
+        (f"{path}:{row}: {_fault(line)}" for row, line in frame.filter(broken).select("row", "line").iter_rows()),
+    )
+    return triples_chunk(path, frame.filter(~broken).drop("line"), counts)
+
+
+def _fault(line: str) -> str:
+    if len(line.encode()) > LONGEST:
+        return TOO_LONG
+    shown = repr(line if len(line) <= 60 else f"{line[:30]}...{line[-30:]}")
+    return f"{shown} is not of the form {EXPECTED}"
+
+
+def _edges(path: Path, on_bad_line: OnBadLine) -> Streamed:
+    """The English edges of a file, or all of a file with plain words."""
+    table = open_table(path, {"relation": 1, "head": 2, "tail": 3}, separator="\t", widths=(3, 4), stray_quotes=True)
+
+    def parse(block: Block) -> Chunk:
+        counts = Counts()
+        return triples_chunk(path, _english(table.frame(block, counts), counts), counts)
+
+    return checked(Streamed(path, "triples", table.blocks, parse, "relation<TAB>head<TAB>tail", on_bad_line))
+
+
+def _english(frame: pl.DataFrame, counts: Counts) -> pl.DataFrame:
+    """The rows with two English ends, as words; an end without a URI counts as English."""
+    english = {end: pl.col(end).str.extract(URI, 1).fill_null("en") == "en" for end in ("head", "tail")}
+    counted = frame.with_columns(ends=english["head"].cast(pl.Int8) + english["tail"].cast(pl.Int8))
+    counts["left out", OTHER_LANGUAGE] += counted.filter(ends=0).height
+    counts["left out", ONE_END] += counted.filter(ends=1).height
+    words = [pl.coalesce(pl.col(end).str.extract(URI, 2), end).alias(end) for end in ("head", "tail")]
+    return counted.filter(pl.col("ends") == 2).drop("ends").with_columns(words)

@@ -2,18 +2,16 @@
 published sets by their forms: BOLD (Dhamala et al. 2021), JSON files {group: {name: [prompt, ...]}} or JSON lines with
 domain, category and prompts; HolisticBias (Smith et al. 2022), sentences with descriptor, axis, template and noun."""
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.columns import Column
-from mitigate.load.file_format import layout_of
-from mitigate.load.lines import parsed, read_whole, report_faults
-from mitigate.load.stream import Loaded
-from mitigate.load.table import read_table
+from mitigate.load.stream import Loaded, report_faults, text_blocks
+from mitigate.load.table import Column, layout_of, read_table
 from mitigate.words.outside_text import counted
 from mitigate.words.targets import CATEGORIES, fault_of_category, targets
 from mitigate.words.template_slots import slots
@@ -106,8 +104,8 @@ def _spaced(column: str) -> pl.Expr:
 def _object(path: Path) -> dict[str, Any] | None:
     """The only object of a JSON file, if it has the keys of no prompt; None for any other file."""
     try:
-        found = parsed(read_whole(path).decode("utf-8-sig"))
-    except ValueError:  # lines, or a fault that is reported by the line
+        found = json.loads(b"".join(block.content for block in text_blocks(path)))
+    except (ValueError, RecursionError):  # lines, or a fault that is reported by the line
         return None
     return found if isinstance(found, dict) and "prompt" not in found else None
 
@@ -115,26 +113,16 @@ def _object(path: Path) -> dict[str, Any] | None:
 def _of_bold(path: Path, groups: Mapping[str, Any] | None) -> pl.DataFrame:
     """The prompts of one of BOLD's files, whose name is that of the domain: gender_prompt.json."""
     domain = path.name.partition(".")[0].removesuffix("_prompt").replace("_", " ")
-    faults: list[str] = []
-    rows: list[tuple] = []
-    for where, prompts in _names(groups):
-        if not isinstance(prompts, list) or not all(isinstance(prompt, str) for prompt in prompts):
-            faults.append(f"{path}: {' / '.join(where)} is {str(prompts)[:60]!r}, not a list of texts")
-            continue
-        rows += [(len(rows) + 1, where[0].replace("_", " "), domain, None, prompt) for prompt in prompts]
-    if groups is None or faults:
-        report_faults(faults or [f"{path}: not JSON of the form {{group: {{name: [prompt, ...]}}}}"], None)
+    lists = [
+        (group.replace("_", " "), prompts)
+        for group, names in (groups or {}).items()
+        for prompts in (names.values() if isinstance(names, dict) else [names])
+    ]
+    texts = [(group, text) for group, prompts in lists for text in (prompts if isinstance(prompts, list) else [None])]
+    if not texts or not all(isinstance(text, str) for _, text in texts):
+        raise MitigateError(f"{path} is not JSON of the form {{group: {{name: [prompt, ...]}}}}")
+    rows = [(row, group, domain, None, text) for row, (group, text) in enumerate(texts, 1)]
     return _checked(path, pl.DataFrame(rows, dict(list(PROMPTS.items())[:-1]), orient="row"))
-
-
-def _names(groups: Mapping[str, Any] | None) -> Iterator[tuple[list[str], Any]]:
-    """Yield group and name, and what they hold; of a group without names the group."""
-    for group, names in (groups or {}).items():
-        if not isinstance(names, dict):
-            yield [group], names
-            continue
-        for name, prompts in names.items():
-            yield [group, name], prompts
 
 
 def _checked(path: Path, rows: pl.DataFrame, has_slots: bool = False) -> pl.DataFrame:
@@ -147,7 +135,11 @@ def _checked(path: Path, rows: pl.DataFrame, has_slots: bool = False) -> pl.Data
         word, text = plain(target or ""), (prompt or "").strip()
         named = (category or "").strip() or targets().get(word, "own")
         named = plain(named) if plain(named) in CATEGORIES else named
-        fault, is_template = _slots_fault(text) if has_slots else (None, False)
+        fault, is_template = None, False
+        try:
+            is_template = has_slots and bool(slots(text))
+        except ValueError as error:
+            fault = str(error)
         if not text:
             fault = "a blank prompt"
         elif not fault and not word and not is_template:
@@ -163,11 +155,3 @@ def _checked(path: Path, rows: pl.DataFrame, has_slots: bool = False) -> pl.Data
         found.append((row, word or None, named, template, text, is_template))
     report_faults(faults, None)
     return pl.DataFrame(found, PROMPTS, orient="row")
-
-
-def _slots_fault(text: str) -> tuple[str | None, bool]:
-    """The fault in a prompt's slots, if any, and whether it has slots."""
-    try:
-        return None, bool(slots(text))
-    except ValueError as error:
-        return str(error), True

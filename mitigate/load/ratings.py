@@ -12,9 +12,8 @@ from typing import Any, TypeVar
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.columns import Column
-from mitigate.load.lines import OnBadLine, check, first, read_lines, report_faults
-from mitigate.load.table import read_table
+from mitigate.load.stream import OnBadLine, check, describe, first, report_faults
+from mitigate.load.table import Column, open_lines, read_all, read_table
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE
 from mitigate.words.outside_text import counted
 
@@ -76,12 +75,11 @@ def read_answers(
     for path in paths:
         answers, more = _table(path, on_bad_line)
         notices += more
-        rejected = sum(answer["rejected"] for _, answer in answers)
-        notices += [f"{path}: {counted(rejected, 'rejected rating')} left out"] if rejected else []
-        for line, answer in answers:
-            if answer["rejected"]:
-                continue
-            place, given = f"{path}:{line}", (answer["rater"], answer["item"])
+        kept = [answer for answer in answers if answer[STATUS].lower() != "rejected"]
+        if rejected := len(answers) - len(kept):
+            notices.append(f"{path}: {counted(rejected, 'rejected rating')} left out")
+        for answer in kept:
+            place, given = f"{path}:{answer['row']}", (answer["rater"], answer["item"])
             if fault := _fault(answer, items, seen.get(given)):
                 faults.append(f"{place}: {fault}")
                 continue
@@ -95,18 +93,13 @@ def read_answers(
     return ratings, notices + _gaps(ratings, items, raters)
 
 
-def _table(path: Path, on_bad_line: OnBadLine) -> tuple[list[tuple[int, dict[str, Any]]], list[str]]:
-    """Each row with its line's number: rater, item, label, quality ("" where there is no such column), rejected; and a
-    sentence for each oddity."""
-    optional = {"quality", STATUS}
-    wanted = {name: Column(spelt, optional=name in optional, numbers=True) for name, spelt in COLUMNS.items()}
+def _table(path: Path, on_bad_line: OnBadLine) -> tuple[list[dict[str, Any]], list[str]]:
+    """Each row: row, the line's number, rater, item, label, quality and status ("" where there is no such column)."""
+    wanted = {name: Column(spelt, optional=name in ("quality", STATUS)) for name, spelt in COLUMNS.items()}
     remedy = "; its first line must name the columns rater, item, label and, optionally, quality"
     rows, notices = read_table(path, wanted, on_bad_line, remedy=remedy)
-    answers: list[tuple[int, dict[str, Any]]] = []
-    for row in rows.iter_rows(named=True):
-        answer: dict[str, Any] = {name: (row.get(name) or "").strip() for name in COLUMNS}
-        answers.append((row["row"], answer | {"rejected": answer[STATUS].lower() == "rejected"}))
-    return answers, notices
+    absent = [pl.lit("").alias(name) for name in COLUMNS if name not in rows.columns]
+    return rows.with_columns(absent).with_columns(pl.col(*COLUMNS).fill_null("").str.strip_chars()).to_dicts(), notices
 
 
 def _fault(answer: Mapping[str, str], items: Collection[str], earlier: str | None) -> str | None:
@@ -202,8 +195,6 @@ def _labels(path: Path, meaning: dict[str, Label], expected: int) -> list[Label]
 
 
 def _lines(path: Path, expected: str) -> list[str]:
-    content, _ = read_lines(path, expected)
-    try:
-        return [line.decode("utf-8") for line in content]
-    except UnicodeDecodeError as error:
-        raise MitigateError(f"{path} is not UTF-8 ({error.reason}); save it as UTF-8") from error
+    rows, counts = read_all(open_lines(path))
+    describe(counts, None)
+    return rows["statement"].to_list()

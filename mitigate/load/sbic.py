@@ -17,9 +17,7 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.columns import Column
-from mitigate.load.file_format import TABLES, layout_of
-from mitigate.load.table import read_table
+from mitigate.load.table import TABLES, Column, layout_of, read_table
 from mitigate.package_data import rows_of
 from mitigate.triples import SPLITS
 from mitigate.words.frames import CHOICES
@@ -195,9 +193,9 @@ def _rows(
     """Yield each row with its file and line: the columns needed, those that are lists of texts, and optional ones, null
     where they are missing."""
     plain = [name for name in optional if name not in needed]
-    wanted = {name: Column((name,), numbers=True) for name in needed}
+    wanted = {name: Column((name,)) for name in needed}
     wanted |= {name: Column((name,), lists=True, optional="Category" in name) for name in lists}
-    wanted |= {name: Column((name,), optional=True, numbers=True) for name in plain}
+    wanted |= {name: Column((name,), optional=True) for name in plain}
     rows, _ = read_table(path, wanted)
     for row in rows.iter_rows(named=True):
         yield f"{path}:{row['row']}", dict.fromkeys(wanted) | row

@@ -1,5 +1,9 @@
-"""A user's file of sentences of any size: one for each line, or a column of a CSV, TSV, JSON or Parquet file. The audit
-finds the targets that they are about."""
+"""Sentences of files of any size: one for each line, or a column of a table. The audit finds the targets that they are
+about.
+
+GenericsKB is read as published: GenericsKB-Best.tsv and its like, whose first line names SOURCE, TERM, QUANTIFIER,
+GENERIC SENTENCE and SCORE; the same under the names of the Hugging Face hub; its JSON lines, of which context is not
+read; or the plain form of one sentence a line."""
 
 import sys
 from pathlib import Path
@@ -7,17 +11,30 @@ from pathlib import Path
 import polars as pl
 
 from mitigate.errors import MitigateError, did_you_mean
-from mitigate.load.any_triples import columns_of
-from mitigate.load.columns import Columns, Place, Table
-from mitigate.load.file_format import Layout, layout_of
-from mitigate.load.lines import OnBadLine, check
-from mitigate.load.stream import BLANK, Block, Chunk, Counts, Loaded, Streamed, checked, describe, path_of
-from mitigate.load.table import UNREADABLE, open_lines, open_table, read_all
+from mitigate.load.stream import (
+    BLANK,
+    Block,
+    Chunk,
+    Counts,
+    Loaded,
+    OnBadLine,
+    Streamed,
+    check,
+    checked,
+    describe,
+    path_of,
+)
+from mitigate.load.table import Column, Columns, Layout, Place, Table, layout_of, open_lines, open_table, read_all
+from mitigate.load.triples import columns_of
 from mitigate.words.outside_text import counted
 
 NAMES = ("statement", "text", "sentence")  # of the default column
 NAME_IT = "'data.columns={statement: NAME}'"
 STANDARD_INPUT = "-"
+STATEMENT = ("generic sentence", "generic_sentence", "knowledge.sentence", "sentence")
+TERM = ("term", "knowledge.key_concept", "concept_name")
+GENERICSKB = {"statement": Column(STATEMENT), "term": Column(TERM, optional=True)}
+REMEDY = f"; GenericsKB has {' or '.join(STATEMENT)}. For another table, set data=sentences data.path=FILE {NAME_IT}"
 
 
 def load(path: str | None, on_bad_line: OnBadLine = "error", columns: Columns | None = None) -> Streamed:
@@ -26,10 +43,20 @@ def load(path: str | None, on_bad_line: OnBadLine = "error", columns: Columns | 
     columns: {"statement": the name of its column, or its place, from 1}; without it each line of a plain text is a
     sentence, and a table has a column of NAMES. Raises MitigateError for a file that cannot be read, or without such a
     column."""
-    check(on_bad_line)
     place = path_of(path, "sentences")
     column = columns_of(columns, ("statement",))["statement"] if columns else None
     return streamed(place, open_texts(place, column, NAME_IT), on_bad_line)
+
+
+def genericskb(path: str | None, on_bad_line: OnBadLine = "error") -> Streamed:
+    """The sentences of a file, case folded as in the harms paper's release, with the term of each where the file has
+    it. Raises MitigateError for a file that cannot be read, or is another table."""
+    place = path_of(path, "genericskb")
+    layout = layout_of(place)
+    if layout.form == "lines":
+        return streamed(place, open_lines(place), on_bad_line)
+    table = open_table(place, GENERICSKB, layout=layout, remedy=REMEDY, stray_quotes=True)
+    return streamed(place, table, on_bad_line)
 
 
 def open_texts(path: Path, column: Place | None, name_it: str, content: bytes | None = None) -> Table:
@@ -58,12 +85,10 @@ def _found(path: Path, layout: Layout, name_it: str) -> str:
     """The column of the texts."""
     lower = [name.strip().lower() for name in layout.names]
     only = layout.names[0] if len(lower) == 1 else None
-    if layout.form == "table" and any(UNREADABLE in name for name in lower):
-        raise MitigateError(f"{path}: its first line is not UTF-8. Save it as UTF-8")
     if only and layout.form == "table" and (only.rstrip().endswith((".", "!", "?")) or len(only.split()) > 2):
         raise MitigateError(
-            f"{path} is {layout} by its name, but its first line is a text, not a column name: {only[:60]!r}. Add a "
-            "first line with the column name, such as text, or rename the file to .txt: there each line is a text"
+            f"{path}: its first line is a text, not a column name: {only[:60]!r}. Add a first line with the column "
+            "name, such as text, or rename the file to .txt: there each line is a text"
         )
     found = next((name for name in NAMES if name in lower), only if layout.names else NAMES[0])
     if found is None:
@@ -101,7 +126,7 @@ def load_texts(path: str, column: str | None = None, on_bad_line: OnBadLine = "e
     if column is not None:
         _check_column(place, column, content)
     table = open_texts(place, column, "recipe.column=NAME", content)
-    rows, counts = read_all(place, table)
+    rows, counts = read_all(table)
     blank = pl.col("statement").fill_null("").str.strip_chars() == ""
     left_out = rows.filter(blank).height + counts.pop(("noted", BLANK), 0)
     notices = describe(counts, on_bad_line)

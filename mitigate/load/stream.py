@@ -1,8 +1,10 @@
 """Resources as loaders return them. `Loaded` is in memory. `Streamed` is larger: its file is read a block at a time,
 each block becomes a chunk of rows, and rows that are left out are counted. Both are read by `chunks()` or `rows`.
 
-Independent of formats, which the loaders know (assertions, edges, genericskb, atomic, any_triples, sentences)."""
+Here are also the blocks of text files and the report of bad lines. Independent of formats, which `table` and the
+loaders know."""
 
+import gzip
 import hashlib
 import io
 import re
@@ -12,32 +14,42 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, Literal, NamedTuple
+from typing import Any, BinaryIO, Literal, NamedTuple
 
 import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.files import digest_of
-from mitigate.load.lines import (
-    LONGEST,
-    SHOWN,
-    OnBadLine,
-    most_unpacked,
-    not_opened,
-    packed_as_no_text,
-    report_faults,
-    unpacked,
-)
 from mitigate.stages import as_parquet
 from mitigate.words.outside_text import counted
 from mitigate.words.relations import Relation, with_own
 from models.digests import sha256_of
 
+OnBadLine = Literal["error", "skip"]
+SHOWN = 5  # faults quoted in a message; the rest is counted
+LONGEST = 100_000  # bytes of a line: a text is a statement, not a book, and VADER's time grows with its square
+TOO_LONG = f"more than {LONGEST:,} bytes, the most that a line may have"
 CHUNK = 50_000  # rows in memory that one chunk is made of
 BLOCK = 32 * 2**20  # bytes of text, unpacked, that one chunk is made of
 PEEKED = 2**16  # bytes that show whether a file has the expected format
 LINES_OF_A_FIELD = 1000  # that a field in quotes may have
+NO_TEXT = (
+    b"PAR1",
+    b"PK",
+    b"BZh",
+    b"\xfd7zXZ",
+    b"\x28\xb5\x2f\xfd",
+    b"ARROW1",
+    b"SQLite",
+    b"\xff\xfe",
+    b"\xfe\xff",
+    b"\xd0\xcf",
+)
+"""The beginnings of Parquet, zip and spreadsheets, bzip2, xz, zstd, Arrow, SQLite, UTF-16, and old spreadsheets."""
+
+INVISIBLE = tuple(map(str.encode, "\u00ad\u200b\u2060\ufeff"))  # "law\u00adyer" names a lawyer
 MOST_NAMES = 200  # unknown relations counted by name in one chunk
 
 SENTENCES = {
@@ -52,6 +64,9 @@ Counts = Counter[tuple[str, str]]
 """Counts of a file's lines other than plain rows, by (kind, what): ("left out", the reason), ("relation", an unknown
 name), ("noted", an accepted oddity), ("bad line", one of the first, with file and line) and ("bad line", "") for all
 others."""
+
+Faults = list[tuple[int, str]]
+"""Lines, or rows, and the fault of each."""
 
 
 class Block(NamedTuple):
@@ -117,6 +132,9 @@ class Streamed:
     own_relations: tuple[Relation, ...] = ()  # those that triples may have besides the project's
     needs_phrases: bool = False  # read whole, an unknown relation counts as a bad line
     files: tuple[Path, ...] = ()  # of a folder, those that are read
+
+    def __post_init__(self) -> None:
+        check(self.on_bad_line)
 
     @property
     def size(self) -> str:
@@ -209,61 +227,96 @@ def checked(resource: Streamed) -> Streamed:
 def text_blocks(path: Path, quoted: bool = False, content: bytes | None = None) -> Iterator[Block]:
     """Yield the blocks of a text file, gzipped or plain, cut at line ends, without a byte order mark.
 
-    quoted: whether line ends inside double quotes do not count. content: the content in place of the file's. The rest
-    of a line that is longer than LONGEST and crosses the end of a block is dropped: its length shows that it is too
-    long. Raises MitigateError for a file that is missing, empty, damaged, cut short or not text, or whose packing ratio
-    excludes text."""
-    first, read = 1, 0
+    quoted: whether line ends inside double quotes do not count. content: the content in place of the file's.
+    Raises MitigateError for a file that is missing, empty, damaged, cut short or not text."""
+    first, is_empty = 1, True
     try:
         with path.open("rb") if content is None else io.BytesIO(content) as raw:
             size = path.stat().st_size if content is None else len(content)
             file = unpacked(path, raw)
             while piece := file.read(BLOCK if first > 1 else PEEKED):
                 piece = b"".join([piece, *_rest_of_record(file, piece, quoted)])
-                read += len(piece)
-                if read > most_unpacked(raw.tell()):
-                    raise packed_as_no_text(path)
                 yield Block(first, piece.removeprefix(b"\xef\xbb\xbf") if first == 1 else piece, raw.tell() / size)
-                first += piece.count(b"\n")
+                first, is_empty = first + piece.count(b"\n"), False
     except (EOFError, zlib.error, OSError) as error:
         raise not_opened(path, error) or MitigateError(
             f"{path} is damaged or was cut short after line {first - 1:,} ({error}); download it again (`gzip -t` "
             "checks a packed file)"
         ) from error
-    if not read:
+    if is_empty:
         raise MitigateError(f"{path} is empty")
+
+
+def unpacked(path: Path | str, raw: BinaryIO) -> BinaryIO:
+    """The file's text, packed with gzip or not. Raises MitigateError for a file that is not a text."""
+    is_packed = raw.read(2) == b"\x1f\x8b"
+    raw.seek(0)
+    if str(path).endswith(".gz") and not is_packed:
+        raise MitigateError(f"{path} is named .gz and is not a gzip file; rename it, or download it again")
+    file: Any = gzip.GzipFile(fileobj=raw) if is_packed else raw
+    if file.read(8).startswith(NO_TEXT):
+        raise MitigateError(
+            f"{path} is neither a text in UTF-8, plain or packed with gzip, nor a plain Parquet file; unpack it, or "
+            "save it as CSV, TSV or JSON lines in UTF-8, or as Parquet"
+        )
+    file.seek(0)
+    return file
+
+
+def not_opened(path: Path, error: Exception) -> MitigateError | None:
+    """The error for a file that is missing, is a folder, or may not be read; None where the fault is in its content."""
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        where = "" if path.is_absolute() else f" in {Path.cwd()}"
+        return MitigateError(f"no such file: {path}{where}; correct the path")
+    if isinstance(error, IsADirectoryError):
+        return MitigateError(f"{path} is a folder; give a file")
+    if isinstance(error, PermissionError):
+        return MitigateError(f"{path} cannot be read (permission denied); allow it: chmod +r {path}")
+    return None
 
 
 def _rest_of_record(file: BinaryIO, piece: bytes, quoted: bool) -> Iterator[bytes]:
     """Yield the rest of the last line, and with `quoted` the lines up to the quote that closes its field."""
-    rest = _rest_of_line(file)
+    rest = file.readline()
     yield rest
     is_within = quoted and (piece.count(b'"') + rest.count(b'"')) % 2
-    for _ in range(LINES_OF_A_FIELD if is_within else 0):
-        rest = _rest_of_line(file)
+    for rest in islice(file, LINES_OF_A_FIELD if is_within else 0):
         yield rest
-        if not rest or rest.count(b'"') % 2:
+        if rest.count(b'"') % 2:
             break
 
 
-def _rest_of_line(file: BinaryIO) -> bytes:
-    """The rest of a line; for one that is too long only as much as shows it."""
-    rest = file.readline(LONGEST + 1)
-    if len(rest) > LONGEST and not rest.endswith(b"\n"):
-        more = rest
-        while more and not more.endswith(b"\n"):
-            more = file.readline(PEEKED)
-        rest += more[-1:]
-    return rest
-
-
-def split(block: Block, counts: Counts) -> list[bytes]:
-    """The block's lines without their ends; Windows line ends are noted."""
+def cleaned(block: Block, counts: Counts) -> bytes:
+    """The block's lines without Windows line ends and characters that nobody sees, which are noted."""
     content = block.content
     if windows := content.count(b"\r\n"):
         counts["noted", "line with Windows line ends (CRLF), accepted"] += windows
         content = content.replace(b"\r\n", b"\n")
-    return content.removesuffix(b"\n").split(b"\n")
+    for unseen in INVISIBLE:
+        if found := content.count(unseen):
+            counts["noted", "invisible character, such as a zero-width space, left out"] += found
+            content = content.replace(unseen, b"")
+    return content.removesuffix(b"\n")
+
+
+def decoded(block: Block, counts: Counts, blanks: bool = False) -> tuple[pl.DataFrame, Faults]:
+    """The block's lines with content (row, text), and faults of those that are not UTF-8 or too long. Blank ones are
+    counted, unless they stay."""
+    content, faults = cleaned(block, counts).split(b"\n"), Faults()
+    texts = list[str | None]()
+    for row, line in enumerate(content, start=block.first):
+        try:
+            texts.append(line.decode("utf-8") if len(line) <= LONGEST else None)
+            faults += [(row, TOO_LONG)] if texts[-1] is None else []
+        except UnicodeDecodeError as error:
+            texts.append(None)
+            faults.append((row, f"not UTF-8 ({error.reason} at byte {error.start})"))
+    frame = pl.DataFrame({"text": texts}, {"text": pl.String}).with_row_index("row", block.first).drop_nulls()
+    blank = frame["text"].str.strip_chars() == ""
+    if blanks or not blank.any():
+        return frame, faults
+    counts["noted", BLANK] += int(blank.sum())
+    return frame.filter(~blank), faults
 
 
 def bad(counts: Counts, places: Iterable[str]) -> None:
@@ -278,6 +331,11 @@ def _line(fault: str) -> tuple[str, int]:
     """File and line of a fault "FILE:12: a blank field", to sort by."""
     place = re.match(r"(.*?):(\d+): ", fault)
     return (place[1], int(place[2])) if place else (fault, 0)
+
+
+def report(path: Path, faults: Faults, counts: Counts) -> None:
+    """Count faults as bad lines, by their line."""
+    bad(counts, (f"{path}:{row}: {fault}" for row, fault in sorted(faults, key=lambda one: one[0])))
 
 
 def describe(counts: Counts, on_bad_line: OnBadLine | None) -> list[str]:
@@ -299,3 +357,28 @@ def describe(counts: Counts, on_bad_line: OnBadLine | None) -> list[str]:
             + (f", others {rest:,}" if rest else "")
         )
     return found
+
+
+def check(on_bad_line: str) -> None:
+    """Raise MitigateError for anything but "error" and "skip"."""
+    if on_bad_line not in ("error", "skip"):
+        raise MitigateError(f"data.on_bad_line={on_bad_line!r}; allowed: error, skip")
+
+
+def report_faults(faults: Sequence[str], on_bad_line: OnBadLine | None, total: int | None = None) -> list[str]:
+    """A notice of the lines left out. Raises MitigateError that names them, unless on_bad_line is "skip"; None for a
+    file whose lines are never left out.
+
+    total: the number of bad lines, where faults has only some."""
+    count = len(faults) if total is None else total
+    what = counted(count, "bad line")
+    if faults and on_bad_line != "skip":
+        skip = ", or leave such lines out with data.on_bad_line=skip" if on_bad_line else ""
+        raise MitigateError(f"{what}:\n  {first(faults, total=count)}\nCorrect the file{skip}.")
+    return [f"{what} left out: {first(faults, '; ', count)}"] if faults else []
+
+
+def first(messages: Sequence[str], separator: str = "\n  ", total: int | None = None) -> str:
+    """A few of the messages, and the number of others."""
+    more = (len(messages) if total is None else total) - min(len(messages), SHOWN)
+    return separator.join([*messages[:SHOWN], *([f"and {more:,} more"] if more > 0 else [])])

@@ -12,8 +12,8 @@ from typing import Any
 import polars as pl
 
 from mitigate.files import digest_of, write
-from mitigate.load.files import root_with
 from mitigate.load.ratings import FILTERED, RESOURCES, rated_sets
+from mitigate.load.statements import root_with
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.policies import Policy
 from mitigate.recipes import rated_scorers

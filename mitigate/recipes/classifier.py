@@ -14,7 +14,7 @@ from mitigate.errors import MitigateError
 from mitigate.files import write
 from mitigate.finished import open_run
 from mitigate.load import conceptnet
-from mitigate.load.files import root_with
+from mitigate.load.statements import root_with
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.identity import summary
 from mitigate.recipes.job import Config, Job, perform, say, say_notes

@@ -10,8 +10,7 @@ from typing import Any
 import polars as pl
 
 from mitigate import verbalise
-from mitigate.load.conceptnet_format import Loaded
-from mitigate.load.stream import Streamed
+from mitigate.load.stream import Loaded, Streamed
 from mitigate.policies import Policy, check_left, check_relations
 from mitigate.recipes import reporting
 from mitigate.recipes.job import Config, Job, perform, say, say_notes

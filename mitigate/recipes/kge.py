@@ -12,9 +12,9 @@ import torch
 from mitigate import files
 from mitigate.errors import MitigateError, did_you_mean, one_of
 from mitigate.finished import FinishedRun, read_runs
-from mitigate.load.graph.graph import Graph
-from mitigate.load.graph.trained_embeddings import TrainedEmbeddings, read_embeddings, restrict
+from mitigate.load.graph import Graph
 from mitigate.load.settings import Graph as GraphData
+from mitigate.load.trained_embeddings import TrainedEmbeddings, read_embeddings, restrict
 from mitigate.recipes import reporting
 from mitigate.recipes.job import Config, Job, build, folder_name, may_record_texts, perform, say, say_notes
 from mitigate.report import kge as page

@@ -9,9 +9,9 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.files import elsewhere, write
-from mitigate.load.file_format import TABLES
 from mitigate.load.sentences import STANDARD_INPUT
 from mitigate.load.sentences import load_texts as texts_of
+from mitigate.load.table import TABLES
 from mitigate.measure.agreement import CLASSES
 from mitigate.recipes.job import Config, Job, perform, say, say_notes
 from mitigate.recipes.loading import load_data, read_target_list

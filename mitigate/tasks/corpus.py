@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load import any_triples, sample
-from mitigate.load.columns import Columns
-from mitigate.load.lines import OnBadLine, first
-from mitigate.load.stream import Loaded, Streamed
+from mitigate.load import conceptnet
+from mitigate.load import triples as triples_file
+from mitigate.load.stream import Loaded, OnBadLine, Streamed, first
+from mitigate.load.table import Columns
 from mitigate.progress import notice
 from mitigate.words.outside_text import counted
 from mitigate.words.relations import Relation, comet_relations, named, with_own
@@ -215,7 +215,7 @@ def read_triples(
     (read_relations). Irregularities are shown as notices. Raises MitigateError for a file that cannot be read or has no
     such columns, and, unless on_bad_line is "skip", for bad lines, named by their numbers, and for relations without a
     phrase."""
-    loaded = any_triples.load(str(path), on_bad_line, columns, relations)
+    loaded = triples_file.load(str(path), on_bad_line, columns, relations)
     for sentence in loaded.notices:
         notice(sentence)
     return loaded.rows
@@ -224,4 +224,4 @@ def read_triples(
 def sample_triples() -> pl.DataFrame:
     """Return the sample corpus, columns TRIPLES, with the splits train, dev, dev2 and test. It is small and was written
     for demonstrations: figures of it are not findings."""
-    return sample.load().rows
+    return conceptnet.sample().rows

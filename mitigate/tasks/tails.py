@@ -6,10 +6,8 @@ from pathlib import Path
 import polars as pl
 
 from mitigate.errors import MitigateError, one_of
-from mitigate.load.columns import Column
-from mitigate.load.file_format import layout_of
 from mitigate.load.stream import path_of
-from mitigate.load.table import read_table
+from mitigate.load.table import Column, layout_of, read_table
 from mitigate.probe.tails import GivenTails
 from mitigate.words.outside_text import counted
 from mitigate.words.relations import Relation, spellings, spelt, with_own
@@ -66,7 +64,7 @@ def _rows(path: Path) -> pl.DataFrame:
         "relation": Column(("relation",)),
         "tail": Column(("tail", *LISTS), lists=is_listed),
         "head": Column(("head",), optional=True),
-        "score": Column(("score",), optional=True, numbers=True),
+        "score": Column(("score",), optional=True),
     }
     remedy = "; required: relation, tail; optional: head, score"
     rows, _ = read_table(path, wanted, layout=layout, remedy=remedy)

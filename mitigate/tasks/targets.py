@@ -9,7 +9,7 @@ import polars as pl
 
 from mitigate.errors import MitigateError, one_of
 from mitigate.finished import FinishedRun
-from mitigate.load.lines import first
+from mitigate.load.stream import first
 from mitigate.words.targets import TargetList, as_targets, choose_targets, list_of
 
 Wanted = str | Path | Sequence[str] | None

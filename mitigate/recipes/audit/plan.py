@@ -8,8 +8,8 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.files import digest_of
-from mitigate.load.files import find_root
 from mitigate.load.ratings import crowd_files
+from mitigate.load.statements import find_root
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.policies import Policy
 from mitigate.recipes import loading, rated_scorers, reporting

@@ -9,7 +9,7 @@ import polars as pl
 import torch
 
 from mitigate.errors import MitigateError, check_installed
-from mitigate.load.files import root_with
+from mitigate.load.statements import root_with
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes import reporting
 from mitigate.recipes.frames.page import write_report

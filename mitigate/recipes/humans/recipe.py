@@ -12,8 +12,8 @@ import polars as pl
 from mitigate import files
 from mitigate.errors import MitigateError
 from mitigate.files import digest_of
-from mitigate.load.files import find_root
 from mitigate.load.ratings import rated_sets
+from mitigate.load.statements import find_root
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.recipes.humans import survey
 from mitigate.recipes.job import Config, Job, perform, say, say_notes

@@ -11,7 +11,7 @@ import polars as pl
 from mitigate import verbalise
 from mitigate.errors import MitigateError
 from mitigate.files import digest_of
-from mitigate.load import harms_release
+from mitigate.load.statements import harms_triples
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.metrics import HELD_OUT
 from mitigate.policies import Choice, Policy, check_relations, choice_of
@@ -297,7 +297,7 @@ def _published(
     if path is None:
         return None, [f"Perplexity on published triples about targets is not measured: {reason}."]
     how = {"size": config.probe.published_triples, "seed": HEADS_SEED}
-    published = harms_release.triples(path, "skip").rows  # other lines are left out: the file is not the user's own
+    published = harms_triples(path, "skip").rows  # other lines are left out: the file is not the user's own
     found = likelihood.target_triples(published, corpus, targets, relations, target_list, **how)
     if found.is_empty():
         return None, [f"Perplexity on published triples about targets is not measured: {path} has no new ones."]

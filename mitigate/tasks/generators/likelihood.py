@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load import harms_release
+from mitigate.load.statements import CONCEPTNET
 from mitigate.probe import likelihood as probing
 from mitigate.probe.comet import Generator
 from mitigate.probe.likelihood import Information
@@ -46,11 +46,9 @@ def published_file(setting: str | None, root: str | None) -> tuple[Path | None, 
             )
         return path, ""
     places = [Path(place) for place in (root, os.environ.get("MITIGATE_DATA")) if place]
-    found = next(
-        (place / harms_release.CONCEPTNET for place in places if (place / harms_release.CONCEPTNET).is_file()), None
-    )
+    found = next((place / CONCEPTNET for place in places if (place / CONCEPTNET).is_file()), None)
     where = " or ".join(map(str, places)) or "data.root or MITIGATE_DATA, which are not set"
-    return found, "" if found else f"there is no {harms_release.CONCEPTNET} in {where}"
+    return found, "" if found else f"there is no {CONCEPTNET} in {where}"
 
 
 def target_triples(

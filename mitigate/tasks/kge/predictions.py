@@ -10,7 +10,7 @@ import polars as pl
 import torch
 
 from mitigate.errors import MitigateError
-from mitigate.load.graph.graph import Graph
+from mitigate.load.graph import Graph
 from mitigate.measure import kge as measuring
 from mitigate.measure.kge import PROBES, agreement, rank_correlation
 from mitigate.tasks.kge.question import Question, Triples

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError, did_you_mean
-from mitigate.load.graph.graph import Graph
+from mitigate.load.graph import Graph
 from mitigate.measure.kge import log_count_ratio
 from mitigate.probe.kge import Attribute, Query
 

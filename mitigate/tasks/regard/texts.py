@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from mitigate.load.conceptnet_format import read_triples
-from mitigate.load.harms_release import GENERICSKB, genericskb
+from mitigate.load.conceptnet import read_triples
 from mitigate.load.identity_terms import masked, read_frames, read_further_terms, read_predicates, read_terms
 from mitigate.load.ratings import read_crowd
+from mitigate.load.statements import GENERICSKB, harms_genericskb
 from mitigate.train import regard as training
 from mitigate.train.regard import part_of
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE
@@ -112,7 +112,7 @@ def generics_masked(root: Path) -> list[str]:
     """Read GenericsKB's sentences about targets, masked; none without their file."""
     if not (root / GENERICSKB).is_file():
         return []
-    statements = genericskb(str(root)).rows
+    statements = harms_genericskb(str(root)).rows
     return statements.select(masked=mask_column("statement", "token"))["masked"].unique(maintain_order=True).to_list()
 
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.files import replacing_folder
-from mitigate.load.stories import BETWEEN
+from mitigate.load.statements import BETWEEN
 from mitigate.probe.chat_stories import ANSWER
 from mitigate.probe.stories import Sampling, sample_stories
 from mitigate.tasks.generators.base_model import Start

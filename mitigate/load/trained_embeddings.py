@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from mitigate.errors import MitigateError, one_of
-from mitigate.load.graph.graph import SPLITS, Graph, build
-from mitigate.load.lines import not_opened, read_lines
+from mitigate.load.graph import SPLITS, Graph, build
+from mitigate.load.stream import not_opened
+from mitigate.load.table import open_lines, read_all
 from mitigate.words.outside_text import counted
 
 EXPECTED = "a folder with entities.npy, relations.npy, entities.txt and relations.txt"
@@ -88,7 +89,7 @@ def _part(folder: Path, part: str) -> tuple[tuple[str, ...], np.ndarray]:
         array = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise not_opened(path, error) or MitigateError(f"{path} cannot be read ({error})") from error
-    ids = tuple(line.decode() for line in read_lines(folder / f"{part}.txt", "id")[0])
+    ids = tuple(read_all(open_lines(folder / f"{part}.txt"))[0]["statement"])
     if array.ndim != 2 or array.dtype.kind != "f" or not np.isfinite(array).all():
         raise MitigateError(f"{path}: {array.dtype} of shape {array.shape}; expected finite floats (n, dimension)")
     if len(array) != len(ids) and (part, len(array)) != ("relations", 2 * len(ids)):
