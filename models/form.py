@@ -14,8 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from models import minilm
-from models.decoder import Decoder, Padded
-from models.dropout import Dropout
+from models.decoder import Decoder, Dropout, Padded
 from models.encoding import Encoding
 from models.form_rows import LaidOut, Rows
 from models.stored_tensors import read_facts

@@ -16,9 +16,16 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from models.cached_search import CausalReading
 from models.chat_api import conversation
-from models.of_transformers import OfTransformers, load_model, load_tokenizer, note_regimen, prompt_of, save_model
+from models.of_transformers import (
+    CACHE,
+    OfTransformers,
+    load_model,
+    load_tokenizer,
+    note_regimen,
+    prompt_of,
+    save_model,
+)
 from models.sampling import Drawn, Enough, NoEndBefore, SentenceEnds, until
 from models.tail_prompts import TAIL_TOKENS, regimen, tagged
 from models.trainable import WHOLE, Learning
@@ -73,7 +80,7 @@ class LanguageModel(OfTransformers):
         """The number of positions for the prompt and the tail, one after the other."""
         return prompt + tail - 1
 
-    def reading(self) -> CausalReading:
+    def reading(self) -> "CausalReading":
         """The model that reads prompts and continues them."""
         return CausalReading(self.model)
 
@@ -146,6 +153,28 @@ class LanguageModel(OfTransformers):
         found = cls(model, tokenizer, how.relation, Learning.of(lora, gradient_checkpointing), prompt, system)
         found.tags = how.tags
         return found.eval()
+
+
+class CausalReading:
+    """The texts that a causal language model has read. (A `Reading` of beam.py.)"""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.cache: Any = None
+
+    def begin(self, prompts: Tensor) -> Tensor:
+        """Read prompts (n, length) in one batch."""
+        return self._read(prompts)
+
+    def go_on(self, rows: Tensor, tokens: Tensor) -> Tensor:
+        """Append a token to each of the rows."""
+        self.cache.batch_select_indices(rows)
+        return self._read(tokens[:, None])
+
+    def _read(self, tokens: Tensor) -> Tensor:
+        said = self.model(input_ids=tokens, use_cache=True, **{CACHE: self.cache})
+        self.cache = said[CACHE]
+        return said.logits[:, -1]
 
 
 def chat_text(tokenizer: Any, text: str, system: str | None = None) -> str:
