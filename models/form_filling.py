@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 
 from models.decoder import UNSEEN, Cached
-from models.form import NO, UNKNOWN, YES, Field, Form
-from models.form_rows import LaidOut, Rows
+from models.form import NO, UNKNOWN, YES, Field, Form, LaidOut, Rows
 
 
 class Filled(NamedTuple):

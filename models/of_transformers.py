@@ -13,14 +13,12 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import AddedToken, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.modeling_outputs import CausalLMOutputWithPast
 
-from models.adapters import is_adapter, load_merged
+from models.adapters import WHOLE, Learning, is_adapter, load_merged
 from models.beam import Reading, beam_search
 from models.hf_layouts import CONFIG
-from models.hub import opened, without_code
-from models.progress_bars import no_bars
+from models.hub import no_bars, opened, without_code
 from models.stored_tensors import read_facts
 from models.tail_prompts import Beam
-from models.trainable import WHOLE, Learning
 
 CACHE = next(field.name for field in fields(CausalLMOutputWithPast) if field.name in ("cache", "past_key_values"))
 """The name that models of transformers give their cache, as an argument and in their output. transformers 5.24 warns of

@@ -17,6 +17,7 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
+from models.adapters import WHOLE, Learning
 from models.of_transformers import (
     CACHE,
     OfTransformers,
@@ -27,7 +28,6 @@ from models.of_transformers import (
     save_model,
 )
 from models.tail_prompts import TAIL_TOKENS, regimen, tagged
-from models.trainable import WHOLE, Learning
 
 
 class Seq2Seq(OfTransformers):

@@ -12,8 +12,8 @@ from small_models import save_bart, save_chat_llama, save_gpt1, save_llama, save
 from transformers import AutoModelForCausalLM
 
 from models.beam import beam_search
+from models.hf_layouts import kind_of
 from models.hub import locate
-from models.kinds import kind_of
 from models.language_model import CausalReading, LanguageModel
 from models.of_transformers import prompt_of
 from models.seq2seq import Seq2Seq, Seq2SeqReading, wording

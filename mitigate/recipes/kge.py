@@ -40,8 +40,7 @@ from mitigate.tasks.kge.training import (
     train_embeddings,
 )
 from mitigate.train.kge import Settings
-from models.kge.embeddings import KINDS, Embeddings
-from models.kge.interaction import DotProduct
+from models.kge import KINDS, DotProduct, Embeddings
 
 SHAPE = ("kind", "dimension", "deviation")
 FOREIGN = "foreign"  # the name of the model that is not trained here

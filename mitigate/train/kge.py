@@ -18,9 +18,7 @@ from mitigate.train.batches import Batches
 from mitigate.train.checkpoints import Checkpoints
 from mitigate.train.harness import PRECISIONS, Log, seed
 from mitigate.train.module import TrainingModule
-from models.kge.embeddings import Embeddings
-from models.kge.log_normaliser import Cells, matches, normalise
-from models.kge.ranking import filtered_ranks
+from models.kge import Cells, Embeddings, filtered_ranks, matches, normalise
 
 __all__ = ["Fitted", "Settings", "fit", "seed", "validation_mrr"]
 COUNTS = ("found", "epoch", "stale", "steps")  # of StopAtBest: after the last step, only checkpoints have them

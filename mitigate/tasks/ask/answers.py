@@ -27,7 +27,7 @@ from mitigate.triples import Labels, Scorer, called
 from mitigate.verbalise import Masking
 from mitigate.words.relations import prompt_phrases
 from mitigate.words.targets import as_targets
-from models.kinds import kind_of
+from models.hf_layouts import kind_of
 from models.tail_prompts import regimen
 
 OWN_CLASSES = "mitigate.score."

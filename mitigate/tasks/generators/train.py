@@ -22,7 +22,7 @@ from mitigate.words.relations import Relation
 from models import hub, minilm
 from models.adapters import NEEDED, check_targets, is_adapter
 from models.comet import Comet
-from models.kinds import kind_of
+from models.hf_layouts import kind_of
 from models.language_model import LanguageModel
 from models.seq2seq import Seq2Seq
 from models.tail_prompts import TAGS, Layout
