@@ -10,11 +10,6 @@ from models.stored_tensors import ANEW, check, read, read_facts
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from models.comet import Comet
-    from models.language_model import LanguageModel
-    from models.seq2seq import Seq2Seq
-
-
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 ADAPTER = "adapter_config.json"  # in the place of config.json in a folder that has adapters alone
 
@@ -208,23 +203,3 @@ def _turned(kind: str, name: str, tensor: "Tensor") -> "Tensor":
 
 def _is_turned(kind: str, name: str, dimensions: int) -> bool:
     return LAYOUTS[kind].transposed and name.startswith("blocks.") and dimensions == 2
-
-
-def kind_of(folder: Path) -> "type[Comet] | type[LanguageModel] | type[Seq2Seq]":
-    """The class of what is in a Hugging Face folder, by its config.json: a generator that was trained here as what it
-    was trained; of other models those that our decoder computes as a Comet, the rest as a sequence-to-sequence or
-    language model.
-
-    Raises OSError without a config.json, and ValueError for one that is no JSON."""
-    config = read_facts(folder / CONFIG)
-    ours = {layout.fixed["model_type"] for layout in LAYOUTS.values()}
-    is_comet = "comet_layout" in config or ("comet_relation" not in config and config.get("model_type") in ours)
-    if is_comet and not config.get("is_encoder_decoder"):
-        from models.comet import Comet  # loads PyTorch
-
-        return Comet
-    # Loading transformers takes five seconds, which a Comet does without.
-    from models.language_model import LanguageModel
-    from models.seq2seq import Seq2Seq
-
-    return Seq2Seq if config.get("is_encoder_decoder") else LanguageModel

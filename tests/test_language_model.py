@@ -11,8 +11,8 @@ from refusals import refuses
 from small_models import save_bart, save_chat_llama, save_gpt1, save_llama, save_neox, save_t5, small_comet
 from transformers import AutoModelForCausalLM
 
+from mitigate.tasks.generators.base_model import kind_of
 from models.beam import beam_search
-from models.hf_layouts import kind_of
 from models.hub import locate
 from models.language_model import CausalReading, LanguageModel
 from models.of_transformers import prompt_of
