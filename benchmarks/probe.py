@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -31,7 +32,7 @@ from mitigate.words.relations import comet_relations
 from mitigate.words.targets import choose_targets
 from models.beam import beam_search
 from models.comet import Comet
-from models.decoder import Decoder, DecoderConfig
+from models.decoder import Decoder, DecoderConfig, DecoderReading
 from models.minilm import locate
 
 END, VOCABULARY, NEVER = 40513, 40514, -1
@@ -129,7 +130,8 @@ def random_decoder(kind: str, ending: bool) -> Decoder:
 
 def ours(decoder: Decoder) -> Callable[[list[list[int]], int, bool], Tails]:
     def search(prompts: list[list[int]], max_length: int, ending: bool) -> Tails:
-        found = beam_search(decoder, prompts, end=END if ending else NEVER, beams=BEAMS, max_length=max_length)
+        how = {"end": END if ending else NEVER, "beams": BEAMS, "max_length": max_length}
+        found = beam_search(partial(DecoderReading, decoder), prompts, device=torch.device("cpu"), **how)
         return [[beam.tokens for beam in beams] for beams in found]
 
     return search

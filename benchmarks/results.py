@@ -16,5 +16,5 @@ def processor() -> str:
 def machine() -> str:
     """The machine of the measurement, in a few words."""
     name, instructions = processor().rsplit(", ", 1)
-    amx = " with AMX" if torch.cpu._is_amx_tile_supported() else ""
+    amx = " with AMX" if torch.cpu.get_capabilities().get("amx_tile") else ""
     return f"{name}, {torch.get_num_threads()} threads, {instructions}{amx}, torch {torch.__version__}"

@@ -2,7 +2,7 @@
 beside its own weights, which stay as they are."""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,7 +93,7 @@ def load_merged(folder: Path, kind: Any) -> Any:
     import torch
 
     from models import hub  # these load transformers and the hub's client: a second, for adapters alone
-    from models.progress_bars import no_bars
+    from models.hub import no_bars
 
     peft, base = _peft(), hub.locate(base_of(folder))
     hub.refuse_pickles(folder, WEIGHTS)
@@ -122,3 +122,37 @@ def _peft() -> Any:
 def _stored_turned(model: Any) -> bool:
     """Return whether weights are stored as (in, out), as GPT-1's and GPT-2's are."""
     return any(type(module).__name__ == "Conv1D" for module in model.modules())
+
+
+@dataclass(frozen=True)
+class Learning:
+    """All weights, or adapters; with checkpointing the activations of a layer are computed again when its gradient is,
+    and not kept."""
+
+    adapters: Adapters | None = None  # None: all weights
+    checkpointing: bool = False
+
+    @classmethod
+    def of(cls, lora: Mapping[str, Any] | None, checkpointing: bool) -> "Learning":
+        """lora: the fields of Adapters; of rank 0, all weights."""
+        return cls(Adapters(**lora) if lora and lora["rank"] else None, checkpointing)
+
+    def begin(self, model: Any) -> Any:
+        """The model to train. Raises ValueError as begin_adapters."""
+        return begin_adapters(model, self.adapters) if self.adapters else model
+
+    def begin_steps(self, model: Any) -> None:
+        """Switch checkpointing on, in the process that trains: the model cannot be sent to another one then."""
+        if not self.checkpointing:
+            return
+        if hasattr(model, "activation_checkpointing_enable"):  # the other name is that of earlier versions
+            model.activation_checkpointing_enable({"use_reentrant": False})
+        else:
+            model.gradient_checkpointing_enable({"use_reentrant": False})
+
+    def end(self, model: Any) -> Any:
+        """The model to save."""
+        return merged(model) if self.adapters and self.adapters.save == "merged" else model
+
+
+WHOLE = Learning()

@@ -17,9 +17,8 @@ from transformers import AutoModelForCausalLM
 
 from models import hub
 from models.adapters import base_of, is_adapter
-from models.cached_search import CACHE
 from models.digests import sha256_of_each
-from models.of_transformers import load_model, load_tokenizer
+from models.of_transformers import CACHE, load_model, load_tokenizer
 
 SUFFIXES = (".json", ".safetensors", ".jinja", ".model", ".tiktoken")
 ROWS = 16  # messages read at a time: each has its own copy of the keys and values of the shared beginning

@@ -1,136 +1,102 @@
-"""COMeT's beam search (models/beam_state.py) with a network on rows, exact, many prompts at a time.
+"""COMeT's beam search (Bosselut et al. 2019) with any model that continues texts on a cache of its own.
 
-A prompt works in a slot of its own and does not see the others; when some slots are free, waiting prompts move in,
-so that the processor always has many rows to multiply."""
+In each step a prompt's live beams propose their best continuations and its ended beams stand with the score they have;
+those with the highest log-probability per token (END counted) stay. Of equal scores, that of the lower beam, then of
+the lower token, comes first. Prompts of one length are worked on together, so that nothing is padded. A prompt is read
+once, whatever the number of its beams, and only live beams are continued."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
-from models.beam_state import Beams, best_tokens
-from models.decoder import Decoder
-from models.tail_prompts import Beam, check_prompts
-from models.tree_attention import SharedPrefixes, TreeAttention
+from models.tail_prompts import Beam
+
+
+class Reading(Protocol):
+    """Some texts that a model has read so far."""
+
+    def begin(self, prompts: Tensor) -> Tensor:
+        """Read prompts (n, length); return the logits (n, vocab_size) of the next token."""
+        ...
+
+    def go_on(self, rows: Tensor, tokens: Tensor) -> Tensor:
+        """Replace the texts by these rows (m,) of them, each with one more token (m,); return the logits (m,
+        vocab_size) of the next token."""
+        ...
 
 
 @torch.inference_mode()
 def beam_search(
-    decoder: Decoder,
+    reading: Callable[[], Reading],
     prompts: Sequence[Sequence[int]],
     *,
     end: int,
-    unseen: int | None = None,
+    device: torch.device,
     beams: int = 10,
     max_length: int = 15,
     rows: int = 680,
 ) -> list[list[Beam]]:
-    """The best continuations of each prompt, the best first: at most `beams` of them, of at most max_length
-    tokens, END counted.
-
-    unseen is a token that nothing looks at where it stands in a prompt: the padding between its parts. rows is the
-    most beams worked on at a time: it sets memory and speed, not the result. Computes in the decoder's own precision
-    (log-probabilities are summed in float64), so a copy of it in bfloat16 gives an approximate search. Raises
-    ValueError for a decoder in training mode, an empty prompt or one too long for the decoder's positions."""
-    _check(decoder, prompts, max_length)
-    if not prompts:
-        return []
-    unseen = -1 if unseen is None else unseen  # which is no token
-    slots = min(max(1, rows // beams), len(prompts))
-    search = _Search(decoder, prompts, end, unseen, beams, max_length, slots)
+    """The best continuations of each prompt, the best first: at most `beams` of them, of at most max_length tokens,
+    END counted. reading makes a new Reading. rows is the most beams worked on at a time: it sets memory and speed, not
+    the result. Log-probabilities are summed in float64."""
+    size = max(1, rows // beams)
     found: list[list[Beam]] = [[] for _ in prompts]
-    waiting = list(range(len(prompts)))[::-1]
-    while waiting or search.busy():
-        free = search.free()
-        if waiting and 4 * len(free) >= search.slots:  # few at a time would waste the pass over their prefixes
-            search.admit(free[: len(waiting)], [waiting.pop() for _ in free[: len(waiting)]])
-        search.step()
-        for prompt, result in search.finished():
-            found[prompt] = result
+    order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
+    for _, of_length in groupby(order, key=lambda i: len(prompts[i])):
+        places = list(of_length)
+        for start in range(0, len(places), size):
+            batch = places[start : start + size]
+            texts = torch.tensor([prompts[i] for i in batch], device=device)
+            for place, result in zip(batch, _search(reading(), texts, end, beams, max_length), strict=True):
+                found[place] = result
     return found
 
 
-class _Search:
-    """The prompts at work, each in a slot."""
-
-    def __init__(
-        self,
-        decoder: Decoder,
-        prompts: Sequence[Sequence[int]],
-        end: int,
-        unseen: int,
-        beams: int,
-        max_length: int,
-        slots: int,
-    ) -> None:
-        weight = decoder.words.weight
-        device = weight.device
-        self.decoder = decoder
-        self.unseen, self.slots = unseen, slots
-        self.prompts = [_placed(prompt, unseen) for prompt in prompts]
-        nodes = max(map(len, self.prompts)) + beams * (max_length - 1)
-        self.attention = TreeAttention(decoder.config, slots, like=weight)
-        self.beams = Beams(slots, beams, max_length, end, device)
-        self.prompt = torch.full((slots,), -1)  # which prompt is in the slot; -1 when it is free
-        self.position = torch.zeros(slots, dtype=torch.long, device=device)  # of the tokens that come next
-        self.seen = torch.zeros(slots, beams, nodes, dtype=torch.bool, device=device)  # a beam's nodes
-
-    def busy(self) -> bool:
-        return bool((self.prompt >= 0).any())
-
-    def free(self) -> list[int]:
-        return (self.prompt < 0).nonzero()[:, 0].tolist()
-
-    def admit(self, slots: list[int], prompts: list[int]) -> None:
-        """Put prompts into free slots: all tokens but the last become nodes, the last is the only live beam's."""
-        device = self.seen.device
-        prefixes = [self.prompts[p][:-1] for p in prompts]
-        if any(prefixes):
-            shared = SharedPrefixes(self.attention, slots, prefixes)
-            self.decoder(shared.tokens, shared.positions, shared)
-        where = torch.tensor(slots, device=device)
-        prefix = torch.tensor([len(prefix) for prefix in prefixes], device=device)
-        tokens, positions = torch.tensor([self.prompts[p][-1] for p in prompts], device=device).T
-        self.prompt[where.cpu()] = torch.tensor(prompts)
-        self.position[where] = positions
-        self.beams.begin(where)
-        self.beams.token[where, 0] = tokens
-        self.seen[where] = torch.arange(self.seen.shape[2], device=device) < prefix[:, None, None]
-
-    def step(self) -> None:
-        """Each prompt's beams one token further."""
-        live, steps = self.beams.live, self.beams.steps
-        slot, beam = live.nonzero(as_tuple=True)
-        node = self._unused()[slot, (live.cumsum(1) - 1)[slot, beam]]
-        token = self.beams.token[slot, beam]
-        self.seen[slot, beam, node] = (token != self.unseen) | (steps[slot] > 0)  # a tail's are all looked at
-        self.attention.place(slot, node, self.seen[slot, beam])
-        hidden = self.decoder(token, self.position[slot], self.attention)
-        parent = self.beams.advance(*best_tokens(self.decoder.logits(hidden), live.shape[1]))
-        self.seen = self.seen[torch.arange(self.slots, device=parent.device)[:, None], parent]
-        self.position += 1
-
-    def _unused(self) -> Tensor:
-        """The first nodes of each slot that no live beam sees, (slots, beams). Nodes of dead branches are used again,
-        so that trees stay small."""
-        used = (self.seen & self.beams.live[..., None]).any(1)  # (slots, nodes)
-        return used.byte().sort(dim=1, stable=True).indices[:, : self.seen.shape[1]]
-
-    def finished(self) -> list[tuple[int, list[Beam]]]:
-        """The prompts that are done, with their beams; their slots become free."""
-        where = (self.beams.done.cpu() & (self.prompt >= 0)).nonzero()[:, 0]
-        prompts = self.prompt[where].tolist()
-        self.prompt[where] = -1
-        return list(zip(prompts, self.beams.take(where.to(self.seen.device)), strict=True))
+def _search(reading: Reading, prompts: Tensor, end: int, beams: int, max_length: int) -> list[list[Beam]]:
+    """The beams of prompts (n, length). An empty place has log-probability -inf."""
+    live = torch.zeros(len(prompts), beams, dtype=torch.bool, device=prompts.device)
+    live[:, 0] = True  # one beam without a token
+    log_prob = torch.where(live, 0.0, -torch.inf).double()  # (n, beams), as the next two
+    length = torch.zeros_like(live, dtype=torch.long)  # tokens, END counted
+    history = length[..., None][..., :0]  # (n, beams, steps); what follows the end of a beam does not count
+    logits = reading.begin(prompts)
+    for step in range(1, max_length + 1):
+        log_probs, tokens = best_tokens(logits, beams)  # (live beams, choices)
+        choices = tokens.shape[1]
+        proposed = log_prob.new_full((*live.shape, choices), -torch.inf)
+        proposed[..., 0] = 0  # an ended beam proposes only to stay
+        proposed[live] = log_probs.double()
+        words = tokens.new_full(proposed.shape, end)
+        words[live] = tokens
+        total, row = log_prob[..., None] + proposed, live.flatten().cumsum(0).view_as(live) - 1
+        length = length + live
+        score = (total / length.clamp(min=1)[..., None]).flatten(1)
+        kept = score.sort(dim=1, descending=True, stable=True).indices[:, :beams]  # (n, beams)
+        parent = kept // choices
+        log_prob, token = total.flatten(1).gather(1, kept), words.flatten(1).gather(1, kept)
+        length, row = length.gather(1, parent), row.gather(1, parent)
+        history = torch.cat([history.take_along_dim(parent[..., None], 1), token[..., None]], 2)
+        live = live.gather(1, parent) & (token != end) & (log_prob > -torch.inf)
+        if step == max_length or not live.any():
+            break
+        logits = reading.go_on(row[live], token[live])
+    fields = zip(*(field.tolist() for field in (history, log_prob, length, ~live)), strict=True)
+    return [[_beam(*beam) for beam in zip(*row, strict=True) if beam[1] > -torch.inf] for row in fields]
 
 
-def _placed(prompt: Sequence[int], unseen: int) -> list[tuple[int, int]]:
-    """The tokens of a prompt that need a row, each with its position: those looked at, and the last one, from which
-    the continuation is predicted."""
-    return [(token, place) for place, token in enumerate(prompt) if token != unseen or place == len(prompt) - 1]
+def best_tokens(logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Log-probabilities and tokens, each (rows, count), the best first, by logits (rows, vocab_size); of equal ones the
+    lower token first. Fewer than count where the vocabulary is smaller."""
+    logits = logits.float()
+    found, tokens = logits.topk(min(2 * count, logits.shape[1]), dim=1)  # topk leaves the order of equal ones open
+    tokens, order = tokens.sort(dim=1)
+    found, order = found.gather(1, order).sort(dim=1, descending=True, stable=True)
+    log_probs = found[:, :count] - logits.logsumexp(1, keepdim=True)
+    return log_probs, tokens.gather(1, order[:, :count])
 
 
-def _check(decoder: Decoder, prompts: Sequence[Sequence[int]], max_length: int) -> None:
-    if decoder.training:
-        raise ValueError("the decoder is in training mode, where dropout changes what it says; call eval() first")
-    check_prompts(prompts, max_length, decoder.config.positions)
+def _beam(history: list[int], log_prob: float, length: int, ended: bool) -> Beam:
+    return Beam(tuple(history[: length - ended]), log_prob, log_prob / length, ended)

@@ -3,21 +3,48 @@
 Each command loads classifiers, and importing BertModel takes five seconds. It still trains them: its dropout draws
 other random numbers than another implementation would."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn.functional import gelu, scaled_dot_product_attention
 
-from models.batching import TOKENS, pad, token_batches
 from models.stored_tensors import read_facts
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
+TOKENS = 2048  # in one batch; beyond it the activations of a small encoder no longer fit the cache of a core
 GPU_TOKENS = 65_536  # of a batch on a GPU
+
+
+def token_batches(lengths: Sequence[int], tokens: int = TOKENS, one_length: bool = False) -> Iterator[np.ndarray]:
+    """Indices of texts, shortest first, in batches of at most `tokens` tokens once they are padded to the longest; a
+    longer text is a batch of its own. one_length: a batch has texts of one length, which need no padding."""
+    order = np.argsort(lengths, kind="stable")
+    start = 0
+    for end, index in enumerate(order):
+        is_other = one_length and lengths[index] != lengths[order[start]]
+        if end > start and (is_other or (end + 1 - start) * lengths[index] > tokens):
+            yield order[start:end]
+            start = end
+    if len(order):
+        yield order[start:]
+
+
+def pad(rows: Sequence[Sequence[int]], padding: int) -> tuple[Tensor, Tensor | None]:
+    """Token ids (batch, longest) and their mask (batch, longest), None when nothing had to be padded."""
+    longest = max(map(len, rows))
+    tokens = torch.full((len(rows), longest), padding)
+    for number, row in enumerate(rows):
+        tokens[number, : len(row)] = torch.tensor(row)
+    if min(map(len, rows)) == longest:
+        return tokens, None
+    lengths = torch.tensor([len(row) for row in rows])
+    return tokens, (torch.arange(longest) < lengths[:, None]).long()
 
 
 class Unset(nn.Linear):

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,9 +13,18 @@ from torch.nn import functional as F
 
 from models import minilm
 from models.beam import beam_search
-from models.decoder import Decoder, Padded
+from models.decoder import Decoder, DecoderReading, Padded
 from models.encoding import Encoding
-from models.tail_prompts import HEAD_TOKENS, RELATION_TOKENS, TAIL_TOKENS, Beam, Layout, TailPrompts, regimen
+from models.tail_prompts import (
+    HEAD_TOKENS,
+    RELATION_TOKENS,
+    TAIL_TOKENS,
+    Beam,
+    Layout,
+    TailPrompts,
+    check_prompts,
+    regimen,
+)
 
 
 class Candidates(NamedTuple):
@@ -74,16 +84,14 @@ class Comet(TailPrompts, nn.Module):
     def search(
         self, prompts: Sequence[Sequence[int]], *, beams: int = 10, max_length: int = 15, rows: int = 680
     ) -> list[list[Beam]]:
-        """The best tails of each prompt, the best first (see beam_search)."""
-        return beam_search(
-            self.decoder,
-            prompts,
-            end=self.encoding.end,
-            unseen=self.unseen,
-            beams=beams,
-            max_length=max_length,
-            rows=rows,
-        )
+        """The best tails of each prompt, the best first (see beam_search). A copy in bfloat16 searches approximately.
+        Raises ValueError in training mode, and for a prompt that is empty or too long for the decoder's positions."""
+        if self.decoder.training:
+            raise ValueError("the decoder is in training mode, where dropout changes what it says; call eval() first")
+        check_prompts(prompts, max_length, self.decoder.config.positions)
+        limits = {"beams": beams, "max_length": max_length, "rows": rows}
+        reading, device = partial(DecoderReading, self.decoder, self.unseen), self.decoder.words.weight.device
+        return beam_search(reading, prompts, end=self.encoding.end, device=device, **limits)
 
     def add(self, tokens: Sequence[str]) -> None:
         """Add tokens that are words of their own, such as <CapableOf> for a relation."""

@@ -1,7 +1,7 @@
 """One transformer decoder that is GPT-1, GPT-2 or a causal MiniLM by configuration.
 
-It runs on flat rows, a token each, and leaves to an `Attention` which row may look at which: padded training
-(comet.py) and beam search over a tree of tokens (beam.py) are strategies beside it, not variants of it."""
+It runs on flat rows, a token each, and leaves to an `Attention` which row may look at which: `Padded` texts in
+training, texts on a cache (`Cached`) that are continued a token at a time."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,11 +12,31 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from models import hf_layouts
-from models.dropout import Dropout, dropout
 from models.stored_tensors import ANEW
 
 UNSEEN = -1e30  # added to a score; finite, so that a row that sees nothing still gets numbers
+CHANCES = 2**16  # a rate of dropout is exact to one part in so many
 Kind = Literal["gpt1", "gpt2", "minilm"]
+
+
+class Dropout(nn.Dropout):
+    """nn.Dropout by the function `dropout`. Entries of any shape -> the same shape."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return dropout(input, self.p if self.training else 0.0)
+
+
+def dropout(entries: Tensor, rate: float) -> Tensor:
+    """F.dropout in training. On a CPU, where PyTorch draws a random number for each entry, one drawn number decides on
+    four, by 16 of its bits each."""
+    if not rate:
+        return entries
+    if entries.device.type != "cpu":
+        return F.dropout(entries, rate)
+    dropped = round(rate * CHANCES)
+    drawn = torch.empty(-(-entries.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
+    kept = drawn.view(torch.int16)[: entries.numel()].view_as(entries) >= dropped - CHANCES // 2
+    return entries * (kept.to(entries.dtype) * (CHANCES / (CHANCES - dropped)))
 
 
 class Attention(Protocol):
@@ -53,6 +73,38 @@ class Padded:
             scores = torch.baddbmm(bias, query, key.mT, alpha=width**-0.5)
             mixed = (dropout(scores.softmax(-1), self.dropout) @ value.flatten(0, 1)).view(value.shape)
         return mixed.transpose(1, 2).flatten(0, 1)  # from (texts, heads, length, head_width)
+
+
+class Cached:
+    """Attention of texts that are continued a token at a time: keys and values of all earlier tokens stay. (An
+    `Attention`.)"""
+
+    def __init__(self, bias: Tensor) -> None:
+        self.bias = bias  # (texts, rows that look, columns looked at)
+        self.keys: list[Tensor] = []  # by layer, (texts, heads, columns, head_width)
+        self.values: list[Tensor] = []
+
+    def __call__(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        texts = len(self.bias)
+        query, key, value = (part.unflatten(0, (texts, -1)).transpose(1, 2) for part in (query, key, value))
+        if layer == len(self.keys):
+            self.keys.append(key)
+            self.values.append(value)
+        else:
+            self.keys[layer] = torch.cat([self.keys[layer], key], 2)
+            self.values[layer] = torch.cat([self.values[layer], value], 2)
+        scores = query @ self.keys[layer].mT * query.shape[-1] ** -0.5 + self.bias[:, None].to(query.dtype)
+        return (scores.softmax(-1) @ self.values[layer]).transpose(1, 2).flatten(0, 1)
+
+    def grow(self) -> None:
+        """Extend the mask by the next token, which attends to all that the last one did, and to itself."""
+        self.bias = F.pad(self.bias[:, -1:], (0, 1))
+
+    def keep(self, rows: Tensor) -> None:
+        """Continue these texts only."""
+        self.bias = self.bias[rows]
+        self.keys = [part[rows] for part in self.keys]
+        self.values = [part[rows] for part in self.values]
 
 
 class _Design(NamedTuple):
@@ -246,6 +298,34 @@ class Decoder(nn.Module):
         """Write config.json and model.safetensors as AutoModelForCausalLM reads them; facts, such as eos_token_id, are
         added to the config."""
         hf_layouts.write(folder, vars(self.config), self.state_dict(), facts)
+
+
+class DecoderReading:
+    """The texts that a decoder has read. (A `Reading` of beam.py.)
+
+    unseen: a token that nothing looks at where it stands in a prompt: the padding between its parts; None: no token."""
+
+    def __init__(self, decoder: Decoder, unseen: int | None = None) -> None:
+        self.decoder = decoder
+        self.unseen = -1 if unseen is None else unseen  # -1 is no token
+
+    def begin(self, prompts: Tensor) -> Tensor:
+        """Read prompts (n, length) in one batch."""
+        seen = (prompts != self.unseen)[:, None].repeat(1, prompts.shape[1], 1).tril()  # (n, length, length)
+        self.attention = Cached(torch.zeros(seen.shape, device=seen.device).masked_fill(~seen, UNSEEN))
+        self.positions = torch.arange(prompts.shape[1], device=prompts.device).expand_as(prompts)
+        return self._read(prompts)
+
+    def go_on(self, rows: Tensor, tokens: Tensor) -> Tensor:
+        """Append a token to each of the rows."""
+        self.attention.keep(rows)
+        self.attention.grow()
+        self.positions = self.positions[rows, -1:] + 1
+        return self._read(tokens[:, None])
+
+    def _read(self, tokens: Tensor) -> Tensor:
+        hidden = self.decoder(tokens.flatten(), self.positions.flatten(), self.attention)
+        return self.decoder.logits(hidden.unflatten(0, tokens.shape)[:, -1])
 
 
 def _embedding(rows: int, width: int, draw: bool) -> Words:

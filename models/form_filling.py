@@ -6,11 +6,9 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
-from models.decoder import UNSEEN
-from models.form import NO, UNKNOWN, YES, Field, Form
-from models.form_rows import LaidOut, Rows
+from models.decoder import UNSEEN, Cached
+from models.form import NO, UNKNOWN, YES, Field, Form, LaidOut, Rows
 
 
 class Filled(NamedTuple):
@@ -47,38 +45,6 @@ def fill_in(
         for place, filled in zip(places, filling.run(choices_only), strict=True):
             found[place] = filled
     return [filled for filled in found if filled is not None]
-
-
-class _Growing:
-    """Attention of texts that are continued a token at a time: keys and values of all earlier tokens stay. (An
-    `Attention`.)"""
-
-    def __init__(self, bias: Tensor) -> None:
-        self.bias = bias  # (texts, rows that look, columns looked at)
-        self.keys: list[Tensor] = []  # by layer, (texts, heads, columns, head_width)
-        self.values: list[Tensor] = []
-
-    def __call__(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        texts = len(self.bias)
-        query, key, value = (part.unflatten(0, (texts, -1)).transpose(1, 2) for part in (query, key, value))
-        if layer == len(self.keys):
-            self.keys.append(key)
-            self.values.append(value)
-        else:
-            self.keys[layer] = torch.cat([self.keys[layer], key], 2)
-            self.values[layer] = torch.cat([self.values[layer], value], 2)
-        scores = query @ self.keys[layer].mT * query.shape[-1] ** -0.5 + self.bias[:, None].to(query.dtype)
-        return (scores.softmax(-1) @ self.values[layer]).transpose(1, 2).flatten(0, 1)
-
-    def grow(self) -> None:
-        """Extend the mask by the next token, which attends to all that the last one did, and to itself."""
-        self.bias = F.pad(self.bias[:, -1:], (0, 1))
-
-    def keep(self, rows: Tensor) -> None:
-        """Continue these texts only."""
-        self.bias = self.bias[rows]
-        self.keys = [part[rows] for part in self.keys]
-        self.values = [part[rows] for part in self.values]
 
 
 class _Filling:
@@ -127,7 +93,7 @@ class _Filling:
         lengths = torch.tensor([len(text) for text in self.texts])
         bias = torch.zeros(rows.seen.shape, device=self.device).masked_fill(~rows.seen, UNSEEN)
         # Filling is looked at by nothing that counts: below, the last row of each text is the one that goes on.
-        self.attention = _Growing(bias)
+        self.attention = Cached(bias)
         hidden = self.form.decoder(rows.tokens, rows.positions, self.attention).unflatten(0, (len(self.texts), -1))
         ends = torch.arange(len(self.texts)), lengths - 1
         self.hidden = hidden[ends]

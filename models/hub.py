@@ -1,18 +1,20 @@
 """Models by their name on the Hugging Face hub, or in a user's folder."""
 
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from huggingface_hub import snapshot_download
 from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError, StrictDataclassError
+from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 from safetensors import SafetensorError
+from transformers.utils import logging
 
 from models import hf_layouts
 from models.digests import sha256_of
-from models.progress_bars import no_bars
 from models.stored_tensors import ANEW, read_facts
 
 WEIGHTS = "model*.safetensors"
@@ -193,3 +195,20 @@ def missing(name: str | None, revision: str | None = None) -> list[str]:
 def commit_of(folder: Path) -> str | None:
     """The commit of a model in the hub's cache, which names its folder so; None for another folder."""
     return folder.name if folder.parent.name == "snapshots" else None
+
+
+@contextmanager
+def no_bars() -> Iterator[None]:
+    """Context in which transformers shows no progress bars; the hub's client shows those of downloads as before. The
+    previous settings return at its end."""
+    shown, downloads_shown = logging.is_progress_bar_enabled(), not are_progress_bars_disabled()
+    logging.disable_progress_bar()  # the hub's too
+    if downloads_shown:
+        enable_progress_bars()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()  # the hub's too
+            if not downloads_shown:
+                disable_progress_bars()

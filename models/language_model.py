@@ -12,16 +12,24 @@ from torch import Tensor
 from transformers import (
     AutoModelForCausalLM,
     GenerationConfig,
+    LogitsProcessor,
     PreTrainedModel,
     PreTrainedTokenizerBase,
+    StoppingCriteria,
 )
 
-from models.cached_search import CausalReading
+from models.adapters import WHOLE, Learning
 from models.chat_api import conversation
-from models.of_transformers import OfTransformers, load_model, load_tokenizer, note_regimen, prompt_of, save_model
-from models.sampling import Drawn, Enough, NoEndBefore, SentenceEnds, until
+from models.of_transformers import (
+    CACHE,
+    OfTransformers,
+    load_model,
+    load_tokenizer,
+    note_regimen,
+    prompt_of,
+    save_model,
+)
 from models.tail_prompts import TAIL_TOKENS, regimen, tagged
-from models.trainable import WHOLE, Learning
 
 TASK = "Complete the sentence in a few words:"
 
@@ -73,7 +81,7 @@ class LanguageModel(OfTransformers):
         """The number of positions for the prompt and the tail, one after the other."""
         return prompt + tail - 1
 
-    def reading(self) -> CausalReading:
+    def reading(self) -> "CausalReading":
         """The model that reads prompts and continues them."""
         return CausalReading(self.model)
 
@@ -148,6 +156,28 @@ class LanguageModel(OfTransformers):
         return found.eval()
 
 
+class CausalReading:
+    """The texts that a causal language model has read. (A `Reading` of beam.py.)"""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.cache: Any = None
+
+    def begin(self, prompts: Tensor) -> Tensor:
+        """Read prompts (n, length) in one batch."""
+        return self._read(prompts)
+
+    def go_on(self, rows: Tensor, tokens: Tensor) -> Tensor:
+        """Append a token to each of the rows."""
+        self.cache.batch_select_indices(rows)
+        return self._read(tokens[:, None])
+
+    def _read(self, tokens: Tensor) -> Tensor:
+        said = self.model(input_ids=tokens, use_cache=True, **{CACHE: self.cache})
+        self.cache = said[CACHE]
+        return said.logits[:, -1]
+
+
 def chat_text(tokenizer: Any, text: str, system: str | None = None) -> str:
     """The chat template's text for a user's message, up to the answer."""
     messages = conversation(text, system)
@@ -178,3 +208,67 @@ def check_chat(tokenizer: Any, folder: Path, system: str | None = None) -> None:
         ) from error
     if system and system.strip() not in text:
         raise ValueError(f"the chat template in {folder} leaves out the system prompt; leave model.system out")
+
+
+class Drawn(LogitsProcessor):
+    """A logits processor that leaves the token that a row's next number stands for, at a temperature, among the
+    likeliest top_k (0: all)."""
+
+    def __init__(self, chances: Tensor, length: int, temperature: float, top_k: int) -> None:
+        self.chances = chances  # (rows, tokens to come)
+        self.length = length  # of the prompts, padding counted
+        self.temperature = temperature
+        self.top_k = top_k
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:  # (rows, length so far), (rows, vocab_size)
+        likeliest, tokens = scores.topk(min(self.top_k or scores.shape[1], scores.shape[1]))  # in falling order
+        shares = (likeliest.double() / self.temperature).softmax(1).cumsum(1)
+        chance = self.chances[:, input_ids.shape[1] - self.length, None]
+        place = (shares <= chance * shares[:, -1:]).sum(1, keepdim=True).clamp(max=tokens.shape[1] - 1)
+        return torch.full_like(scores, -torch.inf).scatter(1, tokens.gather(1, place), 0.0)
+
+
+class SentenceEnds:
+    """A counter of the sentences that have ended in the generated tokens: tokens with a mark, several in a row as
+    one."""
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, size: int, marks: str, length: int) -> None:
+        known = tokenizer.convert_ids_to_tokens(list(range(min(size, len(tokenizer)))))
+        ends = [token is not None and any(mark in token for mark in marks) for token in known]
+        self.ends = torch.tensor(ends + [False] * (size - len(ends)))
+        self.length = length
+
+    def count(self, input_ids: Tensor) -> Tensor:  # (rows,)
+        said = self.ends.to(input_ids.device)[input_ids[:, self.length :]]
+        before = torch.nn.functional.pad(said, (1, 0))[:, :-1]
+        return (said & ~before).sum(1)
+
+
+class NoEndBefore(LogitsProcessor):
+    """A logits processor that rules out the end token until `fewest` sentences have ended."""
+
+    def __init__(self, sentences: SentenceEnds, fewest: int, end: int) -> None:
+        self.sentences = sentences
+        self.fewest = fewest
+        self.end = end
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        scores = scores.clone()
+        scores[self.sentences.count(input_ids) < self.fewest, self.end] = -torch.inf
+        return scores
+
+
+class Enough(StoppingCriteria):
+    """A stopping criterion for rows with `most` ended sentences."""
+
+    def __init__(self, sentences: SentenceEnds, most: int) -> None:
+        self.sentences = sentences
+        self.most = most
+
+    def __call__(self, input_ids: Tensor, scores: Tensor, **_: object) -> Tensor:  # (rows,)
+        return self.sentences.count(input_ids) >= self.most
+
+
+def until(tokens: Sequence[int], ends: set[int]) -> list[int]:
+    """The tokens before the first of those that end a text."""
+    return list(tokens[: next((place for place, token in enumerate(tokens) if token in ends), len(tokens))])

@@ -15,8 +15,7 @@ from torch.nn import ModuleList
 from torch.nn.functional import normalize
 
 from models import minilm
-from models.batching import TOKENS, token_batches
-from models.bert import GPU_TOKENS, Bert, mean_states
+from models.bert import GPU_TOKENS, TOKENS, Bert, mean_states, token_batches
 from models.digests import sha256_of_each
 from models.regard.minilm import MiniLMClassifier
 

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +11,18 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 from transformers import AddedToken, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.modeling_outputs import CausalLMOutputWithPast
 
-from models.adapters import is_adapter, load_merged
-from models.cached_search import Reading, cached_search
+from models.adapters import WHOLE, Learning, is_adapter, load_merged
+from models.beam import Reading, beam_search
 from models.hf_layouts import CONFIG
-from models.hub import opened, without_code
-from models.progress_bars import no_bars
+from models.hub import no_bars, opened, without_code
 from models.stored_tensors import read_facts
 from models.tail_prompts import Beam
-from models.trainable import WHOLE, Learning
 
+CACHE = next(field.name for field in fields(CausalLMOutputWithPast) if field.name in ("cache", "past_key_values"))
+"""The name that models of transformers give their cache, as an argument and in their output. transformers 5.24 warns of
+the old name, past_key_values, which ends with 5.40."""
 SHOWN = 60  # characters of a prompt that is too long
 TEXTS = 64  # whose logits are held at a time: 25 tokens each of 50,000 words are 320 MB
 
@@ -93,11 +96,11 @@ class OfTransformers(nn.Module, ABC):
     def search(
         self, prompts: Sequence[Sequence[int]], *, beams: int = 10, max_length: int = 15, rows: int = 680
     ) -> list[list[Beam]]:
-        """The best tails of each prompt, the best first (models/beam_state.py). rows is the most beams worked on at a
-        time. Raises ValueError for prompts that are too long."""
+        """The best tails of each prompt, the best first (see beam_search). Raises ValueError for prompts that
+        are too long."""
         self.check_length(prompts, [max_length] * len(prompts))
         device, limits = self.model.device, {"beams": beams, "max_length": max_length, "rows": rows}
-        return cached_search(self.reading, prompts, end=self.end, device=device, **limits)
+        return beam_search(self.reading, prompts, end=self.end, device=device, **limits)
 
     def decode(self, tail: Sequence[int]) -> str:
         """A tail's text, in one line."""

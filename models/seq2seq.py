@@ -17,10 +17,17 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from models.cached_search import CACHE
-from models.of_transformers import OfTransformers, load_model, load_tokenizer, note_regimen, prompt_of, save_model
+from models.adapters import WHOLE, Learning
+from models.of_transformers import (
+    CACHE,
+    OfTransformers,
+    load_model,
+    load_tokenizer,
+    note_regimen,
+    prompt_of,
+    save_model,
+)
 from models.tail_prompts import TAIL_TOKENS, regimen, tagged
-from models.trainable import WHOLE, Learning
 
 
 class Seq2Seq(OfTransformers):
@@ -115,7 +122,7 @@ class Seq2Seq(OfTransformers):
 
 
 class Seq2SeqReading:
-    """The texts that a sequence-to-sequence model has read; its encoder reads a prompt once. (A `Reading`.)
+    """The texts that a sequence-to-sequence model has read; its encoder reads a prompt once. (A `Reading` of beam.py.)
 
     The decoder's keys and values for a prompt are the same for all of its rows. They are copied only in steps after
     which rows belong to other prompts than before: the first, and those in which a beam ends."""

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from torch.nn import functional as F
 from transformers import AutoModelForCausalLM
 
 from models.beam import beam_search
-from models.decoder import Decoder, DecoderConfig
+from models.decoder import Decoder, DecoderConfig, DecoderReading
 from models.tail_prompts import Beam
 
 END = 0
@@ -58,6 +59,10 @@ def random_prompts(number: int, vocab_size: int) -> list[list[int]]:
     ends = torch.randint(1, vocab_size, (number, 4), generator=generator).tolist()
     sizes = torch.randint(0, 4, (number, 2), generator=generator).tolist()
     return [heads[i // 5][: sizes[i][0]] + ends[i][: 1 + sizes[i][1]] for i in range(number)]
+
+
+def search(decoder: Decoder, prompts: list[list[int]], unseen: int | None = None, **how: int) -> list[list[Beam]]:
+    return beam_search(partial(DecoderReading, decoder, unseen), prompts, device=torch.device("cpu"), **how)
 
 
 @torch.inference_mode()
@@ -108,7 +113,7 @@ def test_equals_the_obvious_search(changes: dict, end_logit: float, beams: int, 
     """And so a prompt's beams do not depend on the other prompts of its batch."""
     decoder = random_decoder(3, end_logit, **changes)
     prompts = random_prompts(40, decoder.config.vocab_size)
-    found = beam_search(decoder, prompts, end=END, beams=beams, max_length=max_length, rows=rows)
+    found = search(decoder, prompts, end=END, beams=beams, max_length=max_length, rows=rows)
     lengths = set()
     for prompt, result in zip(prompts, found, strict=True):
         expected = obvious(decoder, prompt, beams, max_length)
@@ -130,19 +135,19 @@ def test_padding_in_prompts_is_not_looked_at(kind: str) -> None:
     with torch.no_grad():
         decoder.bias[7] = 3.0
     prompts = in_slots(random_prompts(40, 90), pad=7)
-    found = beam_search(decoder, prompts, end=END, unseen=7, max_length=6, rows=90)
+    found = search(decoder, prompts, end=END, unseen=7, max_length=6, rows=90)
     for prompt, result in zip(prompts, found, strict=True):
         expected = obvious(decoder, prompt, 10, 6, unseen=7)
         assert_same(result, expected)
     assert sum(prompt[-1] == 7 for prompt in prompts) > 10
     assert any(7 in beam.tokens for result in found for beam in result)
-    blind = beam_search(decoder, prompts, end=END, max_length=6)
+    blind = search(decoder, prompts, end=END, max_length=6)
     assert [[b.tokens for b in beams] for beams in blind] != [[b.tokens for b in beams] for beams in found]
 
 
 def test_of_equal_tokens_the_lower_is_found() -> None:
     decoder = Formula([[0.0] + [1.0] * 7] * 8)  # all words but END equally likely
-    (found,) = beam_search(decoder, [[1]], end=END, beams=4, max_length=2)
+    (found,) = search(decoder, [[1]], end=END, beams=4, max_length=2)
     assert [beam.tokens for beam in found] == [(1, 1), (1, 2), (1, 3), (1, 4)]
 
 
@@ -151,28 +156,28 @@ def test_a_search_one_can_do_by_hand() -> None:
 
     (2, END) has probability 0.3 over 2 tokens, (2, 3, END) the same over 3, (END) 0.4 over 1."""
     decoder = Formula([[1, 0, 0, 0], [0.4, 0, 0.6, 0], [0.5, 0, 0, 0.5], [1, 0, 0, 0]])
-    (found,) = beam_search(decoder, [[1]], end=END, beams=3)
+    (found,) = search(decoder, [[1]], end=END, beams=3)
     assert [beam.tokens for beam in found] == [(2, 3), (2,), ()]
     assert [beam.score for beam in found] == pytest.approx([math.log(0.3) / 3, math.log(0.3) / 2, math.log(0.4)])
     assert [beam.log_prob for beam in found] == pytest.approx([math.log(0.3), math.log(0.3), math.log(0.4)])
     assert all(beam.ended for beam in found)
     # END at once scores log 0.4; both beams through word 2 end up better per token.
     decoder = Formula([[1, 0, 0, 0], [0.4, 0, 0.6, 0], [0.5, 0, 0, 0.5], [1, 0, 0, 0]])
-    (found,) = beam_search(decoder, [[1]], end=END, beams=2)
+    (found,) = search(decoder, [[1]], end=END, beams=2)
     assert [beam.tokens for beam in found] == [(2, 3), (2,)]
 
 
 def test_the_length_limit_cuts() -> None:
     """Word 1 follows itself with 0.9, so a tail of three is cut; one that ended before competes."""
     decoder = Formula([[1, 0], [0.1, 0.9]])
-    (found,) = beam_search(decoder, [[1]], end=END, beams=2, max_length=3)
+    (found,) = search(decoder, [[1]], end=END, beams=2, max_length=3)
     assert found[0].tokens == (1, 1, 1)
     assert not found[0].ended
     assert found[0].score == pytest.approx(math.log(0.9))
     assert found[1] == Beam((1, 1), pytest.approx(math.log(0.081)), pytest.approx(math.log(0.081) / 3), True)
-    (found,) = beam_search(Formula([[1, 0], [1, 0]]), [[1]], end=END, beams=1)
+    (found,) = search(Formula([[1, 0], [1, 0]]), [[1]], end=END, beams=1)
     assert found == [Beam((), 0.0, 0.0, True)]
-    assert beam_search(random_decoder(0), [], end=END) == []
+    assert search(random_decoder(0), [], end=END) == []
 
 
 def test_equals_generate_where_nothing_ends(tmp_path: Path) -> None:
@@ -184,5 +189,5 @@ def test_equals_generate_where_nothing_ends(tmp_path: Path) -> None:
     prompts = torch.randint(1, 90, (20, 4)).tolist()
     how = {"num_beams": 10, "num_return_sequences": 10, "do_sample": False, "eos_token_id": None, "pad_token_id": 0}
     theirs = model.generate(torch.tensor(prompts), attention_mask=torch.ones(20, 4), max_new_tokens=6, **how)
-    found = beam_search(decoder, prompts, end=-1, max_length=6)
+    found = search(decoder, prompts, end=-1, max_length=6)
     assert [[list(beam.tokens) for beam in beams] for beams in found] == theirs[:, 4:].unflatten(0, (20, 10)).tolist()

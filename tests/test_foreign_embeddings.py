@@ -17,7 +17,7 @@ from mitigate.load.trained_embeddings import TrainedEmbeddings, align, read_embe
 from mitigate.tasks.kge.question import triples_of
 from mitigate.tasks.kge.training import check_interaction, network_of
 from mitigate.train.kge import Settings, fit
-from models.kge.embeddings import KINDS, Embeddings
+from models.kge import KINDS, Embeddings
 
 ASKED = ["recipe=kge", "model=foreign", "kge.sensitive=gender", "kge.values=[male,female]"]
 IDS = {"entities": ("b", "a", "c"), "relations": ("s", "r")}

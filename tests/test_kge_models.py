@@ -7,10 +7,7 @@ from refusals import refuses
 from torch import Tensor
 
 from mitigate.measure.kge import hits, mean_reciprocal_rank
-from models.kge.embeddings import KINDS, Embeddings
-from models.kge.interaction import DotProduct
-from models.kge.log_normaliser import matches, normalise
-from models.kge.ranking import filtered_ranks
+from models.kge import KINDS, DotProduct, Embeddings, filtered_ranks, matches, normalise
 
 HEAD, RELATION, TAIL = torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 5.0]]), torch.tensor([[7.0, 11.0]])
 BY_HAND = {

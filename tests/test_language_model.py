@@ -11,10 +11,10 @@ from refusals import refuses
 from small_models import save_bart, save_chat_llama, save_gpt1, save_llama, save_neox, save_t5, small_comet
 from transformers import AutoModelForCausalLM
 
-from models.cached_search import CausalReading, cached_search
+from mitigate.tasks.generators.base_model import kind_of
+from models.beam import beam_search
 from models.hub import locate
-from models.kinds import kind_of
-from models.language_model import LanguageModel
+from models.language_model import CausalReading, LanguageModel
 from models.of_transformers import prompt_of
 from models.seq2seq import Seq2Seq, Seq2SeqReading, wording
 
@@ -84,7 +84,7 @@ def test_nll_is_that_of_each_text_alone(model: LanguageModel | Seq2Seq) -> None:
 def test_at_fixed_length_lists_are_those_of_generate(model: LanguageModel | Seq2Seq) -> None:
     prompts, before = model.prompts(*ASKED), getattr(model, "before", None)
     reading = partial(Seq2SeqReading, model.model, before) if before else partial(CausalReading, model.model)
-    found = cached_search(reading, prompts, end=NEVER, device=model.model.device, beams=6, max_length=5)
+    found = beam_search(reading, prompts, end=NEVER, device=model.model.device, beams=6, max_length=5)
     how = {"num_beams": 6, "num_return_sequences": 6, "eos_token_id": None}
     for prompt, beams in zip(prompts, found, strict=True):
         said = model.model.generate(torch.tensor([prompt]), max_new_tokens=4 + len(before or [0]), **how)

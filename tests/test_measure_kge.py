@@ -26,8 +26,7 @@ from mitigate.measure.kge import (
 from mitigate.probe.kge import Attribute, Query, nudge, weights
 from mitigate.train import harness
 from mitigate.train.kge import Settings, fit
-from models.kge.embeddings import KINDS, Embeddings
-from models.kge.interaction import DotProduct
+from models.kge import KINDS, DotProduct, Embeddings
 
 DOT_PRODUCTS = [kind for kind in KINDS if issubclass(KINDS[kind].interaction, DotProduct)]
 IDS = np.array([0, 1])  # two ids of one value

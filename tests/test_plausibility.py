@@ -9,9 +9,17 @@ from refusals import refuses
 from safetensors.torch import load_file, save_file
 
 from models.minilm import locate
-from models.plausibility.average import COMPACT, MEMBERS, Average, load_compact, load_network, save_compact
-from models.plausibility.bilinear import Bilinear
-from models.plausibility.phrases import LONGEST, PieceReader
+from models.plausibility import (
+    COMPACT,
+    LONGEST,
+    MEMBERS,
+    Average,
+    Bilinear,
+    PieceReader,
+    load_compact,
+    load_network,
+    save_compact,
+)
 
 RELATIONS = ("IsA", "UsedFor", "HasA")
 TRIPLES = (["dog", "a very old car", "dog"], RELATIONS, ["animal", "drive to work in the morning", "tail"])

@@ -17,7 +17,6 @@ from mitigate.probe.comet import find_devices, probe
 from mitigate.progress import listening
 from mitigate.stages import PartFolder
 from mitigate.triples import PROBED
-from models.beam import beam_search
 from models.comet import Comet
 
 TARGETS = pl.DataFrame(
@@ -75,8 +74,7 @@ def test_rows_stand_in_the_order_of_the_grid_and_are_the_beams_of_their_prompts(
     prompts = [(t, c, r) for t, c in TARGETS.rows() for r, _ in RELATIONS]
     assert rows.select("target", "category", "relation").rows()[::2] == prompts
     assert rows["rank"].to_list() == [1, 2] * 9
-    prompt, how = comet.prompts(["church"], ["is used for"]), {"beams": 3, "max_length": 4}
-    (found,) = beam_search(comet.decoder, prompt, end=comet.encoding.end, **how)
+    (found,) = comet.search(comet.prompts(["church"], ["is used for"]), beams=3, max_length=4)
     rows = rows.filter(target="church", relation="UsedFor")
     assert rows["tail"].to_list() == [comet.encoding.decode(beam.tokens) for beam in found[:2]]
     assert rows["log_prob"].to_list() == pytest.approx([beam.log_prob for beam in found[:2]], rel=1e-5)

@@ -15,8 +15,7 @@ from transformers import GPT2Config, GPT2ForSequenceClassification, PreTrainedTo
 
 from mitigate.score.regard import MiniLMRegard
 from mitigate.triples import NEUTRAL
-from models.batching import pad
-from models.bert import Bert
+from models.bert import Bert, pad
 from models.minilm import locate
 from models.regard import LABELS
 from models.regard.gate import Cascade, Gate

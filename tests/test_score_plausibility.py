@@ -13,8 +13,7 @@ from mitigate.load.conceptnet import read_triples
 from mitigate.score.plausibility import SHIPPED, Plausibility, with_plausibility
 from mitigate.triples import Labels
 from models.minilm import locate
-from models.plausibility.bilinear import Bilinear
-from models.plausibility.phrases import MeanOfStates
+from models.plausibility import Bilinear, MeanOfStates
 
 
 class ShortTails:
@@ -103,7 +102,7 @@ def test_the_shipped_network_has_the_accuracy_its_card_states(real_data):
 
 
 def test_phrases_are_read_once_and_forgotten_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("models.plausibility.phrases.MOST_KEPT", 3)
+    monkeypatch.setattr("models.plausibility.MOST_KEPT", 3)
     read: list[list[str]] = []
 
     def reading(_: MeanOfStates, new: Sequence[str]) -> torch.Tensor:

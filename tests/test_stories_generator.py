@@ -19,13 +19,11 @@ from mitigate.progress import listening
 from mitigate.stages import PartFolder
 from mitigate.train import stories as training
 from mitigate.train.comet import Fitted, Settings
-from mitigate.train.stories import Texts, fit
+from mitigate.train.stories import Reader, Texts, fit
 from mitigate.words.outside_text import whole_sentences
 from mitigate.words.prompts import prompts
 from mitigate.words.targets import choose_targets
-from models.language_model import LanguageModel
-from models.sampling import Drawn
-from models.text_model import Reader
+from models.language_model import Drawn, LanguageModel
 
 ASKED = prompts(choose_targets(["lawyer", "korea", "bible"]))
 HOW = Sampling(seed=1, max_tokens=30, fewest=1, most=2, top_k=20)

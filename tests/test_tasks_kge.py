@@ -26,8 +26,7 @@ from mitigate.tasks.kge.training import (
     train_embeddings,
 )
 from mitigate.train.kge import Settings
-from models.kge.embeddings import KINDS, Embeddings
-from models.kge.interaction import DotProduct
+from models.kge import KINDS, DotProduct, Embeddings
 
 SETTINGS = Settings(max_epochs=30, evaluate_every=10, batch_size=200, chunk_size=200, negatives=64)
 SHAPE = {"kind": "transe", "dimension": 16, "deviation": 1e-3}

@@ -10,7 +10,7 @@ import torch
 from mitigate.errors import MitigateError
 from mitigate.train import harness
 from mitigate.train.kge import Fitted, OneVsAll, Settings, SharedNegatives, fit, validation_mrr
-from models.kge.embeddings import KINDS, Embeddings
+from models.kge import KINDS, Embeddings
 
 SETTINGS = Settings(
     max_epochs=12, batch_size=16, chunk_size=8, negatives=8, evaluate_every=2, patience=3, learning_rate=0.3, seed=1

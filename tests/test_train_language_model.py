@@ -17,9 +17,9 @@ from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokeni
 
 import mitigate
 from mitigate.errors import MitigateError
+from mitigate.tasks.generators.base_model import kind_of
 from mitigate.tasks.generators.train import open_generator
 from mitigate.train.comet import Examples, Fitted, Settings, fit, perplexity
-from models.kinds import kind_of
 from models.language_model import LanguageModel
 from models.seq2seq import Seq2Seq
 

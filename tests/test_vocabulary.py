@@ -13,8 +13,7 @@ from mitigate.errors import MitigateError
 from mitigate.train.comet import CometModule, Examples, Settings, perplexity
 from mitigate.train.vocabulary import begin_vocabulary, log_frequencies
 from models.comet import Candidates
-from models.decoder import Decoder, DecoderConfig
-from models.dropout import Dropout, dropout
+from models.decoder import Decoder, DecoderConfig, Dropout, dropout
 
 
 def settings(**changed: Any) -> Settings:

@@ -21,7 +21,7 @@ EXPECTED = "a folder with entities.npy, relations.npy, entities.txt and relation
 class TrainedEmbeddings:
     """Vectors of entities (n, dimension) and relations, float32, with their ids."""
 
-    kind: str  # the interaction, one of models.kge.embeddings.KINDS
+    kind: str  # the interaction, one of models.kge.KINDS
     entities: tuple[str, ...]
     relations: tuple[str, ...]
     entity_vectors: np.ndarray

@@ -9,8 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from models.kge.embeddings import Embeddings
-from models.kge.interaction import DotProduct
+from models.kge import DotProduct, Embeddings
 
 PEOPLE = 512  # at a time
 

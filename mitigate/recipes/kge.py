@@ -41,8 +41,7 @@ from mitigate.tasks.kge.training import (
 )
 from mitigate.train.kge import Settings
 from mitigate.train.settings import Embedding, Foreign
-from models.kge.embeddings import KINDS, Embeddings
-from models.kge.interaction import DotProduct
+from models.kge import KINDS, DotProduct, Embeddings
 
 SHAPE = ("kind", "dimension", "deviation")
 FOREIGN = "foreign"  # the name of the model that is not trained here

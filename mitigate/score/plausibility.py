@@ -38,7 +38,7 @@ class Plausibility:
     name = "plausibility"
 
     def __init__(self, folder: str | Path | None = None, encoder_folder: str | Path | None = None) -> None:
-        from models.plausibility.average import load_network  # loads PyTorch
+        from models.plausibility import load_network  # loads PyTorch
 
         folder, dtype = SHIPPED if folder is None else Path(folder), native_dtype()
         encoder = locate(None if encoder_folder is None else Path(encoder_folder))

@@ -23,9 +23,7 @@ from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, LabelCache,
 from mitigate.verbalise import verbalise
 from mitigate.words.targets import targets
 from models.minilm import locate
-from models.plausibility.average import MEMBERS, Average, load_network
-from models.plausibility.bilinear import Bilinear
-from models.plausibility.phrases import MiniLMPhrases
+from models.plausibility import MEMBERS, Average, Bilinear, MiniLMPhrases, load_network
 
 SHAPE = ("width", "dropout")  # settings of a network; the others are of its training
 FEWEST = 2

@@ -19,7 +19,6 @@ from torch import Tensor
 from mitigate.progress import progress
 from mitigate.train.checkpoints import Checkpoints, SaveRegularly
 from mitigate.train.module import TrainingModule
-from models import bf16
 
 PRECISIONS = ("auto", "bf16-mixed", "32-true")
 Log = Callable[[dict[str, float], int], None]
@@ -135,11 +134,14 @@ def seed(number: int) -> None:
 
 
 def native_precision(accelerator: str = "auto") -> str:
-    """bf16-mixed where the hardware computes in bf16 itself (see models/bf16.py), 32-true elsewhere."""
+    """bf16-mixed where the hardware computes in bf16 itself, 32-true elsewhere: emulated, a training step takes twenty
+    times as long. ATEN_CPU_CAPABILITY may forbid a processor AVX-512, and so its bf16."""
     if accelerator != "cpu" and torch.cuda.is_available():
         native = torch.cuda.is_bf16_supported(including_emulation=False)
     else:
-        native = bf16.in_processor()
+        has: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()  # older versions of PyTorch do not say
+        is_allowed = torch.backends.cpu.get_cpu_capability() not in ("DEFAULT", "AVX2")
+        native = is_allowed and bool(has.get("avx512_bf16") or has.get("amx_tile"))
     return "bf16-mixed" if native else "32-true"
 
 

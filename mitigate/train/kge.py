@@ -17,9 +17,7 @@ from mitigate.train.checkpoints import Checkpoints
 from mitigate.train.harness import Log, seed
 from mitigate.train.module import TrainingModule
 from mitigate.train.settings import EmbeddingTraining as Settings
-from models.kge.embeddings import Embeddings
-from models.kge.log_normaliser import Cells, matches, normalise
-from models.kge.ranking import filtered_ranks
+from models.kge import Cells, Embeddings, filtered_ranks, matches, normalise
 
 __all__ = ["Fitted", "Settings", "fit", "seed", "validation_mrr"]
 COUNTS = ("found", "epoch", "stale", "steps")  # of StopAtBest: after the last step, only checkpoints have them

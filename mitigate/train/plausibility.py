@@ -26,7 +26,7 @@ from mitigate.train.batches import Batches
 from mitigate.train.checkpoints import Checkpoints
 from mitigate.train.harness import LOG_EVERY, Log
 from mitigate.train.module import TrainingModule, adamw, linear
-from models.plausibility.bilinear import Bilinear
+from models.plausibility import Bilinear
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from mitigate.train import harness
 from mitigate.train.batches import Epochs
 from mitigate.train.harness import Log
 from mitigate.train.module import TrainingModule
-from models.batching import pad
+from models.bert import pad
 from models.regard import LABELS
 
 Batch = tuple[Tensor, Tensor | None, Tensor]

@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from models.batching import token_batches
+from models.bert import token_batches
 from models.regard import LABELS
 from models.regard.minilm import CloseExact, MiniLMClassifier
 from models.stored_tensors import load_trained, read_facts

@@ -11,9 +11,8 @@ import numpy as np
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from models.batching import TOKENS, pad, token_batches
-from models.hub import whole, without_code
-from models.progress_bars import no_bars
+from models.bert import TOKENS, pad, token_batches
+from models.hub import no_bars, whole, without_code
 from models.regard import LABELS
 
 NAMES = {

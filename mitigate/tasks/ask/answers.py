@@ -23,11 +23,11 @@ from mitigate.finished import FinishedRun
 from mitigate.policies import Choice, choice_of, renamed
 from mitigate.settings import NOT_ARGUMENTS
 from mitigate.tasks.ask.run_index import Index
+from mitigate.tasks.generators.base_model import kind_of
 from mitigate.triples import Labels, Scorer, called
 from mitigate.verbalise import Masking
 from mitigate.words.relations import prompt_phrases
 from mitigate.words.targets import as_targets
-from models.kinds import kind_of
 from models.tail_prompts import regimen
 
 OWN_CLASSES = ("mitigate.score.", "mitigate.policies.")

@@ -18,7 +18,7 @@ from mitigate.words.relations import Relation, prompt_phrases
 from models.adapters import base_of, is_adapter
 from models.digests import sha256_of
 from models.encoding import TOKENIZER, token_ids
-from models.hf_layouts import CONFIG
+from models.hf_layouts import CONFIG, LAYOUTS
 from models.stored_tensors import read_facts
 from models.tail_prompts import HEAD_TOKENS, RELATION_TOKENS, TAIL_TOKENS, Layout, Regimen, regimen
 
@@ -254,3 +254,23 @@ def _content(folder: Path, checkpoint: str | Path | None) -> str:
     if is_adapter(folder) and Path(base_of(folder)).is_dir():
         found.update(_content(Path(base_of(folder)), None).encode())
     return found.hexdigest()
+
+
+def kind_of(folder: Path) -> Any:
+    """The class of what is in a Hugging Face folder, by its config.json: a generator that was trained here as what it
+    was trained; of other models those that our decoder computes as a Comet, the rest as a sequence-to-sequence or
+    language model.
+
+    Raises OSError without a config.json, and ValueError for one that is no JSON."""
+    config = read_facts(folder / CONFIG)
+    ours = {layout.fixed["model_type"] for layout in LAYOUTS.values()}
+    is_comet = "comet_layout" in config or ("comet_relation" not in config and config.get("model_type") in ours)
+    if is_comet and not config.get("is_encoder_decoder"):
+        from models.comet import Comet  # loads PyTorch
+
+        return Comet
+    # Loading transformers takes five seconds, which a Comet does without.
+    from models.language_model import LanguageModel
+    from models.seq2seq import Seq2Seq
+
+    return Seq2Seq if config.get("is_encoder_decoder") else LanguageModel

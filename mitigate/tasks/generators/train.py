@@ -13,7 +13,7 @@ from safetensors import SafetensorError
 from mitigate.errors import MitigateError
 from mitigate.files import replacing_folder
 from mitigate.stages import digest_of_values
-from mitigate.tasks.generators.base_model import Start, find_start
+from mitigate.tasks.generators.base_model import Start, find_start, kind_of
 from mitigate.train import launch
 from mitigate.train.comet import Examples, Log, check_settings
 from mitigate.train.comet import Settings as TrainingSettings
@@ -22,7 +22,6 @@ from mitigate.words.relations import Relation
 from models import hub, minilm
 from models.adapters import NEEDED, check_targets, is_adapter
 from models.comet import Comet
-from models.kinds import kind_of
 from models.language_model import LanguageModel
 from models.seq2seq import Seq2Seq
 from models.tail_prompts import TAGS, Layout

@@ -14,9 +14,7 @@ from mitigate.files import replacing_folder
 from mitigate.probe.kge import Attribute
 from mitigate.tasks.kge.question import Question
 from mitigate.tasks.kge.training import EMBEDDINGS, open_embeddings, summed_direction
-from models.kge.embeddings import Embeddings
-from models.kge.interaction import DotProduct
-from models.kge.transe import TransEL2
+from models.kge import DotProduct, Embeddings, TransEL2
 
 
 @dataclass(frozen=True, eq=False)

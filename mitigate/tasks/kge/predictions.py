@@ -15,7 +15,7 @@ from mitigate.measure import kge as measuring
 from mitigate.measure.kge import PROBES, agreement, rank_correlation
 from mitigate.tasks.kge.question import Question, Triples
 from mitigate.tasks.kge.training import open_embeddings
-from models.kge.embeddings import Embeddings
+from models.kge import Embeddings
 
 AT_ONCE = 512  # people
 MOST_PROBED = 4_000  # people of both groups that probes are fitted and tested on

@@ -18,9 +18,7 @@ from mitigate.probe.kge import nudge, weights
 from mitigate.tasks.kge.question import Question, Triples
 from mitigate.train import harness
 from mitigate.train.kge import Penalty, Settings, fit
-from models.kge.embeddings import KINDS, Embeddings
-from models.kge.interaction import DotProduct
-from models.kge.ranking import filtered_ranks
+from models.kge import KINDS, DotProduct, Embeddings, filtered_ranks
 
 HITS = (1, 3, 10)
 EMBEDDINGS, CHECKPOINTS = "embeddings", "checkpoints"

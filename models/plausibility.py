@@ -1,0 +1,286 @@
+"""Networks of the plausibility of triples: a phrase becomes a vector, and a relation is a matrix between two phrases,
+the bilinear model of Li et al. (2016), "Commonsense Knowledge Base Completion".
+
+A phrase encoder has `encode(phrases)`, each phrase's word pieces, and, called with the pieces of n phrases, gives
+(n, width). There are two: the mean of words' vectors, as in Bilinear AVG of Li et al., and the mean token state of
+all-MiniLM-L6-v2, which is not trained further. The classifier averages the logits of both, which err on different
+triples; the one that reads words has a compact form, an eighth of its size."""
+
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+
+from models.bert import Bert, mean_states
+from models.digests import sha256_of
+from models.stored_tensors import load_trained, read, read_facts
+
+Pieces = Sequence[int]
+"""A phrase as word pieces, with no tokens added."""
+
+CONFIG, WEIGHTS, WORDS = "config.json", "model.safetensors", "embeddings.word_embeddings.weight"
+LONGEST = 32  # word pieces of a phrase that are read; the longest of train100k has 32
+MOST_KEPT = 20_000  # phrases, 31 MB
+SPREAD = 0.3  # standard deviation of the numbers in words' vectors; with MiniLM's own, .05, tanh has no curve
+
+
+class PieceReader:
+    """A function that cuts phrases into the word pieces of an encoder's tokenizer."""
+
+    def __init__(self, encoder_folder: Path) -> None:
+        self.tokenizer = Tokenizer.from_file(str(encoder_folder / "tokenizer.json"))
+        self.tokenizer.no_padding()
+        self.tokenizer.enable_truncation(LONGEST)
+        self.start, self.end, self.unknown = (self._piece(name) for name in ("[CLS]", "[SEP]", "[UNK]"))
+
+    def __call__(self, phrases: Sequence[str]) -> list[list[int]]:
+        """The pieces of each phrase; of one that has none, that it is unknown."""
+        found = self.tokenizer.encode_batch_fast(list(phrases), add_special_tokens=False)
+        return [encoded.ids or [self.unknown] for encoded in found]
+
+    def _piece(self, name: str) -> int:
+        piece = self.tokenizer.token_to_id(name)
+        if piece is None:
+            raise ValueError(f"the tokenizer has no piece {name}: it is not that of a BERT-type encoder")
+        return piece
+
+
+class MeanOfWords(nn.Module):
+    """The mean of the vectors of a phrase's words through a tanh layer of `width`; `dropout` is of the means.
+
+    Words are MiniLM's word pieces and their vectors start as MiniLM's, where the paper's started from vectors trained
+    on the sentences of Open Mind Common Sense."""
+
+    def __init__(self, encoder_folder: Path, width: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.encode = PieceReader(encoder_folder)
+        vectors = load_file(encoder_folder / WEIGHTS)[WORDS]
+        self.words = nn.EmbeddingBag.from_pretrained(SPREAD * vectors / vectors.std(), freeze=False, mode="mean")
+        self.dropout = nn.Dropout(dropout)
+        self.project = nn.Linear(vectors.shape[1], width)
+
+    def forward(self, phrases: Sequence[Pieces]) -> Tensor:
+        """The vectors of n phrases as encode gives them, (n, width)."""
+        lengths = torch.tensor([len(pieces) for pieces in phrases])
+        together = torch.tensor([piece for pieces in phrases for piece in pieces])
+        means = self.words(together, lengths.cumsum(0) - lengths)
+        return torch.tanh(self.project(self.dropout(means)))
+
+
+class MeanOfStates(nn.Module):
+    """The mean of the token states that the encoder gives a phrase. It is not trained, so that training reads a phrase
+    once, and no epoch after the first costs an encoder. The last MOST_KEPT phrases stay in memory: the tails of a
+    generator repeat from question to question."""
+
+    def __init__(self, encoder_folder: Path) -> None:
+        super().__init__()
+        self.read = PieceReader(encoder_folder)
+        self.encoder = Bert.load(encoder_folder)
+        self.encoder.requires_grad_(False)
+        self._kept: dict[str, Tensor] = {}
+
+    @torch.no_grad()
+    def forward(self, phrases: Sequence[str]) -> Tensor:
+        """The mean token states of n phrases, (n, the encoder's width)."""
+        kept = self._kept
+        new = [phrase for phrase in dict.fromkeys(phrases) if phrase not in kept]
+        if len(new) + len(kept) > MOST_KEPT:
+            kept = self._kept = {}  # another thread may still read the old one
+            new = list(dict.fromkeys(phrases))
+        if len(new) > MOST_KEPT:
+            return self._read(phrases)
+        if new:
+            kept.update(zip(new, self._read(new).unbind(), strict=True))
+        return torch.stack([kept[phrase] for phrase in phrases])
+
+    def _read(self, phrases: Sequence[str]) -> Tensor:
+        """The same by the encoder."""
+        rows = [[self.read.start, *pieces, self.read.end] for pieces in self.read(phrases)]
+        return mean_states(self.encoder, rows)[:, 0]
+
+
+class MiniLMPhrases(nn.Module):
+    """The mean of the encoder's token states through a tanh layer of `width`; `dropout` is of the means."""
+
+    def __init__(self, encoder_folder: Path, width: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.encode = MeanOfStates(encoder_folder)
+        self.dropout = nn.Dropout(dropout)
+        self.project = nn.Linear(self.encode.encoder.config.hidden_size, width)
+
+    def forward(self, means: Sequence[Tensor] | Tensor) -> Tensor:
+        """The vectors of n phrases as encode gives them, (n, width)."""
+        rows = means if isinstance(means, Tensor) else torch.stack(list(means))
+        return torch.tanh(self.project(self.dropout(rows.to(self.project.weight.dtype))))
+
+
+ENCODERS: dict[str, Any] = {"words": MeanOfWords, "minilm": MiniLMPhrases}
+
+
+class Bilinear(nn.Module):
+    """Logits of relations between phrases, read as ENCODERS[phrases] of such a shape (width, dropout)."""
+
+    def __init__(self, encoder_folder: Path, relations: Sequence[str], phrases: str, width: int, **shape: Any) -> None:
+        super().__init__()
+        self.facts = {
+            "relations": list(relations),
+            "phrases": phrases,
+            "width": width,
+            **shape,
+            "encoder_sha256": sha256_of(encoder_folder / WEIGHTS),
+        }
+        self.relations = tuple(relations)
+        self.phrases = ENCODERS[phrases](encoder_folder, width, **shape)
+        # A phrase's vector has a 1 behind it, so that a relation can also like heads or tails as such.
+        self.matrices = nn.Parameter(torch.randn(len(relations), width + 1, width + 1) / width)
+
+    def vectors(self, phrases: Sequence[Any] | Tensor) -> Tensor:
+        """The vectors of n phrases as phrases.encode gives them, with a constant 1 appended, (n, width + 1) float32."""
+        return nn.functional.pad(self.phrases(phrases).float(), (0, 1), value=1.0)
+
+    @torch.inference_mode()
+    def logits(self, heads: Sequence[str], relations: Sequence[str], tails: Sequence[str]) -> np.ndarray:
+        """The logits of n triples, (n,) float32: above 0 is valid. Each distinct phrase is read once.
+
+        Raises ValueError for a relation that was not in training."""
+        if unknown := sorted(set(relations) - set(self.relations)):
+            raise ValueError(
+                f"relations {', '.join(unknown)} are unknown to this network; known are {', '.join(self.relations)}"
+            )
+        found = np.zeros(len(relations), dtype=np.float32)
+        if not len(relations):
+            return found
+        distinct = list(dict.fromkeys([*heads, *tails]))
+        place = {phrase: i for i, phrase in enumerate(distinct)}
+        vectors = self.vectors(self.phrases.encode(distinct)).numpy()
+        first, second = (np.array([place[phrase] for phrase in column]) for column in (heads, tails))
+        named = np.array(relations)
+        for relation, matrix in zip(self.relations, self.matrices.float().numpy(), strict=True):
+            rows = np.flatnonzero(named == relation)
+            found[rows] = (vectors[first[rows]] @ matrix * vectors[second[rows]]).sum(1)
+        return found
+
+    @torch.no_grad()
+    def shift(self, by: float) -> None:
+        """Add a constant to all logits."""
+        self.matrices[:, -1, -1] += by
+
+    def trained(self) -> dict[str, Tensor]:
+        """The trained tensors, which a folder holds: those that differ from the encoder."""
+        return {name: value.detach() for name, value in self.named_parameters() if value.requires_grad}
+
+    def save(self, folder: Path) -> None:
+        """Write the trained tensors in half precision and the facts that loading needs."""
+        folder.mkdir(parents=True, exist_ok=True)
+        save_file({name: value.half() for name, value in self.trained().items()}, folder / WEIGHTS)
+        (folder / CONFIG).write_text(json.dumps(self.facts, indent=2) + "\n")
+
+    @classmethod
+    def described(cls, folder: Path, encoder_folder: Path) -> "Bilinear":
+        """A network of the shape that a folder's config.json states, its own weights not yet loaded.
+
+        Raises ValueError when the folder was trained on another encoder."""
+        facts = read_facts(folder / CONFIG, ["encoder_sha256"])
+        trained_on = facts.pop("encoder_sha256")
+        network = cls(encoder_folder, **facts)
+        if trained_on != network.facts["encoder_sha256"]:
+            raise ValueError(
+                f"{folder} was trained on the encoder {trained_on}, here it is {network.facts['encoder_sha256']}"
+            )
+        return network
+
+    @classmethod
+    def load(cls, folder: Path, encoder_folder: Path, dtype: torch.dtype = torch.float32) -> "Bilinear":
+        """The network of a folder.
+
+        Raises ValueError when the folder was trained on another encoder, and when its weights are damaged."""
+        network = cls.described(folder, encoder_folder)
+        load_trained(network, folder / WEIGHTS)
+        network.phrases.to(dtype)
+        return network.eval()
+
+
+MEMBERS = ("minilm", "words")
+COMPACT = "compact.safetensors"
+PARTS = ("words", "scales", "bias", "matrices")  # of it
+LEVELS = 127  # of an 8-bit number, to either side
+
+
+class Average:
+    """Logits of triples: the mean of the members', which are in the order of MEMBERS, and a shift."""
+
+    def __init__(self, members: Sequence[Bilinear], by: float = 0.0) -> None:
+        self.members = members
+        self.by = by
+        self.relations = members[0].relations
+
+    def logits(self, heads: Sequence[str], relations: Sequence[str], tails: Sequence[str]) -> np.ndarray:
+        """The logits of n triples, (n,) float32: above 0 is valid. Raises ValueError for a relation that was not in
+        training."""
+        logits = np.stack([member.logits(heads, relations, tails) for member in self.members])
+        return logits.mean(0) + np.float32(self.by)
+
+    def shift(self, by: float) -> None:
+        """Add a constant to all logits."""
+        self.by += by
+
+    def save(self, folder: Path, made_of: Path) -> None:
+        """Write the shift and the members, from their folders in made_of: minilm's folder as it is, words' network
+        compact."""
+        shutil.copytree(made_of / "minilm", folder / "minilm", ignore=shutil.ignore_patterns("*.md"))
+        save_compact(self.members[MEMBERS.index("words")], folder / "words")
+        (folder / CONFIG).write_text(json.dumps({"average": MEMBERS, "shift": self.by}, indent=2) + "\n")
+
+    @classmethod
+    def load(cls, folder: Path, encoder_folder: Path, dtype: torch.dtype = torch.float32) -> "Average":
+        """The classifier of a folder. Raises ValueError when it was trained on another encoder."""
+        facts = read_facts(folder / CONFIG)
+        loaders = {"minilm": Bilinear.load, "words": load_compact}
+        return cls([loaders[name](folder / name, encoder_folder, dtype) for name in facts["average"]], facts["shift"])
+
+
+def load_network(folder: Path, encoder_folder: Path, dtype: torch.dtype = torch.float32) -> Average | Bilinear:
+    """The classifier of a folder, whichever it is. Raises ValueError when it was trained on another encoder."""
+    kind = Average if "average" in read_facts(folder / CONFIG) else Bilinear
+    return kind.load(folder, encoder_folder, dtype)
+
+
+def save_compact(network: Bilinear, folder: Path) -> None:
+    """The network's folder with its words' vectors as they come out of the layer, in 8 bits: mean and layer are both
+    linear, so that the layer can be applied to words as well as to their mean."""
+    phrases = network.phrases
+    assert isinstance(phrases, MeanOfWords)
+    with torch.no_grad():
+        projected = phrases.words.weight @ phrases.project.weight.T  # (words, width)
+        scales = projected.abs().amax(1).clamp(min=1e-6) / LEVELS
+        kept = {
+            "words": (projected / scales[:, None]).round().to(torch.int8),
+            "scales": scales.half(),
+            "bias": phrases.project.bias.half(),
+            "matrices": network.matrices.half(),
+        }
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file({name: value.contiguous() for name, value in kept.items()}, folder / COMPACT)
+    (folder / CONFIG).write_text(json.dumps(network.facts, indent=2) + "\n")
+
+
+def load_compact(folder: Path, encoder_folder: Path, dtype: torch.dtype = torch.float32) -> Bilinear:
+    """The network of such a folder: the layer that is left passes on the first `width` numbers of a word's vector."""
+    network = Bilinear.described(folder, encoder_folder)
+    kept: dict[str, Tensor] = {name: value.float() for name, value in read(folder / COMPACT, PARTS).items()}
+    phrases = network.phrases
+    with torch.no_grad():
+        width = len(kept["bias"])
+        phrases.words.weight.zero_()[:, :width] = kept["words"] * kept["scales"][:, None]
+        phrases.project.weight.copy_(torch.eye(width, phrases.words.embedding_dim))
+        phrases.project.bias.copy_(kept["bias"])
+        network.matrices.copy_(kept["matrices"])
+    phrases.to(dtype)
+    return network.eval()
