@@ -199,15 +199,15 @@ def _class(target: str) -> Any:
 def fields_of(cls: Any) -> dict[str, Setting]:
     """The settings of a class by key, and those of its nested groups."""
     start = f"{cls.group}." if cls.group else ""
-    return {
-        one.key: one for name, field in cls.__pydantic_fields__.items() for one in _described(f"{start}{name}", field)
-    }
+    fields: Mapping[str, FieldInfo] = cls.__pydantic_fields__
+    return {one.key: one for name, field in fields.items() for one in _described(f"{start}{name}", field)}
 
 
 def _described(key: str, field: FieldInfo) -> Iterator[Setting]:
     """Yield the setting of a field, or those of a group in it."""
-    if hasattr(field.annotation, "group"):
-        yield from fields_of(field.annotation).values()
+    annotation: Any = field.annotation
+    if hasattr(annotation, "group"):
+        yield from fields_of(annotation).values()
         return
     kind = Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
     parts = get_args(field.annotation) if get_origin(field.annotation) in UNIONS else [field.annotation]
@@ -275,6 +275,7 @@ def build(given: Mapping[str, Any], written: Mapping[str, Any] | None = None) ->
     repeats = [f"${{{key}}}" for key in wrong]
     if wrong := {key: fault for key, fault in wrong.items() if find(written, key) not in repeats}:
         raise WrongError(wrong)
+    made.pop("policy", None)  # recipes build it, since users' classes are not described
     return made
 
 

@@ -1,6 +1,7 @@
 """The base of all policies, which keeps everything; the findings of scorers in triples and tails."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from functools import reduce
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -28,7 +29,7 @@ Template = Annotated[
 class Policy:
     """Keeps every triple and every tail: the baseline, and the base of all policies."""
 
-    name: Name = fact("name of the policy, part of the run folder's name")
+    name: Annotated[Name, fact("name of the policy, part of the run folder's name")]
     group: ClassVar[str] = "policy"
 
     @model_validator(mode="wrap")
@@ -38,7 +39,10 @@ class Policy:
         try:
             return build(values)
         except ValidationError as error:
-            given = {**dict(zip(cls.__pydantic_fields__, values.args, strict=False)), **(values.kwargs or {})}
+            given = {
+                **dict(zip((field.name for field in fields(cls)), values.args, strict=False)),
+                **(values.kwargs or {}),
+            }
             raise WrongError(faults_of(cls, given, error)) from None
 
     @property

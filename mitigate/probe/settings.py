@@ -9,12 +9,13 @@ from mitigate.settings import Name, Place, Wanted, fact, group, place, served, s
 class Probe:
     targets: Wanted = setting("targets to probe: all, data, a list or FILE.csv", serve="words or file")
     fewest: int = served("fewest training triples about a target with probe.targets=data", ge=1, le=10**9)
+    new_targets: bool = served("whether a word that resembles a target of the list is one of your own, and no slip")
     relations: list[Name] | None = served(
         "relations to probe, such as [CapableOf,Causes]; null: COMeT's 34, or those of the data"
     )
     heads: int = served("heads of held-out triples that are probed; 0: none", ge=0, le=1_000_000)
     published: Place | None = place("file of published triples, lines `head Relation tail`; auto: the harms paper's")
-    published_triples: int = fact("most published triples that are predicted", 3000, ge=1, le=10**9)
+    published_triples: int = fact("most published triples that are predicted", default=3000, ge=1, le=10**9)
     beams: int = served("beam width", ge=1, le=1000)
     top: int = served("tails that are kept of each beam search", ge=1, le=1000)
     max_length: int = served("longest tail, in tokens", ge=1, le=512)

@@ -273,7 +273,7 @@ def tags_of(recipe: str, tracked: Mapping[str, Sequence[str]]) -> list[str]:
     return [f"{group}:{name}"[:LONGEST_TAG] for group, names in named.items() for name in dict.fromkeys(names)]
 
 
-def is_brief(config: Config) -> bool:
+def is_brief(config: Config | DictConfig) -> bool:
     """Return whether the terminal gets a verdict and a few figures (verbose=false), and not all of them."""
     return not getattr(config, "verbose", False)
 

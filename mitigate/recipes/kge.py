@@ -126,7 +126,9 @@ def make_plan(config: Config) -> Plan:
         raise MitigateError("kge.device=cuda: PyTorch finds no GPU on this machine; set kge.device=cpu or auto")
     runs = read_runs(map(Path, kge.runs), "kge", "kge.runs", [PROFESSIONS])
     graph: Graph = build(config.data.graph, "data.graph")
-    foreign = read_embeddings(config.model.path, config.model.kind, KINDS) if is_foreign else None
+    foreign = (
+        read_embeddings(config.model.path, config.model.kind, KINDS) if isinstance(config.model, Foreign) else None
+    )
     graph = restrict(graph, set(foreign.entities), set(foreign.relations)) if foreign else graph
     sensitive = _sensitive(config, graph)
     question = find_question(graph, sensitive, kge.values, config.data.occupation, kge.fewest, kge.fewest_of_each)

@@ -41,7 +41,7 @@ def find_start(settings: Generator, train: bool, further: Sequence[Relation] = (
         options.pop("lora", None)  # its settings then have no effect
     elif Path(settings.base).is_file():
         options["lora"]["base"] = None  # peft opens no GGUF file: a saved adapter names the converted folder
-    relation = settings.relation
+    relation: Any = settings.relation
     if options.get("system") is None:
         options.pop("system", None)
     elif train:
@@ -56,7 +56,7 @@ def find_start(settings: Generator, train: bool, further: Sequence[Relation] = (
                 raise MitigateError(f"model.system needs model.prompt=chat, not {options['prompt']}")
         except (ValueError, OSError) as error:
             raise MitigateError(str(error)) from error
-    how = {"layout": settings.layout, "relation": relation, "train": train}
+    how: dict[str, Any] = {"layout": settings.layout, "relation": relation, "train": train}
     return find(code, folder, **how, options=options, further=further, comet=comet)
 
 

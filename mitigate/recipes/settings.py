@@ -16,12 +16,12 @@ class Common:
     train: bool = served("whether the model is trained; false: it is probed as it is")
     verbose: bool = place("print every figure and all notices; false: a verdict, four figures and the page's path")
     dry_run: bool = place("print the stages and which of them have results, and stop")
-    optimized_metric: Text = place("metric that a sweep optimises, such as neutral_template/NRM", "NRM")
+    optimized_metric: Text = place("metric that a sweep optimises, such as neutral_template/NRM", default="NRM")
     texts: list[Text] | Text = setting(
-        "texts to label: a list, one text, @FILE, a table's file, or - for standard input", [], serve="file"
+        "texts to label: a list, one text, @FILE, a table's file, or - for standard input", default=[], serve="file"
     )
-    head: Text | None = setting("head to ask about; null: questions are read from standard input", None)
-    relation: Text | None = setting("relation to ask about, by its name or the beginning of it", None)
+    head: Text | None = setting("head to ask about; null: questions are read from standard input", default=None)
+    relation: Text | None = setting("relation to ask about, by its name or the beginning of it", default=None)
 
 
 @group("filter")
@@ -51,7 +51,7 @@ class Recipe:
 
     name: Name = fact("name of the recipe, part of the run folder's name")
     run: Function = fact("function that runs the recipe; it takes the configuration", where=True)
-    reads: list[Name] | None = fact("groups and settings that results depend on", None, where=True)
+    reads: list[Name] | None = fact("groups and settings that results depend on", default=None, where=True)
 
 
 @group("recipe")
@@ -94,13 +94,13 @@ class Agreement(Recipe):
 class Plausibility(Recipe):
     """recipe=classifier classifier=plausibility."""
 
-    probes: list[Place] = fact("run folders whose probed triples are classified as plausible or not", [])
+    probes: list[Place] = fact("run folders whose probed triples are classified as plausible or not", default=[])
 
 
 @group("recipe.validity")
 class Validity:
     half: Literal["all", "first", "second"] = setting("half of the targets whose ratings it learns from")
-    base: Place | None = fact("causal language model that it reads with: a folder, or a name on the hub", None)
+    base: Place | None = fact("causal language model that it reads with: a folder, or a name on the hub", default=None)
 
 
 @group("recipe")
@@ -122,8 +122,8 @@ class Stories(Shows):
     temperature: float = served("temperature of sampling", gt=0, le=100)
     top_k: int = served("tokens to draw from; 0: all", ge=0, le=MANY)
     max_tokens: int = served("longest story, in tokens", ge=1, le=100_000)
-    fewest: int = fact("fewest sentences of a story", 3, ge=1, le=1000)
-    most: int = fact("most sentences of a story", 5, ge=1, le=1000)
+    fewest: int = fact("fewest sentences of a story", default=3, ge=1, le=1000)
+    most: int = fact("most sentences of a story", default=5, ge=1, le=1000)
 
 
 @group("compare.primary")
@@ -146,7 +146,7 @@ class Humans:
     relations: list[Name] = setting("relations that people are asked about")
     size: int = setting("statements of each model, at most", ge=1, le=10_000_000)
     raters: int = setting("raters of each statement", ge=1, le=10_000)
-    anchors: int = fact("most statements that were rated before and are rated again", 150, ge=1, le=MANY)
+    anchors: int = fact("most statements that were rated before and are rated again", default=150, ge=1, le=MANY)
     anchors_from: Place | None = place("run folder with the earlier ratings")
     pay: Text | None = setting("what raters are paid, in a sentence that they read")
     contact: Text | None = setting("whom raters can write to")
@@ -168,13 +168,13 @@ class Kge:
         serve="words",
     )
     fewest: int = served("fewest people of value a or b that a profession must have in the graph", ge=1, le=10**9)
-    fewest_of_each: int = fact("fewest people of value a, and of value b, that it must have besides", 0, ge=0)
+    fewest_of_each: int = fact("fewest people of value a, and of value b, that it must have besides", default=0, ge=0)
     seeds: int = served("number of trainings; their seeds are seed, seed + 1 and so on", ge=1, le=1000)
     people: list[Text] = setting("pairs of people of value a and of value b to be compared; none: the best known")
     runs: list[Place] = setting("runs of other models on the same question, whose rankings are compared")
     mitigations: list[Name] = served("mitigations to be measured: regularise, project, perturb")
     device: Device = place("device that embeddings are trained on")
-    checkpoint_every: float = fact("seconds from one checkpoint to the next", 60.0, gt=0, where=True)
+    checkpoint_every: float = fact("seconds from one checkpoint to the next", default=60.0, gt=0, where=True)
 
 
 @group("frames")
@@ -182,15 +182,15 @@ class Frames:
     start: Literal["minilm", "model"] = served("what the model starts from: all-MiniLM-L6-v2, or frames.weights")
     weights: Place | None = place("folder of the weights that the model starts from, in the Hugging Face format")
     reading: Literal["both", "left"] = served("what a post's words look at: each other, or earlier ones only")
-    dropout: float = fact("share of inputs set to 0 in training", 0.1, ge=0, lt=1)
+    dropout: float = fact("share of inputs set to 0 in training", default=0.1, ge=0, lt=1)
     epochs: float = served("passes over the training posts", gt=0, le=1000)
-    fold_epochs: float = fact("passes over the test posts of four folds", 2.0, gt=0, le=1000)
+    fold_epochs: float = fact("passes over the test posts of four folds", default=2.0, gt=0, le=1000)
     batch_size: int = served("posts of a batch", ge=1, le=100_000)
     lr: float = served("learning rate on the training posts", gt=0, le=1)
-    fold_lr: float = fact("learning rate on the test posts of four folds", 3e-4, gt=0, le=1)
+    fold_lr: float = fact("learning rate on the test posts of four folds", default=3e-4, gt=0, le=1)
     samples: int = served("candidates that are drawn for each post; 0: greedy", ge=0, le=1000)
-    device: Device = fact("device that the model is trained on", "auto", where=True)
-    checkpoint_every: float = fact("seconds from one checkpoint to the next", 60.0, gt=0, where=True)
+    device: Device = fact("device that the model is trained on", default="auto", where=True)
+    checkpoint_every: float = fact("seconds from one checkpoint to the next", default=60.0, gt=0, where=True)
 
 
 @group("share")

@@ -28,22 +28,26 @@ PROMPT = (
 class Training:
     """Settings of a training. The defaults suit a warm-started MiniLM; COMeT's own are lr 1e-5 and 100,000 steps."""
 
-    max_epochs: float = served("training epochs; 1.9: the second one ends early", 2.0, gt=0, le=MANY)
-    min_steps: int = fact("fewest training steps: small data is repeated beyond max_epochs", 1, ge=1, le=10**9)
-    max_steps: int | None = served("most training steps; null: max_epochs alone decides", None, ge=1, le=10**9)
-    batch_size: int = served("triples of a batch", 64, ge=1, le=100_000)
-    lr: float = served("learning rate", 3e-4, gt=0, le=1)
-    warmup: float = served("share of the steps in which the learning rate rises", 0.002, ge=0, lt=1)
-    hold: float | None = fact("share of the steps until which lr stays at its peak; null: it falls", None, ge=0, lt=1)
-    weight_decay: float = fact("weight decay of AdamW", 0.01, ge=0, le=1)
-    clip: float = fact("largest norm of the gradient", 1.0, gt=0)
-    vocabulary: Literal["auto", "all", "tails"] = served(
-        "tokens that the loss is over; tails: those of training tails", "auto"
+    max_epochs: float = served("training epochs; 1.9: the second one ends early", default=2.0, gt=0, le=MANY)
+    min_steps: int = fact("fewest training steps: small data is repeated beyond max_epochs", default=1, ge=1, le=10**9)
+    max_steps: int | None = served("most training steps; null: max_epochs alone decides", default=None, ge=1, le=10**9)
+    batch_size: int = served("triples of a batch", default=64, ge=1, le=100_000)
+    lr: float = served("learning rate", default=3e-4, gt=0, le=1)
+    warmup: float = served("share of the steps in which the learning rate rises", default=0.002, ge=0, lt=1)
+    hold: float | None = fact(
+        "share of the steps until which lr stays at its peak; null: it falls", default=None, ge=0, lt=1
     )
-    precision: Precision = served("number format of training", "auto")
-    seed: int = fact(SEED, 1)
-    checkpoint_every: float = place(EVERY, 30.0, gt=0)
-    keep: Literal["last", "best"] = served("weights that are kept; best: those of the lowest dev perplexity", "last")
+    weight_decay: float = fact("weight decay of AdamW", default=0.01, ge=0, le=1)
+    clip: float = fact("largest norm of the gradient", default=1.0, gt=0)
+    vocabulary: Literal["auto", "all", "tails"] = served(
+        "tokens that the loss is over; tails: those of training tails", default="auto"
+    )
+    precision: Precision = served("number format of training", default="auto")
+    seed: int = fact(SEED, default=1)
+    checkpoint_every: float = place(EVERY, default=30.0, gt=0)
+    keep: Literal["last", "best"] = served(
+        "weights that are kept; best: those of the lowest dev perplexity", default="last"
+    )
     """With "last" the learning rate has fallen to 0, and no dev triple, filtered or not, has had an influence."""
 
     def __post_init__(self) -> None:
@@ -81,19 +85,23 @@ class EmbeddingTraining:
     """Settings of a training of embeddings. The defaults are those of the paper on bias in knowledge-graph embeddings
     (section 2.2) where it gives any: 1,000 negatives, softmax cross-entropy."""
 
-    loss: Literal["shared", "all"] = fact("shared: negatives that a chunk of triples shares; all: 1-vs-all", "shared")
-    max_epochs: int = served("training ends after this many epochs at the latest", 100, ge=1, le=MANY)
-    batch_size: int = fact("triples of a batch; with loss=all queries", 1000, ge=1, le=MANY)
-    chunk_size: int = fact("triples of a batch that share negatives", 1000, ge=1, le=MANY)
-    negatives: int = fact("negatives of a chunk", 1000, ge=1, le=MANY)
-    by_frequency: float = fact("share of negatives drawn as often as entities occur", 0.5, ge=0, le=1)
-    learning_rate: float = served("learning rate of Adagrad at the first step", 0.1, gt=0, le=100)
-    n3: float = fact("weight of the N3 regulariser (Lacroix et al. 2018)", 0.0, ge=0, le=100)
-    evaluate_every: int = fact("epochs from one evaluation on validation triples to the next", 5, ge=1, le=MANY)
-    patience: int = fact("evaluations without a better validation MRR, after which training ends", 3, ge=1, le=MANY)
-    precision: Precision = fact("number format of training", "32-true")
-    seed: int = fact(SEED, 1)
-    checkpoint_every: float = fact(EVERY, 30.0, gt=0, where=True)
+    loss: Literal["shared", "all"] = fact(
+        "shared: negatives that a chunk of triples shares; all: 1-vs-all", default="shared"
+    )
+    max_epochs: int = served("training ends after this many epochs at the latest", default=100, ge=1, le=MANY)
+    batch_size: int = fact("triples of a batch; with loss=all queries", default=1000, ge=1, le=MANY)
+    chunk_size: int = fact("triples of a batch that share negatives", default=1000, ge=1, le=MANY)
+    negatives: int = fact("negatives of a chunk", default=1000, ge=1, le=MANY)
+    by_frequency: float = fact("share of negatives drawn as often as entities occur", default=0.5, ge=0, le=1)
+    learning_rate: float = served("learning rate of Adagrad at the first step", default=0.1, gt=0, le=100)
+    n3: float = fact("weight of the N3 regulariser (Lacroix et al. 2018)", default=0.0, ge=0, le=100)
+    evaluate_every: int = fact("epochs from one evaluation on validation triples to the next", default=5, ge=1, le=MANY)
+    patience: int = fact(
+        "evaluations without a better validation MRR, after which training ends", default=3, ge=1, le=MANY
+    )
+    precision: Precision = fact("number format of training", default="32-true")
+    seed: int = fact(SEED, default=1)
+    checkpoint_every: float = fact(EVERY, default=30.0, gt=0, where=True)
 
 
 @group("model")
@@ -113,7 +121,7 @@ class Generator(Model):
     layout: Literal["packed", "comet"] | None = served("positions of a triple; null: as it was trained")
     relation: Literal["phrase", "words", "token", "name"] | None = served("its wording; null: as trained")
     folder: Parts = fact("function that finds the weights (_target_) and its arguments", where=["cache", "revision"])
-    missing: Parts | None = fact("function that returns what would be downloaded", None, where=["revision"])
+    missing: Parts | None = fact("function that returns what would be downloaded", default=None, where=["revision"])
     load: Parts = fact("function that loads the model (_target_) and its arguments")
 
 
@@ -145,9 +153,9 @@ class Pretrained(Generator):
     """A model of transformers."""
 
     revision: Text | None = setting("commit, tag or branch on the hub; null: the newest")
-    post_train: bool = fact("whether recipe=stories trains the model on data first", False)
+    post_train: bool = fact("whether recipe=stories trains the model on data first", default=False)
     prompt: Prompt | None = served(PROMPT)
-    system: Text | None = setting("system prompt of a chat; null: none besides that of a chat template", None)
+    system: Text | None = setting("system prompt of a chat; null: none besides that of a chat template", default=None)
     lora: Lora = setting("low-rank adapters")
 
 
