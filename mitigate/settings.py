@@ -16,7 +16,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, dataclass_transform, get_args, get_origin
 
 import pydantic.dataclasses
-from annotated_types import Ge, Gt, Le, Lt, Predicate
+from annotated_types import Ge, Gt, Le, Lt, MinLen, Predicate
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
@@ -231,7 +231,8 @@ def _types(kind: Any, marks: Iterable[Any] = ()) -> Iterator[tuple[str, str]]:
     elif get_origin(kind) in (list, tuple):
         ((name, _),) = _types(get_args(kind)[0])
         names = {"word": "names"}.get(name, f"{name}s")
-        yield f"list of {names}", f"a list of {names} such as {'[0,1]' if 'number' in name else '[a,b]'}"
+        least = ", not empty" if any(isinstance(mark, MinLen) for mark in marks) else ""
+        yield f"list of {names}", f"a list of {names} such as {'[0,1]' if 'number' in name else '[a,b]'}{least}"
     elif kind == Numbers:
         yield "mapping to numbers", "numbers by name such as {a: 1.5}"
     elif kind in SIMPLE:

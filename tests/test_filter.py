@@ -323,21 +323,26 @@ def test_balance_conserves_weight_and_makes_no_statement_count_more_than_most() 
     assert ledger.filter(target="nurse")["weight"].max() == MOST
 
 
+NAMES = "must be a list of names such as [a,b], not empty"
 FAULTS: list[tuple[type[Policy], dict[str, Any], str]] = [
     (Drop, {"template": "own"}, "unknown policy.template 'own'; allowed: paper, neutral"),
-    (Drop, {"scope": "targts"}, "unknown policy.scope 'targts'; allowed: all, person_heads, targets; did you mean tar"),
-    (Drop, {"splits": "test", "seed": -1}, "unknown policy.splits 'test'; allowed: train, all; policy.seed=-1 must be"),
-    (Drop, {"scorers": []}, "policy.scorers=[] must have at least 1 item"),
-    (Drop, {"scorers": "regard"}, "policy.scorers='regard' must be a list"),
+    (Drop, {"scope": "targts"}, "unknown policy.scope 'targts' (did you mean targets?); allowed: all, person_heads, "),
+    (
+        Drop,
+        {"splits": "test", "seed": -1},
+        "2 settings are wrong:\n  unknown policy.splits 'test'; allowed: train, all",
+    ),
+    (Drop, {"scorers": []}, f"policy.scorers=[] {NAMES}"),
+    (Drop, {"scorers": "regard"}, f"policy.scorers=regard {NAMES}"),
     (Drop, {"control": 1}, "policy.control=1 must be true or false"),
-    (Drop, {"copies": 4}, "unknown setting 'policy.copies'; allowed in policy: name, scorers, template, scope, splits"),
+    (Drop, {"copies": 4}, "unknown setting 'policy.copies'; allowed: policy.name, policy.scorers, policy.template"),
     (Tag, {"scope": "targets"}, "unknown policy.scope 'targets'; allowed: all, person_heads"),
-    (Swap, {"copies": 1, "relations": []}, "policy.copies=1 must be at least 2; policy.relations=[] must have at"),
+    (Swap, {"copies": 1, "relations": []}, "2 settings are wrong:\n  policy.copies=1 must be a whole number from 2 to"),
     (Rerank, {"candidates": 1.5}, "policy.candidates=1.5 must be a whole number"),
     (Rerank, {"keep": 30}, "policy.keep=30 must be at most policy.candidates=20; set policy.keep=null"),
-    (Then, {"first": 3}, "policy=3 must be an instance of Policy"),
+    (Then, {"first": 3}, "policy.first=3 must be a group of settings"),
     (Then, {"first": Drop("a"), "second": Drop("b")}, "policy.first=a must filter triples, as both does, and policy.s"),
-    (Policy, {"name": ""}, "policy.name='' must have at least 1 character"),
+    (Policy, {"name": ""}, 'policy.name="" must be a name'),
 ]
 
 

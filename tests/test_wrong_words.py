@@ -10,13 +10,13 @@ import pytest
 import yaml
 from command import ROOT, recipe_is
 from hydra.errors import ConfigCompositionException, MissingConfigException, OverrideParseException
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import OmegaConf
 
 from mitigate.cli import check_gone, in_words, readable
 from mitigate.errors import MitigateError, did_you_mean, one_of
 from mitigate.metrics import parse
 from mitigate.package_data import rows_of
-from mitigate.recipes.job import build
+from mitigate.recipes.job import Config, build
 from mitigate.recipes.loading import probed_targets
 
 OWN = """
@@ -72,8 +72,8 @@ COMET = "models.comet.Comet"
         ("recipe=classifier", "You must specify 'classifier', e.g, classifier=<OPTION> Available options: crowd"),
         ("classifier=crowd", "classifier needs recipe=classifier"),
         ("polcy=both", "unknown setting 'polcy' (did you mean policy?); allowed: seed, train, "),
-        ("probe.relatoins=[IsA]", "(did you mean probe.relations?); allowed: probe.targets, probe.new_targets, "),
-        ("relations=[IsA]", " or data.relations or probe.relations or humans.relations?)"),
+        ("probe.relatoins=[IsA]", "(did you mean probe.relations?); allowed: probe.targets, "),
+        ("relations=[IsA]", " or probe.relations or humans.relations?)"),
         ("hydra.foo=1", "unknown setting 'hydra.foo'"),
         ("data.path=x.tsv", "data.path (file of the data) needs data=atomic or "),
         ("texts=[a]", ") needs recipe=labels"),
@@ -93,7 +93,7 @@ COMET = "models.comet.Comet"
         ("probe.top=20", "probe.top=20 must be at least 1 and at most probe.beams=10"),
         ("measure.masking=some", "unknown measure.masking 'some'; allowed: token, paper"),
         ("data=cn100k data.root=/absent", "data.root=/absent: no such folder"),
-        ("model=hf", "model.base must be set: model.base=... (pretrained model: a folder, or a name on"),
+        ("model=hf", "model.base must be set: model.base=... (pretrained model: a folder, a name on"),
         ("trainer.strategy=dp", "unknown trainer.strategy 'dp' (did you mean ddp?); allowed: auto, ddp, fsdp"),
         ("--confg-dir=x", "error: unrecognized arguments: --confg-dir=x"),
         ("--config-dir /absent policy=mine", "Additional config directory '/absent' not found"),
@@ -125,15 +125,15 @@ def test_a_comma_that_may_be_part_of_a_text_is_asked_about(told) -> None:
 
 
 def test_a_single_word_is_a_list_of_one_and_new_targets_are_kept(monkeypatch, tmp_path: Path, ran) -> None:
-    seen: list[DictConfig] = []
+    seen: list[Config] = []
     recipe_is(monkeypatch, seen.append)
     words = ("probe.relations=CapableOf", "score.extra=keyword", "probe.targets=own.csv", f"paths.outputs={tmp_path}")
     assert ran(*words, "tracking=none").done == ""
     (config,) = seen
     assert (config.probe.relations, config.score.extra) == (["CapableOf"], ["keyword"])
     assert config.probe.targets == "own.csv"  # may be a text
-    config.probe.targets, config.probe.new_targets = ["Germens"], True
-    assert probed_targets(config) == ["Germens"]
+    own = ran("probe.targets=[Germens]", "probe.new_targets=true", f"paths.outputs={tmp_path}", "tracking=none")
+    assert (own.done, probed_targets(seen[1])) == ("", ["Germens"])
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ STRICT = ConfigDict(strict=True, extra="forbid")
 PROMPT = ("target", "relation", "head")
 
 Control = Annotated[bool, Field(description="whether it acts on as many at random, drawn by seed: the control")]
-Seed = Annotated[int, Field(ge=0, le=2**32 - 1, description="number that fixes what is drawn at random")]
+Seed = Annotated[int, fact("number that fixes what is drawn at random", ge=0, le=2**32 - 1)]
 Template = Annotated[
     Literal["paper", "neutral"],
     Field(description="wording whose labels count; neutral: no label comes from the relation's phrase"),
@@ -87,7 +87,7 @@ class Scored(Policy):
     """A policy that reads labels: a statement is polarised if any of its scorers says so."""
 
     scorers: Annotated[
-        tuple[str, ...],
+        tuple[Name, ...],
         Field(min_length=1, strict=False, description="scorers whose labels it reads, any of score.scorers among them"),
     ] = ("sentiment", "regard")
     template: Template = "neutral"

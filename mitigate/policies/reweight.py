@@ -15,6 +15,7 @@ from mitigate.errors import one_of
 from mitigate.package_data import rows_of
 from mitigate.policies.base import STRICT, Policy
 from mitigate.policies.drop import DRAWN, REACHED, Filter, Scope
+from mitigate.settings import Name
 from mitigate.words.relations import relations
 from mitigate.words.targets import TargetList
 from mitigate.words.word_forms import ARTICLE, article, contains, spellings, unhyphenated_column, with_plurals
@@ -66,7 +67,7 @@ class Swap(Filter):
     scope: Scope = "targets"
     copies: Annotated[int, Field(ge=2, le=1000, description="targets that share a statement, its own included")] = 8
     relations: Annotated[
-        tuple[str, ...], Field(min_length=1, strict=False, description="relations whose statements are copied")
+        tuple[Name, ...], Field(min_length=1, strict=False, description="relations whose statements are copied")
     ] = ABOUT_TARGETS
 
     def weigh(self, rows: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
