@@ -4,7 +4,7 @@ policies, one that filters and one that chooses."""
 from collections.abc import Mapping
 from dataclasses import replace
 from hashlib import blake2b
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import polars as pl
 from pydantic import Field
@@ -106,11 +106,8 @@ class Then(Policy):
 
     def __post_init__(self) -> None:
         if not self.first.filters or choice_of(self.second) is None:
-            raise MitigateError(
-                f"policy.first={self.first.name} must filter triples, as both does, and policy.second="
-                f"{self.second.name} choose among tails, as rerank does; set policy@policy.first=both or "
-                "policy@policy.second=rerank"
-            )
+            names = f"policy@policy.first={self.first.name} policy@policy.second={self.second.name}"
+            raise MitigateError(f"{names}: the first must filter, such as both, the second choose, such as rerank")
         for part in ("first", "second") if self.control else ():
             object.__setattr__(self, part, replace(getattr(self, part), **{"control": True}))
 
@@ -133,13 +130,17 @@ def choice_of(policy: Policy) -> Choice | None:
     return next((part for part in policy.parts if isinstance(part, Choice)), None)
 
 
-def renamed(policy: Any, names: Mapping[str, str]) -> Any:
+def needs_of(policy: Policy) -> str | None:
+    """The column, besides labels, that a policy chooses by: "validity" or "contrast"."""
+    return next((part.needs for part in policy.parts if isinstance(part, Choice)), None)
+
+
+def renamed(policy: Policy, names: Mapping[str, str]) -> Policy:
     """The policy with other names of the scorers that it reads, such as those that they have in tables."""
     if isinstance(policy, Then):
         return replace(policy, first=renamed(policy.first, names), second=renamed(policy.second, names))
-    if not isinstance(policy, Scored):
-        return policy
-    return replace(policy, scorers=tuple(dict.fromkeys(names.get(name, name) for name in policy.scorers)))
+    scorers = tuple(dict.fromkeys(names.get(name, name) for name in policy.reads))
+    return replace(policy, scorers=scorers) if isinstance(policy, Scored) else policy
 
 
 def draw_as_many(candidates: pl.DataFrame, demoted: pl.Series | pl.Expr, top: int, seed: int) -> pl.Series:

@@ -11,7 +11,7 @@ from omegaconf import DictConfig
 from mitigate.cache import LabelStore
 from mitigate.errors import MitigateError, one_of
 from mitigate.metrics import harm_key, parse, quality_key
-from mitigate.policies import Policy, choice_of, renamed
+from mitigate.policies import Policy, needs_of, renamed
 from mitigate.recipes.instantiate import build, named
 from mitigate.recipes.job import Config
 from mitigate.score.settings import Score
@@ -70,7 +70,7 @@ class Scorers:
     def critic(self, policy: Policy) -> Scorer | None:
         """The classifier of validity by people's ratings, for a policy that needs it. Raises MitigateError where none
         is configured."""
-        if (choice := choice_of(policy)) is None or choice.needs != "validity":
+        if needs_of(policy) != "validity":
             return None
         if not self.score.critic:
             raise MitigateError(
@@ -129,8 +129,7 @@ class Scorers:
         known = [*self.names, *self.score.scorers]
         if unknown := [name for name in policy.reads if name not in known]:
             raise one_of("scorer in policy.scorers", unknown[0], known)
-        found: Policy = renamed(policy, self.names)
-        return found
+        return renamed(policy, self.names)
 
 
 def label_cache(config: Config) -> LabelStore:

@@ -14,7 +14,7 @@ from mitigate.files import digest_of
 from mitigate.load.statements import harms_triples
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.metrics import HELD_OUT
-from mitigate.policies import Choice, Policy, check_relations, choice_of
+from mitigate.policies import Policy, check_relations, choice_of, needs_of
 from mitigate.probe.comet import check_search, find_devices, prompts
 from mitigate.probe.settings import Probe as Search
 from mitigate.recipes import loading, model_spec, rated_scorers, reporting
@@ -88,11 +88,6 @@ class Plan:
     not_measured: list[str]  # sentences on published triples
     shown: list[str]  # targets whose bars the page draws
     origin: dict[str, dict[str, Any]]  # data and model, for the page and the card
-
-    @property
-    def choice(self) -> Choice | None:
-        """The policy's part that chooses among generated tails."""
-        return choice_of(self.policy)
 
     @property
     def device(self) -> str:
@@ -239,8 +234,7 @@ def check_tags(policy: Policy, start: Start, train: bool) -> None:
         raise MitigateError(
             f"policy={policy.name} adds tokens to the vocabulary, which adapters do not train; set model.lora.rank=0"
         )
-    choice = choice_of(policy)
-    if choice and choice.needs == "contrast" and (policy.tags() if train else start.regimen.tags) is None:
+    if needs_of(policy) == "contrast" and (policy.tags() if train else start.regimen.tags) is None:
         raise MitigateError(
             f"policy={policy.name} needs a generator with control tokens: set policy=then "
             "policy@policy.first=tagged policy@policy.second=contrast, or train=false model.base=RUN/model of a run "

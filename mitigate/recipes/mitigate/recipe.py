@@ -5,7 +5,7 @@ policies add some, and settings leave some out. Each writes NAME.parquet or NAME
 
 from functools import partial
 
-from mitigate.policies import apply_policy
+from mitigate.policies import apply_policy, choice_of, needs_of
 from mitigate.recipes.job import Config, Job, is_repeat_in_sweep, perform, say, say_notes
 from mitigate.recipes.loading import say_downloads
 from mitigate.recipes.mitigate import results
@@ -116,14 +116,14 @@ def probe(job: Job, plan: Plan, generator: Start) -> Result:
 
 def contrasted(job: Job, plan: Plan, stage: str, generator: Start, tails: Result) -> Result:
     """The tails with the contrast of the control tokens, for a policy that chooses by it."""
-    if plan.choice is None or plan.choice.needs != "contrast":
+    if needs_of(plan.policy) != "contrast":
         return tails
     return job.stage(stage, with_contrast, tails, generator, using={"device": plan.device})
 
 
 def chosen_tails(job: Job, plan: Plan, generator: Start, probed: Result) -> Result:
     """The tails for targets that the policy chooses; all where it does not."""
-    if plan.choice is None:
+    if choice_of(plan.policy) is None:
         return probed
     probed = contrasted(job, plan, "contrast", generator, probed)
     candidates = job.stage("candidates", label_candidates, probed, plan.labeller, plan.critic)
@@ -135,7 +135,7 @@ def probe_held_out(job: Job, plan: Plan, generator: Start) -> Result:
     it chooses."""
     values, using = (generator, plan.probe.held_out_prompts), {"device": plan.device}
     heads = job.stage("heads", probe_heads, *values, **plan.search, using=using)
-    if plan.choice is None:
+    if choice_of(plan.policy) is None:
         return heads
     heads = contrasted(job, plan, "heads_contrast", generator, heads)
     return job.stage("heads_rerank", choose_of_heads, plan.policy, heads, plan.labeller, plan.probe.top, plan.critic)

@@ -11,6 +11,7 @@ import polars as pl
 from mitigate import files
 from mitigate.finished import FinishedRun
 from mitigate.measure.quality import kept_by_target
+from mitigate.policies import choice_of
 from mitigate.recipes import reporting
 from mitigate.recipes.job import Config, Job, may_record_texts, say, say_notes
 from mitigate.recipes.mitigate.plan import Plan
@@ -47,8 +48,8 @@ def report(job: Job, plan: Plan) -> None:
     training = done["train"]
     baseline = find_baseline(job.folder.parent, job.settings, plan.data_fingerprint)
     limits = [] if plan.trains else [AS_IT_IS]
-    if plan.choice is not None:
-        limits = [DECODED.format(type(plan.choice).__name__)]
+    if choice := choice_of(plan.policy):
+        limits = [DECODED.format(type(choice).__name__)]
     job.stage(
         "report",
         write_report,
