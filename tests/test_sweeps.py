@@ -165,33 +165,6 @@ def test_so_it_is_with_two_jobs_at_once(label, files, tmp_path: Path) -> None:
     assert faults.splitlines()[-2:] == failure(files[0])
 
 
-EXITS = """
-import os
-from mitigate import Labels
-class Exits:
-    version = "1"
-    def __call__(self, texts):
-        if any("late" in text for text in texts): os._exit(0)
-        return Labels([0] * len(texts), [0] * len(texts))
-"""
-
-
-def test_a_process_that_exits_before_its_run_is_complete_is_a_failed_job(label, files, tmp_path, monkeypatch) -> None:
-    """Slow: joblib starts two processes. The code of a scorer calls os._exit(0)."""
-    pytest.importorskip("hydra_plugins.hydra_joblib_launcher", reason="needs the extra [joblib]")
-    (tmp_path / "exits.py").write_text(EXITS)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.syspath_prepend(tmp_path)
-    files[0].write_text("nurse\tthe nurse is late\n")
-    mine = ("+score.scorers.exits._target_=exits.Exits", "score.extra=[exits]")
-    status, _, faults = label(files, *mine, "hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
-    get_reusable_executor().shutdown()
-    lines = faults.splitlines()
-    assert (status, "Traceback" in faults) == (1, False)
-    assert lines[0].startswith("mitigate: the sweep stopped: TerminatedWorkerError: ")
-    assert lines[1].endswith("run the same command to finish the rest")
-
-
 def test_a_sweep_needs_no_cache_that_can_be_written_to(label, files, tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("")  # a file, so that nothing can be written below it
     files[0].write_text("nurse\tthe nurse is there now\n")

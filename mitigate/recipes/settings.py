@@ -46,8 +46,8 @@ class Tracking:
 
 @group("recipe")
 class Recipe:
-    """What every recipe has. reads: groups and top-level settings that decide what it finds: the run folder's name is a
-    hash of these; None: all."""
+    """Name and function of a recipe. reads: groups and top-level settings that decide what it finds: the run folder's
+    name is a hash of these; None: all."""
 
     name: Name = fact("name of the recipe, part of the run folder's name")
     run: Function = fact("function that runs the recipe; it takes the configuration", where=True)
