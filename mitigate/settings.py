@@ -318,7 +318,7 @@ def faults_of(cls: Any, given: Mapping[str, Any], error: ValidationError) -> dic
         elif key in known:
             found[key] = _fault(known[key], value)
         elif not isinstance(value, Mapping):  # else its own settings are wrong
-            below = next(name for name in known if name.startswith(f"{key}."))
+            below = next((name for name in known if name.startswith(f"{key}.")), f"{key}.name")
             found[key] = f"{key}={_shown(value)} must be a group of settings; set one of them, such as {below}=..."
     return found
 

@@ -140,7 +140,7 @@ HARD = (
     "data.columns={head: A, relation: 'B, C', tail: D}",
     "probe.targets=[café owner,'a, b',\"it's\"]",
     "texts=['Hello, world', \"it's\", ${oc.env:HOME},{braces},50 %]",
-    *("paths.outputs='/tmp/a b'", "+policy.own=null", "seed=3"),
+    *("paths.outputs='/tmp/a b'", "policy.control=true", "seed=3"),
 )
 
 
@@ -149,7 +149,7 @@ def test_a_command_with_all_that_is_hard_to_quote(sweep: bool, composed, tmp_pat
     """With a policy and an experiment of one's own in a folder whose name has a space."""
     own = tmp_path / "my conf"
     for name, content in {
-        "policy": "defaults: [none, _self_]\nname: mine\nscorers: [sentiment]\n",
+        "policy": "defaults: [both, _self_]\nname: mine\nscorers: [sentiment]\n",
         "experiment": "# @package _global_\ndefaults: [override /policy: mine]\ntrainer: {max_steps: 7}\n",
     }.items():
         (own / name).mkdir(parents=True)
@@ -163,7 +163,7 @@ def test_a_command_with_all_that_is_hard_to_quote(sweep: bool, composed, tmp_pat
         assert config["data"]["columns"] == {"head": "A", "relation": "B, C", "tail": "D"}
         assert config["probe"]["targets"] == ["café owner", "a, b", "it's"]
         assert config["texts"] == ["Hello, world", "it's", "${oc.env:HOME}", "{braces}", "50 %"]
-        assert (config["policy"]["name"], config["trainer"]["max_steps"], config["seed"]) == ("mine", 7, 3)
+        assert (config["policy"]["name"], config["trainer"]["max_steps"], config["seed"]) == ("mine-control", 7, 3)
         assert line.startswith("python -m mitigate --config-dir ")
         assert composed(*shlex.split(line)[3:]) == [(line, config)]
     assert len({line for line, _ in jobs}) == len(jobs)

@@ -12,7 +12,7 @@ RELATIONS = "FILE.csv of relations of your own: relation, phrase, neutral_phrase
 
 @group("data")
 class Data:
-    """Facts and settings of all data. The probe and the trainer take their defaults from the fields that no recipe reads."""
+    """Facts and settings of all data. Fields that no recipe reads are defaults of the probe and the trainer."""
 
     name: Name = fact("name of the resource, part of the run folder's name")
     title: Text | None = fact("name of the resource as reports print it", default=None)

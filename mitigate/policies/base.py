@@ -39,6 +39,8 @@ class Policy:
         try:
             return build(values)
         except ValidationError as error:
+            if not hasattr(values, "args"):  # no call, but a value in place of a policy
+                raise
             given = {
                 **dict(zip((field.name for field in fields(cls)), values.args, strict=False)),
                 **(values.kwargs or {}),

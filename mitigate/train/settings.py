@@ -39,7 +39,7 @@ class Training:
     )
     weight_decay: float = fact("weight decay of AdamW", default=0.01, ge=0, le=1)
     clip: float = fact("largest norm of the gradient", default=1.0, gt=0)
-    vocabulary: Literal["auto", "all", "tails"] = served(
+    vocabulary: Literal["auto", "all", "tails"] = fact(
         "tokens that the loss is over; tails: those of training tails", default="auto"
     )
     precision: Precision = served("number format of training", default="auto")
@@ -93,7 +93,7 @@ class EmbeddingTraining:
     chunk_size: int = fact("triples of a batch that share negatives", default=1000, ge=1, le=MANY)
     negatives: int = fact("negatives of a chunk", default=1000, ge=1, le=MANY)
     by_frequency: float = fact("share of negatives drawn as often as entities occur", default=0.5, ge=0, le=1)
-    learning_rate: float = served("learning rate of Adagrad at the first step", default=0.1, gt=0, le=100)
+    learning_rate: float = fact("learning rate of Adagrad at the first step", default=0.1, gt=0, le=100)
     n3: float = fact("weight of the N3 regulariser (Lacroix et al. 2018)", default=0.0, ge=0, le=100)
     evaluate_every: int = fact("epochs from one evaluation on validation triples to the next", default=5, ge=1, le=MANY)
     patience: int = fact(
