@@ -340,7 +340,7 @@ FAULTS: list[tuple[type[Policy], dict[str, Any], str]] = [
     (Swap, {"copies": 1, "relations": []}, "2 settings are wrong:\n  policy.copies=1 must be a whole number from 2 to"),
     (Rerank, {"candidates": 1.5}, "policy.candidates=1.5 must be a whole number"),
     (Rerank, {"keep": 30}, "policy.keep=30 must be at most policy.candidates=20; set policy.keep=null"),
-    (Then, {"first": 3}, "policy.first=3 must be a group of settings"),
+    (Then, {"first": 3}, "2 settings are wrong:\n  policy.first=3 must be a group of settings; set one of"),
     (Then, {"first": Drop("a"), "second": Drop("b")}, "policy@policy.first=a policy@policy.second=b: the first must f"),
     (Policy, {"name": ""}, 'policy.name="" must be a name'),
 ]

@@ -8,8 +8,6 @@ import report_example
 
 from mitigate.report import drawing, plots
 from mitigate.report import run_figures as gallery
-from mitigate.report.plots import words
-from mitigate.report.prejudice_regions import regions, with_regions
 
 SQUARE = pl.DataFrame(  # the quartiles of both percentages are 30
     {
@@ -54,18 +52,6 @@ def test_save_writes_png_and_svg(tmp_path: Path) -> None:
     assert files[1].read_text().startswith("<?xml")
 
 
-def test_regions_are_above_the_upper_quartiles_and_name_the_furthest() -> None:
-    found = dict(with_regions(SQUARE).select("target", "region").iter_rows())
-    neither = dict.fromkeys(("nurse", "lawyer", "$x^{"), "neither")
-    assert found == {**neither, "nun": "more positive", "thief": "more negative"}
-    more = SQUARE.vstack(SQUARE.with_columns(prejudice=0.0, favouritism=0.0, target=pl.col("target") + "2"))
-    assert dict(with_regions(more).select("target", "region").iter_rows())["$x^{"] == "more of both"
-    axes = regions(SQUARE, "profession").axes[0]
-    points = [tuple(point) for drawn in axes.collections for point in drawn.get_offsets().tolist()]
-    assert sorted(points) == sorted(SQUARE.select("prejudice", "favouritism").rows())
-    assert {"thief", "nun", "$x^{"} <= {text.get_text() for text in axes.texts}
-
-
 def test_bars_go_left_for_prejudice_and_boxes_have_the_median_of_each_category() -> None:
     bars = plots.bars(SQUARE).axes[0].patches
     assert [bar.get_width() for bar in bars] == [-10.0, -30.0, -20.0, -80.0, -40.0, 30.0, 30.0, 60.0, 10.0, 50.0]
@@ -82,37 +68,3 @@ def test_the_words_of_a_picture_hold_its_numbers() -> None:
     assert "thief 80.0 % and 10.0 %" in by_name["bars-regard"].alt
     shown = picture("shown", {"regard": SQUARE, "regard_neutral": SQUARE}, shown=["thief", "nobody", "nurse"]).alt
     assert shown == "Bars of regard, negative and positive: thief 80.0 % and 10.0 %; nurse 10.0 % and 30.0 %."
-
-
-def test_counts_of_statements_and_of_triples_of_the_corpus() -> None:
-    """With and without what was dropped."""
-    uneven = SQUARE.with_columns(statements=pl.Series([3, 50, 700, 700, 9000]))
-    counts = picture("counts", {"regard": uneven})
-    assert "least 3, median 700, most 9,000" in counts.alt
-    assert ">1,000</text>" in drawing.svg(counts.figure)
-    rows = pl.DataFrame({"target": ["nurse", "nurse", "nurse", "nun", None], "weight": [1.0, 0.0, 0.5, 0.0, 0.0]})
-    corpus = rows.with_columns(source_row=None, relation=pl.lit("IsA"), reason=pl.lit("regard -1"))
-    least = "targets: least 0, median 0, most 3"
-    alt = picture("counts-corpus", {"regard": SQUARE}, corpus).alt
-    assert alt.endswith(f"{least}; of them kept: least 0, median 0, most 2.")
-    assert picture("counts-corpus", {"regard": SQUARE}, corpus.with_columns(weight=1.0)).alt.endswith(f"{least}.")
-
-
-def test_word_cloud_of_the_two_targets_with_the_most_negative_tails() -> None:
-    said = pl.DataFrame(
-        {
-            "target": ["nurse", "nurse", "nurse", "lawyer", "lawyer", "she"],
-            "category": ["profession"] * 5 + ["gender"],
-            "tail": ["be tired", "be tired", "lie", "lie", "win", "$cry^"],
-            **{"sentiment": [-1, -1, 0, -1, 1, 0], "regard": [0, 1, -1, 0, 0, -1]},
-        }
-    )
-    nurse, she = gallery.gallery({}, statements=said)
-    assert (nurse.name, she.name) == ("words-nurse", "words-she"), "one of each category"
-    assert nurse.alt == "Word cloud. The commonest: be tired, lie."
-    assert {text.get_text(): text.get_size() for text in nurse.figure.texts} == {"be tired": 20.0, "lie": 13.5}
-    phrases = pl.DataFrame({"phrase": [f"tail number {place}" for place in range(60)], "count": range(1, 61)})
-    texts = words(phrases).texts
-    assert len(texts) == 40
-    assert all(0 <= x <= 1 and 0 < y <= 1 for x, y in (text.get_position() for text in texts))
-    assert texts[0].get_text() == "tail number 59"

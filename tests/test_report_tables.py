@@ -3,13 +3,11 @@
 from pathlib import Path
 
 import polars as pl
-import pytest
-import report_example
 
 from mitigate.report import ledger, metrics_table, table
 from mitigate.report.examples import MOST_TARGETS
 from mitigate.report.html import environment
-from mitigate.report.page import leak, target_section
+from mitigate.report.page import target_section
 
 ONE = {
     **{"NSM": 61.2, "NSM_low": 59.8, "NSM_high": 62.71, "NSM/origin": 60.0, "NSM/origin_low": 55.5},
@@ -52,16 +50,6 @@ def test_console_puts_runs_side_by_side() -> None:
     assert frame.row(2) == expected  # value, low and high of each run
 
 
-@pytest.mark.parametrize("num_runs", [1, 2, 3, 4, 9, 30])
-def test_console_keeps_to_its_width(num_runs: int) -> None:
-    metrics = report_example.metrics(report_example.statements(10))
-    table = metrics_table.console({f"policy=both seed={seed}": metrics for seed in range(num_runs)})
-    assert max(map(len, table.splitlines())) <= 100
-    assert table.count("policy=both") == num_runs
-    assert ("[" in table) == (num_runs <= 3)
-    assert metrics_table.console({"empty": {"seed": 3}}).strip() == "empty"
-
-
 def test_csv_and_latex(tmp_path: Path) -> None:
     frame = pl.DataFrame({"name_of": ["a & b", "50 %"], "NSM ↑": [61.234, None]})
     assert table.save_csv(frame, tmp_path / "t" / "m.csv").read_text() == "name_of,NSM ↑\na & b,61.2340\n50 %,\n"
@@ -97,50 +85,6 @@ def test_the_ledger_by_relation_target_and_reason() -> None:
     assert ledger.summary(LEDGER, "target").select("target", "input", "added", "weight").rows() == by_target
     by_reason = [("sentiment +1", 2, 2), ("kept", 1, 0), ("regard +1, swapped", 1, 0), ("regard -1", 1, 1)]
     assert ledger.summary(LEDGER, "reason").select("reason", "input", "dropped").rows() == by_reason
-
-
-def test_examples_are_spread_over_the_resource() -> None:
-    """Examples of added triples name the row they are made from."""
-    rows = pl.DataFrame(
-        {
-            **{"row": range(100), "source_row": None, "relation": ["IsA"] * 99 + ["HasA"]},
-            **{"target": [None] * 50 + ["nurse"] * 50, "statement": "s", "weight": [0.0] * 99 + [1.0]},
-            "reason": ["regard -1"] * 90 + ["sentiment +1"] * 9 + ["kept"],
-        }
-    )
-    assert ledger.touched(rows, {"reason": 3})["row"].to_list() == [0, 30, 60, 90, 93, 96]
-    assert ledger.touched(rows, {"relation": 2, "target": 1})["row"].to_list() == [0, 50]
-    found = ledger.touched(LEDGER).filter(reason="regard +1, swapped")
-    assert found.select("row", "target", "weight").rows() == [(4, "lawyer", 0.5), (4, "judge", 0.5)]
-
-
-def test_leak_is_what_the_phrase_adds() -> None:
-    labelled = pl.DataFrame(
-        {"relation": ["CapableOf", "CapableOf", "IsA"], "sentiment": [1, 1, 2], "sentiment_neutral": [0, -1, 0]}
-    )
-    assert leak(labelled, "sentiment").rows() == [("CapableOf", 2, 100.0, 50.0, 50.0), ("IsA", 1, 0.0, 0.0, 0.0)]
-
-
-def test_the_most_polarised_triples_kept_and_dropped() -> None:
-    """By the largest strength of any scorer with the neutral wording; a statement once; what a policy adds is none."""
-    rows = pl.DataFrame(
-        {
-            **{
-                "row": [1, 2, 3, 4, 5, 6],
-                "source_row": [None] * 5 + [2],
-                "relation": ["IsA"] * 6,
-                "target": [None] * 6,
-            },
-            **{"statement": ["a", "b", "b", "c", "d", "e"], "reason": ["kept"] * 6},
-            "weight": [1.0, 0.0, 0.0, 0.0, 1.0, 1.0],
-            "sentiment_neutral_strength": [0.1, -0.5, -0.5, 0.2, 0.0, 0.9],
-            "regard_neutral_strength": [-0.3, 0.1, 0.1, 0.9, 0.2, 0.9],
-        }
-    )
-    found = ledger.most_polarised(rows, ["sentiment", "regard"]).select("outcome", "row", "strength").rows()
-    assert found == [("kept", 1, 0.3), ("kept", 5, 0.2), ("dropped", 4, 0.9), ("dropped", 2, 0.5)]
-    assert ledger.most_polarised(rows, ["sentiment", "regard"], 1)["row"].to_list() == [1, 4]
-    assert ledger.most_polarised(rows, ["mine"]).is_empty()
 
 
 def test_of_many_targets_the_table_has_the_extremes_and_a_link_to_all() -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-BOUND = 45_200  # lines of Python in mitigate/ and models/, and of templates
-TESTS = 29_550  # lines of Python in tests/
-TABLES = 6_260  # lines of CSV, JS, CSS and YAML in mitigate/ and conf/, the samples apart
+BOUND = 45_000  # lines of Python in mitigate/ and models/, and of templates
+TESTS = 29_000  # lines of Python in tests/
+TABLES = 5_740  # lines of CSV, JS, CSS and YAML in mitigate/ and conf/, the samples apart
 WIDTH = 50  # characters of a line, on average
 SOURCES = ("mitigate/*.py", "models/*.py", "mitigate/*.jinja")
 OTHERS = [f"{folder}/*.{kind}" for folder in ("mitigate", "conf") for kind in ("csv", "js", "css", "yaml")]

@@ -4,7 +4,7 @@ import polars as pl
 from page_elements import Elements
 
 from mitigate.report.html import environment
-from mitigate.report.table import Cell, Column, Table, as_markdown, as_text, bounded, figures, grouped, text
+from mitigate.report.table import Cell, Column, Table, as_markdown, as_text, bounded, text
 
 ROWS = pl.DataFrame(
     {
@@ -39,14 +39,6 @@ def test_a_table_that_is_too_wide_loses_its_intervals_then_its_columns_go_below(
     assert second.splitlines() == ["  Policy  triples", "  none      2,100", "  both        900"]
 
 
-def test_groups_have_titles_in_the_order_of_their_first_rows() -> None:
-    rows = [{"a": "x", "b": 1}, {"a": "y", "b": 2}, {"a": "x", "b": 3}]
-    table = Table("", [text("", "b"), *figures(0, b="twice")], grouped(rows, lambda row: row["a"]))
-    assert table.height == 3
-    assert as_text(table) == "     twice\nx\n  1      1\n  3      3\ny\n  2      2"
-    assert [text for text in Elements(html(table)).text.split() if text in "xy"] == ["x", "y"]
-
-
 def test_a_page_trusts_no_text() -> None:
     missing = Column("figure", lambda row: Cell("–", ["no <b>statement</b>"]))
     page = html(Table("A caption. More of it.", [text("Name", "name"), missing], [{"name": "<i>x</i>"}]))
@@ -54,7 +46,3 @@ def test_a_page_trusts_no_text() -> None:
     assert 'aria-label="A caption"' in page
     assert "<i>" not in page
     assert "– <small>no &lt;b&gt;statement&lt;/b&gt;</small>" in page
-
-
-def test_a_table_without_rows_says_so() -> None:
-    assert "nothing here</td>" in html(Table("", COLUMNS, [], empty="nothing here"))
