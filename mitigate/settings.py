@@ -308,7 +308,8 @@ def faults_of(cls: Any, given: Mapping[str, Any], error: ValidationError) -> dic
     """The sentences about wrong settings of a class, by key."""
     known, start, found = fields_of(cls), f"{cls.group}." if cls.group else "", dict[str, str]()
     for fault in error.errors(include_url=False, include_context=False):
-        name = str(fault["loc"][0])
+        place = fault["loc"][0]  # the name of a field, or its number
+        name = place if isinstance(place, str) else list(cls.__pydantic_fields__)[place]
         key, value = f"{start}{name}", given.get(name)
         if fault["type"] == "unexpected_keyword_argument":
             names = [f"{start}{known}" for known in cls.__pydantic_fields__]

@@ -11,7 +11,7 @@ from mitigate.load import statements as files
 from mitigate.load import triples as any_triples
 from mitigate.load.sentences import load_texts as texts
 from mitigate.load.triples import read_relations
-from mitigate.settings import check
+from mitigate.settings import all_settings
 from mitigate.tasks.audit.read import repeats
 from mitigate.words.outside_text import counted
 
@@ -99,20 +99,20 @@ def test_numbers_and_categories_are_texts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        {"paths": {"outputs": "x\r"}},
-        {"paths": {"cache": "a\tb"}},
-        {"data": {"title": "x\r"}},
-        {"data": {"columns": {"head": "a\r"}}},
-        {"data": {"columns": ["target", "statement\r"]}},
+        {"paths.outputs": "x\r"},
+        {"paths.cache": "a\tb"},
+        {"data.columns": {"head": "a\r"}},
+        {"data.columns": ["target", "statement\r"]},
         {"texts": "good\r"},
         {"texts": ["fine", "good\x1b[31m"]},
-        {"compare": {"runs": ["a\n"]}},
+        {"compare.runs": ["a\n"]},
     ],
 )
 def test_a_control_character_in_a_setting_is_refused(given: dict) -> None:
     with pytest.raises(MitigateError, match="control character|list of"):
-        check(given)
-    check({"texts": "two\nlines\twith a tab", "paths": {"outputs": "a folder/é\u00a0"}})
+        [all_settings()[key].check(value) for key, value in given.items()]
+    all_settings()["texts"].check("two\nlines\twith a tab")
+    all_settings()["paths.outputs"].check("a folder/é\u00a0")
 
 
 def test_repeated_statements_are_counted() -> None:

@@ -111,7 +111,7 @@ def test_the_examples_of_the_documentation_run(folder: Path) -> None:
 
 def test_code_shown_in_the_documentation_is_that_of_the_examples() -> None:
     text = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
-    resource, scorer, _ = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    resource, scorer, *_ = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     assert resource == (EXAMPLES / "own" / "pairs.py").read_text(encoding="utf-8")
     (data,) = re.findall(r"```yaml\n(# Lines.*?)```", text, re.DOTALL)
     assert data == (EXAMPLES / "own" / "data" / "pairs.yaml").read_text(encoding="utf-8")

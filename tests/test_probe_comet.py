@@ -146,7 +146,13 @@ class FullDisk(PartFolder):
 def test_devices_are_found_and_faults_of_processes_are_raised(comet, many, tmp_path, monkeypatch):
     """Takes over 3 s: a process of its own raises one of the faults."""
     assert find_devices("cpu", 3) == ["cpu"] * 3
-    refuses(MitigateError, "unknown probe.device 'tpu'; allowed: auto, cpu, cuda", find_devices, "tpu", 1)
+    refuses(
+        MitigateError,
+        "unknown probe.device 'tpu' ",
+        find_devices,
+        "tpu",
+        1,
+    )
     refuses(MitigateError, "probe.processes=0 must be at least 1", find_devices, "cpu", 0)
     refuses(MitigateError, "the disk is full", probe, comet, parts=FullDisk(tmp_path), devices=["cpu", "cpu"], **many)
 

@@ -7,10 +7,9 @@ import polars as pl
 import pytest
 from command import ROOT
 from hydra import compose, initialize_config_dir
-from omegaconf import OmegaConf
 
 from mitigate.recipes.classifier import Artefact, Classifier, Results
-from mitigate.recipes.job import Job
+from mitigate.recipes.job import Job, configured
 from mitigate.stages import in_folder
 
 
@@ -44,8 +43,7 @@ def test_a_classifier_is_trained_once_measured_and_written_with_its_card(
 ) -> None:
     overrides = ["recipe=classifier", "classifier=crowd", "tracking.mode=none", "seed=7"]
     with initialize_config_dir(str(ROOT / "conf"), version_base=None):
-        config = compose("config", [*overrides, f"paths.outputs={tmp_path}"])
-    OmegaConf.set_struct(config, False)
+        config = configured(compose("config", [*overrides, f"paths.outputs={tmp_path}"]))
     assert Fake.run(config) == 0.5
     (folder,) = tmp_path.glob("[!.]*")
     assert folder.name.startswith("crowd-seed7-")

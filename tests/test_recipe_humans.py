@@ -329,7 +329,7 @@ BOTH = "are both set, but only one is read; leave one out"
             "data.runs=[{run}] humans.sentences=a.txt",
             "settings that make a survey (data.runs, data.path) and that read",
         ),
-        ("data.runs=[{run}] humans.top=0", "humans.top=0 must be a whole number from 1 to 1,000"),
+        ("data.runs=[{run}] humans.size=0", "humans.size=0 must be a whole number from 1 to "),
         ("data.runs=[{run}] humans.relations=[CapableOff]", "relation in humans.relations 'CapableOff' (did you mean "),
         ("data.runs=[{run}] humans.relations=[CapableOff]", "did you mean CapableOf?"),
         ("humans.survey={run} humans.answers=[a.csv]", "is a run of recipe=mitigate. Give the run folder"),

@@ -60,9 +60,9 @@ def test_files_are_their_owners_and_submissions_name_them(client: TestClient, by
     assert job
     config = composed(*job.command[3:])
     folder = service.place / "files" / "ann"
-    assert config["data"]["path"] == str(folder / "a.csv")
-    assert config["data"]["columns"] == {"head": "a b", "tail": 3}
-    assert config["probe"]["targets"] == str(folder / "targets.csv")
+    assert config.data.path == str(folder / "a.csv")
+    assert config.data.columns == {"head": "a b", "tail": 3}
+    assert config.probe.targets == str(folder / "targets.csv")
     labels = client.post("/jobs", json={"recipe": "labels", "overrides": {"texts": "a.csv"}}, headers=by["ann"])
     with queue.opened(service.path) as table:
         job = queue.read(table, labels.json()["id"])
@@ -100,12 +100,12 @@ HOSTILE: dict[str, tuple[str, bytes, int, str]] = {
     "a program": ("evil.py", b"import os\n", 422, "evil.py cannot be uploaded; allowed: .csv, .tsv, .jsonl, .txt"),
     "a page": ("evil.html", b"<script>1</script>", 422, "cannot be uploaded"),
     "a zip archive": ("evil.zip", zipped(), 422, "unpack archives"),
-    "a zip archive with another name": ("evil.csv", zipped(), 422, "evil.csv is a zip archive or a spreadsheet"),
+    "a zip archive with another name": ("evil.csv", zipped(), 422, "evil.csv is neither a text in UTF-8"),
     "a pickle": ("evil.txt", b"\x80\x04\x95\x00\x00\x00", 422, "evil.txt is not a text in UTF-8"),
     "zero bytes": ("evil.tsv", b"a\0b\n", 422, "evil.tsv is not a text: it holds zero bytes"),
     "half of a character": ("evil.csv", b"caf\xc3", 422, "not a text in UTF-8"),
-    "UTF-16": ("evil.csv", "a,b".encode("utf-16"), 422, "UTF-16; save it as UTF-8"),
-    "Parquet": ("evil.csv", b"PAR1....", 422, "a Parquet file"),
+    "UTF-16": ("evil.csv", "a,b".encode("utf-16"), 422, "evil.csv is neither a text in UTF-8"),
+    "Parquet": ("evil.csv", b"PAR1....", 422, "nor a plain Parquet file"),
     "a bomb": ("evil.csv.gz", gzip.compress(b"0" * (MOST + 1)), 422, "evil.csv.gz has more than 3 MiB of text when it"),
     "a bomb without its ending": ("evil.csv", gzip.compress(b"0" * (MOST + 1)), 422, "more than 3 MiB of text"),
     "half of a gzip file": ("evil.csv.gz", gzip.compress(TRIPLES)[:-9], 422, "evil.csv.gz cannot be unpacked"),

@@ -70,7 +70,7 @@ def test_a_trained_bias_stays_and_auto_then_takes_all_tokens() -> None:
     assert begin_vocabulary(decoder, [[1, 2]], "auto") is None  # without an output bias
     with pytest.raises(MitigateError, match=re.escape("trainer.vocabulary=tails needs a model with an output bias, ")):
         begin_vocabulary(decoder, [[1, 2]], "tails")
-    with pytest.raises(MitigateError, match="vocabulary='some' must be one of auto, all, tails"):
+    with pytest.raises(MitigateError, match="unknown trainer.vocabulary 'some'; allowed: auto, all, tails"):
         settings(vocabulary="some")
 
 

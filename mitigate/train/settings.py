@@ -106,7 +106,7 @@ class EmbeddingTraining:
 
 @group("model")
 class Model:
-    """What all models have."""
+    """The settings of all models."""
 
     name: Name = fact("name of the model, part of the run folder's name")
 

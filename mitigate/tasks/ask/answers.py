@@ -184,9 +184,14 @@ class Answers:
         """The policy's part that chooses among generated tails."""
         policy = self.run.setting("policy") or {}
         node = {**policy, **policy.get("second", {})}
-        if "candidates" not in node or node.get("decoding") == "none":  # decoding: in runs of version 0.2
+        if "candidates" not in node:
             return None
         given = {name: value for name, value in node.items() if name not in ("first", "second")}
+        if "action" in node:  # of version 0.2, where a decoding was named in place of a class
+            if (decoding := node.get("decoding", "none")) == "none":
+                return None
+            given = {name: node[name] for name in ("name", "scorers", "template", "candidates")}
+            given["_target_"] = f"mitigate.policies.{decoding.capitalize()}"
         return choice_of(renamed(self._build("policy", given), called(self.run.setting("score") or {})))
 
     @cached_property
