@@ -5,7 +5,7 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import numpy as np
@@ -75,7 +75,8 @@ class LabelStore:
     def _insert(self, file: Path, rows: Sequence[Row]) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         with closing(sqlite3.connect(file, timeout=120)) as database, database:
-            database.execute("PRAGMA journal_mode=WAL")
+            with suppress(sqlite3.OperationalError):  # another process is at it, and SQLite does not wait here
+                database.execute("PRAGMA journal_mode=WAL")
             database.execute("PRAGMA synchronous=NORMAL")  # a kill loses nothing, a power cut the last writes at most
             database.execute(f"PRAGMA cache_size=-{PAGES // 1024}")
             database.execute(TABLE)

@@ -28,7 +28,7 @@ from mitigate.words.targets import notice_of_own
 def run(config: Config) -> float | None:
     """Filter by a policy, retrain, probe and measure; returns the metric that `optimized_metric` names."""
     if config.data.demonstration and not is_repeat_in_sweep(config):
-        say("Demonstration on a small corpus written for it: its figures are no findings.")
+        say("Demonstration on a small corpus written for it: its results say nothing about the world.")
     scorers = Scorers(config.score)
     downloads = missing(config, ["data", "model"])
     say_downloads(config, downloads)
