@@ -61,7 +61,7 @@ def test_where_every_head_has_more_the_smallest_is_held_out_and_one_head_cannot_
     assert held_out is not None
     assert held_out.sentence == (
         "The data has no test triples of its own: 20 of 100 triples (20.0 %) are held out, all triples of 1 of 3 "
-        "heads, drawn by chance (data.holdout_seed=1). Figures on so few are uncertain."
+        "heads, drawn by chance. Figures on so few are uncertain."
     )
     rows = triples(nurse=30)
     assert hold_out(rows, 0.1, seed=1)[1] is None

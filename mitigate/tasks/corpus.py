@@ -39,8 +39,8 @@ class HeldOut:
         share = 100 * self.triples / self.of_triples
         return (
             f"The data has no test triples of its own: {self.triples:,} of {self.of_triples:,} triples ({share:.1f} %) "
-            f"are held out, all triples of {self.heads:,} of {self.of_heads:,} heads, drawn by chance "
-            f"(data.holdout_seed={self.seed}){f'; {self.dev:,} others are for dev' if self.dev else ''}."
+            f"are held out, all triples of {self.heads:,} of {self.of_heads:,} heads, drawn by chance"
+            f"{f'; {self.dev:,} others are for dev' if self.dev else ''}."
             + (" Figures on so few are uncertain." if self.triples < FEW else "")
         )
 
