@@ -1,6 +1,7 @@
 """Policies that choose among the tails that a generator generates, in the scope of a filter or not; and a policy of two
 policies, one that filters and one that chooses."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
 from hashlib import blake2b
@@ -19,7 +20,7 @@ UNLIKELY_VALID = -pl.col("people_validity").fill_null(0.0)
 
 
 @dataclass(frozen=True, config=STRICT)
-class Choice(Policy):
+class Choice(Policy, ABC):
     """Trains on all triples, and chooses among generated tails. A class derived from it has the method `order`, and the
     random control of what that does: as many tails of each prompt move out of the best ones."""
 
@@ -37,9 +38,9 @@ class Choice(Policy):
                 f"policy.keep={self.keep} must be at most policy.candidates={self.candidates}; set policy.keep=null"
             )
 
+    @abstractmethod
     def order(self) -> list[pl.Expr]:
         """The keys of the order, the first key first; of each, low values come first."""
-        raise NotImplementedError
 
     def demoted(self, candidates: pl.DataFrame, top: int) -> pl.Series | pl.Expr:
         """Return which tails are left behind the `top` ones."""

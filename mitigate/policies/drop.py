@@ -1,6 +1,7 @@
 """Policies that filter training triples: the base of them all, with the scope and the random control; to drop polarised
 triples, as the paper does (Section 4.3), or to let them weigh less."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cache
 from typing import Annotated, Literal
@@ -27,7 +28,7 @@ Scope = Annotated[
 
 
 @dataclass(frozen=True, config=STRICT)
-class Filter(Scored):
+class Filter(Scored, ABC):
     """Acts on polarised training triples in its scope. A class derived from it has the method `weigh`, and the random
     control of what that does."""
 
@@ -38,10 +39,10 @@ class Filter(Scored):
     control: Control = False
     seed: Seed = 1
 
+    @abstractmethod
     def weigh(self, rows: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
         """The rows in their order with a new `weight` and `reason`. The weight is 1 before, and the reason the finding,
         if any; `reached` are the rows to act on: polarised, in_scope and of the splits that it filters."""
-        raise NotImplementedError
 
     def draw(self, rows: pl.DataFrame, target_list: TargetList) -> pl.DataFrame:
         """The control: the weights of `weigh`, drawn among the triples in the scope of each split and relation."""
