@@ -1,28 +1,20 @@
-"""A language model behind an OpenAI-compatible endpoint: completions and chats, several at a time, each repeated until
-the endpoint answers it.
+"""A language model behind an OpenAI-compatible endpoint, by OpenAI's client (the extra `api`), which repeats requests:
+completions and chats, several at a time.
 
 The key is read from the environment for each call. It is in no field, message or file. Redirects are not followed."""
 
 import ipaddress
 import os
-import random
-import threading
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
+from importlib.util import find_spec
 from typing import Any, NamedTuple, NoReturn
 from urllib.parse import urlsplit
 
-import requests
-
 REFUSED, FAILED = "content_filter", "failed"
 BLOCKED = ("content_filter", "content_policy_violation")  # error codes of a refused prompt
-HOPELESS = ("insufficient_quota",)  # error codes of a 429 that stays
-REPEATED = (408, 409, 425, 429)  # besides 5xx
-LONGEST_WAIT = 120.0  # seconds, whatever Retry-After says
-CONNECT = 10.0  # seconds for a connection
+HOPELESS = "insufficient_quota"  # the error code of a 429 that stays
 SURROUNDING = {"surrounding": True}  # a field that says how requests are sent, and never what is answered
 SHOWN = 300  # characters of an endpoint's message
 
@@ -53,19 +45,6 @@ class Answer:
     why: str = ""  # the last fault of one that failed
 
 
-def totals(answers: Iterable[Answer]) -> dict[str, int]:
-    """Counts of requests, retries, failures, refusals and tokens."""
-    rows = list(answers)
-    return {
-        "requests": sum(row.tries for row in rows),
-        "retries": sum(row.tries - 1 for row in rows),
-        "failures": sum(row.finish == FAILED for row in rows),
-        "refusals": sum(row.finish == REFUSED for row in rows),
-        "prompt_tokens": sum(row.prompt_tokens for row in rows),
-        "answer_tokens": sum(row.answer_tokens for row in rows),
-    }
-
-
 def conversation(text: str, system: str | None = None) -> list[dict[str, str]]:
     """The messages of a chat with one question."""
     before = [{"role": "system", "content": system}] if system else []
@@ -84,8 +63,8 @@ def no_weights(folder: object = None) -> NoReturn:
 class Endpoint:
     """A model at an address, which ends before /chat/completions: https://HOST/v1.
 
-    Raises EndpointError for an address of another form, and for a key that would travel unencrypted to another
-    machine."""
+    Raises EndpointError for an address of another form, for a key that would travel unencrypted to another machine, and
+    without the client."""
 
     url: str
     name: str
@@ -94,22 +73,28 @@ class Endpoint:
     concurrency: int = field(default=4, metadata=SURROUNDING)  # requests at a time
     timeout: float = field(default=120.0, metadata=SURROUNDING)  # seconds without a byte
     tries: int = field(default=6, metadata=SURROUNDING)  # of a request, the first included
-    backoff: float = field(default=1.0, metadata=SURROUNDING)
-    """Seconds before the second try; doubled before each further one."""
     body: Mapping[str, Any] | None = None  # further fields of each request; a field that is None is left out
 
     def __post_init__(self) -> None:
-        for name, fewest in (("concurrency", 1), ("tries", 1), ("timeout", 0.001), ("backoff", 0)):
+        for name, fewest in (("concurrency", 1), ("tries", 1), ("timeout", 0.001)):
             if getattr(self, name) < fewest:
                 raise EndpointError(f"{name}={getattr(self, name)} must be at least {fewest}")
         if not self.name:
             raise EndpointError(f"the endpoint {self.url} needs the name of a model")
-        _check_address(self.url)
-        if self._secret() and self.url.lower().startswith("http:") and not self.is_local:
+        parts = urlsplit(self.url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query:
+            raise EndpointError(f"{self.url} is not the address of an endpoint; give one such as https://HOST/v1")
+        if parts.password:
+            raise EndpointError(f"the address of {parts.hostname} has a password in it; give it without")
+        if parts.path.rstrip("/").endswith("completions"):
+            raise EndpointError(f"{self.url} is the address of one kind of request; give it up to /v1")
+        if self._secret() and parts.scheme == "http" and not self.is_local:
             raise EndpointError(
                 f"the key in {self.key} would travel unencrypted to {self.host}; give an https:// address, or name no "
                 "variable for the key if the endpoint needs none"
             )
+        if find_spec("openai") is None:
+            raise EndpointError("an endpoint needs the library openai: pip install 'mitigate[api]'")
 
     @property
     def host(self) -> str:
@@ -127,190 +112,101 @@ class Endpoint:
     def chat(self, conversations: Sequence[Sequence[Mapping[str, str]]], **fields: Any) -> list[Answer]:
         """Answer each conversation (messages with role and content). fields: of each request, such as max_tokens,
         temperature, or logprobs=True with top_logprobs=N. Raises EndpointError."""
-        return self._answer("chat/completions", [{"messages": list(one), **fields} for one in conversations], _chatted)
+        return self._answers("messages", conversations, fields)
 
     def complete(self, prompts: Sequence[str], **fields: Any) -> list[Answer]:
         """Continue each prompt. fields: of each request, such as max_tokens, temperature, or logprobs=N. Raises
         EndpointError."""
-        return self._answer("completions", [{"prompt": prompt, **fields} for prompt in prompts], _completed)
+        return self._answers("prompt", prompts, fields)
 
-    def _answer(self, path: str, requested: Sequence[Mapping[str, Any]], parse: "Parse") -> list[Answer]:
-        bodies = [{"model": self.name, **one, **(self.body or {})} for one in requested]
-        bodies = [{name: value for name, value in body.items() if value is not None} for body in bodies]
-        with requests.Session() as session, ThreadPoolExecutor(self.concurrency) as pool:
-            session.trust_env = not self.is_local  # a proxy of the environment is not asked about this machine
-            session.mount(self.url, requests.adapters.HTTPAdapter(pool_maxsize=self.concurrency))
-            call = _Call(self, f"{self.url.rstrip('/')}/{path}", session, parse)
-            futures = [pool.submit(call.answer, body) for body in bodies]
-            try:
-                wait(futures, return_when=FIRST_EXCEPTION)
-                failed = [one for one in futures if one.done() and not one.cancelled() and one.exception()]
-                return [one.result() for one in failed or futures]
-            finally:  # also by the keyboard: only requests that were sent are waited for
-                call.ended.set()
-                pool.shutdown(wait=False, cancel_futures=True)
+    def _answers(self, name: str, inputs: Sequence[Any], fields: Mapping[str, Any]) -> list[Answer]:
+        import openai  # takes a second, which those that only check an address do without
 
-    def authorise(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        """Add the key, as requests asks an `auth` to; without one, requests would look into ~/.netrc."""
-        if secret := self._secret():
-            request.headers["Authorization"] = f"Bearer {secret}"
-        return request
-
-    def without_key(self, text: str) -> str:
-        """A text of the endpoint's in one short line, without the key."""
+        more = {name: value for name, value in {**fields, **(self.body or {})}.items() if value is not None}
         secret = self._secret()
-        return " ".join((text.replace(secret, "***") if secret else text).split())[:SHOWN]
+        client = openai.OpenAI(
+            api_key=secret or "none",  # the client demands one, and the header is left out below
+            base_url=self.url,
+            timeout=self.timeout,
+            max_retries=self.tries - 1,
+            # A proxy of the environment is not asked about this machine.
+            http_client=openai.DefaultHttpxClient(follow_redirects=False, trust_env=not self.is_local),
+        )
+        resource: Any = client.chat.completions if name == "messages" else client.completions
+        headers = {} if secret else {"Authorization": openai.omit}
+
+        def answer(given: Any) -> Answer:
+            asked = {"model": self.name, name: given, "extra_body": more, "extra_headers": headers}
+            try:
+                raw = resource.with_raw_response.create(**asked)
+            except openai.APIStatusError as error:
+                return self._not_answered(error)
+            except openai.APIConnectionError as error:  # its message may have headers
+                return Answer("", FAILED, self.tries, why=type(error).__name__)
+            try:
+                return _read(raw.parse(), raw.retries_taken + 1)
+            except (LookupError, TypeError, ValueError, AttributeError):
+                return Answer(
+                    "", FAILED, raw.retries_taken + 1, why="an answer that is not JSON of the form of OpenAI's"
+                )
+
+        with client, ThreadPoolExecutor(self.concurrency) as pool:
+            return list(pool.map(answer, inputs))  # after an error the others are not sent
+
+    def _not_answered(self, error: Any) -> Answer:
+        """The answer to a prompt that the endpoint blocks or has not answered after all tries; for a fault that stays
+        EndpointError. error: openai.APIStatusError."""
+        status, place = error.status_code, f"{self.url} answers HTTP {error.status_code}"
+        if status == 400 and error.code in BLOCKED:
+            return Answer("", REFUSED)
+        if (status in (408, 409, 429) or status >= 500) and error.code != HOPELESS:
+            return Answer("", FAILED, self.tries, why=f"HTTP {status}")
+        if 300 <= status < 400:
+            raise EndpointError(f"{place}, a redirect, which is not followed; give the final address")
+        if status in (401, 403):
+            named = f"the environment's variable {self.key}" if self.key else "no variable"
+            raise EndpointError(f"{place}: it does not accept the key; {named} is named for it")
+        body = error.body.get("message") if isinstance(error.body, Mapping) else error.body
+        message = str(body or "").replace(self._secret() or "\0", "***")[:SHOWN]
+        raise EndpointError(
+            f"{place} for the model {self.name} ({message}); the same request would get the same answer: check the "
+            "address, which ends in /v1 for most, the model's name and the fields of requests"
+        )
 
     def _secret(self) -> str:
         return os.environ.get(self.key, "").strip() if self.key else ""
 
 
-Parse = Callable[[Mapping[str, Any]], tuple[str, Any, tuple[Choice, ...] | None]]
-"""Reads the text, the finish and the log-probabilities of the first of an answer's `choices`."""
-
-
-class _AgainError(Exception):
-    """A fault that may be gone at the next try. after: the seconds that the endpoint asks to wait."""
-
-    def __init__(self, why: str, after: float = 0.0) -> None:
-        super().__init__(why)
-        self.after = after
-
-
-@dataclass
-class _Call:
-    """Requests of one kind that are sent together. A wait that the endpoint asks for holds for all of them."""
-
-    endpoint: Endpoint
-    url: str
-    session: requests.Session
-    parse: Parse
-    ended: threading.Event = field(default_factory=threading.Event)
-    not_before: float = 0.0  # of time.monotonic
-
-    def answer(self, body: Mapping[str, Any]) -> Answer:
-        """The answer to a request, after as many tries as it needs and may have."""
-        endpoint = self.endpoint
-        for tries in range(1, endpoint.tries + 1):
-            self.ended.wait(max(0.0, self.not_before - time.monotonic()))
-            if self.ended.is_set():
-                return Answer("", FAILED, tries - 1, why="interrupted")
-            try:
-                return self._parse(self._send(body), tries)
-            except _AgainError as fault:
-                why, after = str(fault), fault.after
-            if after:
-                self.not_before = max(self.not_before, time.monotonic() + min(after, LONGEST_WAIT))
-            elif tries < endpoint.tries:
-                self.ended.wait(min(endpoint.backoff * 2 ** (tries - 1), LONGEST_WAIT) * random.uniform(0.5, 1.0))
-        return Answer("", FAILED, endpoint.tries, why=why)
-
-    def _send(self, body: Mapping[str, Any]) -> requests.Response:
-        limits = (min(CONNECT, self.endpoint.timeout), self.endpoint.timeout)
-        try:
-            return self.session.post(
-                self.url, json=body, timeout=limits, allow_redirects=False, auth=self.endpoint.authorise
-            )
-        except requests.RequestException as error:  # its message may have headers
-            raise _AgainError(type(error).__name__) from None
-
-    def _parse(self, response: requests.Response, tries: int) -> Answer:
-        try:
-            content = response.json()
-        except ValueError:
-            content = None
-        if response.status_code != 200:
-            return self._not_answered(response, content, tries)
-        try:
-            text, finish, choices = self.parse(content["choices"][0])
-            usage = content.get("usage") or {}
-            return Answer(
-                "" if finish == REFUSED else text,
-                str(finish or "stop"),
-                tries,
-                prompt_tokens=int(usage.get("prompt_tokens") or 0),
-                answer_tokens=int(usage.get("completion_tokens") or 0),
-                model=str(content.get("model") or self.endpoint.name),
-                choices=choices,
-            )
-        except (LookupError, TypeError, ValueError, AttributeError):
-            raise _AgainError("an answer that is cut or not JSON of the form of OpenAI's") from None
-
-    def _not_answered(self, response: requests.Response, content: Any, tries: int) -> Answer:
-        """The answer to a prompt that the endpoint blocks; for any other fault _AgainError or EndpointError."""
-        status, place = response.status_code, f"{self.url} answers HTTP {response.status_code}"
-        error = content.get("error") if isinstance(content, Mapping) else None
-        error = error if isinstance(error, Mapping) else {"message": error or ""}
-        if (status in REPEATED or status >= 500) and error.get("code") not in HOPELESS:
-            raise _AgainError(f"HTTP {status}", _seconds(response.headers.get("Retry-After")))
-        if status == 400 and error.get("code") in BLOCKED:
-            return Answer("", REFUSED, tries)
-        if 300 <= status < 400:
-            where = self.endpoint.without_key(response.headers.get("Location", "nowhere"))
-            raise EndpointError(f"{place}, a redirect to {where}, which is not followed; give the final address")
-        if status in (401, 403):
-            named = f"the environment's variable {self.endpoint.key}" if self.endpoint.key else "no variable"
-            raise EndpointError(f"{place}: it does not accept the key; {named} is named for it")
-        message = self.endpoint.without_key(str(error.get("message") or ""))
-        place += f" for the model {self.endpoint.name}" + (f" ({message})" if message else "")
-        if status == 404:
-            raise EndpointError(f"{place}; check the address, which ends in /v1 for most, and the model's name")
-        raise EndpointError(f"{place}; the same request would get the same answer")
-
-
-def _chatted(choice: Mapping[str, Any]) -> tuple[str, Any, tuple[Choice, ...] | None]:
-    message = choice["message"]
-    finish = REFUSED if message.get("refusal") else choice.get("finish_reason")
-    given = (choice.get("logprobs") or {}).get("content")
-    text = message.get("content") or ""
+def _read(content: Any, tries: int) -> Answer:
+    """The answer of a ChatCompletion or a Completion. Raises LookupError, TypeError, ValueError or AttributeError for
+    content of another form."""
+    choice = content.choices[0]
+    message = getattr(choice, "message", None)
+    text = choice.text if message is None else message.content or ""
     if not isinstance(text, str):
         raise TypeError("content in parts")
-    return (
-        text,
+    finish = REFUSED if message is not None and message.refusal else choice.finish_reason or "stop"
+    usage = content.usage
+    return Answer(
+        "" if finish == REFUSED else text,
         finish,
-        None
-        if given is None
-        else tuple(
-            Choice(
-                row["token"], row["logprob"], {top["token"]: top["logprob"] for top in row.get("top_logprobs") or ()}
-            )
-            for row in given
-        ),
+        tries,
+        prompt_tokens=usage.prompt_tokens if usage else 0,
+        answer_tokens=usage.completion_tokens if usage else 0,
+        model=content.model,
+        choices=_choices(choice.logprobs),
     )
 
 
-def _completed(choice: Mapping[str, Any]) -> tuple[str, Any, tuple[Choice, ...] | None]:
-    given, text = choice.get("logprobs"), choice["text"]
-    if not isinstance(text, str):
-        raise TypeError("no text")
+def _choices(given: Any) -> tuple[Choice, ...] | None:
+    """The tokens of an answer, by the log-probabilities of a chat or of a completion."""
     if given is None:
-        return text, choice.get("finish_reason"), None
-    tops = given.get("top_logprobs") or [None] * len(given["tokens"])
-    rows = zip(given["tokens"], given["token_logprobs"], tops, strict=True)
-    return text, choice.get("finish_reason"), tuple(Choice(token, p, dict(top or {})) for token, p, top in rows)
-
-
-def _seconds(after: str | None) -> float:
-    """The seconds of a header Retry-After, which is a number or a date; 0 for neither."""
-    try:
-        return max(0.0, float(after or 0))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, parsedate_to_datetime(after or "").timestamp() - time.time())
-    except (TypeError, ValueError):
-        return 0.0
-
-
-def _check_address(url: str) -> None:
-    try:
-        parts = urlsplit(url)
-        is_address = parts.scheme.lower() in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:  # a port that is not a number
-        is_address = False
-    if not is_address or parts.query or parts.fragment:
-        raise EndpointError(f"{url} is not the address of an endpoint; give one such as https://HOST/v1")
-    if parts.username or parts.password:
-        raise EndpointError(f"the address of {parts.hostname} has a name or password in it; give it without")
-    if parts.path.rstrip("/").endswith("completions"):
-        raise EndpointError(f"{url} is the address of one kind of request; give it up to /v1")
+        return None
+    if hasattr(given, "tokens"):
+        tops = given.top_logprobs or [None] * len(given.tokens)
+        rows = zip(given.tokens, given.token_logprobs, tops, strict=True)
+        return tuple(Choice(token, logprob, dict(top or {})) for token, logprob, top in rows)
+    return tuple(
+        Choice(row.token, row.logprob, {top.token: top.logprob for top in row.top_logprobs or ()})
+        for row in given.content or ()
+    )

@@ -85,7 +85,7 @@ def chat_server(**fields: Any) -> Iterator[ChatServer]:
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            fault = state.enter(self.path, dict(self.headers), body)
+            fault = state.enter(self.path, {name.lower(): text for name, text in self.headers.items()}, body)
             try:
                 self.respond(body, fault)
             except (BrokenPipeError, ConnectionResetError):  # a client that has stopped waiting

@@ -2,28 +2,12 @@
 
 import socket
 from dataclasses import replace
-from email.utils import formatdate
-from threading import Event
-from time import time
 
 import pytest
 from chat_server import BROKEN, TOO_MANY, chat_server
 from refusals import refuses
-from requests import Session
 
-from models.chat_api import (
-    FAILED,
-    LONGEST_WAIT,
-    REFUSED,
-    Answer,
-    Choice,
-    Endpoint,
-    EndpointError,
-    _Call,
-    _completed,
-    conversation,
-    totals,
-)
+from models.chat_api import FAILED, REFUSED, Answer, Choice, Endpoint, EndpointError, conversation
 
 SECRET = "sk-secret"
 
@@ -48,8 +32,8 @@ def connected(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def endpoint(url: str, **fields) -> Endpoint:
-    """An endpoint that waits little."""
-    return Endpoint(url, "small", **{"backoff": 0.01, "timeout": 5.0, **fields})
+    """An endpoint that waits for an answer for 5 seconds."""
+    return Endpoint(url, "small", **{"timeout": 5.0, **fields})
 
 
 def chats(*texts: str) -> list:
@@ -57,21 +41,19 @@ def chats(*texts: str) -> list:
 
 
 def test_faults_are_repeated_and_answers_come_in_order(connected: list[str]) -> None:
-    faults = {0: TOO_MANY, 1: BROKEN, 2: "cut", 3: "cut JSON", 4: "other JSON", 5: "close", 6: BROKEN, 7: "slow"}
+    faults = {0: TOO_MANY, 1: BROKEN, 2: "cut", 3: "close", 4: BROKEN, 5: "slow"}
     texts = [f"text {number}" for number in range(12)]
     with chat_server(faults=faults) as server:
         found = endpoint(server.url, concurrency=3, tries=9).chat(chats(*texts), max_tokens=5, seed=None)
     assert [answer.text for answer in found] == [f"{text}. {text}." for text in texts]
     assert {answer.finish for answer in found} == {"stop"}
     assert {answer.model for answer in found} == {"small-served"}
-    assert totals(found) == {
-        **{"requests": 19, "retries": 7, "failures": 0, "refusals": 0},
-        **{"prompt_tokens": 24, "answer_tokens": 48},
-    }
-    assert len(server.requests) == 19
+    assert sum(answer.tries for answer in found) == 17
+    assert {(answer.prompt_tokens, answer.answer_tokens) for answer in found} == {(2, 4)}
+    assert len(server.requests) == 17
     assert server.most_at_once <= 3
     path, headers, body = server.requests[0]
-    assert (path, headers["Authorization"]) == ("/v1/chat/completions", f"Bearer {SECRET}")
+    assert (path, headers["authorization"]) == ("/v1/chat/completions", f"Bearer {SECRET}")
     assert body.keys() == {"model", "messages", "max_tokens"}
     assert set(connected) == {"127.0.0.1"}
 
@@ -82,46 +64,18 @@ def test_requests_run_side_by_side() -> None:
     assert server.most_at_once == 4
 
 
-class Waits(Event):
-    """An event that records for how long it would be waited for."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seconds: list[float] = []
-
-    def wait(self, timeout: float | None = None) -> bool:
-        self.seconds.append(timeout or 0.0)
-        return False
-
-
-def test_the_waits_that_the_endpoint_asks_for_and_those_between_tries() -> None:
-    short = (429, {"Retry-After": "7"}, {})
-    too_long = (503, {"Retry-After": formatdate(time() + 3600, usegmt=True)}, {})
-    waits = Waits()
-    with chat_server(faults={0: short, 1: too_long, 2: BROKEN, 3: BROKEN}) as server, Session() as session:
-        url = f"{server.url}/completions"
-        call = _Call(endpoint(server.url, backoff=1.0), url, session, _completed, waits)
-        assert call.answer({"model": "small", "prompt": "a"}).tries == 5
-    first, after_429, after_503, backoff, _, longer, _ = waits.seconds
-    assert first == 0
-    assert 6 < after_429 <= 7
-    assert 119 < after_503 <= LONGEST_WAIT
-    assert 2 <= backoff <= 4 <= longer <= 8
-
-
 def test_a_request_that_never_succeeds_is_a_failure_of_its_own() -> None:
-    with chat_server(faults={"b": BROKEN, "c": "cut JSON"}) as server:
-        found = endpoint(server.url, tries=2).chat(chats("a", "b", "c"))
+    with chat_server(faults={"b": BROKEN, "c": "cut JSON", "d": "other JSON"}) as server:
+        found = endpoint(server.url, tries=2).chat(chats("a", "b", "c", "d"))
         slow = chat_server(faults={"a": "slow"})
         with slow as other:
             (late,) = endpoint(other.url, tries=2, timeout=0.05).chat(chats("a"))
     assert found[0].text == "a. a."
     assert found[1] == Answer("", FAILED, 2, why="HTTP 500")
-    assert (found[2].finish, found[2].why) == (FAILED, "an answer that is cut or not JSON of the form of OpenAI's")
-    assert (late.finish, late.why) == (FAILED, "ReadTimeout")
-    assert totals(found)["failures"] == 2
+    assert found[2] == found[3] == Answer("", FAILED, why="an answer not of the form of OpenAI's")
+    assert (late.finish, late.why) == (FAILED, "APITimeoutError")
     (nobody,) = endpoint(server.url, tries=2).chat(chats("a"))  # the server has ended
-    assert (nobody.finish, nobody.why) == (FAILED, "ConnectionError")
+    assert (nobody.finish, nobody.why) == (FAILED, "APIConnectionError")
 
 
 def test_refusals_are_answers_without_text() -> None:
@@ -149,7 +103,7 @@ def test_fields_of_the_body_and_the_system_prompt() -> None:
     _, headers, body = server.requests[0]
     assert body["messages"] == [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "a"}]
     assert (body.get("max_tokens"), body["max_completion_tokens"]) == (None, 9)
-    assert "Authorization" not in headers
+    assert "authorization" not in headers
 
 
 @pytest.mark.parametrize(
@@ -159,49 +113,46 @@ def test_fields_of_the_body_and_the_system_prompt() -> None:
         (
             404,
             {"error": {"message": "no small"}},
-            r"for the model small \(no small\); check the address, which ends in",
+            r"for the model small \(no small\); .* check the address",
         ),
         (
             400,
             {"error": {"message": f"no {SECRET} {'x' * 999}"}},
             r"HTTP 400 for the model small \(no \*\*\* x{200,}\);",
         ),
-        (400, {"error": "other"}, r"\(other\); the same request would get the same answer$"),
+        (400, {"error": "other"}, r"\(other\); the same request would get the same answer: check"),
         (429, {"error": {"code": "insufficient_quota", "message": "pay"}}, r"HTTP 429 for the model small \(pay\)"),
     ],
 )
 def test_faults_that_stay_end_the_call(status: int, content: dict, message: str) -> None:
     faults = dict.fromkeys(range(99), (status, {}, content))
     with chat_server(faults=faults) as server, pytest.raises(EndpointError, match=message) as raised:
-        endpoint(server.url, concurrency=1).chat(chats(*map(str, range(50))))
+        endpoint(server.url, concurrency=1, tries=1).chat(chats(*map(str, range(50))))
     assert SECRET not in str(raised.value)
     assert len(server.requests) < 5  # the others are not sent
 
 
 def test_a_redirect_is_not_followed(connected: list[str]) -> None:
     with chat_server() as other, chat_server(faults={0: (307, {"Location": f"{other.url}/x"}, {})}) as server:
-        message = f"a redirect to {other.url}/x, which is not followed; give the final address"
+        message = "a redirect, which is not followed; give the final address"
         refuses(EndpointError, message, endpoint(server.url).chat, chats("a"))
     assert other.requests == []
 
 
-def test_neither_a_proxy_nor_netrc_is_asked_about_this_machine(monkeypatch, tmp_path) -> None:
-    (tmp_path / "netrc").write_text("machine 127.0.0.1 login a password b\n")
-    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+def test_no_proxy_is_asked_about_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.delenv("OPENAI_API_KEY")
     with chat_server() as server:
         assert endpoint(server.url).chat(chats("a"))[0].text == "a. a."
-    assert "Authorization" not in server.requests[0][1]
+    assert "authorization" not in server.requests[0][1]
 
 
 @pytest.mark.parametrize(
     ("url", "message"),
     [
         ("api.example.org/v1", "is not the address of an endpoint; give one such as https://HOST/v1"),
-        ("http://127.0.0.1:port/v1", "is not the address"),
         ("https://example.org/v1?key=a", "is not the address"),
-        ("https://me:word@example.org/v1", "the address of example.org has a name or password in it"),
+        ("https://me:word@example.org/v1", "the address of example.org has a password in it"),
         ("https://example.org/v1/chat/completions", "is the address of one kind of request; give it up to /v1"),
         ("http://example.org/v1", "the key in OPENAI_API_KEY would travel unencrypted to example.org"),
     ],
@@ -213,7 +164,7 @@ def test_wrong_addresses(url: str, message: str) -> None:
 
 
 def test_wrong_settings_and_the_key_in_no_representation() -> None:
-    for fields in ({"concurrency": 0}, {"tries": 0}, {"timeout": 0}, {"backoff": -1}):
+    for fields in ({"concurrency": 0}, {"tries": 0}, {"timeout": 0}):
         with pytest.raises(EndpointError, match=f"{next(iter(fields))}=.* must be at least"):
             endpoint("https://example.org/v1", **fields)
     with pytest.raises(EndpointError, match="needs the name of a model"):

@@ -60,7 +60,7 @@ def served(url: str, *more: str) -> list[str]:
 
 def test_stories_of_an_endpoint_lose_nothing_and_the_page_counts(probe, connected: set[str], monkeypatch) -> None:
     """Takes over 3 s: a whole run, one that failed before it, and two rehearsals."""
-    monkeypatch.setattr("models.chat_api.Endpoint.backoff", 0.01)
+    monkeypatch.setattr("openai._base_client.MAX_RETRY_DELAY", 0.01)
     monkeypatch.setattr("mitigate.probe.chat_stories.PART", 2)
     with chat_server(answer=answer) as server:
         said = probe(*served(server.url, "dry_run=true")).said
@@ -74,7 +74,7 @@ def test_stories_of_an_endpoint_lose_nothing_and_the_page_counts(probe, connecte
         assert "failed 3 times each (the last: HTTP 500). 2 of 5 prompts are stored; the same command" in complaint
         server.requests.clear()
         nurse = "Tell me about a nurse."
-        server.faults = {0: TOO_MANY, 1: "cut JSON", 2: "slow", 3: BROKEN, nurse: "refuse"}
+        server.faults = {0: TOO_MANY, 1: BROKEN, 2: "slow", 3: BROKEN, nurse: "refuse"}
         status, said, complaint, again = probe(*served(server.url, "model.system=Be brief.", "model.endpoint.tries=4"))
         assert (status, complaint) == (0, "")
         assert again != folder  # another system prompt

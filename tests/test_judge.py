@@ -150,10 +150,9 @@ def test_answers_before_a_failure_are_kept(tmp_path: Path, rubric: Path, monkeyp
 
 
 def test_a_request_without_an_answer_has_no_label(rubric: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("models.chat_api.Endpoint.backoff", 0.0, raising=False)
+    monkeypatch.setattr("openai._base_client.MAX_RETRY_DELAY", 0.01)
     with chat_server(answer=asked, faults={"bad, plain or good? is tall": BROKEN}) as server:
         judge = Judge(url=server.url, name="small", rubric=rubric, key=None)
-        object.__setattr__(judge.model._endpoint, "backoff", 0.0)
         refuses(MitigateError, "did not answer 1 of 2 requests .HTTP 500.; run the same", judge, ["is kind", "is tall"])
 
 
