@@ -1,4 +1,4 @@
-"""Linear classifiers on the states of a network that is not trained (models/mean_states.py).
+"""Linear classifiers on the states of a network that is not trained (models/encoder.py).
 
 Several heads share one encoding of a text: each has left out a part of what the others learnt from. The network is
 identified by the SHA-256 of its files; what is stored is the heads alone."""
@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
-from models.minilm import SHA256
-from models.regard.minilm import CONFIG, WEIGHTS
+from models.minilm import CONFIG, SHA256, WEIGHTS
 from models.stored_tensors import read_facts
 
 LABELS = ("negative", "neutral", "positive")
 """The meaning of the columns."""
+REGARD = (*LABELS, "other")
+"""The columns of a classifier of regard. "other" is a text of two minds, or one that the other three do not fit."""
 FOLDS = 10
 
 
@@ -62,7 +63,7 @@ class CrossFitted:
     weight (FOLDS, FOLDS, width, columns), bias (FOLDS, FOLDS, columns), threshold (): as that of Heads. marks (texts,):
     hash_of each text that heads learnt from, and of the same text in other words; marked (texts,): the text's fold.
     facts: what config.json holds: labels, the columns' names; sha256, layers and depth of the network
-    (models.mean_states); and reads, the kinds of texts whose features stand side by side."""
+    (models.encoder.States); and reads, the kinds of texts whose features stand side by side."""
 
     weight: np.ndarray
     bias: np.ndarray

@@ -99,6 +99,16 @@ _MINILM = Layout(
 LAYOUTS = {"gpt1": _GPT1, "gpt2": _GPT2, "minilm": _MINILM}
 
 
+def is_adapter(folder: Path) -> bool:
+    """Return whether a folder has the configuration of an adapter."""
+    return (folder / ADAPTER).is_file()
+
+
+def base_of(folder: Path) -> str:
+    """The name or folder of the model that the adapter of a folder belongs to."""
+    return str(read_facts(folder / ADAPTER, ["base_model_name_or_path"])["base_model_name_or_path"])
+
+
 def read_settings(folder: Path) -> dict[str, Any]:
     """The settings of a decoder, from a folder's config.json.
 

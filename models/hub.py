@@ -14,7 +14,7 @@ from safetensors import SafetensorError
 from transformers.utils import logging
 
 from models import hf_layouts
-from models.digests import sha256_of
+from models.digests import sha256_of, sha256_of_each
 from models.stored_tensors import ANEW, read_facts
 
 WEIGHTS = "model*.safetensors"
@@ -190,6 +190,11 @@ def missing(name: str | None, revision: str | None = None) -> list[str]:
         return []
     of_revision = f" at {revision}" if revision else ""
     return [] if is_there else [f"https://huggingface.co/{name}{of_revision} to the hub's cache"]
+
+
+def digest_of(folder: Path) -> str:
+    """The hash of a language model's weights and of its tokenizer."""
+    return sha256_of_each(sorted([*folder.glob("*.safetensors"), *folder.glob("tokenizer*.json")]))
 
 
 def commit_of(folder: Path) -> str | None:

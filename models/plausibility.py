@@ -15,17 +15,17 @@ from typing import Any
 import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
-from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from models.bert import Bert, mean_states
 from models.digests import sha256_of
+from models.encoder import Bert, mean_states, read_tokenizer
+from models.minilm import CONFIG, WEIGHTS
 from models.stored_tensors import load_trained, read, read_facts
 
 Pieces = Sequence[int]
 """A phrase as word pieces, with no tokens added."""
 
-CONFIG, WEIGHTS, WORDS = "config.json", "model.safetensors", "embeddings.word_embeddings.weight"
+WORDS = "embeddings.word_embeddings.weight"
 LONGEST = 32  # word pieces of a phrase that are read; the longest of train100k has 32
 MOST_KEPT = 20_000  # phrases, 31 MB
 SPREAD = 0.3  # standard deviation of the numbers in words' vectors; with MiniLM's own, .05, tanh has no curve
@@ -35,21 +35,14 @@ class PieceReader:
     """A function that cuts phrases into the word pieces of an encoder's tokenizer."""
 
     def __init__(self, encoder_folder: Path) -> None:
-        self.tokenizer = Tokenizer.from_file(str(encoder_folder / "tokenizer.json"))
-        self.tokenizer.no_padding()
-        self.tokenizer.enable_truncation(LONGEST)
-        self.start, self.end, self.unknown = (self._piece(name) for name in ("[CLS]", "[SEP]", "[UNK]"))
+        self.tokenizer = read_tokenizer(encoder_folder, LONGEST)
+        ids: Any = map(self.tokenizer.token_to_id, ("[CLS]", "[SEP]", "[UNK]"))
+        self.start, self.end, self.unknown = ids
 
     def __call__(self, phrases: Sequence[str]) -> list[list[int]]:
         """The pieces of each phrase; of one that has none, that it is unknown."""
         found = self.tokenizer.encode_batch_fast(list(phrases), add_special_tokens=False)
         return [encoded.ids or [self.unknown] for encoded in found]
-
-    def _piece(self, name: str) -> int:
-        piece = self.tokenizer.token_to_id(name)
-        if piece is None:
-            raise ValueError(f"the tokenizer has no piece {name}: it is not that of a BERT-type encoder")
-        return piece
 
 
 class MeanOfWords(nn.Module):

@@ -4,7 +4,7 @@ tokens and as texts. Nothing here computes, and PyTorch is not loaded."""
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from models.encoding import Encoding
 from models.stored_tensors import read_facts
@@ -40,16 +40,12 @@ def tagged(heads: Sequence[str], tags: str | None) -> Sequence[str]:
     return [f"{NEUTRAL_TAG} {head}" if not head.startswith(TAGS) and begins(head) else head for head in heads]
 
 
-def regimen(folder: Path, layout: Layout | None = None, relation: str | None = None) -> Regimen:
-    """The layout and wording for prompts to the model of a Hugging Face folder: for a COMeT those of its training, from
-    its config.json; for another language model the given ones.
+def as_trained(folder: Path, **wanted: str | None) -> dict[str, str | None]:
+    """Values that a COMeT was trained with by the config.json of its folder, else what is wanted.
 
-    Raises ValueError for an unknown layout, and for a layout or wording that the COMeT was not trained with."""
-    if layout is not None and layout not in get_args(Layout):
-        raise ValueError(f"unknown model.layout {layout!r}; allowed: {', '.join(get_args(Layout))}")
+    Raises ValueError where the COMeT was trained with something else."""
     path = folder / CONFIG  # which the folder of a mere tokenizer may lack
     config = read_facts(path) if path.is_file() else {}
-    wanted = {"layout": layout, "relation": relation, "tags": None}
     trained = {name: config[f"comet_{name}"] for name in wanted if f"comet_{name}" in config}
     for name, value in trained.items():
         if wanted[name] not in (None, value):
@@ -57,7 +53,18 @@ def regimen(folder: Path, layout: Layout | None = None, relation: str | None = N
                 f"model.{name}={wanted[name]}, but the COMeT in {folder} was trained with model.{name}={value}; give "
                 f"that, or null"
             )
-    return Regimen(**{name: value for name, value in wanted.items() if value is not None} | trained)
+    return wanted | trained
+
+
+def regimen(folder: Path, layout: Layout | None = None, relation: str | None = None) -> Regimen:
+    """The layout and wording for prompts to the model of a Hugging Face folder: for a COMeT those of its training, from
+    its config.json; for another language model the given ones.
+
+    Raises ValueError for an unknown layout, and for a layout or wording that the COMeT was not trained with."""
+    if layout is not None and layout not in get_args(Layout):
+        raise ValueError(f"unknown model.layout {layout!r}; allowed: {', '.join(get_args(Layout))}")
+    found: dict[str, Any] = as_trained(folder, layout=layout, relation=relation, tags=None)
+    return Regimen(**{name: value for name, value in found.items() if value is not None})
 
 
 class Beam(NamedTuple):

@@ -11,7 +11,7 @@ from chat_server import BROKEN, TOO_MANY, asked, chat_server
 from small_models import save_chat_llama, save_llama
 from test_own_prompts import written
 
-from models.language_model import LanguageModel
+from models.hf import LanguageModel
 
 PROMPTS = (
     "template,prompt,target,category\n"

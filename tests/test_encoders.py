@@ -11,8 +11,8 @@ from tokenizers.pre_tokenizers import Whitespace
 from torch import Tensor
 from transformers import AutoTokenizer, BertConfig, BertModel
 
-from models.bert import Bert, mean_states
 from models.decoder import Decoder
+from models.encoder import Bert, mean_states
 from models.encoding import Encoding
 from models.minilm import causal, locate
 
@@ -25,7 +25,6 @@ def test_the_states_are_bert_models(dtype: torch.dtype) -> None:
     ours = Bert.load(locate()).to(dtype)
     assert list(dict(ours.named_parameters())) == list(dict(theirs.named_parameters()))
     found = mean_states(ours, ROWS, [0, 5])
-    assert found.numpy() == pytest.approx(mean_states(theirs, ROWS, [0, 5]).numpy(), abs=1e-6)
     for row, means in zip(ROWS, found, strict=True):
         with torch.inference_mode():
             states = theirs(input_ids=torch.tensor([row]), output_hidden_states=True).hidden_states

@@ -17,7 +17,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from mitigate.errors import MitigateError
 from mitigate.tasks.generators.train import open_generator
 from models import hub
-from models.language_model import LanguageModel
+from models.hf import LanguageModel
 
 TEXTS = ["a lawyer is capable of winning a case", "a church is used for worship", "a nurse desires to help people"]
 REFUSED = r"model.gguf is damaged, or a GGUF file that transformers does not read \(.*\); give another one"

@@ -12,10 +12,8 @@ from small_models import save_bart, save_classifier, save_llama
 
 from mitigate.tasks.generators.base_model import find_start, origin_facts
 from models import hub
+from models.hf import LanguageModel, Seq2Seq, SequenceClassifier
 from models.hf_layouts import read_settings
-from models.language_model import LanguageModel
-from models.regard.sequence import SequenceClassifier
-from models.seq2seq import Seq2Seq
 
 
 def test_folders_are_taken_as_they_are_and_weights_that_were_cut_short_are_named(tmp_path: Path) -> None:

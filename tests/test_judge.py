@@ -18,8 +18,8 @@ from mitigate.cache import LabelStore
 from mitigate.errors import MitigateError
 from mitigate.score.judge import RUBRICS, Judge, Rubric, ValidJudge, word_probabilities
 from mitigate.score.labels import label_column
-from models.answer_probabilities import AnswerProbabilities
 from models.chat_api import Answer, Choice
+from models.hf import AnswerProbabilities
 
 MESSAGES = ["Rate: a baker bakes", "Rate: a baker", "Rate: a cook", "Rate: a cook cooks"]
 ANSWERS = ["good", "bad", "it depends"]
@@ -29,7 +29,7 @@ SECRET = "sk-secret"
 
 @pytest.mark.parametrize("save", [save_chat_llama, save_neox])
 def test_probabilities_are_those_of_the_model_that_reads_each_text_whole(save, tmp_path: Path) -> None:
-    model = AnswerProbabilities.load(save(tmp_path, MESSAGES))
+    model = AnswerProbabilities(save(tmp_path, MESSAGES))
     found = model.probabilities(MESSAGES, ANSWERS)
     for row, message in enumerate(MESSAGES):
         for column, answer in enumerate(ANSWERS):

@@ -13,10 +13,8 @@ from transformers import AutoModelForCausalLM
 
 from mitigate.tasks.generators.base_model import kind_of
 from models.beam import beam_search
+from models.hf import CachedReading, LanguageModel, Seq2Seq, prompt_of, wording
 from models.hub import locate
-from models.language_model import CausalReading, LanguageModel
-from models.of_transformers import prompt_of
-from models.seq2seq import Seq2Seq, Seq2SeqReading, wording
 
 TEXTS = ["a lawyer is capable of winning a case", "a church is used for worship", "a nurse desires to help people"] * 3
 ASKED = (["lawyer", "a big church", "nurse", "judge", "a church"], ["is a", "is used for", "desires", "has a", "has a"])
@@ -82,8 +80,8 @@ def test_nll_is_that_of_each_text_alone(model: LanguageModel | Seq2Seq) -> None:
 
 
 def test_at_fixed_length_lists_are_those_of_generate(model: LanguageModel | Seq2Seq) -> None:
-    prompts, before = model.prompts(*ASKED), getattr(model, "before", None)
-    reading = partial(Seq2SeqReading, model.model, before) if before else partial(CausalReading, model.model)
+    prompts, before = model.prompts(*ASKED), model.before
+    reading = partial(CachedReading, model.model, model.before)
     found = beam_search(reading, prompts, end=NEVER, device=model.model.device, beams=6, max_length=5)
     how = {"num_beams": 6, "num_return_sequences": 6, "eos_token_id": None}
     for prompt, beams in zip(prompts, found, strict=True):
@@ -131,7 +129,7 @@ def test_it_is_saved_and_gives_the_same_as_it_was_trained(model: Seq2Seq, tmp_pa
     again = Seq2Seq.load(tmp_path)
     assert (again.relation, again.prompt, kind_of(tmp_path)) == ("name", "gen", Seq2Seq)
     assert again.search(again.prompts(*ASKED), beams=2) == asked.search(asked.prompts(*ASKED), beams=2)
-    with pytest.raises(ValueError, match=r"model.prompt=phrase, but the model in .* was trained with model.prompt=gen"):
+    with pytest.raises(ValueError, match=r"model.prompt=phrase, but the COMeT in .* was trained with model.prompt=gen"):
         prompt_of(tmp_path, "phrase", Seq2Seq.PROMPTS)
 
 

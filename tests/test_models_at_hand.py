@@ -15,7 +15,7 @@ from mitigate.triples import PROBED
 from mitigate.words.relations import prompt_phrases
 from models import original
 from models.comet import Comet
-from models.language_model import LanguageModel
+from models.hf import LanguageModel
 
 AS_IT_IS = ["train=false", "policy=none"]
 

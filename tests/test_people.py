@@ -37,8 +37,9 @@ from mitigate.tasks.ratings.paper_statements import read_with_quality
 from mitigate.train import crowd as training
 from mitigate.train.crowd import Rows, calibrate
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, Labels
+from models.encoder import Encoder
 from models.heads import FOLDS, LABELS, CrossFitted, fold_of, hash_of, softmax
-from models.mean_states import Causal, Encoder
+from models.hf import CausalStates
 from models.minilm import locate
 
 FACTS = {"labels": ["not valid", "valid"], "sha256": Encoder.sha256, "layers": [2], "depth": None, "reads": ["masked"]}
@@ -130,14 +131,14 @@ def test_the_encoder_reads_with_any_of_its_layers() -> None:
 def test_a_language_model_reads_too_and_heads_name_the_model_they_are_for(tmp_path: Path) -> None:
     for name in ("model", "other"):
         save_llama(tmp_path / name, ["a nurse helps"] * 3)
-    states = Causal(tmp_path / "model", depth=0.5)
+    states = CausalStates(tmp_path / "model", depth=0.5)
     found = states.features(["a nurse helps", "", "a nurse helps"])
     assert np.linalg.norm(found, axis=1) == pytest.approx([1, 0, 1], abs=1e-5)
     assert found[0] == pytest.approx(found[2], abs=1e-5)
-    words = states._tokenizer("a nurse helps", add_special_tokens=False)["input_ids"]
-    tokens = [states._tokenizer.eos_token_id, *words]
+    words = states.tokenizer("a nurse helps", add_special_tokens=False)["input_ids"]
+    tokens = [states.tokenizer.eos_token_id, *words]
     whole = AutoModelForCausalLM.from_pretrained(tmp_path / "model")(torch.tensor([tokens]), output_hidden_states=True)
-    read = normalize(whole.hidden_states[states._layer][0, 1:].mean(0), dim=0)
+    read = normalize(whole.hidden_states[states.layer][0, 1:].mean(0), dim=0)
     assert found[0] == pytest.approx(read.detach().numpy(), abs=1e-5), "layers that are left out change nothing"
     with pytest.raises(
         MitigateError, match="score.crowd_lm needs base, a causal language model, and folder, its heads"
@@ -297,7 +298,7 @@ def test_the_recipe_leaves_heads_their_accuracy_and_their_cards(tmp_path: Path) 
     of_validity = [f"++recipe.validity.base={tmp_path / 'model'}", "recipe.validity.half=first"]
     halved = apart(*command, *of_validity)
     assert halved.returncode == 0, halved.stderr
-    (half,) = set((tmp_path / "runs").iterdir()) - {folder}
+    (half,) = set((tmp_path / "runs").glob("[!.]*")) - {folder}
     assert not (half / "crowd2").exists()
     assert "the first half of the targets alone" in (half / "people_valid" / "README.md").read_text()
     assert PeopleValid(half / "people_valid", tmp_path / "model").half == "first"

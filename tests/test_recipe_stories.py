@@ -15,7 +15,7 @@ from small_models import save_neox
 from mitigate.tracking.record import Tracking
 from mitigate.words.outside_text import whole_sentences
 from mitigate.words.prompts import templates
-from models.language_model import LanguageModel
+from models.hf import LanguageModel
 
 STORIES = """nurse was asked about what was they known for.||| she is a thief. she left .
 people are discussing about people from korea.||| korea is kind. they sing. they went home.

@@ -15,13 +15,11 @@ from transformers import GPT2Config, GPT2ForSequenceClassification, PreTrainedTo
 
 from mitigate.score.regard import MiniLMRegard
 from mitigate.triples import NEUTRAL
-from models.bert import Bert, pad
+from models.encoder import Cascade, CloseExact, Gate, LowRank, MiniLMClassifier, pad
+from models.heads import REGARD
+from models.hf import SequenceClassifier, columns
 from models.minilm import locate
-from models.regard import LABELS
-from models.regard.gate import Cascade, Gate
-from models.regard.minilm import CloseExact, LowRank, MiniLMClassifier
-from models.regard.ngram import NgramClassifier, ngrams
-from models.regard.sequence import SequenceClassifier, columns
+from models.ngram import NgramClassifier, ngrams
 
 
 def test_a_low_rank_change_is_a_product_and_becomes_the_nearest_to_a_full_one():
@@ -80,7 +78,7 @@ def test_a_saved_change_is_small_gives_the_same_once_merged_and_is_of_its_encode
 def test_a_texts_probabilities_do_not_depend_on_the_texts_that_are_read_with_it() -> None:
     """Else a label would depend on which of the others a cache knows."""
     torch.manual_seed(0)
-    classifier = MiniLMClassifier(locate(), rank=None, read=Bert.load).eval()
+    classifier = MiniLMClassifier(locate(), rank=None).eval()
     rows = [torch.randint(2000, 20000, (length,)).tolist() for length in (6, 13, 30, 6, 100) for _ in range(12)]
     found = classifier.read(rows)
     for part in ([0], [1, 13, 36, 59], range(20), range(7, 60)):
@@ -96,7 +94,7 @@ def test_ngrams_stay_within_their_text_and_a_classifier_adds_them_up(tmp_path):
     # " a thief \n" has 9 + 8 + 7 + 6 runs of 2 to 5 bytes; 2 words and 1 pair of words
     assert len(buckets_of(["a thief"], 0)) == 33
     assert buckets_of(["", "x"], 0) != buckets_of(["", "x"], 1)
-    weight = np.zeros((2**10, len(LABELS)))
+    weight = np.zeros((2**10, len(REGARD)))
     owners, buckets = ngrams(["bad", "good"], len(weight))
     only_bad = sorted(set(buckets[owners == 0]) - set(buckets[owners == 1]))[0]
     weight[only_bad, 0] = 3.0
@@ -192,7 +190,7 @@ def test_what_the_gate_passes_is_its_own_and_the_rest_the_classifiers(parts: tup
     gate, classifier = parts
     rows = classifier.encode(GATED)
     opinions = Cascade(gate, classifier, 0.5).opinions(rows)
-    neutral = opinions[:, LABELS.index("neutral")]
+    neutral = opinions[:, REGARD.index("neutral")]
     second = float(np.sort(neutral)[1])
     cascade = Cascade(gate, classifier, second)
     passed = cascade.passes(opinions)
@@ -202,7 +200,7 @@ def test_what_the_gate_passes_is_its_own_and_the_rest_the_classifiers(parts: tup
     assert found[~passed] == pytest.approx(classifier.read(rows)[~passed], abs=1e-5)
     ungated = Cascade(gate, classifier, 1.0).probabilities(GATED)
     assert ungated == pytest.approx(classifier.probabilities(GATED), abs=1e-5)
-    assert cascade.probabilities([]).shape == (0, len(LABELS))
+    assert cascade.probabilities([]).shape == (0, len(REGARD))
 
 
 def test_a_saved_gate_is_small_says_the_same_and_is_refused_without_all_tensors(parts, tmp_path) -> None:

@@ -23,7 +23,7 @@ from mitigate.train.stories import Reader, Texts, fit
 from mitigate.words.outside_text import whole_sentences
 from mitigate.words.prompts import prompts
 from mitigate.words.targets import choose_targets
-from models.language_model import Drawn, LanguageModel
+from models.hf import Drawn, LanguageModel
 
 ASKED = prompts(choose_targets(["lawyer", "korea", "bible"]))
 HOW = Sampling(seed=1, max_tokens=30, fewest=1, most=2, top_k=20)

@@ -22,8 +22,7 @@ from mitigate.tasks.generators.train import train_generator, trained
 from mitigate.tasks.policies.candidates import with_contrast
 from mitigate.train.comet import Settings
 from models.comet import Comet
-from models.language_model import LanguageModel
-from models.seq2seq import Seq2Seq
+from models.hf import LanguageModel, Seq2Seq
 from models.tail_prompts import NEUTRAL_TAG, POLARISED_TAG, tagged
 
 ROWS = [

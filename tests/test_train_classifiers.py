@@ -17,8 +17,8 @@ from mitigate.train import regard
 from mitigate.train.plausibility import Known, PlausibilityTraining, Settings, choice, fit, mean_by
 from mitigate.train.regard import part_of, read_labelled
 from mitigate.train.regard_ngram import fit_ngram
+from models.encoder import MiniLMClassifier
 from models.minilm import locate
-from models.regard.minilm import MiniLMClassifier
 
 SETTINGS = Settings(epochs=20, batch_size=8, learning_rate=0.3, precision="32-true", echo=0, contrast=0)
 

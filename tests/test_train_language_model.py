@@ -20,8 +20,7 @@ from mitigate.errors import MitigateError
 from mitigate.tasks.generators.base_model import kind_of
 from mitigate.tasks.generators.train import open_generator
 from mitigate.train.comet import Examples, Fitted, Settings, fit, perplexity
-from models.language_model import LanguageModel
-from models.seq2seq import Seq2Seq
+from models.hf import LanguageModel, Seq2Seq
 
 TEXTS = [f"{h} {p} {t}" for h, p, t in zip(EXAMPLES.heads, EXAMPLES.phrases, EXAMPLES.tails, strict=True)]
 QUICK = Settings(max_epochs=3, batch_size=8, lr=1e-2, precision="32-true")

@@ -32,7 +32,7 @@ from mitigate.tasks.ratings.agreement import label_described
 from mitigate.tasks.ratings.paper_statements import read_with_quality
 from mitigate.tasks.regard import figures, minilm
 from mitigate.tasks.regard import texts as regard_texts
-from models import hub, mean_states
+from models import hub
 
 Results = Mapping[str, Result]
 CROWD = {
@@ -204,7 +204,7 @@ class People(Classifier):
 def digest_of_model(setting: str, base: str | None) -> str | None:
     """The hash of a causal language model, if one is named. Raises MitigateError where there is none of that name."""
     try:
-        return None if base is None else mean_states.digest_of(hub.locate(base, seq2seq=False))
+        return None if base is None else hub.digest_of(hub.locate(base, seq2seq=False))
     except (FileNotFoundError, ValueError) as error:
         raise MitigateError(f"{setting}: {error}") from error
 

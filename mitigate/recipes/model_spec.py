@@ -16,9 +16,7 @@ from mitigate.tasks.generators.train import OF_TRANSFORMERS
 from mitigate.train.comet import Settings
 from mitigate.train.settings import Generator
 from mitigate.words.relations import Relation
-from models.language_model import check_chat
-from models.of_transformers import load_tokenizer, prompt_of
-from models.seq2seq import wording
+from models.hf import check_chat, load_tokenizer, prompt_of, wording
 
 
 def find_start(settings: Generator, train: bool, further: Sequence[Relation] = (), *, comet: bool = True) -> Start:

@@ -11,8 +11,8 @@ import numpy as np
 from mitigate.score.precision import digest_of_folder, native_dtype
 from mitigate.stages import fingerprint
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, Labels
+from models import encoder
 from models.heads import LABELS, Heads
-from models.mean_states import Encoder
 from models.minilm import locate
 
 SHIPPED = Path(str(files("mitigate").joinpath("data/crowd")))
@@ -33,7 +33,7 @@ class Crowd:
     ) -> None:
         folder = SHIPPED if folder is None else Path(folder)
         dtype = native_dtype()
-        self._encoder = Encoder.shared(locate(None if encoder_folder is None else Path(encoder_folder)), dtype)
+        self._encoder = encoder.shared(locate(None if encoder_folder is None else Path(encoder_folder)), dtype)
         self._heads = Heads.load(folder)
         self._head = 0 if unseen is None else unseen + 1
         self.fingerprint = fingerprint(self, digest_of_folder(folder), self._head, str(dtype))

@@ -90,12 +90,13 @@ class LocalModel:
     """A causal language model of a folder, of the hub, or of a GGUF file."""
 
     def __init__(self, model: str | Path) -> None:
-        from models import answer_probabilities, hub  # loads transformers: five seconds, for this scorer alone
+        from models import hub
+        from models.hf import AnswerProbabilities  # loads transformers: five seconds, for this scorer alone
 
         folder, dtype = hub.locate(str(model), seq2seq=False), native_dtype()
         self.place = str(model)
-        self._model = answer_probabilities.AnswerProbabilities.load(folder, dtype)
-        self.identity = (answer_probabilities.digest(folder), str(dtype))
+        self._model = AnswerProbabilities(folder, dtype)
+        self.identity = (self._model.sha256, str(dtype))
 
     def answers(self, messages: Sequence[str], words: Sequence[str]) -> Answered:
         """The probabilities of each word, as it is and with a capital."""

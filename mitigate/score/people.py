@@ -17,9 +17,9 @@ from mitigate.score.precision import digest_of_folder, native_dtype
 from mitigate.stages import fingerprint
 from mitigate.triples import Labels
 from mitigate.words.targets import clusters
-from models import minilm
+from models import encoder, minilm
+from models.encoder import States
 from models.heads import LABELS, CrossFitted, polar_columns
-from models.mean_states import Causal, Encoder, States
 
 DATA = Path(str(files("mitigate").joinpath("data")))
 SHIPPED = {"crowd2": DATA / "crowd2/", "people_valid": DATA / "people_valid/"}  # named as folders, for fingerprints
@@ -155,10 +155,12 @@ def states_of(heads: CrossFitted, folder: Path, base: str | Path | None = None) 
     base, dtype, facts = None if base is None else Path(base), native_dtype(), heads.facts
     found: States
     if facts["depth"] is None:
-        found = Encoder.shared(minilm.locate(base), dtype, facts["layers"])
+        found = encoder.shared(minilm.locate(base), dtype, tuple(facts["layers"]))
     else:
+        from models.hf import CausalStates  # loads transformers: five seconds, for these heads alone
+
         assert base is not None
-        found = Causal.shared(base, dtype, facts["depth"])
+        found = CausalStates(base, dtype, facts["depth"])
     if found.sha256 != facts["sha256"]:
         raise MitigateError(
             f"{folder} has heads for the model with SHA-256 {facts['sha256']}; {base or 'the encoder'} has "

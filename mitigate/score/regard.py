@@ -15,9 +15,9 @@ from mitigate.score.precision import digest_of_folder, native_dtype
 from mitigate.stages import fingerprint
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, Labels
 from models.digests import sha256_of
+from models.heads import REGARD
 from models.minilm import WEIGHTS, locate
-from models.regard import LABELS
-from models.regard.ngram import NgramClassifier
+from models.ngram import NgramClassifier
 
 GATE = "gate.json"  # of a folder that has one
 SHIPPED = Path(str(files("mitigate").joinpath("data/regard")))
@@ -36,8 +36,10 @@ class MiniLMRegard:
     def __init__(
         self, folder: str | Path | None = None, encoder_folder: str | Path | None = None, gate: bool = True
     ) -> None:
-        from models.regard.gate import Cascade  # loads PyTorch, which the other classes do without
-        from models.regard.minilm import load_for
+        from models.encoder import (
+            Cascade,  # loads PyTorch, which the other classes do without
+            load_for,
+        )
 
         folder = SHIPPED / "minilm" if folder is None else Path(folder)
         encoder_folder = locate(None if encoder_folder is None else Path(encoder_folder))
@@ -82,7 +84,7 @@ class BertRegard:
             raise one_of("score.scorers.bert.precision", precision, PRECISIONS)
         import torch
 
-        from models.regard.sequence import SequenceClassifier  # loads transformers: five seconds, for this scorer alone
+        from models.hf import SequenceClassifier  # loads transformers: five seconds, for this scorer alone
 
         dtype = {"bf16": torch.bfloat16, "fp32": torch.float32}.get(precision, native_dtype())
         self._classifier = SequenceClassifier.load(str(model), dtype)
@@ -94,8 +96,8 @@ class BertRegard:
 
 def labels(probabilities: np.ndarray) -> Labels:
     """The most probable labels, with strength P(positive) - P(negative), from probabilities (n, 4), columns as in
-    LABELS."""
-    meaning = np.array([MEANING[label] for label in LABELS], dtype=np.int8)
-    positive, negative = LABELS.index("positive"), LABELS.index("negative")
+    REGARD."""
+    meaning = np.array([MEANING[label] for label in REGARD], dtype=np.int8)
+    positive, negative = REGARD.index("positive"), REGARD.index("negative")
     strength = probabilities[:, positive] - probabilities[:, negative]
     return Labels(meaning[probabilities.argmax(1)], strength.astype(np.float32))

@@ -19,12 +19,12 @@ from mitigate.train import harness
 from mitigate.train.batches import Epochs
 from mitigate.train.harness import Log
 from mitigate.train.module import TrainingModule
-from models.bert import pad
-from models.regard import LABELS
+from models.encoder import pad
+from models.heads import REGARD
 
 Batch = tuple[Tensor, Tensor | None, Tensor]
 Settings = Mapping[str, Any]
-NEGATIVE, NEUTRAL, POSITIVE, OTHER = range(len(LABELS))  # the columns
+NEGATIVE, NEUTRAL, POSITIVE, OTHER = range(len(REGARD))  # the columns
 COLUMN_OF = {-1: NEGATIVE, 0: NEUTRAL, 1: POSITIVE, 2: OTHER}
 ON_CPU: dict[str, Any] = {"accelerator": "cpu", "deterministic": True}
 """So a seed gives the same classifier on all processors of a kind. There are no checkpoints: training takes minutes."""
@@ -104,11 +104,11 @@ class Batches:
 
 def certain(columns: np.ndarray) -> np.ndarray:
     """Columns (n,) as probabilities (n, 4)."""
-    return np.eye(len(LABELS), dtype=np.float32)[columns]
+    return np.eye(len(REGARD), dtype=np.float32)[columns]
 
 
 def columns_of(labelled: pl.DataFrame) -> np.ndarray:
-    """The labels of a table as columns of LABELS, (n,)."""
+    """The labels of a table as columns of REGARD, (n,)."""
     return labelled["label"].replace_strict(COLUMN_OF, return_dtype=pl.Int64).to_numpy()
 
 

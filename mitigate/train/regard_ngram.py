@@ -13,8 +13,8 @@ from mitigate.train.batches import Epochs
 from mitigate.train.harness import Log
 from mitigate.train.module import TrainingModule
 from mitigate.train.regard import ON_CPU, Settings, best_offsets, certain, columns_of
-from models.regard import LABELS
-from models.regard.ngram import NgramClassifier, ngrams, per_text
+from models.heads import REGARD
+from models.ngram import NgramClassifier, ngrams, per_text
 
 Batch = tuple[Tensor, Tensor, Tensor, Tensor]
 
@@ -42,7 +42,7 @@ class NgramTraining(TrainingModule):
 
     def __init__(self, batches: "NgramBatches", prior: np.ndarray, settings: Settings) -> None:
         peak, steps = settings["learning_rate"], settings["epochs"] * len(batches)
-        shape = settings["buckets"], len(LABELS)
+        shape = settings["buckets"], len(REGARD)
         size = len(batches.lengths) / len(batches)
         super().__init__(Epochs(batches, size), steps, lambda step: peak * (1 - step / steps), seed=None)
         self.weight = nn.EmbeddingBag(*shape, mode="sum", _weight=torch.zeros(shape))

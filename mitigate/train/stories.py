@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from mitigate.errors import MitigateError
 from mitigate.train.comet import Examples, Fitted, Settings, TailModule, fit_module
 from mitigate.train.harness import Log
-from models.language_model import LanguageModel
+from models.hf import LanguageModel
 
 
 class Texts(NamedTuple):

@@ -27,9 +27,7 @@ from mitigate.tasks.run_metrics import RunMeasurement, notices, unanswered, untr
 from mitigate.tracking.charts import beside
 from mitigate.triples import label_columns
 from mitigate.words.outside_text import portable, without_folders
-from models.language_model import chat_prompt
-from models.of_transformers import load_tokenizer
-from models.seq2seq import Seq2Seq
+from models.hf import Seq2Seq, chat_prompt, load_tokenizer
 from models.tail_prompts import tagged
 
 RECORDED_COLUMNS = ["target", "category", "relation", "tail", "rank"]  # and each scorer's labels and strengths

@@ -21,8 +21,8 @@ from mitigate.triples import NEUTRAL, PREJUDICE, LabelCache
 from mitigate.verbalise import MASK
 from mitigate.words.targets import clusters, targets
 from mitigate.words.word_forms import any_of
+from models.encoder import Encoder
 from models.heads import LABELS, fold_of
-from models.mean_states import Encoder
 from models.minilm import locate
 
 FOLDS_FILE = "folds.csv"

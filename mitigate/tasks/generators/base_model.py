@@ -15,10 +15,9 @@ from mitigate.stages import digest_of_values
 from mitigate.tasks.tails import check_relations
 from mitigate.words.outside_text import counted
 from mitigate.words.relations import Relation, prompt_phrases
-from models.adapters import base_of, is_adapter
 from models.digests import sha256_of
 from models.encoding import TOKENIZER, token_ids
-from models.hf_layouts import CONFIG, LAYOUTS
+from models.hf_layouts import CONFIG, LAYOUTS, base_of, is_adapter
 from models.stored_tensors import read_facts
 from models.tail_prompts import HEAD_TOKENS, RELATION_TOKENS, TAIL_TOKENS, Layout, Regimen, regimen
 
@@ -140,8 +139,10 @@ def check_heads(start: Start, pairs: pl.DataFrame, longest: int) -> None:
     phrases = pl.col("relation").replace_strict(dict(start.phrases), default="", return_dtype=pl.String)
     text, around = pl.col("head").str.len_bytes() + phrases.str.len_bytes(), AROUND
     if start.options.get("prompt") == "chat":  # which has the text twice
-        from models.language_model import chat_prompt  # loads transformers, which other models do without
-        from models.of_transformers import load_tokenizer
+        from models.hf import (
+            chat_prompt,  # loads transformers, which other models do without
+            load_tokenizer,
+        )
 
         text = 2 * text
         around = len(chat_prompt(load_tokenizer(start.folder), "", start.options.get("system")).encode())
@@ -270,7 +271,6 @@ def kind_of(folder: Path) -> Any:
 
         return Comet
     # Loading transformers takes five seconds, which a Comet does without.
-    from models.language_model import LanguageModel
-    from models.seq2seq import Seq2Seq
+    from models.hf import LanguageModel, Seq2Seq
 
     return Seq2Seq if config.get("is_encoder_decoder") else LanguageModel

@@ -8,7 +8,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import polars as pl
-from safetensors import SafetensorError
 
 from mitigate.errors import MitigateError
 from mitigate.files import replacing_folder
@@ -20,10 +19,9 @@ from mitigate.train.comet import Settings as TrainingSettings
 from mitigate.triples import valid_rows
 from mitigate.words.relations import Relation
 from models import hub, minilm
-from models.adapters import NEEDED, check_targets, is_adapter
 from models.comet import Comet
-from models.language_model import LanguageModel
-from models.seq2seq import Seq2Seq
+from models.hf import NO_PEFT, LanguageModel, Seq2Seq
+from models.hf_layouts import is_adapter
 from models.tail_prompts import TAGS, Layout
 
 __all__ = ["TrainingSettings", "as_it_is", "check_training", "examples", "train_generator", "trained"]
@@ -113,11 +111,7 @@ def check_training(start: Start, settings: TrainingSettings, *, strategy: str, *
     check_settings(settings, strategy=strategy)
     if lora := start.options.get("lora"):
         if find_spec("peft") is None:
-            raise MitigateError(NEEDED)
-        try:
-            check_targets(start.folder, lora.get("targets"))
-        except (ValueError, SafetensorError) as error:
-            raise MitigateError(str(error)) from error
+            raise MitigateError(NO_PEFT)
         if lora.get("save") == "adapter" and is_adapter(start.folder):
             raise MitigateError(
                 f"model.lora.save=adapter needs whole weights to start from, and {start.folder} holds an adapter; set "

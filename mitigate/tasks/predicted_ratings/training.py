@@ -19,8 +19,9 @@ from mitigate.tasks.regard.texts import swapped, written_statements
 from mitigate.train.crowd import Rows, calibrate, fit_crossed
 from mitigate.triples import NEUTRAL, PREJUDICE
 from models import hub, minilm
+from models.encoder import Encoder, States
 from models.heads import LABELS, CrossFitted, fold_of, hash_of, softmax
-from models.mean_states import Causal, Encoder, States
+from models.hf import CausalStates
 
 
 def train_harm(
@@ -29,7 +30,7 @@ def train_harm(
     """Train on rated statements (resource, masked, masked_neutral, cluster, votes, most) and on implied ones, and write
     the heads to the folder `scorer` of a folder; returns the number of training texts.
 
-    settings: layers of the encoder or, with a language model `base`, depth (mean_states); reads, the kinds of texts
+    settings: layers of the encoder or, with a language model `base`, depth (hf.CausalStates); reads, the kinds of texts
     with joined features (score.people.features); decay and steps, as for `fitted`; implied, the weight of each implied
     statement; copies of each rated and written statement with identity terms, and `copied`, their total weight;
     written, the weight of a statement written with its label, together with its copies; false_alarms, the share of
@@ -108,7 +109,7 @@ def states_for(settings: Mapping[str, Any], base: str | None = None) -> States:
     """The network below the heads: the encoder, or the language model `base`."""
     if base is None:
         return Encoder(minilm.locate(), native_dtype(), settings["layers"])
-    return Causal(hub.locate(base, seq2seq=False), native_dtype(), settings["depth"])
+    return CausalStates(hub.locate(base, seq2seq=False), native_dtype(), settings["depth"])
 
 
 def facts_of(states: States, settings: Mapping[str, Any], labels: Sequence[str]) -> dict[str, Any]:

@@ -18,9 +18,8 @@ from mitigate.tasks.regard.minilm import load_teacher
 from mitigate.tasks.scorers import make_scorer
 from mitigate.train.regard import part_of
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, Labels, Scorer
+from models.encoder import Cascade, load_for
 from models.minilm import locate
-from models.regard.gate import Cascade
-from models.regard.minilm import load_for
 
 GATE = {
     "source": pl.String,

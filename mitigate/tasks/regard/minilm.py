@@ -21,10 +21,9 @@ from mitigate.train import harness
 from mitigate.train import regard as training
 from mitigate.train.harness import Log
 from mitigate.train.regard_ngram import fit_ngram
+from models.encoder import Cascade, Gate, MiniLMClassifier
+from models.heads import REGARD
 from models.minilm import locate
-from models.regard import LABELS
-from models.regard.gate import Cascade, Gate
-from models.regard.minilm import MiniLMClassifier
 
 KEPT = 0.999  # share of the classifier's polarised labels that the gate keeps on the texts its threshold is chosen by
 NEVER_LESS = 0.5  # a threshold, so that texts that the gate passes are neutral by its own probabilities
@@ -59,7 +58,7 @@ def train_gate(
     harness.seed(seed)
     gate = Gate(locate(), settings["channels"])
     training.fit(gate, rows, classifier.read(rows), settings, seed=seed, log=log)
-    found = Cascade(gate, classifier, 1.0).opinions(classifier.encode(unseen))[:, LABELS.index("neutral")]
+    found = Cascade(gate, classifier, 1.0).opinions(classifier.encode(unseen))[:, REGARD.index("neutral")]
     polarised = np.isin(classifier.probabilities(unseen).argmax(1), [training.NEGATIVE, training.POSITIVE])
     lost = float(np.quantile(found[polarised], KEPT, method="higher")) if polarised.any() else NEVER_LESS
     threshold = max(NEVER_LESS, lost)

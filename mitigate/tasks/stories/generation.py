@@ -25,8 +25,7 @@ from mitigate.words.outside_text import counted, whole_sentences
 from mitigate.words.prompts import OWN, PROMPTS
 from mitigate.words.targets import LISTED, as_targets, named
 from mitigate.words.template_slots import fill, fits
-from models.language_model import LanguageModel
-from models.seq2seq import Seq2Seq
+from models.hf import LanguageModel, Seq2Seq
 
 SENTENCES = 5  # of a training text, as many as of a story
 __all__ = ["Sampling", "generate_stories"]

@@ -1,4 +1,4 @@
-"""A linear classifier of hashed word and character n-grams: for tens of millions of texts.
+"""A linear classifier of regard by hashed word and character n-grams: for tens of millions of texts.
 
 Hashing is done on the bytes of all texts at once, so that no Python code runs per text or n-gram."""
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
-from models.regard import LABELS
+from models.heads import REGARD
 
 CHARACTERS, WORDS = (2, 3, 4, 5), (1, 2, 3)  # lengths of n-grams
 CHUNK = 8192  # texts hashed at a time, to bound memory
@@ -25,13 +25,13 @@ class NgramClassifier:
         self.bias = bias.astype(np.float32)
 
     def probabilities(self, texts: Sequence[str]) -> np.ndarray:
-        """(n, 4) float32, columns as in LABELS."""
-        result = np.empty((len(texts), len(LABELS)), dtype=np.float32)
+        """(n, 4) float32, columns as in REGARD."""
+        result = np.empty((len(texts), len(REGARD)), dtype=np.float32)
         for start in range(0, len(texts), CHUNK):
             chunk = texts[start : start + CHUNK]
             owners, buckets = ngrams(chunk, len(self.weight))
             shares = per_text(owners, len(chunk))
-            for label in range(len(LABELS)):
+            for label in range(len(REGARD)):
                 sums = np.bincount(owners, self.weight[buckets, label], minlength=len(chunk))
                 result[start : start + len(chunk), label] = sums * shares + self.bias[label]
         result = np.exp(result - result.max(1, keepdims=True))

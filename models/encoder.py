@@ -1,0 +1,451 @@
+"""all-MiniLM-L6-v2 as an encoder of texts: mean token states, which linear heads read (models/heads.py); the classifier
+of regard, a low-rank change of the encoder with a head of its own; and the gate before it.
+
+Networks that are not trained compute on a GPU where PyTorch finds one (CUDA_VISIBLE_DEVICES= hides it). The encoder is
+transformers' BertModel, whose import takes five seconds, under the same names of weights."""
+
+import copy
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.utils import parametrize
+
+from models.digests import sha256_of
+from models.heads import REGARD
+from models.minilm import CONFIG, SHA256, TOKENIZER, WEIGHTS
+from models.stored_tensors import load_trained, read_facts
+
+TOKENS = 2048  # in one batch; beyond it the activations of a small encoder no longer fit the cache of a core
+GPU_TOKENS = 65_536  # of a batch on a GPU
+LONGEST = 128  # tokens of a text that are read; the encoder was trained on no more
+CLOSE = 0.1  # of two log-probabilities: nearer ones are computed in float32
+
+
+# Batches
+
+
+def token_batches(lengths: Sequence[int], tokens: int | None = None, one_length: bool = False) -> Iterator[np.ndarray]:
+    """Indices of texts, shortest first, in batches of at most `tokens` tokens once they are padded to the longest; a
+    longer text is a batch of its own. tokens: None for what suits the device. one_length: a batch has texts of one
+    length, which need no padding."""
+    most = tokens or (GPU_TOKENS if torch.cuda.is_available() else TOKENS)
+    order = np.argsort(lengths, kind="stable")
+    start = 0
+    for end, index in enumerate(order):
+        is_other = one_length and lengths[index] != lengths[order[start]]
+        if end > start and (is_other or (end + 1 - start) * lengths[index] > most):
+            yield order[start:end]
+            start = end
+    if len(order):
+        yield order[start:]
+
+
+def pad(rows: Sequence[Sequence[int]], padding: int) -> tuple[Tensor, Tensor | None]:
+    """Token ids (batch, longest) and their mask (batch, longest), None when nothing had to be padded."""
+    lengths = torch.tensor([len(row) for row in rows])
+    longest = int(lengths.max())
+    tokens = torch.tensor([[*row, *[padding] * (longest - len(row))] for row in rows])
+    return tokens, None if lengths.min() == longest else (torch.arange(longest) < lengths[:, None]).long()
+
+
+def device_of_states() -> torch.device:
+    """The device of networks that are not trained."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+# The encoder
+
+
+class Layer(nn.Module):
+    """Attention, then the MLP, each with its norm after the sum. The names of weights are those of BertModel's."""
+
+    def __init__(self, config: SimpleNamespace) -> None:
+        super().__init__()
+        self.heads, self.attention_dropout = config.num_attention_heads, config.attention_probs_dropout_prob
+        width, inner = config.hidden_size, config.intermediate_size
+
+        def linear_and_norm(size: int) -> nn.ModuleDict:
+            return nn.ModuleDict(
+                {"dense": nn.Linear(size, width), "LayerNorm": nn.LayerNorm(width, eps=config.layer_norm_eps)}
+            )
+
+        projections = nn.ModuleDict({name: nn.Linear(width, width) for name in ("query", "key", "value")})
+        self.attention: Any = nn.ModuleDict({"self": projections, "output": linear_and_norm(width)})
+        self.intermediate: Any = nn.ModuleDict({"dense": nn.Linear(width, inner)})
+        self.output: Any = linear_and_norm(inner)
+        self.dropout = nn.Dropout(config.hidden_dropout_prob)
+
+    def forward(self, hidden: Tensor, mask: Tensor | None) -> Tensor:  # (batch, length, width), (batch, 1, 1, length)
+        projections, output = self.attention.values()
+        query, key, value = (
+            projections[name](hidden).unflatten(2, (self.heads, -1)).transpose(1, 2)
+            for name in ("query", "key", "value")
+        )  # (batch, heads, length, head_width)
+        dropout = self.attention_dropout if self.training else 0.0
+        mixed = F.scaled_dot_product_attention(query, key, value, mask, dropout).transpose(1, 2).flatten(2)
+        hidden = output["LayerNorm"](self.dropout(output["dense"](mixed)) + hidden)
+        inner = F.gelu(self.intermediate["dense"](hidden))
+        return self.output["LayerNorm"](self.dropout(self.output["dense"](inner)) + hidden)
+
+
+class Bert(nn.Module):
+    """A BERT encoder without a pooler."""
+
+    def __init__(self, config: SimpleNamespace) -> None:
+        super().__init__()
+        self.config = config
+        width = config.hidden_size
+        rows = {
+            "word_embeddings": config.vocab_size,
+            "position_embeddings": config.max_position_embeddings,
+            "token_type_embeddings": config.type_vocab_size,
+        }
+        embeddings = {name: nn.Embedding(size, width, _weight=torch.empty(size, width)) for name, size in rows.items()}
+        norm = nn.LayerNorm(width, eps=config.layer_norm_eps)
+        self.embeddings: Any = nn.ModuleDict({**embeddings, "LayerNorm": norm})
+        layers = nn.ModuleList(Layer(config) for _ in range(config.num_hidden_layers))
+        self.encoder: Any = nn.ModuleDict({"layer": layers})
+        self.dropout = nn.Dropout(config.hidden_dropout_prob)
+
+    @property
+    def layers(self) -> nn.ModuleList:
+        """The layers, from the first on."""
+        return self.encoder["layer"]
+
+    def forward(self, tokens: Tensor, mask: Tensor | None = None, until: int | None = None) -> list[Tensor]:
+        """The states (batch, length, width) after each layer up to the number `until` (None: all) of tokens (batch,
+        length), without those whose mask (batch, length) is 0."""
+        words, places, types, norm = self.embeddings.values()
+        hidden = self.dropout(norm(words(tokens) + types.weight[0] + places.weight[: tokens.shape[1]]))
+        seen = None if mask is None else mask.bool()[:, None, None, :]
+        states = []
+        for layer in list(self.layers)[: None if until is None else until + 1]:
+            hidden = layer(hidden, seen)
+            states.append(hidden)
+        return states
+
+    @classmethod
+    def load(cls, folder: Path) -> "Bert":
+        """The encoder in a Hugging Face folder of type bert, in float32. Raises ValueError for one of another type or
+        activation."""
+        config = SimpleNamespace(**read_facts(folder / CONFIG))
+        if (config.model_type, config.hidden_act) != ("bert", "gelu"):
+            raise ValueError(
+                f"{folder} holds a model of type {config.model_type} with {config.hidden_act}; bert with gelu is needed"
+            )
+        encoder = cls(config)
+        stored = load_file(folder / WEIGHTS)  # has a pooler and position numbers besides, which are not used
+        encoder.load_state_dict({name: stored[name] for name in encoder.state_dict()}, assign=True)
+        return encoder.eval()
+
+
+def mean(states: Tensor, mask: Tensor | None) -> Tensor:
+    """The mean (batch, width) of states (batch, length, width) over the tokens whose mask (batch, length) is 1."""
+    if mask is None:
+        return states.mean(1)
+    shares = (mask / mask.sum(1, keepdim=True)).to(states.dtype)
+    return (states * shares[:, :, None]).sum(1)
+
+
+@torch.no_grad()
+def mean_states(bert: Bert, rows: Sequence[Sequence[int]], layers: Sequence[int] = ()) -> Tensor:
+    """The mean token states of n texts after each of `layers` (numbers from 0; none: after the last), (n, layers,
+    width) float32. rows: the token ids of each text."""
+    kept, words = [*layers] or [len(bert.layers) - 1], bert.embeddings["word_embeddings"].weight
+    found = torch.zeros(len(rows), len(kept), words.shape[1])
+    for batch in token_batches([len(row) for row in rows], GPU_TOKENS if words.is_cuda else TOKENS):
+        tokens, mask = pad([rows[row] for row in batch], 0)
+        mask = None if mask is None else mask.to(words.device)
+        states = bert(tokens.to(words.device), mask, max(kept))
+        found[batch] = torch.stack([mean(states[layer].float(), mask) for layer in kept], dim=1).cpu()
+    return found
+
+
+def read_tokenizer(encoder_folder: Path, longest: int) -> Tokenizer:
+    """The tokenizer of an encoder, which cuts texts to the longest."""
+    tokenizer = Tokenizer.from_file(str(encoder_folder / TOKENIZER))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(longest)
+    return tokenizer
+
+
+class States(Protocol):
+    """A network that reads texts."""
+
+    sha256: str
+    """The SHA-256 of the file of its weights, or of all files that decide its states."""
+
+    def features(self, texts: Sequence[str]) -> np.ndarray:
+        """(n, width) float32."""
+        ...
+
+
+class Encoder:
+    """The mean token states of all-MiniLM-L6-v2 in some of its layers, each of length 1, side by side. layers: their
+    numbers from 0; none for the last alone."""
+
+    sha256 = SHA256
+
+    def __init__(self, encoder_folder: Path, dtype: torch.dtype = torch.float32, layers: Sequence[int] = ()) -> None:
+        self.tokenizer = read_tokenizer(encoder_folder, LONGEST)
+        self.bert = Bert.load(encoder_folder).to(dtype).to(device_of_states())
+        self.layers = sorted(layers)
+
+    def features(self, texts: Sequence[str]) -> np.ndarray:
+        """(n, width) float32."""
+        rows = [encoded.ids for encoded in self.tokenizer.encode_batch_fast(list(texts))]
+        return F.normalize(mean_states(self.bert, rows, self.layers), dim=-1).flatten(1).numpy()
+
+
+shared = lru_cache(maxsize=3)(Encoder)
+"""One encoder for all callers with the same arguments: heads are small, and the encoder has 90 MB."""
+
+
+# Regard, the polarity of a sentence towards its subject (Sheng et al. 2019)
+
+
+class LowRank(nn.Module):
+    """W (out, in) -> W + up (out, rank) @ down (rank, in); nothing changes before training, as up is 0."""
+
+    def __init__(self, weight: Tensor, rank: int) -> None:
+        super().__init__()
+        self.up = nn.Parameter(torch.zeros(weight.shape[0], rank))
+        self.down = nn.Parameter(torch.randn(rank, weight.shape[1]) / rank**0.5)
+
+    def forward(self, weight: Tensor) -> Tensor:
+        return weight + self.up @ self.down
+
+    @torch.no_grad()
+    def become(self, change: Tensor) -> None:
+        """The nearest to a change (out, in) that has this rank."""
+        left, sizes, right = torch.linalg.svd(change, full_matrices=False)
+        rank = self.up.shape[1]
+        roots = sizes[:rank].sqrt()
+        self.up[:, : len(roots)] = left[:, :rank] * roots
+        self.down[: len(roots)] = roots[:, None] * right[:rank]
+
+
+class MiniLMClassifier(nn.Module):
+    """Texts to probabilities of REGARD: a linear head on the mean token states of the encoder with a low-rank change.
+
+    Only what was trained is stored: two thin matrices of each weight, the biases, the norms and the head. rank: the
+    width of the change to each weight; None for weights that change freely, which are for teaching and not for saving.
+    layers: the numbers of the encoder's layers that are kept, in their order; None: all."""
+
+    def __init__(self, encoder_folder: Path, rank: int | None, layers: Sequence[int] | None = None) -> None:
+        super().__init__()
+        self.rank = rank
+        self.encoder_sha256 = sha256_of(encoder_folder / WEIGHTS)
+        self.tokenizer = read_tokenizer(encoder_folder, LONGEST)
+        self.encoder = Bert.load(encoder_folder).train()
+        self.layers = list(range(len(self.encoder.layers))) if layers is None else list(layers)
+        self.encoder.encoder["layer"] = nn.ModuleList([self.encoder.layers[number] for number in self.layers])
+        for name, parameter in self.encoder.named_parameters():
+            parameter.requires_grad = "encoder.layer" in name and (parameter.ndim == 1 or rank is None)
+        if rank is not None:
+            for layer in _linear(self.encoder.layers):
+                parametrize.register_parametrization(layer, "weight", LowRank(layer.weight, rank), unsafe=True)
+        self.head = nn.Linear(self.encoder.config.hidden_size, len(REGARD))
+
+    def forward(self, tokens: Tensor, mask: Tensor | None = None) -> Tensor:
+        """tokens, mask (batch, length) -> logits (batch, 4)."""
+        return self.head(mean(self.encoder(tokens, mask)[-1], mask))
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """The token ids of each text, [CLS] and [SEP] included."""
+        return [encoded.ids for encoded in self.tokenizer.encode_batch_fast(list(texts))]
+
+    def probabilities(self, texts: Sequence[str]) -> np.ndarray:
+        """(n, 4) float32, columns as in REGARD."""
+        return self.read(self.encode(texts))
+
+    @torch.inference_mode()
+    def read(self, rows: Sequence[list[int]]) -> np.ndarray:
+        """The same of texts as encode gives them."""
+        means = mean_states(self.encoder, rows)[:, 0].to(self.head.weight.dtype)
+        return self.head(means).float().softmax(-1).numpy()
+
+    @torch.no_grad()
+    def take(self, free: "MiniLMClassifier") -> None:
+        """Start from a classifier with all layers, whose weights changed freely: from those layers that this one has,
+        and from as much of their change as has this rank."""
+        theirs = [free.encoder.layers[number] for number in self.layers]
+        for layer, other in zip(_linear(self.encoder.layers), _linear(theirs), strict=True):
+            parametrized: Any = layer.parametrizations
+            change = parametrized.weight[0]
+            change.become(other.weight - parametrized.weight.original)
+        self.head.load_state_dict(free.head.state_dict())
+        for kept, free_layer in zip(self.encoder.layers, theirs, strict=True):
+            found = dict(free_layer.named_parameters())
+            for name, value in kept.named_parameters():
+                if name in found and value.requires_grad:
+                    value.copy_(found[name])
+
+    def trained(self) -> dict[str, Tensor]:
+        """The trained tensors, which a folder holds: those that differ from the encoder."""
+        return {name: value.detach() for name, value in self.named_parameters() if value.requires_grad}
+
+    def save(self, folder: Path) -> None:
+        """Write the trained tensors in half precision and the facts that loading needs."""
+        folder.mkdir(parents=True, exist_ok=True)
+        save_file({name: value.half() for name, value in self.trained().items()}, folder / WEIGHTS)
+        facts = {"labels": REGARD, "rank": self.rank, "layers": self.layers, "encoder_sha256": self.encoder_sha256}
+        (folder / CONFIG).write_text(json.dumps(facts, indent=2) + "\n")
+
+    @classmethod
+    def load(cls, folder: Path, encoder_folder: Path) -> "MiniLMClassifier":
+        """The classifier of a folder, its change merged into the encoder, so that it is as fast as the bare encoder.
+
+        Raises ValueError when the folder was trained on another encoder or for other labels, and when its weights are
+        damaged."""
+        facts = read_facts(folder / CONFIG, ["rank", "encoder_sha256", "labels", "layers"])
+        classifier = cls(encoder_folder, facts["rank"], facts["layers"])
+        for fact, here in (("encoder_sha256", classifier.encoder_sha256), ("labels", list(REGARD))):
+            if facts[fact] != here:
+                raise ValueError(f"{folder} was trained with {fact} {facts[fact]}, here it is {here}")
+        load_trained(classifier, folder / WEIGHTS)
+        for layer in _linear(classifier.encoder.layers):
+            parametrize.remove_parametrizations(layer, "weight")
+        return classifier.eval()
+
+
+class CloseExact:
+    """A classifier in half precision that computes again in float32 where its two most probable labels are close, so
+    that its labels are those of float32. Of 20,000 texts none whose label changes had log-probabilities further apart
+    than 0.05 (benchmarks/RESULTS.md)."""
+
+    def __init__(self, exact: MiniLMClassifier, dtype: torch.dtype) -> None:
+        self.exact = exact
+        self.fast = copy.deepcopy(exact).to(dtype)
+        self.encode = exact.encode
+
+    def probabilities(self, texts: Sequence[str]) -> np.ndarray:
+        """(n, 4) float32, columns as in REGARD."""
+        return self.read(self.encode(texts))
+
+    def read(self, rows: Sequence[list[int]]) -> np.ndarray:
+        """The same of texts as encode gives them."""
+        found = self.fast.read(rows)
+        second, first = np.sort(found, 1)[:, -2:].T
+        close = np.flatnonzero(first < second * np.exp(CLOSE)).tolist()
+        found[close] = self.exact.read([rows[number] for number in close])
+        return found
+
+
+def load_for(dtype: torch.dtype, folder: Path, encoder_folder: Path) -> MiniLMClassifier | CloseExact:
+    """The classifier of a folder that computes in this format, with the labels of float32."""
+    exact = MiniLMClassifier.load(folder, encoder_folder)
+    return exact if dtype == torch.float32 else CloseExact(exact, dtype)
+
+
+def _linear(layers: Iterable[nn.Module]) -> list[nn.Linear]:
+    return [module for layer in layers for module in layer.modules() if isinstance(module, nn.Linear)]
+
+
+# The gate: windows of three tokens, hundreds of times as cheap as an encoder
+
+
+WINDOW = 3  # tokens
+BLOCK = 256  # words whose rows of the tables are computed at once, when a text has one of them
+GATE_WEIGHTS, GATE_CONFIG = "gate.safetensors", "gate.json"
+TOGETHER = 16_384  # tokens read at once
+
+
+class Gate(nn.Module):
+    """Tokens to logits of REGARD: each of `channels` is as strong as in the window where it is strongest. The word
+    embeddings are the encoder's and not trained, so that a word that training has not met is near those that it has."""
+
+    def __init__(self, encoder_folder: Path, channels: int) -> None:
+        super().__init__()
+        vectors = load_file(encoder_folder / WEIGHTS)["embeddings.word_embeddings.weight"].float()
+        self.words = nn.Embedding.from_pretrained(vectors / vectors.std())
+        self.windows = nn.Conv1d(vectors.shape[1], channels, WINDOW, padding=WINDOW // 2)
+        self.head = nn.Linear(channels, len(REGARD))
+
+    def forward(self, tokens: Tensor, mask: Tensor | None = None) -> Tensor:
+        """tokens, mask (batch, length) -> logits (batch, 4)."""
+        words = self.words(tokens)
+        found = self.windows((words if mask is None else words * mask[:, :, None]).transpose(1, 2))
+        if mask is not None:
+            found = found.masked_fill(mask[:, None] == 0, -torch.inf)
+        return self.head(found.amax(2).relu())
+
+    def trained(self) -> dict[str, Tensor]:
+        """All but the embeddings: the tensors a folder holds."""
+        return {name: value.detach() for name, value in self.named_parameters() if value.requires_grad}
+
+
+class Cascade:
+    """A classifier behind a gate: a text that the gate finds neutral with a probability above `threshold` has the
+    gate's probabilities, any other the classifier's. It errs only towards neutral: what the gate does not pass is
+    labelled as without it.
+
+    The product of a word's embedding with the windows' weights is taken once; reading a text then only adds rows of
+    tables."""
+
+    def __init__(self, gate: Gate, classifier: MiniLMClassifier | CloseExact, threshold: float) -> None:
+        self.gate = gate
+        self.classifier = classifier
+        self.threshold = threshold
+        words, channels = len(gate.words.weight), gate.windows.out_channels
+        self._tables = [torch.empty(words, channels) for _ in range(WINDOW)]
+        self._is_filled = np.zeros(-(-words // BLOCK), dtype=bool)
+
+    def probabilities(self, texts: Sequence[str]) -> np.ndarray:
+        """(n, 4) float32, columns as in REGARD."""
+        rows = self.classifier.encode(texts)
+        found = self.opinions(rows)
+        unsure = np.flatnonzero(~self.passes(found))
+        found[unsure] = self.classifier.read([rows[number] for number in unsure])
+        return found
+
+    def passes(self, opinions: np.ndarray) -> np.ndarray:
+        """(n,) bool: which texts the gate passes, by its own probabilities (n, 4)."""
+        return opinions[:, REGARD.index("neutral")] > self.threshold
+
+    @torch.inference_mode()
+    def opinions(self, rows: Sequence[list[int]]) -> np.ndarray:
+        """The gate's own probabilities (n, 4) of texts as the classifier encodes them."""
+        strongest = torch.zeros(len(rows), self.gate.windows.out_channels)
+        for batch in token_batches([len(row) for row in rows], TOGETHER, one_length=True):
+            tokens = torch.tensor([rows[row] for row in batch])
+            self._fill(tokens)
+            before, found, after = (F.embedding(tokens, table) for table in self._tables)
+            found[:, 1:] += before[:, :-1]
+            found[:, :-1] += after[:, 1:]
+            strongest[batch] = found.amax(1)
+        bias: Any = self.gate.windows.bias
+        return self.gate.head((strongest + bias).relu()).softmax(-1).numpy()
+
+    def _fill(self, tokens: Tensor) -> None:
+        """Compute the rows of the tables of these tokens' blocks, once each; all rows take longer than a few texts."""
+        wanted = np.unique(tokens.numpy() // BLOCK)
+        for number in wanted[~self._is_filled[wanted]]:
+            rows = slice(number * BLOCK, (number + 1) * BLOCK)
+            for place, table in enumerate(self._tables):
+                table[rows] = self.gate.words.weight[rows] @ self.gate.windows.weight[:, :, place].T
+            self._is_filled[number] = True
+
+    def save(self, folder: Path) -> None:
+        """Write the gate beside a saved classifier, in half precision."""
+        save_file({name: value.half() for name, value in self.gate.trained().items()}, folder / GATE_WEIGHTS)
+        facts = {"channels": self.gate.windows.out_channels, "threshold": self.threshold}
+        (folder / GATE_CONFIG).write_text(json.dumps(facts, indent=2) + "\n")
+
+    @classmethod
+    def load(cls, folder: Path, encoder_folder: Path, classifier: MiniLMClassifier | CloseExact) -> "Cascade":
+        """The classifier of a folder behind the gate of the same folder. Raises ValueError for damaged weights."""
+        facts = read_facts(folder / GATE_CONFIG, ["channels", "threshold"])
+        gate = Gate(encoder_folder, facts["channels"])
+        load_trained(gate, folder / GATE_WEIGHTS)
+        return cls(gate.float().eval(), classifier, facts["threshold"])

@@ -1,0 +1,767 @@
+"""Models of transformers: causal and sequence-to-sequence ones, prompted and trained as a COMeT is, with low-rank
+adapters (Hu et al. 2022) by peft; what a causal one would answer to a message; and classifiers of texts.
+
+A tail ends with the tokenizer's own end token, or is cut. The tokens before the first word of a sequence-to-sequence
+model's tail, the decoder's start token and BART's <s>, are given: they are neither predicted nor counted. BART so
+trained is the COMET of Hwang et al. (2021)."""
+
+import hashlib
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass, fields
+from itertools import takewhile
+from pathlib import Path
+from pickle import UnpicklingError
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import torch
+from jinja2 import TemplateError
+from torch import Tensor, nn
+from torch.nn import ModuleList
+from torch.nn import functional as F
+from torch.nn.utils.rnn import pad_sequence
+from transformers import (
+    AddedToken,
+    AutoModelForCausalLM,
+    AutoModelForSeq2SeqLM,
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    GenerationConfig,
+    LogitsProcessor,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    StoppingCriteria,
+)
+from transformers.modeling_outputs import CausalLMOutputWithPast
+
+from models import hub
+from models.beam import beam_search
+from models.chat_api import conversation
+from models.digests import sha256_of_each
+from models.encoder import TOKENS, device_of_states, pad, token_batches
+from models.heads import REGARD
+from models.hf_layouts import base_of, is_adapter
+from models.tail_prompts import TAIL_TOKENS, Beam, as_trained, regimen, tagged
+
+CACHE = next(field.name for field in fields(CausalLMOutputWithPast) if field.name in ("cache", "past_key_values"))
+"""The name that models of transformers give their cache, as an argument and in their output. transformers 5.24 warns of
+the old name, past_key_values, which ends with 5.40."""
+SHOWN = 60  # characters of a prompt that is too long
+TEXTS = 64  # whose logits are held at a time: 25 tokens each of 50,000 words are 320 MB
+TASK = "Complete the sentence in a few words:"
+ANSWER = "\nAnswer:"
+"""The end of a message to a model without a chat template; its answer then begins with a space."""
+ADAPTER_WEIGHTS = "adapter_model.safetensors"
+NO_PEFT = "low-rank adapters need the library peft: pip install 'mitigate[lora]', or set model.lora.rank=0"
+
+
+@dataclass(frozen=True)
+class Adapters:
+    """The settings of adapters: which are trained, and how they are saved."""
+
+    rank: int = 8
+    alpha: float = 16.0  # an adapter's output is multiplied by alpha / rank
+    dropout: float = 0.0  # of an adapter's input
+    targets: list[str] | None = None  # names of layers; None: all linear ones but the head
+    save: Literal["merged", "adapter"] = "merged"  # with the weights of the base, or alone
+    base: str | None = None  # the base's name in a saved adapter; None: its folder
+
+
+class Pretrained(nn.Module, ABC):
+    """A model of transformers and its tokenizer: prompts in, tails out."""
+
+    AUTO: ClassVar[Any]  # the class of transformers that opens a folder
+    PROMPTS: ClassVar[tuple[str, ...]]  # forms of a prompt, the default first
+    before: Sequence[int] = ()  # tokens before every tail, where a decoder needs them
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        relation: str = "phrase",
+        prompt: str = "phrase",
+        system: str | None = None,
+        adapters: Adapters | None = None,
+        checkpointing: bool = False,
+    ) -> None:
+        """system: the system prompt of a chat; adapters: those that are trained in place of the weights; checkpointing:
+        whether a layer's activations are computed again for its gradient, and not kept."""
+        super().__init__()
+        self.model: Any = model  # PreTrainedModel itself has no `generate`; the models of a kind have
+        self.tokenizer = tokenizer
+        self.relation, self.prompt, self.system = relation, prompt, system
+        self.adapters, self.checkpointing = adapters, checkpointing
+        self.tags: str | None = None  # see Regimen
+        self.end = tokenizer.eos_token_id
+        self.pad = self.end if tokenizer.pad_token_id is None else tokenizer.pad_token_id
+        # Instead of its own, which may sample, forbid words or end elsewhere.
+        model.generation_config = GenerationConfig(eos_token_id=self.end, pad_token_id=self.pad, do_sample=False)
+
+    @classmethod
+    def load(
+        cls,
+        folder: Path,
+        relation: str | None = None,
+        prompt: str | None = None,
+        system: str | None = None,
+        lora: Mapping[str, Any] | None = None,
+        gradient_checkpointing: bool = False,
+    ) -> Self:
+        """The model of a Hugging Face folder, in float32; one that was trained here gets the prompts that it was
+        trained with. An adapter is added to its base's weights. lora: the fields of Adapters; None or rank 0: all
+        weights would be trained. prompt: one of PROMPTS; None: as it was trained.
+
+        Raises ValueError where that cannot be done: no end token, no chat template, or another layout or prompt."""
+        prompt = prompt_of(folder, prompt, cls.PROMPTS)
+        how = regimen(folder, "packed", wording(relation, prompt))
+        tokenizer = load_tokenizer(folder)
+        if prompt == "chat":
+            check_chat(tokenizer, folder, system)
+        adapters = Adapters(**lora) if lora and lora["rank"] else None
+        model = load_model(cls.AUTO, folder)
+        found = cls(model, tokenizer, how.relation, prompt, system, adapters, gradient_checkpointing)
+        found.tags = how.tags
+        return found.eval()
+
+    def save(self, folder: Path, *, as_comet: bool = True) -> None:
+        """Write the files that AUTO, AutoTokenizer and `generate` read, of a model with adapters the adapters alone;
+        as_comet: with the wording of the prompts that it was trained with."""
+        config = self.model.config
+        if as_comet:
+            config.comet_relation, config.comet_prompt = self.relation, self.prompt
+            if self.tags is not None:
+                config.comet_tags = self.tags
+            if hasattr(config, "comet_layout"):  # of a COMeT that the model was before
+                del config.comet_layout
+        with hub.no_bars():
+            if isinstance(self.model, PreTrainedModel):
+                self.model.save_pretrained(folder)
+            else:  # peft asks the hub for the base's vocabulary, unless it is told to save no embeddings
+                self.model.save_pretrained(folder, save_embedding_layers=False)
+                config.save_pretrained(folder)
+        self.tokenizer.save_pretrained(folder)
+
+    @abstractmethod
+    def prompts(self, heads: Sequence[str], phrases: Sequence[str]) -> list[list[int]]:
+        """The tokens of prompts for heads and the phrases of relations."""
+
+    @abstractmethod
+    def tails(self, tails: Sequence[str]) -> list[list[int]]:
+        """The tokens to generate: the tail, cut as a COMeT's, and the end token."""
+
+    @abstractmethod
+    def logits(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> tuple[Tensor, Sequence[int]]:
+        """The logits of texts, (texts, length, vocab_size), and for each text the place where its tail's first token is
+        predicted."""
+
+    @abstractmethod
+    def needed(self, prompt: int, tail: int) -> int:
+        """The number of positions for a prompt and a tail of these numbers of tokens; the last token of a tail is never
+        read."""
+
+    @property
+    def positions(self) -> int | None:
+        """The largest number of tokens of a text; None where the model sets no limit."""
+        return getattr(self.model.config, "max_position_embeddings", None)
+
+    def check_length(self, prompts: Sequence[Sequence[int]], tails: Sequence[int]) -> None:
+        """Check the length of prompts with their tails; raise ValueError for the first that is too long. tails: the
+        largest number of tokens of each prompt's tail."""
+        limit = self.positions
+        for prompt, tail in zip(prompts, tails, strict=True):
+            if limit is not None and (needed := self.needed(len(prompt), tail)) > limit:
+                raise ValueError(
+                    f"a prompt of {len(prompt)} tokens with a tail of {tail} needs {needed} positions; the model has "
+                    f"{limit}. The prompt begins: {self.decode(prompt)[:SHOWN]}"
+                )
+
+    def nll(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> Tensor:
+        """Minus the log-likelihood (tokens,) of each token of the tails, in order. Raises ValueError for texts that are
+        too long."""
+        self.check_length(prompts, [len(tail) for tail in tails])
+        losses = []
+        for start in range(0, len(tails), TEXTS):
+            batch = tails[start : start + TEXTS]
+            logits, firsts = self.logits(prompts[start : start + TEXTS], batch)
+            rows = [row for row, tail in enumerate(batch) for _ in tail]
+            places = [first + place for first, tail in zip(firsts, batch, strict=True) for place in range(len(tail))]
+            targets = torch.tensor([token for tail in batch for token in tail], device=logits.device)
+            losses.append(F.cross_entropy(logits[rows, places].float(), targets, reduction="none"))
+        return torch.cat(losses)
+
+    def search(
+        self, prompts: Sequence[Sequence[int]], *, beams: int = 10, max_length: int = 15, rows: int = 680
+    ) -> list[list[Beam]]:
+        """The best tails of each prompt, the best first (see beam_search). Raises ValueError for prompts that
+        are too long."""
+        self.check_length(prompts, [max_length] * len(prompts))
+        limits = {"beams": beams, "max_length": max_length, "rows": rows}
+        return beam_search(
+            lambda: CachedReading(self.model, self.before), prompts, end=self.end, device=self.model.device, **limits
+        )
+
+    def decode(self, tail: Sequence[int]) -> str:
+        """A tail's text, in one line."""
+        return " ".join(str(self.tokenizer.decode(list(tail), skip_special_tokens=True)).split())
+
+    def add(self, tokens: Sequence[str]) -> None:
+        """Add special tokens, which the tokenizer finds wherever they occur in a text, such as <CapableOf> for a
+        relation; the blank before one is part of it. Their weights depend on the size of the vocabulary alone."""
+        added = [AddedToken(token, lstrip=True, normalized=False) for token in tokens]
+        self.tokenizer.add_tokens(added, special_tokens=True)
+        if len(self.tokenizer) > len(self.model.get_input_embeddings().weight):
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(len(self.tokenizer))
+                self.model.resize_token_embeddings(len(self.tokenizer), mean_resizing=False)
+
+    def begin_training(self) -> None:
+        """Add the adapters that are trained, if any; they change nothing yet, and are always the same. Raises
+        ValueError without peft, and for layers that the model has not."""
+        if self.adapters is None:
+            return
+        peft, wanted = _peft(), self.adapters
+        config = peft.LoraConfig(
+            task_type="SEQ_2_SEQ_LM" if self.model.config.is_encoder_decoder else "CAUSAL_LM",
+            r=wanted.rank,
+            lora_alpha=wanted.alpha,
+            lora_dropout=wanted.dropout,
+            target_modules=wanted.targets or "all-linear",
+        )
+        base = wanted.base or self.model.name_or_path
+        with torch.random.fork_rng(devices=[]), _without_warnings():
+            torch.manual_seed(wanted.rank)
+            try:
+                self.model = peft.get_peft_model(self.model, config)
+            except ValueError as error:
+                raise ValueError(f"model.load.lora.targets={wanted.targets}: {error}") from error
+        self.model.peft_config["default"].base_model_name_or_path = base
+
+    def begin_steps(self) -> None:
+        """Switch checkpointing on, in the process that trains: the model cannot be sent to another one then."""
+        if self.checkpointing:
+            names = ("activation_checkpointing_enable", "gradient_checkpointing_enable")  # the second is the old one
+            enable = next(getattr(self.model, name) for name in names if hasattr(self.model, name))
+            enable({"use_reentrant": False})
+
+    def end_training(self) -> None:
+        """Merge adapters into the weights, unless they are to be saved alone."""
+        if self.adapters and self.adapters.save == "merged":
+            self.model = self.model.merge_and_unload()
+
+    def padded(self, texts: Sequence[Sequence[int]], side: str = "right") -> tuple[Tensor, Tensor]:
+        """The texts' tokens (texts, length), and which of them are no padding."""
+        rows = [torch.tensor(text, device=self.model.device) for text in texts]
+        tokens = pad_sequence(rows, batch_first=True, padding_value=self.pad, padding_side=side)
+        return tokens, pad_sequence([torch.ones_like(row) for row in rows], batch_first=True, padding_side=side)
+
+
+class LanguageModel(Pretrained):
+    """A causal language model. The form of its prompts: "lawyer is capable of", or the same after a chat template that
+    requests a completion."""
+
+    AUTO = AutoModelForCausalLM
+    PROMPTS = ("phrase", "chat")
+
+    def prompts(self, heads: Sequence[str], phrases: Sequence[str]) -> list[list[int]]:
+        """The head and the relation's phrase, after what the tokenizer or its chat template puts before."""
+        texts = [f"{head} {phrase}" for head, phrase in zip(tagged(heads, self.tags), phrases, strict=True)]
+        if self.prompt == "chat":
+            texts = [chat_prompt(self.tokenizer, text, self.system) for text in texts]
+        return self._tokens(texts)
+
+    def tails(self, tails: Sequence[str]) -> list[list[int]]:
+        """The tokens to generate. A tail follows a word. Many tokenizers mark a word's beginning by the space before
+        it, so each is encoded after one."""
+        word, *texts = self.tokenizer(["a", *(f"a {tail}".rstrip() for tail in tails)], add_special_tokens=False)[
+            "input_ids"
+        ]
+        return [[*text[len(word) :][:TAIL_TOKENS], self.end] for text in texts]
+
+    def logits(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> tuple[Tensor, Sequence[int]]:
+        """The logits of each prompt and its tail as one text (see Pretrained)."""
+        tokens, mask = self.padded([[*prompt, *tail[:-1]] for prompt, tail in zip(prompts, tails, strict=True)])
+        logits = self.model(input_ids=tokens, attention_mask=mask, use_cache=False).logits
+        return logits, [len(prompt) - 1 for prompt in prompts]
+
+    def needed(self, prompt: int, tail: int) -> int:
+        """The number of positions for the prompt and the tail, one after the other."""
+        return prompt + tail - 1
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """The tokens that each text is begun with, what the tokenizer puts before a text included; in a chat, the
+        tokens up to the answer to the text."""
+        chat = self.prompt == "chat"
+        return self._tokens([chat_text(self.tokenizer, text, self.system) for text in texts] if chat else list(texts))
+
+    def _tokens(self, texts: list[str]) -> list[list[int]]:
+        """The tokens of texts; a chat template has all special tokens itself."""
+        return self.tokenizer(texts, add_special_tokens=self.prompt != "chat")["input_ids"] if texts else []
+
+    @torch.inference_mode()
+    def sample(
+        self,
+        prompts: Sequence[Sequence[int]],
+        chances: Tensor,
+        *,
+        temperature: float,
+        top_k: int,
+        sentences: tuple[int, int],
+        marks: str,
+    ) -> list[list[int]]:
+        """Sample the continuation of each prompt: the tokens up to END, or up to the number of its chances, (prompts,
+        tokens) in [0, 1). No text ends before the fewest sentences, and none continues after the most; marks end
+        sentences. The same chances give the same text, whatever else is in the batch (but for rounding)."""
+        tokens, mask = self.padded(prompts, "left")
+        length = tokens.shape[1]
+        counted = SentenceEnds(self.tokenizer, self.model.config.vocab_size, marks, length)
+        fewest, most = sentences
+        texts = self.model.generate(
+            input_ids=tokens,
+            attention_mask=mask,
+            max_new_tokens=chances.shape[1],
+            logits_processor=[
+                NoEndBefore(counted, fewest, self.end),
+                Drawn(chances.to(self.model.device), length, temperature, top_k),
+            ],
+            stopping_criteria=[Enough(counted, most)],
+        )
+        ends, texts = {self.end, self.pad}, texts[:, length:].tolist()
+        lengths = [next((at for at, token in enumerate(text) if token in ends), len(text)) for text in texts]
+        return [text[:size] for text, size in zip(texts, lengths, strict=True)]
+
+
+class Seq2Seq(Pretrained):
+    """A sequence-to-sequence model: the encoder reads head and relation, the decoder generates the tail. The input of
+    the encoder: "lawyer is capable of", or as in COMET-ATOMIC 2020 "lawyer CapableOf [GEN]"."""
+
+    AUTO = AutoModelForSeq2SeqLM
+    PROMPTS = ("phrase", "gen")
+
+    def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, *more: Any, **named: Any) -> None:
+        starts = (getattr(part, "decoder_start_token_id", None) for part in (model.config, model.generation_config))
+        start = next((int(token) for token in starts if token is not None), None)
+        if start is None:
+            raise ValueError(
+                f"{model.config.name_or_path or 'the model'} has no decoder_start_token_id in its config.json, so its "
+                "decoder cannot begin; give it there"
+            )
+        super().__init__(model, tokenizer, *more, **named)
+        target = [int(token) for token in tokenizer(text_target="")["input_ids"]]
+        self.before = [start, *target[: target.index(self.end)]]
+        model.generation_config.update(  # type: ignore[union-attr]
+            decoder_start_token_id=start, forced_bos_token_id=self.before[1] if len(self.before) > 1 else None
+        )
+
+    def prompts(self, heads: Sequence[str], phrases: Sequence[str]) -> list[list[int]]:
+        """The input of the encoder: the head and the relation's phrase, with what the tokenizer puts around a text."""
+        end = " [GEN]" if self.prompt == "gen" else ""
+        texts = [f"{head} {phrase}{end}" for head, phrase in zip(tagged(heads, self.tags), phrases, strict=True)]
+        return self.tokenizer(texts)["input_ids"] if texts else []
+
+    def tails(self, tails: Sequence[str]) -> list[list[int]]:
+        """The tokens to generate: the tail as the tokenizer makes targets."""
+        texts = self.tokenizer(text_target=list(tails), add_special_tokens=False)["input_ids"] if tails else []
+        return [[*text[:TAIL_TOKENS], self.end] for text in texts]
+
+    def logits(self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]]) -> tuple[Tensor, Sequence[int]]:
+        """The logits of each tail, its prompt read by the encoder (see Pretrained)."""
+        tokens, mask = self.padded(prompts)
+        targets, targets_mask = self.padded([[*self.before, *tail[:-1]] for tail in tails])
+        logits = self.model(
+            input_ids=tokens,
+            attention_mask=mask,
+            decoder_input_ids=targets,
+            decoder_attention_mask=targets_mask,
+            use_cache=False,
+        ).logits
+        return logits, [len(self.before) - 1] * len(tails)
+
+    def needed(self, prompt: int, tail: int) -> int:
+        """The larger number of positions: encoder and decoder have positions of their own."""
+        return max(prompt, len(self.before) + tail - 1)
+
+
+class CachedReading:
+    """The texts that a model has read. (A `Reading` of beam.py.)
+
+    before: the tokens that a decoder with an encoder begins with; an encoder reads a prompt once."""
+
+    def __init__(self, model: Any, before: Sequence[int] = ()) -> None:
+        self.model, self.before = model, before
+        self.cache: Any = None
+        self.encoded: Any = None  # (rows, length, width) of the encoder
+
+    def begin(self, prompts: Tensor) -> Tensor:
+        """Read prompts (n, length) in one batch, and the tokens before every tail."""
+        if not self.before:
+            return self.read(prompts)
+        self.encoded = self.model.get_encoder()(input_ids=prompts).last_hidden_state
+        return self.read(prompts.new_tensor(self.before).expand(len(prompts), -1))
+
+    def go_on(self, rows: Tensor, tokens: Tensor) -> Tensor:
+        """Append a token to each of the rows."""
+        self.keep(rows)
+        return self.read(tokens[:, None])
+
+    def keep(self, rows: Tensor) -> None:
+        """Continue these rows, each of which may be named several times."""
+        self.cache.batch_select_indices(rows)
+        if self.encoded is not None:
+            self.encoded = self.encoded[rows]
+
+    def read(self, tokens: Tensor) -> Tensor:
+        """Read more tokens (rows, length) of each text; return the logits (rows, vocab_size) after them."""
+        inputs: dict[str, Any] = {"input_ids": tokens, CACHE: self.cache, "use_cache": True}
+        if self.encoded is not None:
+            inputs |= {"encoder_outputs": (self.encoded,), "decoder_input_ids": inputs.pop("input_ids")}
+        outputs = self.model(**inputs)
+        self.cache = outputs[CACHE]
+        return outputs.logits[:, -1]
+
+
+# Prompts
+
+
+def chat_text(tokenizer: Any, text: str, system: str | None = None) -> str:
+    """The chat template's text for a user's message, up to the answer."""
+    messages = conversation(text, system)
+    return str(tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
+
+
+def chat_prompt(tokenizer: Any, text: str, system: str | None = None) -> str:
+    """The chat template's text for a user who asks to complete a text, up to an answer that begins with it: its tail
+    follows as it does without a template."""
+    return chat_text(tokenizer, f"{TASK} {text}", system) + text
+
+
+def check_chat(tokenizer: Any, folder: Path, system: str | None = None) -> None:
+    """Check that the tokenizer has a chat template that works. Raises ValueError for a tokenizer without one, for a
+    template that fails, and for one that leaves out the system prompt."""
+    if tokenizer.chat_template is None:
+        raise ValueError(
+            f"the tokenizer in {folder} has no chat template (chat_template.jinja, or chat_template in "
+            "tokenizer_config.json), which model.prompt=chat needs; set model.prompt=phrase, or give a model that was "
+            "trained for chats"
+        )
+    try:
+        text = chat_prompt(tokenizer, "a", system)
+    except TemplateError as error:
+        hint = "leave model.system out if it takes none" if system else "correct it"
+        raise ValueError(
+            f"the chat template in {folder} fails ({error}); {hint}, or set model.prompt=phrase"
+        ) from error
+    if system and system.strip() not in text:
+        raise ValueError(f"the chat template in {folder} leaves out the system prompt; leave model.system out")
+
+
+def prompt_of(folder: Path, prompt: str | None, forms: Sequence[str]) -> str:
+    """The form of prompt that the model of a folder was trained with, which its config.json names, else the given one,
+    else the first of those allowed.
+
+    Raises ValueError for an unknown form, and for another than it was trained with."""
+    if prompt is not None and prompt not in forms:
+        raise ValueError(f"unknown model.prompt {prompt!r}; allowed: {', '.join(forms)}")
+    return as_trained(folder, prompt=prompt)["prompt"] or forms[0]
+
+
+def wording(relation: str | None, prompt: str) -> str | None:
+    """The wording of relations that a prompt is made of: that of "gen" is their names. Raises ValueError for "gen" with
+    another."""
+    if prompt == "gen" and relation not in (None, "name"):
+        raise ValueError(
+            f"model.prompt=gen asks with the names of relations, not with model.relation={relation}; say "
+            "model.relation=name, or null"
+        )
+    return "name" if prompt == "gen" else relation
+
+
+# Folders
+
+
+def load_tokenizer(folder: Path) -> Any:
+    """The tokenizer of a folder. Raises ValueError for one without an end token, and for one without words, which
+    transformers makes where the file with these is absent."""
+    tokenizer = hub.without_code(AutoTokenizer, folder)
+    if set(tokenizer.get_vocab().values()) <= set(tokenizer.all_special_ids):
+        raise ValueError(
+            f"the tokenizer in {folder} has no words: a file of its own, such as tokenizer.json, is absent; copy it "
+            "there"
+        )
+    if tokenizer.eos_token_id is None:
+        raise ValueError(
+            f"the tokenizer in {folder} has no end token (eos_token), so no tail of the model's would end; give a "
+            "model that has one"
+        )
+    return tokenizer
+
+
+def load_model(auto: Any, folder: Path, dtype: torch.dtype = torch.float32) -> Any:
+    """The model of a folder, by one of transformers' AutoModel classes. An adapter is added to the weights of its base,
+    in float32. Raises ValueError without peft and for weights that are a pickle, OSError where the base is not at
+    hand."""
+    if not is_adapter(folder):
+        with hub.no_bars():
+            return hub.opened(auto, folder, dtype=dtype)
+    peft, base = _peft(), hub.locate(base_of(folder))
+    hub.refuse_pickles(folder, ADAPTER_WEIGHTS)
+    with hub.no_bars(), _without_warnings():
+        model = hub.opened(auto, base, dtype=torch.float32)
+        # peft leaves the base's weights frozen, and they may be trained further.
+        return peft.PeftModel.from_pretrained(model, folder).merge_and_unload().requires_grad_(True)
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Context without transformers' warnings about a name that peft uses, and peft's about weights stored as (in,
+    out)."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "`is_gradient_checkpointing`", FutureWarning)
+        warnings.filterwarnings("ignore", "fan_in_fan_out is set to False")
+        yield
+
+
+def _peft() -> Any:
+    try:
+        import peft
+    except ModuleNotFoundError as error:
+        raise ValueError(NO_PEFT) from error
+    return peft
+
+
+# Sampling
+
+
+class Drawn(LogitsProcessor):
+    """A logits processor that leaves the token that a row's next number stands for, at a temperature, among the
+    likeliest top_k (0: all)."""
+
+    def __init__(self, chances: Tensor, length: int, temperature: float, top_k: int) -> None:
+        self.chances = chances  # (rows, tokens to come)
+        self.length = length  # of the prompts, padding counted
+        self.temperature = temperature
+        self.top_k = top_k
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:  # (rows, length so far), (rows, vocab_size)
+        likeliest, tokens = scores.topk(min(self.top_k or scores.shape[1], scores.shape[1]))  # in falling order
+        shares = (likeliest.double() / self.temperature).softmax(1).cumsum(1)
+        chance = self.chances[:, input_ids.shape[1] - self.length, None]
+        place = (shares <= chance * shares[:, -1:]).sum(1, keepdim=True).clamp(max=tokens.shape[1] - 1)
+        return torch.full_like(scores, -torch.inf).scatter(1, tokens.gather(1, place), 0.0)
+
+
+class SentenceEnds:
+    """A counter of the sentences that have ended in the generated tokens: tokens with a mark, several in a row as
+    one."""
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, size: int, marks: str, length: int) -> None:
+        known = tokenizer.convert_ids_to_tokens(list(range(min(size, len(tokenizer)))))
+        ends = [token is not None and any(mark in token for mark in marks) for token in known]
+        self.ends = torch.tensor(ends + [False] * (size - len(ends)))
+        self.length = length
+
+    def count(self, input_ids: Tensor) -> Tensor:  # (rows,)
+        ended = self.ends.to(input_ids.device)[input_ids[:, self.length :]]
+        return (ended & ~F.pad(ended, (1, 0))[:, :-1]).sum(1)
+
+
+class NoEndBefore(LogitsProcessor):
+    """A logits processor that rules out the end token until `fewest` sentences have ended."""
+
+    def __init__(self, sentences: SentenceEnds, fewest: int, end: int) -> None:
+        self.sentences, self.fewest, self.end = sentences, fewest, end
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        scores = scores.clone()
+        scores[self.sentences.count(input_ids) < self.fewest, self.end] = -torch.inf
+        return scores
+
+
+class Enough(StoppingCriteria):
+    """A stopping criterion for rows with `most` ended sentences."""
+
+    def __init__(self, sentences: SentenceEnds, most: int) -> None:
+        self.sentences, self.most = sentences, most
+
+    def __call__(self, input_ids: Tensor, scores: Tensor, **_: object) -> Tensor:  # (rows,)
+        return self.sentences.count(input_ids) >= self.most
+
+
+# Models that label texts
+
+
+class AnswerProbabilities:
+    """A causal language model that gives the probabilities of answers to a message, without sampling. Where the
+    tokenizer has a chat template, the message is that of a user and the answer that of the assistant."""
+
+    def __init__(self, folder: Path, dtype: torch.dtype = torch.float32) -> None:
+        """The model of a Hugging Face folder, or an adapter with its base. Raises ValueError and OSError as
+        LanguageModel.load, and ValueError for a chat template that fails."""
+        self.model, self.tokenizer = load_model(AutoModelForCausalLM, folder, dtype).eval(), load_tokenizer(folder)
+        self.is_chat = self.tokenizer.chat_template is not None
+        if self.is_chat:
+            check_chat(self.tokenizer, folder)
+        folders = [folder, hub.locate(base_of(folder))] if is_adapter(folder) else [folder]
+        suffixes = (".json", ".safetensors", ".jinja", ".model", ".tiktoken")
+        files = sorted(path for one in folders for path in one.iterdir() if path.suffix in suffixes)
+        self.sha256 = sha256_of_each(files)
+        """A hash of the files of model and tokenizer, and of an adapter's base."""
+
+    def prompt(self, message: str) -> str:
+        """The text that the answer follows."""
+        return chat_text(self.tokenizer, message) if self.is_chat else message + ANSWER
+
+    @torch.inference_mode()
+    def probabilities(self, messages: Sequence[str], answers: Sequence[str]) -> np.ndarray:
+        """The probability that the answer to each message begins with each of the texts, (messages, answers). The
+        beginning that all messages share, such as their instructions, is read once. Raises ValueError for a message
+        that is too long."""
+        found = np.zeros((len(messages), len(answers)))
+        if not messages:
+            return found
+        prompts = [self._tokens(self.prompt(message)) for message in messages]
+        tails = [self._tail(messages[0], prompts[0], answer) for answer in answers]
+        longest, tail = max(map(len, prompts)), max(map(len, tails))
+        if longest + tail > (getattr(self.model.config, "max_position_embeddings", None) or np.inf):
+            raise ValueError(f"a message of {longest} tokens is too long for the model; shorten it, or the rubric")
+        common = takewhile(
+            lambda tokens: len(set(tokens)) == 1, zip(*(prompt[:-1] for prompt in prompts), strict=False)
+        )
+        shared = [tokens[0] for tokens in common]
+        begun = CachedReading(self.model)
+        if shared:
+            begun.read(torch.tensor([shared], device=self.model.device))
+        for batch in token_batches([len(prompt) - len(shared) for prompt in prompts], one_length=True):
+            reading, rows = deepcopy(begun), torch.zeros(len(batch), dtype=torch.long, device=self.model.device)
+            if shared:
+                reading.keep(rows)
+            tokens = torch.tensor([prompts[row][len(shared) :] for row in batch], device=self.model.device)
+            first = reading.read(tokens).float().log_softmax(-1)  # (batch, vocab_size)
+            for column, (token, *others) in enumerate(tails):
+                log_prob, after = first[:, token], deepcopy(reading) if others else reading
+                for following in others:
+                    logits = after.read(rows[:, None] + token).float()
+                    log_prob, token = log_prob + logits.log_softmax(-1)[:, following], following
+                found[batch, column] = log_prob.exp().cpu().numpy()
+        return found
+
+    def _tokens(self, text: str) -> list[int]:
+        """The tokens of a text; a chat template has all special tokens itself."""
+        return list(self.tokenizer(text, add_special_tokens=not self.is_chat)["input_ids"])
+
+    def _tail(self, message: str, prompt: Sequence[int], answer: str) -> list[int]:
+        """The tokens of an answer behind a prompt."""
+        whole = self._tokens(self.prompt(message) + ("" if self.is_chat else " ") + answer)
+        if whole[: len(prompt)] != list(prompt) or len(whole) == len(prompt):
+            raise ValueError(
+                f"the tokenizer joins the answer {answer!r} with the end of the prompt; give a model whose chat "
+                "template ends in a line break or in a token of its own"
+            )
+        return whole[len(prompt) :]
+
+
+class CausalStates:
+    """The mean token states of texts in a layer of a causal language model. (`States` of encoder.py.)
+
+    depth: the share of its layers below the one that is read. The end token begins each text and is left out of the
+    mean: the first state of such models is many times as long as the others, whatever the text is."""
+
+    def __init__(self, folder: Path, dtype: torch.dtype = torch.float32, depth: float = 0.5) -> None:
+        self.sha256 = hub.digest_of(folder)
+        self.tokenizer = load_tokenizer(folder)
+        self.model = load_model(AutoModelForCausalLM, folder).to(dtype).to(device_of_states()).eval().base_model
+        num_layers = self.model.config.num_hidden_layers
+        self.layer = max(1, round(depth * num_layers))
+        for part in self.model.modules():
+            if isinstance(part, ModuleList) and len(part) == num_layers:
+                del part[self.layer + 1 :]  # one more stays, since a norm follows the last
+
+    @torch.inference_mode()
+    def features(self, texts: Sequence[str]) -> np.ndarray:
+        """(n, width) float32, each of length 1."""
+        found = self.tokenizer(list(texts), add_special_tokens=False)["input_ids"] if texts else []
+        rows = [[self.tokenizer.eos_token_id, *row] for row in found]
+        features = np.zeros((len(rows), self.model.config.hidden_size), dtype=np.float32)
+        for batch in token_batches([len(row) for row in rows], one_length=True):
+            tokens = torch.tensor([rows[row] for row in batch], device=self.model.device)
+            states = self.model(input_ids=tokens, output_hidden_states=True, use_cache=False).hidden_states
+            words = states[self.layer][:, 1:].float()  # (batch, length, width)
+            features[batch] = F.normalize(words.sum(1) / max(1, words.shape[1])).cpu().numpy()
+        return features
+
+
+NAMES = {
+    "negative": ("negative", "neg", "unfavourable", "unfavorable", "bad"),
+    "neutral": ("neutral", "neu"),
+    "positive": ("positive", "pos", "favourable", "favorable", "good"),
+    "other": ("other", "mixed"),
+}
+LONGEST = 128  # tokens of a text that a classifier reads
+
+
+class SequenceClassifier:
+    """A sequence classifier whose labels can be read as regard, such as sasha/regardv3. The meaning of a column is read
+    from the model's own id2label, by name, and never assumed."""
+
+    def __init__(self, model: Any, tokenizer: Any) -> None:
+        self.columns = columns(model.config.id2label)
+        self.model = model.eval()
+        self.tokenizer = tokenizer
+
+    @classmethod
+    def load(cls, name: str, dtype: torch.dtype = torch.float32) -> Self:
+        """A model of the hub, or of a folder. Raises ValueError when it cannot be had, or its labels not be read."""
+        try:
+            with hub.no_bars():  # a tenth faster than with the fused kernel at ten tokens
+                model = hub.whole(AutoModelForSequenceClassification, name, dtype=dtype, attn_implementation="eager")
+            return cls(model, hub.without_code(AutoTokenizer, name))
+        except OSError as error:
+            raise ValueError(
+                f"the classifier {name!r} is neither a folder here nor to be had from the Hugging Face hub; give "
+                "score.bert.model the folder of a copy, or choose score.regard=minilm, which comes with the project"
+            ) from error
+        except UnpicklingError as error:
+            raise ValueError(
+                f"the weights of the classifier {name!r} are a pickle that would run code; give one with safetensors"
+            ) from error
+
+    @torch.inference_mode()
+    def probabilities(self, texts: Sequence[str]) -> np.ndarray:
+        """(n, 4) float32, columns as in REGARD; a label the model does not have is never likely."""
+        rows = self.tokenizer(list(texts), truncation=True, max_length=LONGEST)["input_ids"] if texts else []
+        found = np.zeros((len(rows), self.model.config.num_labels + 1), dtype=np.float32)  # the last column: no label
+        padding = self.tokenizer.pad_token_id
+        alone = None in (padding, self.model.config.pad_token_id)  # as with GPT: texts are never padded
+        for batch in token_batches([len(row) for row in rows], 1 if alone else TOKENS):
+            tokens, mask = pad([rows[row] for row in batch], padding or 0)
+            logits = self.model(input_ids=tokens, attention_mask=mask).logits
+            found[batch, :-1] = logits.float().softmax(-1).numpy()
+        return found[:, [-1 if column is None else column for column in self.columns]]
+
+    def sha256(self) -> str:
+        """The SHA-256 of everything that a text's label depends on: the weights, the tokenizer and the labels'
+        columns."""
+        digest = hashlib.sha256(f"{self.columns} {self.tokenizer.backend_tokenizer.to_str()}".encode())
+        for name, value in sorted(self.model.state_dict().items()):
+            digest.update(name.encode() + value.contiguous().view(torch.uint8).numpy().tobytes())
+        return digest.hexdigest()
+
+
+def columns(id2label: Mapping[int, str]) -> list[int | None]:
+    """The model's column for each of REGARD, by name.
+
+    Raises ValueError when a name means none of them, when two mean the same, or when negative, neutral or
+    positive is missing."""
+    meaning = {name: label for label, names in NAMES.items() for name in names}
+    found = {column: meaning.get(name.strip().lower()) for column, name in id2label.items()}
+    wanted = [label for label in REGARD if label != "other"]
+    if None in found.values() or len(set(found.values())) < len(found) or not set(wanted) <= set(found.values()):
+        raise ValueError(
+            f"the classifier's labels are {', '.join(id2label.values())}; wanted are {', '.join(wanted)}, each "
+            "once, and other or not. Set id2label in its config.json to what its columns mean"
+        )
+    places = {label: int(column) for column, label in found.items()}
+    return [places.get(label) for label in REGARD]
