@@ -123,8 +123,10 @@ def random_decoder(kind: str, ending: bool) -> Decoder:
         slope, spread = {"gpt1": (0.08, 2.0), "gpt2": (0.5, 1.5)}[kind]
         with torch.no_grad():
             direction = nn.functional.normalize(torch.randn(decoder.config.width), dim=0)
-            decoder.places.weight += slope * (torch.arange(decoder.config.positions)[:, None] - PROMPT + 1) * direction
-            decoder.words.weight[END] = spread * direction
+            decoder.position_embedding.weight += (
+                slope * (torch.arange(decoder.config.positions)[:, None] - PROMPT + 1) * direction
+            )
+            decoder.token_embedding.weight[END] = spread * direction
     return decoder.eval()
 
 

@@ -98,5 +98,15 @@ def best_tokens(logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
     return log_probs, tokens.gather(1, order[:, :count])
 
 
+def drawn(scores: Tensor, chances: Tensor, temperature: float = 1.0, top_k: int = 0) -> Tensor:
+    """The token (rows,) that each number in [0, 1) of chances (rows,) stands for, among the likeliest top_k (0: all) by
+    scores (rows, vocab_size): logits or log-probabilities. The likeliest come first."""
+    likeliest, tokens = scores.topk(min(top_k or scores.shape[1], scores.shape[1]))  # in falling order
+    shares = (likeliest.double() / temperature).softmax(1).cumsum(1)
+    chance = chances[:, None].to(shares.device) * shares[:, -1:]
+    place = (shares <= chance).sum(1, keepdim=True).clamp(max=tokens.shape[1] - 1)
+    return tokens.gather(1, place)[:, 0]
+
+
 def _beam(history: list[int], log_prob: float, length: int, ended: bool) -> Beam:
     return Beam(tuple(history[: length - ended]), log_prob, log_prob / length, ended)

@@ -1,6 +1,5 @@
 """COMeT: a decoder that completes the head and relation of an assertion with its tail (Bosselut et al. 2019)."""
 
-import json
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -15,6 +14,7 @@ from models import minilm
 from models.beam import beam_search
 from models.decoder import Decoder, DecoderReading, Padded
 from models.encoding import Encoding
+from models.stored_tensors import write_facts
 from models.tail_prompts import (
     HEAD_TOKENS,
     RELATION_TOKENS,
@@ -90,7 +90,7 @@ class Comet(TailPrompts, nn.Module):
             raise ValueError("the decoder is in training mode, where dropout changes what it says; call eval() first")
         check_prompts(prompts, max_length, self.decoder.config.positions)
         limits = {"beams": beams, "max_length": max_length, "rows": rows}
-        reading, device = partial(DecoderReading, self.decoder, self.unseen), self.decoder.words.weight.device
+        reading, device = partial(DecoderReading, self.decoder, self.unseen), self.decoder.token_embedding.weight.device
         return beam_search(reading, prompts, end=self.encoding.end, device=device, **limits)
 
     def add(self, tokens: Sequence[str]) -> None:
@@ -122,9 +122,8 @@ class Comet(TailPrompts, nn.Module):
         facts |= {} if self.tags is None else {"comet_tags": self.tags}
         self.decoder.save(folder, **tokens, **facts)
         self.encoding.save(folder)
-        generation = {**tokens, "max_new_tokens": TAIL_TOKENS + 1}
-        text = json.dumps({name: value for name, value in generation.items() if value is not None}, indent=2)
-        (folder / "generation_config.json").write_text(text + "\n", encoding="utf-8")
+        generation = {name: value for name, value in tokens.items() if value is not None}
+        write_facts(folder / "generation_config.json", {**generation, "max_new_tokens": TAIL_TOKENS + 1})
 
 
 def hidden_before(
@@ -132,7 +131,7 @@ def hidden_before(
 ) -> Tensor:
     """The last hidden states (tokens, width) from which each token of the tails is predicted, in order. Texts are
     padded to the right. unseen: the token that nothing looks at where it stands in a prompt."""
-    device = decoder.words.weight.device
+    device = decoder.token_embedding.weight.device
     texts = [[*prompt, *tail[:-1]] for prompt, tail in zip(prompts, tails, strict=True)]
     length = max(map(len, texts))
     tokens = np.zeros((len(texts), length), dtype=np.int64)

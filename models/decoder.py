@@ -5,7 +5,7 @@ training, texts on a cache (`Cached`) that are continued a token at a time."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol, get_args
+from typing import Literal, NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -139,19 +139,15 @@ class DecoderConfig:
 
     def __post_init__(self) -> None:
         faults = []
-        if self.kind not in get_args(Kind):
-            faults.append(f"unknown kind {self.kind!r}; allowed: {', '.join(get_args(Kind))}")
         if self.width % self.heads:
             faults.append(f"width {self.width} must be a multiple of heads {self.heads}")
         if self.kind == "gpt1" and self.inner != 4 * self.width:
             faults.append(f"inner {self.inner} must be 4 x width {self.width} in gpt1")
-        if not 0 <= self.dropout < 1:
-            faults.append(f"dropout {self.dropout} must be at least 0 and below 1")
         if faults:
             raise ValueError("; ".join(faults))
 
 
-class Words(nn.Embedding):
+class TokenEmbedding(nn.Embedding):
     """The embeddings of tokens, which are also the head."""
 
     def rows(self, tokens: Tensor | None = None) -> Tensor:
@@ -159,15 +155,15 @@ class Words(nn.Embedding):
         return self.weight if tokens is None else F.embedding(tokens, self.weight)
 
 
-class SomeWords(nn.Module):
-    """Words of which a training changes only some: the gradients and the optimizer's state of the others, which would
-    be zeros, take 5 to 14 % of a small model's step.
+class PartialTokenEmbedding(nn.Module):
+    """An embedding of which training changes some tokens only: the gradients and the optimizer's state of the others,
+    which would be zeros, take 5 to 14 % of a small model's step.
 
     first: the tokens (n,) that the loss is normalised over; others: further tokens of texts, in any order."""
 
     places: Tensor
 
-    def __init__(self, words: Words, first: Tensor, others: Tensor) -> None:
+    def __init__(self, words: TokenEmbedding, first: Tensor, others: Tensor) -> None:
         super().__init__()
         self.tokens = torch.cat([first, others[~torch.isin(others, first)].unique()])  # (trained,)
         self.first = len(first)
@@ -187,14 +183,14 @@ class SomeWords(nn.Module):
         with torch.no_grad():
             return self.whole.index_copy_(0, self.tokens.to(self.whole.device), self.weight.detach().to(self.whole))
 
-    def begun(self) -> "SomeWords":
+    def begun(self) -> "PartialTokenEmbedding":
         """The same tokens with the weights from before the training, in a module without hooks."""
-        words = Words.from_pretrained(self.whole)
-        return SomeWords(words, self.tokens[: self.first], self.tokens[self.first :])
+        words = TokenEmbedding.from_pretrained(self.whole)
+        return PartialTokenEmbedding(words, self.tokens[: self.first], self.tokens[self.first :])
 
-    def all_words(self) -> Words:
+    def all_tokens(self) -> TokenEmbedding:
         """An embedding of all tokens, with the trained weights."""
-        return Words.from_pretrained(self.rows(), freeze=False)
+        return TokenEmbedding.from_pretrained(self.rows(), freeze=False)
 
 
 class Block(nn.Module):
@@ -216,16 +212,16 @@ class Block(nn.Module):
 
     def forward(self, hidden: Tensor, layer: int, attention: Attention) -> Tensor:  # (rows, width)
         if self.norm_first:
-            hidden = hidden + self._attend(self.attention_norm(hidden), layer, attention)
-            return hidden + self._think(self.mlp_norm(hidden))
-        hidden = self.attention_norm(hidden + self._attend(hidden, layer, attention))
-        return self.mlp_norm(hidden + self._think(hidden))
+            hidden = hidden + self._attention(self.attention_norm(hidden), layer, attention)
+            return hidden + self._mlp(self.mlp_norm(hidden))
+        hidden = self.attention_norm(hidden + self._attention(hidden, layer, attention))
+        return self.mlp_norm(hidden + self._mlp(hidden))
 
-    def _attend(self, hidden: Tensor, layer: int, attention: Attention) -> Tensor:
+    def _attention(self, hidden: Tensor, layer: int, attention: Attention) -> Tensor:
         query, key, value = self.attention_in(hidden).unflatten(1, (3, self.heads, -1)).unbind(1)
         return self.dropout(self.attention_out(attention(layer, query, key, value).flatten(1)))
 
-    def _think(self, hidden: Tensor) -> Tensor:
+    def _mlp(self, hidden: Tensor) -> Tensor:
         return self.dropout(self.mlp_out(self.gelu(self.mlp_in(hidden))))
 
 
@@ -238,8 +234,8 @@ class Decoder(nn.Module):
         super().__init__()
         design = _DESIGNS[config.kind]
         self.config = config
-        self.words: Words | SomeWords = _embedding(config.vocab_size, config.width, draw)
-        self.places = _embedding(config.positions, config.width, draw)
+        self.token_embedding: TokenEmbedding | PartialTokenEmbedding = _embedding(config.vocab_size, config.width, draw)
+        self.position_embedding = _embedding(config.positions, config.width, draw)
         self.embedding_norm = nn.LayerNorm(config.width, eps=config.eps) if design.norm_embeddings else None
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
         self.final_norm = nn.LayerNorm(config.width, eps=config.eps) if design.norm_first else None
@@ -253,7 +249,7 @@ class Decoder(nn.Module):
 
     def forward(self, tokens: Tensor, positions: Tensor, attention: Attention) -> Tensor:
         """tokens (rows,), positions (rows,) -> hidden (rows, width)."""
-        hidden = self.words(tokens) + self.places(positions)
+        hidden = self.token_embedding(tokens) + self.position_embedding(positions)
         if self.embedding_norm is not None:
             hidden = self.embedding_norm(hidden)
         hidden = self.dropout(hidden)
@@ -264,7 +260,7 @@ class Decoder(nn.Module):
     def logits(self, hidden: Tensor, tokens: Tensor | None = None) -> Tensor:
         """(rows, width) -> (rows, vocab_size), or (rows, len(tokens)) of these tokens alone."""
         bias = self.bias if self.bias is None or tokens is None else self.bias[tokens]
-        return F.linear(hidden, self.words.rows(tokens), bias)
+        return F.linear(hidden, self.token_embedding.rows(tokens), bias)
 
     @torch.no_grad()
     def grow(self, vocab_size: int) -> None:
@@ -272,10 +268,10 @@ class Decoder(nn.Module):
         as they are. Raises ValueError for a smaller vocabulary."""
         if vocab_size < self.config.vocab_size:
             raise ValueError(f"a vocabulary of {self.config.vocab_size} cannot grow to {vocab_size}")
-        old, new = self.words.weight, vocab_size - self.config.vocab_size
+        old, new = self.token_embedding.weight, vocab_size - self.config.vocab_size
         chance = torch.Generator().manual_seed(vocab_size)
         added = 0.02 * torch.randn(new, self.config.width, generator=chance).to(old)
-        self.words = Words(vocab_size, self.config.width, _weight=torch.cat([old, added]))
+        self.token_embedding = TokenEmbedding(vocab_size, self.config.width, _weight=torch.cat([old, added]))
         if self.bias is not None:
             self.bias = nn.Parameter(F.pad(self.bias, (0, new)))
         self.config = replace(self.config, vocab_size=vocab_size)
@@ -328,5 +324,5 @@ class DecoderReading:
         return self.decoder.logits(hidden.unflatten(0, tokens.shape)[:, -1])
 
 
-def _embedding(rows: int, width: int, draw: bool) -> Words:
-    return Words(rows, width, _weight=None if draw else torch.empty(rows, width))
+def _embedding(rows: int, width: int, draw: bool) -> TokenEmbedding:
+    return TokenEmbedding(rows, width, _weight=None if draw else torch.empty(rows, width))

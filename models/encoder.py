@@ -4,8 +4,6 @@ of regard, a low-rank change of the encoder with a head of its own; and the gate
 Networks that are not trained compute on a GPU where PyTorch finds one (CUDA_VISIBLE_DEVICES= hides it). The encoder is
 transformers' BertModel, whose import takes five seconds, under the same names of weights."""
 
-import copy
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -14,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -23,12 +21,11 @@ from torch.nn.utils import parametrize
 from models.digests import sha256_of
 from models.heads import REGARD
 from models.minilm import CONFIG, SHA256, TOKENIZER, WEIGHTS
-from models.stored_tensors import load_trained, read_facts
+from models.stored_tensors import load_trained, read_facts, save_trained, write_facts
 
 TOKENS = 2048  # in one batch; beyond it the activations of a small encoder no longer fit the cache of a core
 GPU_TOKENS = 65_536  # of a batch on a GPU
 LONGEST = 128  # tokens of a text that are read; the encoder was trained on no more
-CLOSE = 0.1  # of two log-probabilities: nearer ones are computed in float32
 
 
 # Batches
@@ -291,16 +288,11 @@ class MiniLMClassifier(nn.Module):
                 if name in found and value.requires_grad:
                     value.copy_(found[name])
 
-    def trained(self) -> dict[str, Tensor]:
-        """The trained tensors, which a folder holds: those that differ from the encoder."""
-        return {name: value.detach() for name, value in self.named_parameters() if value.requires_grad}
-
     def save(self, folder: Path) -> None:
         """Write the trained tensors in half precision and the facts that loading needs."""
-        folder.mkdir(parents=True, exist_ok=True)
-        save_file({name: value.half() for name, value in self.trained().items()}, folder / WEIGHTS)
+        save_trained(self, folder / WEIGHTS)
         facts = {"labels": REGARD, "rank": self.rank, "layers": self.layers, "encoder_sha256": self.encoder_sha256}
-        (folder / CONFIG).write_text(json.dumps(facts, indent=2) + "\n")
+        write_facts(folder / CONFIG, facts)
 
     @classmethod
     def load(cls, folder: Path, encoder_folder: Path) -> "MiniLMClassifier":
@@ -319,35 +311,6 @@ class MiniLMClassifier(nn.Module):
         return classifier.eval()
 
 
-class CloseExact:
-    """A classifier in half precision that computes again in float32 where its two most probable labels are close, so
-    that its labels are those of float32. Of 20,000 texts none whose label changes had log-probabilities further apart
-    than 0.05 (benchmarks/RESULTS.md)."""
-
-    def __init__(self, exact: MiniLMClassifier, dtype: torch.dtype) -> None:
-        self.exact = exact
-        self.fast = copy.deepcopy(exact).to(dtype)
-        self.encode = exact.encode
-
-    def probabilities(self, texts: Sequence[str]) -> np.ndarray:
-        """(n, 4) float32, columns as in REGARD."""
-        return self.read(self.encode(texts))
-
-    def read(self, rows: Sequence[list[int]]) -> np.ndarray:
-        """The same of texts as encode gives them."""
-        found = self.fast.read(rows)
-        second, first = np.sort(found, 1)[:, -2:].T
-        close = np.flatnonzero(first < second * np.exp(CLOSE)).tolist()
-        found[close] = self.exact.read([rows[number] for number in close])
-        return found
-
-
-def load_for(dtype: torch.dtype, folder: Path, encoder_folder: Path) -> MiniLMClassifier | CloseExact:
-    """The classifier of a folder that computes in this format, with the labels of float32."""
-    exact = MiniLMClassifier.load(folder, encoder_folder)
-    return exact if dtype == torch.float32 else CloseExact(exact, dtype)
-
-
 def _linear(layers: Iterable[nn.Module]) -> list[nn.Linear]:
     return [module for layer in layers for module in layer.modules() if isinstance(module, nn.Linear)]
 
@@ -356,7 +319,6 @@ def _linear(layers: Iterable[nn.Module]) -> list[nn.Linear]:
 
 
 WINDOW = 3  # tokens
-BLOCK = 256  # words whose rows of the tables are computed at once, when a text has one of them
 GATE_WEIGHTS, GATE_CONFIG = "gate.safetensors", "gate.json"
 TOGETHER = 16_384  # tokens read at once
 
@@ -380,10 +342,6 @@ class Gate(nn.Module):
             found = found.masked_fill(mask[:, None] == 0, -torch.inf)
         return self.head(found.amax(2).relu())
 
-    def trained(self) -> dict[str, Tensor]:
-        """All but the embeddings: the tensors a folder holds."""
-        return {name: value.detach() for name, value in self.named_parameters() if value.requires_grad}
-
 
 class Cascade:
     """A classifier behind a gate: a text that the gate finds neutral with a probability above `threshold` has the
@@ -393,13 +351,13 @@ class Cascade:
     The product of a word's embedding with the windows' weights is taken once; reading a text then only adds rows of
     tables."""
 
-    def __init__(self, gate: Gate, classifier: MiniLMClassifier | CloseExact, threshold: float) -> None:
+    def __init__(self, gate: Gate, classifier: MiniLMClassifier, threshold: float) -> None:
         self.gate = gate
         self.classifier = classifier
         self.threshold = threshold
-        words, channels = len(gate.words.weight), gate.windows.out_channels
-        self._tables = [torch.empty(words, channels) for _ in range(WINDOW)]
-        self._is_filled = np.zeros(-(-words // BLOCK), dtype=bool)
+        with torch.no_grad():
+            weights = gate.windows.weight.permute(2, 1, 0)  # (WINDOW, width, channels)
+            self.tables = torch.matmul(gate.words.weight, weights).contiguous()  # (WINDOW, words, channels)
 
     def probabilities(self, texts: Sequence[str]) -> np.ndarray:
         """(n, 4) float32, columns as in REGARD."""
@@ -419,31 +377,21 @@ class Cascade:
         strongest = torch.zeros(len(rows), self.gate.windows.out_channels)
         for batch in token_batches([len(row) for row in rows], TOGETHER, one_length=True):
             tokens = torch.tensor([rows[row] for row in batch])
-            self._fill(tokens)
-            before, found, after = (F.embedding(tokens, table) for table in self._tables)
+            before, found, after = (F.embedding(tokens, table) for table in self.tables)
             found[:, 1:] += before[:, :-1]
             found[:, :-1] += after[:, 1:]
             strongest[batch] = found.amax(1)
         bias: Any = self.gate.windows.bias
         return self.gate.head((strongest + bias).relu()).softmax(-1).numpy()
 
-    def _fill(self, tokens: Tensor) -> None:
-        """Compute the rows of the tables of these tokens' blocks, once each; all rows take longer than a few texts."""
-        wanted = np.unique(tokens.numpy() // BLOCK)
-        for number in wanted[~self._is_filled[wanted]]:
-            rows = slice(number * BLOCK, (number + 1) * BLOCK)
-            for place, table in enumerate(self._tables):
-                table[rows] = self.gate.words.weight[rows] @ self.gate.windows.weight[:, :, place].T
-            self._is_filled[number] = True
-
     def save(self, folder: Path) -> None:
         """Write the gate beside a saved classifier, in half precision."""
-        save_file({name: value.half() for name, value in self.gate.trained().items()}, folder / GATE_WEIGHTS)
+        save_trained(self.gate, folder / GATE_WEIGHTS)
         facts = {"channels": self.gate.windows.out_channels, "threshold": self.threshold}
-        (folder / GATE_CONFIG).write_text(json.dumps(facts, indent=2) + "\n")
+        write_facts(folder / GATE_CONFIG, facts)
 
     @classmethod
-    def load(cls, folder: Path, encoder_folder: Path, classifier: MiniLMClassifier | CloseExact) -> "Cascade":
+    def load(cls, folder: Path, encoder_folder: Path, classifier: MiniLMClassifier) -> "Cascade":
         """The classifier of a folder behind the gate of the same folder. Raises ValueError for damaged weights."""
         facts = read_facts(folder / GATE_CONFIG, ["channels", "threshold"])
         gate = Gate(encoder_folder, facts["channels"])

@@ -1,13 +1,12 @@
 """Text to token ids and back, with the tokens a generator gives a meaning to: start, end and padding."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
 from tokenizers import AddedToken, Tokenizer
 from tokenizers.processors import TemplateProcessing
 
-from models.stored_tensors import read_facts
+from models.stored_tensors import read_facts, write_facts
 
 TOKENIZER, CONFIG = "tokenizer.json", "tokenizer_config.json"
 
@@ -73,7 +72,7 @@ class Encoding:
             "model_input_names": ["input_ids", "attention_mask"],  # token types would stop `generate`
             "clean_up_tokenization_spaces": False,
         }
-        (folder / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+        write_facts(folder / CONFIG, config)
 
 
 def token_ids(folder: Path, texts: Sequence[str]) -> list[list[int]]:

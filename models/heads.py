@@ -4,7 +4,6 @@ Several heads share one encoding of a text: each has left out a part of what the
 identified by the SHA-256 of its files; what is stored is the heads alone."""
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ import numpy as np
 from safetensors.numpy import load_file, save_file
 
 from models.minilm import CONFIG, SHA256, WEIGHTS
-from models.stored_tensors import read_facts
+from models.stored_tensors import read_facts, write_facts
 
 LABELS = ("negative", "neutral", "positive")
 """The meaning of the columns."""
@@ -42,10 +41,9 @@ class Heads:
 
     def save(self, folder: Path) -> None:
         """Write the heads and the SHA-256 of the encoder that they are for."""
-        folder.mkdir(parents=True, exist_ok=True)
+        write_facts(folder / CONFIG, {"labels": LABELS, "encoder_sha256": SHA256})
         tensors = {"weight": self.weight, "bias": self.bias, "threshold": self.threshold}
         save_file({name: value.astype(np.float32) for name, value in tensors.items()}, folder / WEIGHTS)
-        (folder / CONFIG).write_text(json.dumps({"labels": LABELS, "encoder_sha256": SHA256}, indent=2) + "\n")
 
     @classmethod
     def load(cls, folder: Path) -> "Heads":
@@ -102,10 +100,9 @@ class CrossFitted:
 
     def save(self, folder: Path) -> None:
         """Write the heads in half precision, and their facts."""
-        folder.mkdir(parents=True, exist_ok=True)
+        write_facts(folder / CONFIG, self.facts)
         halves = {name: np.asarray(getattr(self, name), dtype=np.float16) for name in ("weight", "bias", "threshold")}
         save_file({**halves, "marks": self.marks, "marked": self.marked}, folder / WEIGHTS)
-        (folder / CONFIG).write_text(json.dumps(dict(self.facts), indent=2) + "\n")
 
     @classmethod
     def load(cls, folder: Path) -> "CrossFitted":

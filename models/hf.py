@@ -39,7 +39,7 @@ from transformers import (
 from transformers.modeling_outputs import CausalLMOutputWithPast
 
 from models import hub
-from models.beam import beam_search
+from models.beam import beam_search, drawn
 from models.chat_api import conversation
 from models.digests import sha256_of_each
 from models.encoder import TOKENS, device_of_states, pad, token_batches
@@ -546,11 +546,9 @@ class Drawn(LogitsProcessor):
         self.top_k = top_k
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:  # (rows, length so far), (rows, vocab_size)
-        likeliest, tokens = scores.topk(min(self.top_k or scores.shape[1], scores.shape[1]))  # in falling order
-        shares = (likeliest.double() / self.temperature).softmax(1).cumsum(1)
-        chance = self.chances[:, input_ids.shape[1] - self.length, None]
-        place = (shares <= chance * shares[:, -1:]).sum(1, keepdim=True).clamp(max=tokens.shape[1] - 1)
-        return torch.full_like(scores, -torch.inf).scatter(1, tokens.gather(1, place), 0.0)
+        chances = self.chances[:, input_ids.shape[1] - self.length]
+        tokens = drawn(scores, chances, self.temperature, self.top_k)
+        return torch.full_like(scores, -torch.inf).scatter(1, tokens[:, None], 0.0)
 
 
 class SentenceEnds:

@@ -1,11 +1,10 @@
 """Hugging Face's names and shapes of a decoder's weights and settings, for the three types that it can be saved as."""
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from models.stored_tensors import ANEW, check, read, read_facts
+from models.stored_tensors import ANEW, check, read, read_facts, write_facts
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -38,7 +37,7 @@ _GPT1 = Layout(
     },
     dropouts=("resid_pdrop", "embd_pdrop", "attn_pdrop"),
     fixed={"model_type": "openai-gpt", "architectures": ["OpenAIGPTLMHeadModel"], "afn": "gelu"},
-    modules={"words": "tokens_embed", "places": "positions_embed"},
+    modules={"token_embedding": "tokens_embed", "position_embedding": "positions_embed"},
     block="h",
     block_modules={
         "attention_in": "attn.c_attn",
@@ -60,7 +59,7 @@ _GPT2 = _GPT1._replace(
         "scale_attn_weights": True,
         "scale_attn_by_inverse_layer_idx": False,
     },
-    modules={"words": "wte", "places": "wpe", "final_norm": "ln_f"},
+    modules={"token_embedding": "wte", "position_embedding": "wpe", "final_norm": "ln_f"},
 )
 _MINILM = Layout(
     settings={
@@ -80,8 +79,8 @@ _MINILM = Layout(
         "is_decoder": True,
     },
     modules={
-        "words": "embeddings.word_embeddings",
-        "places": "embeddings.position_embeddings",
+        "token_embedding": "embeddings.word_embeddings",
+        "position_embedding": "embeddings.position_embeddings",
         "embedding_norm": "embeddings.LayerNorm",
     },
     block="encoder.layer",
@@ -169,9 +168,8 @@ def write(folder: Path, settings: Mapping[str, Any], tensors: "Mapping[str, Tens
         theirs = _their_names(kind, name)
         for other, part in zip(theirs, _turned(kind, name, tensor.float()).chunk(len(theirs)), strict=True):
             stored[other] = part.contiguous().clone()  # parts of one tensor share its memory
-    folder.mkdir(parents=True, exist_ok=True)
+    write_facts(folder / CONFIG, config)
     save_file(stored, folder / WEIGHTS, metadata={"format": "pt"})
-    (folder / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
 
 
 def _shape(layout: Layout, config: Mapping[str, Any], folder: Path) -> dict[str, Any]:

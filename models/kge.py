@@ -4,7 +4,6 @@ them. A higher score means more likely. Tensors only, which know no names.
 Filtered ranks (Bordes et al. 2013) say where the true head and the true tail of a triple stand among all entities that
 do not make another true triple. Entities with the same score share their mean rank, PyKEEN's "realistic" rank."""
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +15,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import embedding
 
-from models.stored_tensors import read_facts
+from models.stored_tensors import read_facts, write_facts
 
 
 class Interaction(Protocol):
@@ -279,9 +278,8 @@ class Embeddings(nn.Module):
 
     def save(self, folder: Path) -> None:
         """Write the vectors and the facts that loading needs. The names of entities and relations are not written."""
-        folder.mkdir(parents=True, exist_ok=True)
+        write_facts(folder / CONFIG, self.facts)
         save_file({name: value.detach().cpu() for name, value in self.named_parameters()}, folder / WEIGHTS)
-        (folder / CONFIG).write_text(json.dumps(self.facts, indent=2) + "\n")
 
     @classmethod
     def load(cls, folder: Path) -> "Embeddings":

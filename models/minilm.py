@@ -63,5 +63,5 @@ def causal(folder: Path, dropout: float = 0.1) -> "Decoder":
     names = [name for name in decoder.state_dict() if name != "bias"]
     decoder.load_state_dict(hf_layouts.read_tensors(folder, "minilm", names), strict=False)
     with safe_open(folder / WEIGHTS, "pt") as file:
-        decoder.places.weight.data += file.get_tensor("embeddings.token_type_embeddings.weight")[0]
+        decoder.position_embedding.weight.data += file.get_tensor("embeddings.token_type_embeddings.weight")[0]
     return decoder

@@ -79,7 +79,10 @@ def _decoder(checkpoint: Path, found: dict[str, Any], dropout: float) -> Decoder
         )
     config = _config(stored, dropout)
     decoder = Decoder(config)
-    tensors = {"words.weight": table[: config.vocab_size], "places.weight": table[config.vocab_size :]}
+    tensors = {
+        "token_embedding.weight": table[: config.vocab_size],
+        "position_embedding.weight": table[config.vocab_size :],
+    }
     for name in decoder.state_dict():
         if name.startswith("blocks."):
             tensors[name] = _of_block(stored, name)

@@ -6,7 +6,6 @@ A phrase encoder has `encode(phrases)`, each phrase's word pieces, and, called w
 all-MiniLM-L6-v2, which is not trained further. The classifier averages the logits of both, which err on different
 triples; the one that reads words has a compact form, an eighth of its size."""
 
-import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,7 +19,7 @@ from torch import Tensor, nn
 from models.digests import sha256_of
 from models.encoder import Bert, mean_states, read_tokenizer
 from models.minilm import CONFIG, WEIGHTS
-from models.stored_tensors import load_trained, read, read_facts
+from models.stored_tensors import load_trained, read, read_facts, save_trained, write_facts
 
 Pieces = Sequence[int]
 """A phrase as word pieces, with no tokens added."""
@@ -165,15 +164,10 @@ class Bilinear(nn.Module):
         """Add a constant to all logits."""
         self.matrices[:, -1, -1] += by
 
-    def trained(self) -> dict[str, Tensor]:
-        """The trained tensors, which a folder holds: those that differ from the encoder."""
-        return {name: value.detach() for name, value in self.named_parameters() if value.requires_grad}
-
     def save(self, folder: Path) -> None:
         """Write the trained tensors in half precision and the facts that loading needs."""
-        folder.mkdir(parents=True, exist_ok=True)
-        save_file({name: value.half() for name, value in self.trained().items()}, folder / WEIGHTS)
-        (folder / CONFIG).write_text(json.dumps(self.facts, indent=2) + "\n")
+        save_trained(self, folder / WEIGHTS)
+        write_facts(folder / CONFIG, self.facts)
 
     @classmethod
     def described(cls, folder: Path, encoder_folder: Path) -> "Bilinear":
@@ -229,7 +223,7 @@ class Average:
         compact."""
         shutil.copytree(made_of / "minilm", folder / "minilm", ignore=shutil.ignore_patterns("*.md"))
         save_compact(self.members[MEMBERS.index("words")], folder / "words")
-        (folder / CONFIG).write_text(json.dumps({"average": MEMBERS, "shift": self.by}, indent=2) + "\n")
+        write_facts(folder / CONFIG, {"average": MEMBERS, "shift": self.by})
 
     @classmethod
     def load(cls, folder: Path, encoder_folder: Path, dtype: torch.dtype = torch.float32) -> "Average":
@@ -259,9 +253,8 @@ def save_compact(network: Bilinear, folder: Path) -> None:
             "bias": phrases.project.bias.half(),
             "matrices": network.matrices.half(),
         }
-    folder.mkdir(parents=True, exist_ok=True)
+    write_facts(folder / CONFIG, network.facts)
     save_file({name: value.contiguous() for name, value in kept.items()}, folder / COMPACT)
-    (folder / CONFIG).write_text(json.dumps(network.facts, indent=2) + "\n")
 
 
 def load_compact(folder: Path, encoder_folder: Path, dtype: torch.dtype = torch.float32) -> Bilinear:

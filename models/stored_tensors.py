@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from safetensors import SafetensorError
 
@@ -11,14 +11,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 ANEW = "copy its folder again, or train the model again"
-
-
-class Trained(Protocol):
-    """A network of which only what was trained is stored."""
-
-    def trained(self) -> dict[str, "Tensor"]: ...
-
-    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> Any: ...
 
 
 def read_facts(path: Path, needed: Iterable[str] = ()) -> dict[str, Any]:
@@ -53,9 +45,28 @@ def check(path: Path, stored: Mapping[str, Any], needed: Iterable[str]) -> None:
         raise ValueError(f"the weights {path} lack {', '.join(absent)[:200]}; {ANEW}")
 
 
-def load_trained(network: Trained, path: Path) -> None:
-    """Load the trained tensors of a file. Raises ValueError where it holds others, or of other shapes."""
-    stored, wanted = read(path), network.trained()
+def write_facts(path: Path, facts: Mapping[str, Any]) -> None:
+    """Write an object as JSON, in a folder that is made if it is not there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(dict(facts), indent=2) + "\n", encoding="utf-8")
+
+
+def trained(network: Any) -> "dict[str, Tensor]":
+    """The trained tensors of a network."""
+    return {name: value.detach() for name, value in network.named_parameters() if value.requires_grad}
+
+
+def save_trained(network: Any, path: Path) -> None:
+    """Write the trained tensors alone, in half precision."""
+    from safetensors.torch import save_file
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    save_file({name: value.half() for name, value in trained(network).items()}, path)
+
+
+def load_trained(network: Any, path: Path) -> None:
+    """Load the tensors that save_trained wrote. Raises ValueError where a file holds others, or of other shapes."""
+    stored, wanted = read(path), trained(network)
     shapes, expected = ({name: tensor.shape for name, tensor in each.items()} for each in (stored, wanted))
     if shapes != expected:
         wrong = sorted(name for name in {*shapes, *expected} if shapes.get(name) != expected.get(name))

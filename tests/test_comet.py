@@ -223,7 +223,7 @@ def test_texts_do_not_see_each_other_and_new_words_leave_the_old_as_they_are(kin
     assert after.shape == (18, 13)
     torch.testing.assert_close(after[:, :11], before, atol=1e-6, rtol=0)
     assert decoder.config.vocab_size == 13
-    assert decoder.words.weight[11:].std() > 0
+    assert decoder.token_embedding.weight[11:].std() > 0
     refuses(ValueError, "a vocabulary of 13 cannot grow to 12", decoder.grow, 12)
 
 
@@ -253,7 +253,9 @@ def test_weights_that_are_cut_incomplete_or_of_another_shape_are_told(tmp_path: 
     refuses(ValueError, r"model.safetensors lack transformer.wpe.weight; copy its folder again", Decoder.load, tmp_path)
     weights.write_bytes(whole)
     config.write_text(json.dumps(json.loads(config.read_text()) | {"vocab_size": 12}))
-    with pytest.raises(ValueError, match=r"not those that .*config.json describes \(.* size mismatch for words.weight"):
+    with pytest.raises(
+        ValueError, match=r"not those that .*config.json describes \(.* size mismatch for token_embedding.weight"
+    ):
         Decoder.load(tmp_path)
     weights.unlink()
     refuses(ValueError, r"model.safetensors are absent or damaged", Decoder.load, tmp_path)

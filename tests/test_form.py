@@ -8,8 +8,7 @@ import torch
 from small_models import save_gpt1
 
 from models.decoder import Padded
-from models.form import NO, UNKNOWN, YES, Example, Field, Form
-from models.form_filling import fill_in
+from models.form import NO, UNKNOWN, YES, Example, Field, Form, fill_in
 
 FIELDS = [
     Field("rude", None, ("[rN]", "[rY]", "[rU]")),
@@ -29,8 +28,8 @@ def form(request: pytest.FixtureRequest, tmp_path: Path) -> Form:
         folder, FIELDS, reads=request.param, known=["rude", "about", "own"], longest=12, longest_text=4
     ).eval()
     with torch.no_grad():
-        made.decoder.words.weight *= 12  # or all choices are near a half
-        made.decoder.words.weight[made.end] *= 0.1  # or a text ends at once
+        made.decoder.token_embedding.weight *= 12  # or all choices are near a half
+        made.decoder.token_embedding.weight[made.end] *= 0.1  # or a text ends at once
     return made
 
 

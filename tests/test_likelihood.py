@@ -33,7 +33,7 @@ class Halving(nn.Module):
         logits[0, encoding.encode(["house"])[0]] = -math.log(2)
         logits[0, encoding.end] = -2 * math.log(2)
         self.config = DecoderConfig("gpt2", vocab_size=logits.shape[1], positions=40, width=1, layers=0, heads=1)
-        self.words = nn.Embedding(logits.shape[1], 1, _weight=logits.T)
+        self.token_embedding = nn.Embedding(logits.shape[1], 1, _weight=logits.T)
         self.bias = None
         self.eval()
 
@@ -41,7 +41,7 @@ class Halving(nn.Module):
         return torch.ones(len(tokens), 1)
 
     def logits(self, hidden: Tensor) -> Tensor:
-        return hidden @ self.words.weight.T
+        return hidden @ self.token_embedding.weight.T
 
 
 @pytest.fixture(scope="module")

@@ -81,7 +81,7 @@ def test_rows_stand_in_the_order_of_the_grid_and_are_the_beams_of_their_prompts(
     assert rows["score"].to_list() == pytest.approx([beam.score for beam in found[:2]], rel=1e-5)
     assert probed(comet, PartFolder(tmp_path / "parts"), beams=2, top=1).schema == pl.Schema(PROBED)
     assert probed(comet, beams=2, max_length=3, precision="bf16").height == 18
-    assert comet.decoder.words.weight.dtype == torch.float32
+    assert comet.decoder.token_embedding.weight.dtype == torch.float32
 
 
 def test_a_killed_probe_goes_on_at_the_missing_part(comet: Comet) -> None:

@@ -15,11 +15,12 @@ from transformers import GPT2Config, GPT2ForSequenceClassification, PreTrainedTo
 
 from mitigate.score.regard import MiniLMRegard
 from mitigate.triples import NEUTRAL
-from models.encoder import Cascade, CloseExact, Gate, LowRank, MiniLMClassifier, pad
+from models.encoder import Cascade, Gate, LowRank, MiniLMClassifier, pad
 from models.heads import REGARD
 from models.hf import SequenceClassifier, columns
 from models.minilm import locate
 from models.ngram import NgramClassifier, ngrams
+from models.stored_tensors import trained as tensors_of
 
 
 def test_a_low_rank_change_is_a_product_and_becomes_the_nearest_to_a_full_one():
@@ -40,7 +41,7 @@ def test_a_classifier_that_takes_a_free_one_of_full_rank_says_the_same():
     torch.manual_seed(0)
     free = MiniLMClassifier(locate(), rank=None)
     with torch.no_grad():
-        for value in free.trained().values():
+        for value in tensors_of(free).values():
             value += 0.02 * torch.randn_like(value)
     taking = MiniLMClassifier(locate(), rank=384)  # as many as a matrix of the attention has
     taking.take(free.eval())
@@ -56,7 +57,7 @@ def trained() -> MiniLMClassifier:
     torch.manual_seed(0)
     classifier = MiniLMClassifier(locate(), rank=2)
     with torch.no_grad():
-        for name, value in classifier.trained().items():
+        for name, value in tensors_of(classifier).items():
             value += 0.02 * torch.randn_like(value) if "parametrizations" in name or "head" in name else 0
     return classifier.eval()
 
@@ -225,32 +226,3 @@ def test_whether_the_gate_is_used_is_part_of_the_fingerprint() -> None:
     assert gated.fingerprint != whole.fingerprint
     texts = ["this person is a thief", "table is related to this person", "this person is used for writing"]
     assert gated(texts).label.tolist() == whole(texts).label.tolist() == [-1, NEUTRAL, NEUTRAL]
-
-
-class OfNumbers:
-    """A fake of MiniLMClassifier, which reads [n] as n hundredths for the first label, in half precision two less."""
-
-    def __init__(self) -> None:
-        self.off, self.read_rows = 0.0, list[list[int]]()
-
-    def to(self, dtype: torch.dtype) -> "OfNumbers":
-        self.off = 0.02 if dtype == torch.bfloat16 else 0.0
-        return self
-
-    def encode(self, texts: list[str]) -> list[list[int]]:
-        return [[int(text)] for text in texts]
-
-    def read(self, rows: list[list[int]]) -> np.ndarray:
-        self.read_rows += rows
-        first = np.array([row[0] / 100 for row in rows]) - self.off
-        return np.stack([first, 1 - first, 0 * first, 0 * first], axis=1)
-
-
-def test_close_labels_are_those_of_float32():
-    """.51 and .49 are exp(.04) apart, .56 and .44 exp(.24)."""
-    exact = OfNumbers()
-    both = CloseExact(exact, torch.bfloat16)  # type: ignore[arg-type]
-    found = both.probabilities(["51", "58", "20"])
-    assert exact.read_rows == [[51]]
-    assert found[:, 0] == pytest.approx([0.51, 0.56, 0.18])
-    assert both.fast.read([[51]]).argmax() == 1  # it would have another label

@@ -159,10 +159,10 @@ def test_a_training_that_diverges_says_so(tmp_path: Path, factor: float) -> None
     """Before a checkpoint, or the lack of one, is blamed; and without dev triples."""
     comet = small_comet()
     with torch.no_grad():
-        comet.decoder.words.weight *= factor
+        comet.decoder.token_embedding.weight *= factor
     with pytest.raises(MitigateError, match=r"^training diverged: .* is (inf|nan); lower trainer.lr"):
         train(tmp_path, replace(QUICK, keep="best"), comet=comet, dev=EXAMPLES)
     with torch.no_grad():
-        comet.decoder.words.weight *= float("nan")
+        comet.decoder.token_embedding.weight *= float("nan")
     with pytest.raises(MitigateError, match="training diverged: the mean loss of the last steps is nan"):
         train(tmp_path / "without", comet=comet)

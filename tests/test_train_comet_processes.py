@@ -60,7 +60,7 @@ def test_two_processes_train_as_one(tmp_path: Path) -> None:
     assert fitted.train_loss == pytest.approx(expected.train_loss, abs=1e-4)
     assert fitted.dev_perplexity == pytest.approx(expected.dev_perplexity, rel=1e-4)
     torch.testing.assert_close(two.state_dict(), one.state_dict(), atol=1e-3, rtol=0)
-    assert (two.decoder.words.weight - one.decoder.words.weight).abs().max() < 1e-5
+    assert (two.decoder.token_embedding.weight - one.decoder.token_embedding.weight).abs().max() < 1e-5
 
 
 @pytest.mark.thorough

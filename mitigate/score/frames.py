@@ -15,8 +15,7 @@ from mitigate.errors import MitigateError
 from mitigate.score.precision import digest_of_folder
 from mitigate.stages import fingerprint
 from mitigate.triples import NEUTRAL, OTHER, PREJUDICE, Labels
-from models.form import YES, Form
-from models.form_filling import Filled, fill_in
+from models.form import YES, Filled, Form, fill_in
 
 FILE = "scorer.json"
 """The file in the run folder with the name of the model that labels and its calibration."""

@@ -36,16 +36,13 @@ class MiniLMRegard:
     def __init__(
         self, folder: str | Path | None = None, encoder_folder: str | Path | None = None, gate: bool = True
     ) -> None:
-        from models.encoder import (
-            Cascade,  # loads PyTorch, which the other classes do without
-            load_for,
-        )
+        from models.encoder import Cascade, MiniLMClassifier  # loads PyTorch, which the other classes do without
 
         folder = SHIPPED / "minilm" if folder is None else Path(folder)
         encoder_folder = locate(None if encoder_folder is None else Path(encoder_folder))
         gated = gate and (folder / GATE).is_file()
         dtype = native_dtype()
-        classifier = load_for(dtype, folder, encoder_folder)
+        classifier = MiniLMClassifier.load(folder, encoder_folder).to(dtype)
         self._classifier = Cascade.load(folder, encoder_folder, classifier) if gated else classifier
         self._facts = folder, encoder_folder, str(dtype), gated
 

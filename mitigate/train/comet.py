@@ -25,7 +25,7 @@ from mitigate.train.sharding import FullySharded
 from mitigate.train.tail_learner import Learner
 from mitigate.train.vocabulary import begin_vocabulary
 from models.comet import Candidates, Comet, send
-from models.decoder import SomeWords, Words
+from models.decoder import PartialTokenEmbedding, TokenEmbedding
 
 LARGEST = 700.0  # its exp is in the range of a float
 
@@ -114,15 +114,15 @@ class CometModule(TailModule):
         decoder = self.model.decoder
         self.candidates = begin_vocabulary(decoder, self.tails, self.settings.vocabulary)
         self.nll = partial(self.model.nll, candidates=self.candidates)
-        if self.candidates is not None and isinstance(decoder.words, Words):
+        if self.candidates is not None and isinstance(decoder.token_embedding, TokenEmbedding):
             others = torch.tensor([0, *chain.from_iterable(self.prompts)])  # 0 fills rows (models/comet.py)
-            decoder.words = SomeWords(decoder.words, self.candidates.tokens, others)
+            decoder.token_embedding = PartialTokenEmbedding(decoder.token_embedding, self.candidates.tokens, others)
 
     def end_vocabulary(self) -> None:
         """Give the decoder one embedding of all tokens again."""
         decoder = self.model.decoder
-        if isinstance(decoder.words, SomeWords):
-            decoder.words = decoder.words.all_words()
+        if isinstance(decoder.token_embedding, PartialTokenEmbedding):
+            decoder.token_embedding = decoder.token_embedding.all_tokens()
 
     def configure_model(self) -> None:
         if isinstance(self.trainer.strategy, FullySharded):

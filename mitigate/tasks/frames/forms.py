@@ -17,8 +17,7 @@ from mitigate.train.frames import Settings, fit
 from mitigate.words.frames import CHOICES, NAMES, PARENTS, TEXTS, Frame, consistent, most_probable, token
 from models import minilm
 from models.encoding import Encoding
-from models.form import NO, UNKNOWN, YES, Example, Field, Form, Reads
-from models.form_filling import Filled, fill_in
+from models.form import NO, UNKNOWN, YES, Example, Field, Filled, Form, Reads, fill_in
 from models.hf_layouts import read_settings
 
 FIELDS = [

@@ -18,7 +18,7 @@ from mitigate.tasks.regard.minilm import load_teacher
 from mitigate.tasks.scorers import make_scorer
 from mitigate.train.regard import part_of
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, Labels, Scorer
-from models.encoder import Cascade, load_for
+from models.encoder import Cascade, MiniLMClassifier
 from models.minilm import locate
 
 GATE = {
@@ -79,7 +79,7 @@ def gate_figures(checking: pl.DataFrame, *, folder: Path) -> pl.DataFrame:
     polarised labels among them, kept (the share of these that the gate does not pass, in percent), kept_low, kept_high
     (its 95 % interval, Clopper and Pearson 1934), passed (the share of all texts, in percent)."""
     trained = folder / "minilm"
-    cascade = Cascade.load(trained, locate(), load_for(native_dtype(), trained, locate()))
+    cascade = Cascade.load(trained, locate(), MiniLMClassifier.load(trained, locate()).to(native_dtype()))
     rows = []
     for (source,), texts in checking.group_by("source", maintain_order=True):
         encoded = cascade.classifier.encode(texts["text"].to_list())

@@ -24,6 +24,7 @@ from mitigate.train.regard_ngram import fit_ngram
 from models.encoder import Cascade, Gate, MiniLMClassifier
 from models.heads import REGARD
 from models.minilm import locate
+from models.stored_tensors import trained
 
 KEPT = 0.999  # share of the classifier's polarised labels that the gate keeps on the texts its threshold is chosen by
 NEVER_LESS = 0.5  # a threshold, so that texts that the gate passes are neutral by its own probabilities
@@ -95,7 +96,7 @@ def train_teacher(
 
 
 def _size(network: MiniLMClassifier | Gate) -> int:
-    return sum(value.numel() for value in network.trained().values())
+    return sum(value.numel() for value in trained(network).values())
 
 
 def load_teacher(folder: Path) -> MiniLMClassifier:
