@@ -388,18 +388,21 @@ class Seq2Seq(Pretrained):
 class CachedReading:
     """The texts that a model has read. (A `Reading` of beam.py.)
 
-    before: the tokens that a decoder with an encoder begins with; an encoder reads a prompt once."""
+    before: the tokens that a decoder with an encoder begins with; an encoder reads a prompt once. The decoder's keys
+    and values for a prompt are the same for all of its rows, and are copied only where rows change their prompts."""
 
     def __init__(self, model: Any, before: Sequence[int] = ()) -> None:
         self.model, self.before = model, before
         self.cache: Any = None
         self.encoded: Any = None  # (rows, length, width) of the encoder
+        self.prompts: Any = None  # (rows,) which prompt each row is of
 
     def begin(self, prompts: Tensor) -> Tensor:
         """Read prompts (n, length) in one batch, and the tokens before every tail."""
         if not self.before:
             return self.read(prompts)
         self.encoded = self.model.get_encoder()(input_ids=prompts).last_hidden_state
+        self.prompts = torch.arange(len(prompts), device=prompts.device)
         return self.read(prompts.new_tensor(self.before).expand(len(prompts), -1))
 
     def go_on(self, rows: Tensor, tokens: Tensor) -> Tensor:
@@ -409,9 +412,13 @@ class CachedReading:
 
     def keep(self, rows: Tensor) -> None:
         """Continue these rows, each of which may be named several times."""
-        self.cache.batch_select_indices(rows)
-        if self.encoded is not None:
-            self.encoded = self.encoded[rows]
+        if self.encoded is None:
+            self.cache.batch_select_indices(rows)
+            return
+        self.cache.self_attention_cache.batch_select_indices(rows)
+        if not torch.equal(prompts := self.prompts[rows], self.prompts):
+            self.cache.cross_attention_cache.batch_select_indices(rows)
+            self.encoded, self.prompts = self.encoded[rows], prompts
 
     def read(self, tokens: Tensor) -> Tensor:
         """Read more tokens (rows, length) of each text; return the logits (rows, vocab_size) after them."""

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-BOUND = 45_000  # lines of Python in mitigate/ and models/, and of templates
-TESTS = 29_000  # lines of Python in tests/
+BOUND = 44_500  # lines of Python in mitigate/ and models/, and of templates
+TESTS = 28_900  # lines of Python in tests/
 TABLES = 5_740  # lines of CSV, JS, CSS and YAML in mitigate/ and conf/, the samples apart
 WIDTH = 50  # characters of a line, on average
 SOURCES = ("mitigate/*.py", "models/*.py", "mitigate/*.jinja")
