@@ -146,9 +146,7 @@ class Endpoint:
             try:
                 return _read(raw.parse(), raw.retries_taken + 1)
             except (LookupError, TypeError, ValueError, AttributeError):
-                return Answer(
-                    "", FAILED, raw.retries_taken + 1, why="an answer that is not JSON of the form of OpenAI's"
-                )
+                return Answer("", FAILED, raw.retries_taken + 1, why="an answer not of the form of OpenAI's")
 
         with client, ThreadPoolExecutor(self.concurrency) as pool:
             return list(pool.map(answer, inputs))  # after an error the others are not sent
