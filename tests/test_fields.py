@@ -39,8 +39,8 @@ def test_quotes_mean_the_same_everywhere(written: str, read: str, separator: str
     triples = any_triples.load(saved(("head", "relation", "tail"), ("x", "IsA", written), ("y", "IsA", "z"))).rows
     assert triples["tail"].to_list() == [read.lower(), "z"]
     assert triples["row"].to_list() == [2, 3 + read.count("\n")]
-    given = files.load(saved(("target", "statement", "mine"), ("nurse", written, '"1"')), label_column="mine")
-    assert given.rows.select("statement", "mine").rows() == [(read, 1)]
+    given = files.load(saved(("target", "statement", "mine"), ("nurse", written, '"-1"')), label_column="mine")
+    assert given.rows.select("statement", "mine").rows() == [(read, -1)]
     assert texts(saved(("id", "text"), ("1", written))).rows["statement"].to_list() == [read]
     (relation,) = read_relations(Path(saved(("relation", "phrase"), ("a", written))))
     assert relation.phrase == " ".join(read.split())

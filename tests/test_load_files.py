@@ -147,8 +147,8 @@ def test_columns_are_named_by_the_first_line_or_by_the_user_and_each_once(write:
     assert headed.rows.rows() == [(2, "nurse", "profession", "cares", -1)]
     assert headed.rows.columns[-1] == "mine"
     order = ["target", "regard", "statement"]
-    named = files.load(write("nurse\t2\tcares\n"), columns=order, label_column="Regard")
-    assert named.rows["regard"].to_list() == [2]
+    named = files.load(write("nurse\t-1\tcares\n"), columns=order, label_column="Regard")
+    assert named.rows["regard"].to_list() == [-1]
     path = write("nurse\tcares\n")
     with pytest.raises(MitigateError, match=r"has no column mine \(found: target, statement\); name the columns in a"):
         files.load(path, label_column="mine")
@@ -156,13 +156,52 @@ def test_columns_are_named_by_the_first_line_or_by_the_user_and_each_once(write:
         files.load(path, columns=["who", "what"])
 
 
-def test_a_label_outside_the_four_is_named(write: Write) -> None:
-    path = write("target\tstatement\tmine\nnurse\tcares\t3\nnurse\tcares\t\nnurse\tcares\t1\n")
+def test_a_label_of_unknown_meaning_is_named(write: Write) -> None:
+    path = write("target\tstatement\tmine\nnurse\tcares\tgood\nnurse\tcares\t\nnurse\tcares\tPositive\n")
     with pytest.raises(MitigateError) as error:
         files.load(path, label_column="mine")
-    assert f"{path}:2: mine '3'; allowed: -1, 0, 1, 2 (prejudice, neutral, favouritism, other)" in str(error.value)
+    assert f"{path}:2: mine 'good'; allowed: prejudice, neutral, favouritism, other, negative" in str(error.value)
     assert f"{path}:3: mine ''; allowed" in str(error.value)
-    assert files.load(path, "skip", label_column="mine").rows.height == 1
+    assert files.load(path, "skip", label_column="mine").rows["mine"].to_list() == [1]
+
+
+LABELLED = "target\tstatement\tmine\nnurse\tlies\t{}\nnurse\twalks\t{}\nnurse\twins\t{}\n"
+
+
+@pytest.mark.parametrize(
+    ("values", "example"),
+    [
+        ((0, 1, 2), "data.labels={0: prejudice, 1: neutral, 2: favouritism}"),
+        ((0, 1, 0), "data.labels={0: neutral, 1: prejudice} where 1 marks harm, {0: prejudice, 1: favouritism} where"),
+        ((-1, 0, 2), "data.labels={-1: prejudice, 0: neutral, 2: other}"),
+        ((1, 2, 1), "data.labels={1: prejudice, 2: favouritism}"),
+        (("bad", "fair", "fine"), "data.labels={bad: prejudice, fair: neutral, fine: favouritism}"),
+    ],
+)
+def test_labels_that_could_have_another_sign_are_refused_with_the_mapping_to_write(write, values, example) -> None:
+    path = write(LABELLED.format(*values))
+    with pytest.raises(MitigateError) as error:
+        files.load(path, label_column="mine")
+    assert f"the labels are {', '.join(map(str, sorted(set(values))))}, which does not say" in str(error.value)
+    assert example in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("values", "labels"),
+    [
+        ((0, 1, 2), {0: "prejudice", 1: "neutral", 2: "favouritism"}),
+        ((-1, 0, 1), None),
+        (("Negative", "NEUTRAL", "positive"), None),
+        (("Toxic", "b", "c"), {"toxic": "Negative", "b": "other", "c": "positive"}),
+    ],
+)
+def test_labels_are_read_by_their_meaning(write: Write, values: tuple, labels: dict | None) -> None:
+    found = files.load(write(LABELLED.format(*values)), label_column="mine", labels=labels).rows["mine"]
+    assert found.replace(2, 0).to_list() == [-1, 0, 1]
+    with pytest.raises(
+        MitigateError, match="unknown data.labels 'bad'; allowed: prejudice, neutral, favouritism, other"
+    ):
+        files.load(write(LABELLED.format(*values)), label_column="mine", labels={1: "bad"})
 
 
 def placed(root: Path, name: str, content: bytes) -> Path:

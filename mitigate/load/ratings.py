@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 import polars as pl
 
 from mitigate.errors import MitigateError
+from mitigate.load.statements import LABELS as STATEMENT_LABELS
 from mitigate.load.stream import OnBadLine, check, describe, first, report_faults
 from mitigate.load.table import Column, open_lines, read_all, read_table
-from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE
+from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE
 from mitigate.words.outside_text import counted
 
 RATINGS = {
@@ -34,11 +35,7 @@ COLUMNS = {
 }
 """Column -> its names: here, in Mechanical Turk, Appen and Prolific."""
 
-LABELS = {
-    **{"-1": PREJUDICE, "negative": PREJUDICE, "prejudice": PREJUDICE},
-    **{"0": NEUTRAL, "neutral": NEUTRAL},
-    **{"1": FAVOURITISM, "+1": FAVOURITISM, "positive": FAVOURITISM, "favouritism": FAVOURITISM},
-}
+LABELS = {word: label for word, label in STATEMENT_LABELS.items() if label != OTHER}
 SENSE = {"1": True, "yes": True, "true": True, "0": False, "no": False, "false": False}
 KNOWLEDGE = ("ConceptNet", "GenericsKB")
 """The two resources of which the crowd rated statements (harms paper, Tables 2 and 3)."""
