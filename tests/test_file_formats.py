@@ -119,7 +119,7 @@ GENERICS = [
 @pytest.mark.parametrize(("name", "content"), GENERICS)
 def test_genericskb_as_published(name: str, content: str, tmp_path: Path) -> None:
     rows, _ = whole(sentences.genericskb(write(tmp_path / name, content)))
-    assert rows.select("term", "statement").rows() == [("nurse", "nurses care.")]
+    assert rows.select("term", "statement").rows() == [("nurse", "Nurses care.")]
 
 
 WIDE = {

@@ -45,10 +45,10 @@ def test_genericskb_in_both_forms(written) -> None:
     lines = "SOURCE\tTERM\tQUANTIFIER\tGENERIC SENTENCE\tSCORE\nW\tNurse\t\tNurses care.\t0.9\nW\tcat\n"
     path = written("GenericsKB-Best.tsv", lines)
     rows, notices = whole(sentences.genericskb(path, "skip"))
-    assert rows.rows() == [(2, "nurse", "nurses care.")]
+    assert rows.rows() == [(2, "nurse", "Nurses care.")]
     assert notices == [f"1 bad line left out: {path}:3: 2 columns, expected 5 separated by a tab"]
     rows, notices = whole(sentences.genericskb(written("plain.txt", "\ufeffNurses care.\r\n\r\nLawyers win.")))
-    assert rows.rows() == [(1, None, "nurses care."), (3, None, "lawyers win.")]
+    assert rows.rows() == [(1, None, "Nurses care."), (3, None, "Lawyers win.")]
     assert notices == ["1 blank line", "2 lines with Windows line ends (CRLF), accepted"]
     with pytest.raises(MitigateError, match="has no column term, generic sentence; its first line is a | b"):
         sentences.genericskb(written("other.tsv", "a\tb\n"))
@@ -173,11 +173,11 @@ def test_columns_that_a_file_lacks_are_named(written, name: str, columns: dict |
 
 def test_sentences_are_lines_or_a_column(written) -> None:
     rows, notices = whole(sentences.load(written("mine.txt", "Nurses care.\n\nLawyers win.\n")))
-    assert rows.rows() == [(1, None, "nurses care."), (3, None, "lawyers win.")]
+    assert rows.rows() == [(1, None, "Nurses care."), (3, None, "Lawyers win.")]
     assert notices == ["1 blank line"]
     path = written("posts.csv", 'id,Post\n1,"He said: ""no"""\n2,\n')
     rows, notices = whole(sentences.load(path, columns={"statement": "post"}))
-    assert rows["statement"].to_list() == ['he said: "no"']
+    assert rows["statement"].to_list() == ['He said: "no"']
     assert notices == ["1 row without a sentence"]
 
 

@@ -50,14 +50,15 @@ def whole(resource: Streamed) -> tuple[pl.DataFrame, list[str]]:
 
 def test_assertions_are_read_where_english_and_counted_where_not(written) -> None:
     rows, notices = whole(conceptnet.dump(written("some.csv", MIXED)))
-    assert dict(rows.schema) == TRIPLES
-    assert rows.rows() == [(1, "train", "african american", "CapableOf", "win case", True)]
+    senses = {"head_sense": pl.String, "tail_sense": pl.String}
+    assert dict(rows.schema) == TRIPLES | senses
+    assert rows.rows() == [(1, "train", "african american", "CapableOf", "win case", True, "n/wn", "")]
     assert notices == [
         "1 row left out: neither end is English",
         "2 rows left out: one end is not English (another language, or an address)",
         "1 triple left out, whose relation has no phrase: dbpedia 1",
     ]
-    assert whole(sentences.load(written("mine.txt", "Nurses care.")))[0].rows() == [(1, None, "nurses care.")]
+    assert whole(sentences.load(written("mine.txt", "Nurses care.")))[0].rows() == [(1, None, "Nurses care.")]
     line = '{"head": "nurse", "relation": "IsA", "generations": ["x"]}'
     assert triples.generations(written("mine.jsonl", line)).rows["tail"].to_list() == ["x"]
 

@@ -53,10 +53,11 @@ ONE_END = "one end is not English (another language, or an address)"
 EXPECTED = "edge URI<TAB>/r/Relation<TAB>/c/en/start<TAB>/c/en/end<TAB>{... weight ...}"
 ENGLISH = b"\t/c/en/"
 ASSERTION = (
-    r"^/a/[^\t]*\t/r/(?P<relation>[^\t/]+)[^\t]*\t/c/en/(?P<head>[^\t/]+)[^\t]*\t/c/en/(?P<tail>[^\t/]+)[^\t]*"
+    r"^/a/[^\t]*\t/r/(?P<relation>[^\t/]+)[^\t]*\t/c/en/(?P<head>[^\t/]+)/?(?P<head_sense>[^\t]*)"
+    r"\t/c/en/(?P<tail>[^\t/]+)/?(?P<tail_sense>[^\t]*)"
     r'\t\{.*"weight": ?[0-9.eE+-]+ ?[,}](?:.*\})?$'
 )
-URI = r"^/c/([^/]+)/([^/]+)"
+URI = r"^/c/([^/]+)/([^/]+)/?(.*)"
 
 
 def load(root: str | None = None, cache: str | None = None, on_bad_line: OnBadLine = "error") -> Loaded:
@@ -194,8 +195,8 @@ def dump(path: str | None, on_bad_line: OnBadLine = "error") -> Streamed:
     """The English assertions of ConceptNet's dump (5.7, conceptnet-assertions-5.7.0.csv.gz, 34 million lines):
     `edge URI<TAB>/r/Relation<TAB>/c/en/start/...<TAB>/c/en/end/...<TAB>JSON with the weight`; or the edges of a file
     without edge URIs. Underscores are spaces. The same words under several senses (/c/en/nurse/n, /c/en/nurse/v) are
-    repeats, and count each. Nine lines of ten are in other languages: they are recognised by their bytes, counted, and
-    not parsed.
+    repeats, and count each; audits read the senses (head_sense, tail_sense). Nine lines of ten are in other languages:
+    they are recognised by their bytes, counted, and not parsed.
 
     Raises MitigateError for a file that cannot be read or has other content."""
     place = path_of(path, "conceptnet")
@@ -258,4 +259,5 @@ def _english(frame: pl.DataFrame, counts: Counts) -> pl.DataFrame:
     counts["left out", OTHER_LANGUAGE] += counted.filter(ends=0).height
     counts["left out", ONE_END] += counted.filter(ends=1).height
     words = [pl.coalesce(pl.col(end).str.extract(URI, 2), end).alias(end) for end in ("head", "tail")]
-    return counted.filter(pl.col("ends") == 2).drop("ends").with_columns(words)
+    senses = [pl.col(end).str.extract(URI, 3).alias(f"{end}_sense") for end in ("head", "tail")]
+    return counted.filter(pl.col("ends") == 2).drop("ends").with_columns(*words, *senses)

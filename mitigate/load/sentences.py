@@ -38,7 +38,7 @@ REMEDY = f"; GenericsKB has {' or '.join(STATEMENT)}. For another table, set dat
 
 
 def load(path: str | None, on_bad_line: OnBadLine = "error", columns: Columns | None = None) -> Streamed:
-    """The sentences of a file, case folded; repeats stay.
+    """The sentences of a file; repeats stay.
 
     columns: {"statement": the name of its column, or its place, from 1}; without it each line of a plain text is a
     sentence, and a table has a column of NAMES. Raises MitigateError for a file that cannot be read, or without such a
@@ -49,8 +49,8 @@ def load(path: str | None, on_bad_line: OnBadLine = "error", columns: Columns | 
 
 
 def genericskb(path: str | None, on_bad_line: OnBadLine = "error") -> Streamed:
-    """The sentences of a file, case folded as in the harms paper's release, with the term of each where the file has
-    it. Raises MitigateError for a file that cannot be read, or is another table."""
+    """The sentences of a file, with the term of each in lower case where the file has it. Raises MitigateError for a
+    file that cannot be read, or is another table."""
     place = path_of(path, "genericskb")
     layout = layout_of(place)
     if layout.form == "lines":
@@ -102,17 +102,13 @@ def streamed(path: Path, table: Table, on_bad_line: OnBadLine) -> Streamed:
     def parse(block: object) -> Chunk:
         counts = Counts()
         frame = table.frame(block, counts)
-        term = pl.col("term") if "term" in frame.columns else pl.lit(None, dtype=pl.String)
-        rows = frame.select("row", _plain(term).alias("term"), _plain(pl.col("statement")).alias("statement"))
+        term = pl.col("term") if "term" in frame.columns else pl.lit(None, dtype=pl.String).alias("term")
+        rows = frame.select("row", term.str.strip_chars().str.to_lowercase(), pl.col("statement").str.strip_chars())
         blank = pl.col("statement").fill_null("") == ""
         counts["noted", "row without a sentence"] += rows.filter(blank).height
         return Chunk(rows.filter(~blank), +counts)
 
     return checked(Streamed(path, "sentences", table.blocks, parse, "a sentence", on_bad_line))
-
-
-def _plain(text: pl.Expr) -> pl.Expr:
-    return text.str.strip_chars().str.to_lowercase()
 
 
 def load_texts(path: str, column: str | None = None, on_bad_line: OnBadLine = "error") -> Loaded:

@@ -23,6 +23,7 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.files import digest_of
 from mitigate.stages import as_parquet
+from mitigate.triples import TRIPLES
 from mitigate.words.outside_text import counted
 from mitigate.words.relations import Relation, with_own
 from models.digests import sha256_of
@@ -180,7 +181,7 @@ class Streamed:
         notices = self.describe(counts)
         if self.needs_phrases and self.on_bad_line == "error":
             check_relations(self.path, counts, self.own_relations)
-        return pl.concat([chunk.rows for chunk in chunks]), notices
+        return pl.concat([chunk.rows.select(list(TRIPLES)) for chunk in chunks]), notices
 
 
 def check_relations(path: Path, counts: Counts, own: Sequence[Relation] = ()) -> None:

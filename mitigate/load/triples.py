@@ -17,7 +17,7 @@ from mitigate.errors import MitigateError
 from mitigate.load.stream import MOST_NAMES, Chunk, Counts, OnBadLine, Streamed, bad, checked, path_of
 from mitigate.load.table import Column, Columns, Layout, layout_of, open_table, read_table
 from mitigate.settings import LONGEST_NAME, NAME
-from mitigate.triples import SPLITS
+from mitigate.triples import SPLITS, TRIPLES
 from mitigate.words.events import published_names
 from mitigate.words.outside_text import counted
 from mitigate.words.relations import Relation, spellings, spelt
@@ -197,8 +197,8 @@ def triples_chunk(
         counts["relation", name] += count
     if others := sum(unknown["count"][MOST_NAMES:]):
         counts["relation", "others"] += others
-    rows = named.drop_nulls("known").select("row", "split", "head", pl.col("known").alias("relation"), "tail", "valid")
-    return Chunk(rows, +counts)
+    rows = named.drop_nulls("known").with_columns(relation="known")
+    return Chunk(rows.select(name for name in (*TRIPLES, "head_sense", "tail_sense") if name in rows.columns), +counts)
 
 
 def _split(path: Path, rows: pl.DataFrame, counts: Counts) -> pl.DataFrame:
