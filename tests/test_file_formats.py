@@ -102,7 +102,7 @@ def test_plain_lines_stay_lines(content: str, tmp_path: Path) -> None:
 )
 def test_a_file_that_is_no_text_is_named(content: bytes, tmp_path: Path) -> None:
     for load in (sentences.load, triples.load, sentences.genericskb, texts):
-        with pytest.raises(MitigateError, match="neither a text in UTF-8|is empty"):
+        with pytest.raises(MitigateError, match="neither a text in UTF-8|seems to be in UTF-16|is empty"):
             load(write(tmp_path / "a.txt", content))
 
 

@@ -110,7 +110,7 @@ def test_a_table_of_another_width_or_encoding_is_refused(written) -> None:
     with pytest.raises(MitigateError, match="expected relation, head, tail, separated by a tab; its first line has 1"):
         conceptnet.dump(written("some.csv", "IsA,a,b\n"))
     path = written("mine.tsv", "café\tIsA\tplace\n".encode("latin-1"))
-    with pytest.raises(MitigateError, match=r"mine.tsv: its first line is empty or not UTF-8; save"):
+    with pytest.raises(MitigateError, match=r"mine.tsv:1: not UTF-8; the file seems to be in CP1252"):
         triples.load(path)
 
 

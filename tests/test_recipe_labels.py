@@ -162,7 +162,7 @@ def test_texts_of_a_file_by_its_ending(
         (b"id,post\n1,a\n", "psot", "has no such column; allowed: id, post; did you mean post?"),
         (b"id,text\n1,a,b\n", None, "mine.csv:2: 3 columns, expected 2"),
         (b"text\na\n\xff\n", None, "mine.csv:3: not UTF-8"),
-        (b"\xff\xfa\x00\n\xff", None, "mine.csv: its first line is empty or not UTF-8"),
+        (b"\xff\xfa\x00\n\xff", None, "mine.csv:1: neither UTF-8 nor another known encoding"),
         (b"Nurses are kind\nLawyers lie\n", None, "its first line is a text, not a column name: 'Nurses are kind'"),
         (b"text\n\n", None, "mine.csv has no text to label"),
         (b"", None, "mine.csv is empty"),

@@ -104,7 +104,7 @@ HOSTILE: dict[str, tuple[str, bytes, int, str]] = {
     "a pickle": ("evil.txt", b"\x80\x04\x95\x00\x00\x00", 422, "evil.txt is not a text in UTF-8"),
     "zero bytes": ("evil.tsv", b"a\0b\n", 422, "evil.tsv is not a text: it holds zero bytes"),
     "half of a character": ("evil.csv", b"caf\xc3", 422, "not a text in UTF-8"),
-    "UTF-16": ("evil.csv", "a,b".encode("utf-16"), 422, "evil.csv is neither a text in UTF-8"),
+    "UTF-16": ("evil.csv", "a,b".encode("utf-16"), 422, "evil.csv is not a text in UTF-8"),
     "Parquet": ("evil.csv", b"PAR1....", 422, "nor a plain Parquet file"),
     "a bomb": ("evil.csv.gz", gzip.compress(b"0" * (MOST + 1)), 422, "evil.csv.gz has more than 3 MiB of text when it"),
     "a bomb without its ending": ("evil.csv", gzip.compress(b"0" * (MOST + 1)), 422, "more than 3 MiB of text"),

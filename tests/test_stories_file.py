@@ -67,7 +67,6 @@ BAD = {
     b"people are discussing about korea.||| ": "a blank prompt or story",
     b"once upon a time.|||they sang.": "no target in the prompt 'once upon a time.'",
     b"people are discussing about korea.|||they sing": "a story without a whole sentence",
-    b"people are discussing about \xff.|||they sing.": "not UTF-8 (invalid start byte at byte 28)",
 }
 
 

@@ -8,6 +8,7 @@ import gzip
 import hashlib
 import io
 import re
+import shlex
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -44,11 +45,9 @@ NO_TEXT = (
     b"\x28\xb5\x2f\xfd",
     b"ARROW1",
     b"SQLite",
-    b"\xff\xfe",
-    b"\xfe\xff",
     b"\xd0\xcf",
 )
-"""The beginnings of Parquet, zip and spreadsheets, bzip2, xz, zstd, Arrow, SQLite, UTF-16, and old spreadsheets."""
+"""The beginnings of Parquet, zip and spreadsheets, bzip2, xz, zstd, Arrow, SQLite, and old spreadsheets."""
 
 INVISIBLE = tuple(map(str.encode, "\u00ad\u200b\u2060\ufeff"))  # "law\u00adyer" names a lawyer
 MOST_NAMES = 200  # unknown relations counted by name in one chunk
@@ -237,6 +236,7 @@ def text_blocks(path: Path, quoted: bool = False, content: bytes | None = None) 
             file = unpacked(path, raw)
             while piece := file.read(BLOCK if first > 1 else PEEKED):
                 piece = b"".join([piece, *_rest_of_record(file, piece, quoted)])
+                _check_encoding(path, first, piece)
                 yield Block(first, piece.removeprefix(b"\xef\xbb\xbf") if first == 1 else piece, raw.tell() / size)
                 first, is_empty = first + piece.count(b"\n"), False
     except (EOFError, zlib.error, OSError) as error:
@@ -246,6 +246,33 @@ def text_blocks(path: Path, quoted: bool = False, content: bytes | None = None) 
         ) from error
     if is_empty:
         raise MitigateError(f"{path} is empty")
+
+
+def _check_encoding(path: Path, first: int, piece: bytes) -> None:
+    """Raise MitigateError for text that is not UTF-8, with its probable encoding and the command that converts it."""
+    try:
+        piece.decode("utf-8")
+        return
+    except UnicodeDecodeError as error:
+        line = first + piece.count(b"\n", 0, error.start)
+    from charset_normalizer import from_bytes  # comes with requests; half a second, for a fault only
+
+    found = from_bytes(piece[:PEEKED])
+    names = [name for match in found for name in (match.encoding, *match.could_be_from_charset)]
+    if not names:
+        raise MitigateError(f"{path}:{line}: neither UTF-8 nor another known encoding; save the file as UTF-8")
+    name = ("cp1252" if "cp1252" in names else names[0]).upper().replace("_", "-")
+    place, new = (
+        shlex.quote(str(path)),
+        shlex.quote(f"{path.name.partition('.')[0]}-utf8{Path(path.name.removesuffix('.gz')).suffix}"),
+    )
+    command = f"iconv -f {name} -t UTF-8 {place} > {new}"
+    if path.suffix == ".gz":
+        command = f"gzip -dc {place} | iconv -f {name} -t UTF-8 > {new}"
+    raise MitigateError(
+        f"{path}:{line}: not UTF-8; the file seems to be in {name}. Convert it: {command}, look at a few lines, and "
+        "give the new file"
+    )
 
 
 def unpacked(path: Path | str, raw: BinaryIO) -> BinaryIO:
@@ -301,18 +328,13 @@ def cleaned(block: Block, counts: Counts) -> bytes:
 
 
 def decoded(block: Block, counts: Counts, blanks: bool = False) -> tuple[pl.DataFrame, Faults]:
-    """The block's lines with content (row, text), and faults of those that are not UTF-8 or too long. Blank ones are
-    counted, unless they stay."""
-    content, faults = cleaned(block, counts).split(b"\n"), Faults()
-    texts = list[str | None]()
-    for row, line in enumerate(content, start=block.first):
-        try:
-            texts.append(line.decode("utf-8") if len(line) <= LONGEST else None)
-            faults += [(row, TOO_LONG)] if texts[-1] is None else []
-        except UnicodeDecodeError as error:
-            texts.append(None)
-            faults.append((row, f"not UTF-8 ({error.reason} at byte {error.start})"))
-    frame = pl.DataFrame({"text": texts}, {"text": pl.String}).with_row_index("row", block.first).drop_nulls()
+    """The block's lines with content (row, text), and faults of those that are too long. Blank ones are counted, unless
+    they stay."""
+    texts = cleaned(block, counts).decode().split("\n")
+    frame = pl.DataFrame({"text": texts}, {"text": pl.String}).with_row_index("row", block.first)
+    too_long = frame["text"].str.len_bytes() > LONGEST
+    faults = [(row, TOO_LONG) for row in frame["row"].filter(too_long)]
+    frame = frame.filter(~too_long)
     blank = frame["text"].str.strip_chars() == ""
     if blanks or not blank.any():
         return frame, faults

@@ -420,7 +420,7 @@ def _delimited(
 ) -> Table:
     lines, unreadable = decoded(next(text_blocks(path, content=content)), Counts())
     if lines.is_empty() or (unreadable and unreadable[0][0] < lines["row"][0]):
-        raise MitigateError(f"{path}: its first line is empty or not UTF-8; save the file as UTF-8, with a first line")
+        raise MitigateError(f"{path}: its first line is empty or too long; give the file a first line")
     number, line = lines.row(0)
     names = _split(line, separator)
     between = {",": "a comma", "\t": "a tab", " ": "a space"}.get(separator, repr(separator))

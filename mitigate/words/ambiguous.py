@@ -22,8 +22,12 @@ NO_NOUN = ("v", "r")  # parts of speech of ConceptNet that no target is: verb, a
 
 @cache
 def ambiguous(rule: str = "") -> dict[str, str]:
-    """Target -> another meaning; with a rule, those that it is for."""
-    return {row["target"]: row["other"] for row in rows_of("ambiguous.csv") if rule in ("", row["rule"])}
+    """Target -> another meaning that no rule excludes; with a rule, all targets that it is for."""
+    return {
+        row["target"]: row["other"]
+        for row in rows_of("ambiguous.csv")
+        if (row["rule"] == rule if rule else row["other"])
+    }
 
 
 @cache

@@ -26,6 +26,7 @@ from mitigate.tasks.labelled_statements import Measurement, about_targets, choic
 from mitigate.tasks.policies.drop_rules import measure_drop_rules
 from mitigate.triples import ROLES
 from mitigate.words import ambiguous
+from mitigate.words.english import not_english
 from mitigate.words.outside_text import counted
 from mitigate.words.targets import notice_of_own
 
@@ -178,6 +179,7 @@ def write_report(
             *notices(tallied, how),
             *ambiguous.notice(next(iter(tables.values()))),
             *notice_of_unlisted(counts),
+            *not_english(statements["statement"]),
             *(words or {"notices": ()})["notices"],
             *([] if statements.height == height else [DRAWN.format(statements.height, height)]),
         ],
