@@ -49,7 +49,7 @@ def test_genericskb_in_both_forms(written) -> None:
     assert notices == [f"1 bad line left out: {path}:3: 2 columns, expected 5 separated by a tab"]
     rows, notices = whole(sentences.genericskb(written("plain.txt", "\ufeffNurses care.\r\n\r\nLawyers win.")))
     assert rows.rows() == [(1, None, "Nurses care."), (3, None, "Lawyers win.")]
-    assert notices == ["1 blank line", "2 lines with Windows line ends (CRLF), accepted"]
+    assert notices == ["1 blank line"]
     with pytest.raises(MitigateError, match="has no column term, generic sentence; its first line is a | b"):
         sentences.genericskb(written("other.tsv", "a\tb\n"))
 
@@ -202,7 +202,7 @@ def test_relations_with_two_wordings_or_one(written) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("relation,words\na,b\n", "has no column phrase (found: relation, words); give a table such as"),
+        ("relation,words\na,b\n", "has no column phrase; its first line is relation | words; give a table such as"),
         ("relation,phrase\n", "phrases.csv has no rows; give a table such as"),
         ("relation,phrase\nmentors,\n", "phrases.csv:2: a blank phrase"),
         ("relation,phrase\n,helps\n", "phrases.csv:2: a blank relation"),

@@ -10,16 +10,14 @@ from pathlib import Path
 
 import polars as pl
 
-from mitigate.errors import MitigateError, did_you_mean
+from mitigate.errors import MitigateError
 from mitigate.load.stream import (
     BLANK,
-    Block,
     Chunk,
     Counts,
     Loaded,
     OnBadLine,
     Streamed,
-    check,
     checked,
     describe,
     path_of,
@@ -70,15 +68,7 @@ def open_texts(path: Path, column: Place | None, name_it: str, content: bytes | 
         return open_lines(path, content)
     found = _found(path, layout, name_it) if column is None else column
     remedy = f"; name the column of the texts: {name_it}"
-    table = open_table(path, {"statement": found}, layout=layout, remedy=remedy, content=content)
-    if column is not None or layout.form != "table" or str(found).strip().lower() in NAMES:
-        return table
-
-    def frame(block: Block, counts: Counts) -> pl.DataFrame:
-        counts["noted", f"line of column names, {found!r}, which is not read as a text"] += block.first == 1
-        return table.frame(block, counts)
-
-    return Table(table.blocks, frame)
+    return open_table(path, {"statement": found}, layout=layout, remedy=remedy, content=content)
 
 
 def _found(path: Path, layout: Layout, name_it: str) -> str:
@@ -116,11 +106,8 @@ def load_texts(path: str, column: str | None = None, on_bad_line: OnBadLine = "e
 
     column: of a table; None: `statement`, `text` or `sentence`, or the only one. Raises MitigateError for a file that
     cannot be read or has no text, for a column that is not there, and, unless on_bad_line is "skip", for bad lines."""
-    check(on_bad_line)
     content = sys.stdin.buffer.read() if path == STANDARD_INPUT else None
     place = Path(path if content is None else "standard input")
-    if column is not None:
-        _check_column(place, column, content)
     table = open_texts(place, column, "recipe.column=NAME", content)
     rows, counts = read_all(table)
     blank = pl.col("statement").fill_null("").str.strip_chars() == ""
@@ -131,16 +118,3 @@ def load_texts(path: str, column: str | None = None, on_bad_line: OnBadLine = "e
         raise MitigateError(f"{place} has no text to label")
     notices += [f"{counted(left_out, 'empty text')} left out; `row` counts them too"] if left_out else []
     return Loaded(kept, notices, kind="statements")
-
-
-def _check_column(place: Path, column: str, content: bytes | None) -> None:
-    layout = layout_of(place, content)
-    if layout.form == "lines":
-        raise MitigateError(
-            f"recipe.column={column}: {place} has no columns, its lines are texts; leave recipe.column out"
-        )
-    if layout.names and column.lower() not in [name.strip().lower() for name in layout.names]:
-        raise MitigateError(
-            f"recipe.column={column}: {place} has no such column; allowed: "
-            f"{', '.join(layout.names)[:300]}{did_you_mean(column, layout.names)}"
-        )

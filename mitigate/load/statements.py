@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError, one_of
-from mitigate.load.stream import Counts, Loaded, OnBadLine, bad, check, describe, path_of, report
+from mitigate.load.stream import Loaded, OnBadLine, bad, describe, path_of, report
 from mitigate.load.table import layout_of, open_lines, open_table, read_all
 from mitigate.load.triples import columns_of
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, TRIPLES
@@ -59,7 +59,6 @@ def load(
     Raises MitigateError for no path, for a file that is missing, unreadable, empty, or without such a column or with
     two of its name, for a label_column that is called as a column of the result, for labels of unknown meaning, and,
     unless on_bad_line is "skip", for lines with another number of columns, blank fields and single unknown labels."""
-    check(on_bad_line)
     place = path_of(path, "statements", "FILE.tsv, a file of lines 'target<TAB>statement'")
     label_names = [] if label_column is None else [label_column.lower()]
     if taken := [name for name in label_names if name in SCHEMA]:
@@ -155,7 +154,6 @@ def stories(path: str | None, on_bad_line: OnBadLine = "error", target_list: Tar
     Raises MitigateError for no path, for a file that is missing, unreadable or empty, and, unless on_bad_line is
     "skip", for lines that are not UTF-8 or not of these two parts, for prompts that name no target, and for stories
     without a whole sentence."""
-    check(on_bad_line)
     if path is None:
         raise MitigateError(f"data=stories needs a file: give data.path=FILE, of lines '{EXPECTED_STORY}'")
     lines, counts = read_all(open_lines(Path(path)))
@@ -197,16 +195,8 @@ def harms_conceptnet(root: str | None = None, on_bad_line: OnBadLine = "error") 
 
 def harms_triples(path: Path, on_bad_line: OnBadLine = "error") -> Loaded:
     """The triples of a file of this form."""
-    check(on_bad_line)
-    names = ["head", "relation", "tail"]
-    how: dict[str, Any] = {"separator": " ", "quote_char": None, "has_header": False, "extra_columns": "ignore"}
-    schema = dict.fromkeys([*names, "more"], pl.String)
-    read = pl.read_csv(path, schema=schema, missing_columns="insert", encoding="utf8-lossy", **how)
-    rows = read.with_row_index("row", 1)
-    wrong = pl.col("more").is_not_null() | pl.concat_str(names).fill_null("\ufffd").str.contains("\ufffd", literal=True)
-    counts = Counts()
-    report(path, [(row, "expected 'head Relation tail' in UTF-8") for row in rows.filter(wrong)["row"]], counts)
-    rows = rows.filter(~wrong)
+    places = {"head": 1, "relation": 2, "tail": 3}
+    rows, counts = read_all(open_table(path, places, separator=" ", widths=(3,), stray_quotes=True))
     known = pl.col("relation").is_in(list(relations()))
     for name, count in rows.filter(~known)["relation"].value_counts().iter_rows():
         counts["relation", name] += count

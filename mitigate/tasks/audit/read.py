@@ -11,7 +11,6 @@ from typing import get_args
 import polars as pl
 
 from mitigate.errors import MitigateError, one_of
-from mitigate.load.identity_terms import read_further_terms, read_terms
 from mitigate.load.stream import CHUNK, Counts
 from mitigate.measure.tally import tally, tally_rows, total
 from mitigate.progress import progress
@@ -21,6 +20,7 @@ from mitigate.tasks.label import Labeller, label_masked, mask
 from mitigate.tasks.labelled_statements import Labelling
 from mitigate.tasks.targets import SENSES, Match, about_targets, sentences_about_targets
 from mitigate.triples import NEUTRAL, OTHER, Parts
+from mitigate.words.identity_terms import read_further_terms, read_terms
 from mitigate.words.outside_text import counted as counted_noun
 from mitigate.words.targets import TargetList, as_targets, list_of
 
