@@ -62,17 +62,6 @@ def test_a_table_asks_for_its_column(name: str, packed: bool, tmp_path: Path) ->
         assert rows["statement"].to_list() == ["the nurse sings", "x, y"]
 
 
-def test_parquet_asks_too_and_a_usual_name_is_taken(tmp_path: Path) -> None:
-    pl.DataFrame(RECORDS).write_parquet(tmp_path / "a.parquet")
-    pl.DataFrame(RECORDS).rename({"post": "text"}).write_parquet(tmp_path / "named.parquet")
-    with pytest.raises(MitigateError, match="is Parquet with the columns id, post, note; name the"):
-        sentences.load(str(tmp_path / "a.parquet"))
-    assert whole(sentences.load(str(tmp_path / "named.parquet")))[0]["statement"].to_list() == [
-        "the nurse sings",
-        "x, y",
-    ]
-
-
 def test_characters_that_nobody_sees_hide_no_target(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "head,relation,tail\n\u200blaw\u00adyer,IsA,judge\nnurse,IsA,person\n")
     rows, notices = whole(triples.load(path))

@@ -127,13 +127,6 @@ def test_a_text_gets_the_same_label_in_every_recipe(main_job, audited, told, run
     assert all(rows == found["main job"] for rows in found.values()), found
 
 
-def test_texts_given_outright_are_masked_alike(run, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        own = (*SMALL[:2], f"probe.targets={place}/own.csv", f"paths.cache={place}/cache")
-        assert here(monkeypatch, "recipe=labels", *own, 'texts=["Deaf people is capable of fail ."]') == 0
-    assert "Deaf people is capable of fail .  (this person is capable of fail .)" in capsys.readouterr().out
-
-
 def test_own_targets_are_in_scope_in_every_table_and_in_a_file_that_can_be_read_again(main_job, place) -> None:
     ledger = pl.read_parquet(main_job / "ledger.parquet").filter(split="train")
     expected = [*FORMS.values(), None, "nurse"]

@@ -211,6 +211,7 @@ def open_table(
 
     if found.form == "JSON":
         content = "\n".join(map(json.dumps, _array(path, content))).encode()
+        path = path.with_name(path.name.removesuffix(".gz"))
 
     def frame(block: Any, counts: Counts) -> pl.DataFrame:
         lines = without_blanks(lines_of(block), counts)
