@@ -113,7 +113,7 @@ def say_label_notes(labels: pl.DataFrame, scorers: list[Scorer]) -> None:
     say_notes(
         [
             *long_texts(labels["masked"]),
-            *not_english(labels["statement"]),
+            *not_english(labels["masked"]),
             *identity_word_notices(labels),
             *abstentions(scorers, labels),
         ]
