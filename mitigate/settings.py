@@ -74,6 +74,7 @@ Parts = Annotated[
     dict[str, Any], Kind(_is_printable, "mapping", "settings by name such as {a: b}, without control characters")
 ]
 Numbers = dict[str, float]
+Meanings = dict[str | int, str]
 Wanted = list[Text] | Text  # targets: words, a file, or "all"
 UNIONS = (Union, UnionType)
 SIMPLE = {int: "whole number", float: "number", bool: "true or false", NoneType: "null", Any: "value"}

@@ -1,5 +1,6 @@
 """One reader of fields: a quote, a null, a number and a list mean the same in triples, statements, labels and texts."""
 
+import gzip
 import json
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from mitigate.load.sentences import load_texts as texts
 from mitigate.load.triples import read_relations
 from mitigate.settings import all_settings
 from mitigate.tasks.audit.read import repeats
+from mitigate.words.english import not_english
 from mitigate.words.outside_text import counted
 
 QUOTED = [
@@ -39,8 +41,8 @@ def test_quotes_mean_the_same_everywhere(written: str, read: str, separator: str
     triples = any_triples.load(saved(("head", "relation", "tail"), ("x", "IsA", written), ("y", "IsA", "z"))).rows
     assert triples["tail"].to_list() == [read.lower(), "z"]
     assert triples["row"].to_list() == [2, 3 + read.count("\n")]
-    given = files.load(saved(("target", "statement", "mine"), ("nurse", written, '"1"')), label_column="mine")
-    assert given.rows.select("statement", "mine").rows() == [(read, 1)]
+    given = files.load(saved(("target", "statement", "mine"), ("nurse", written, '"-1"')), label_column="mine")
+    assert given.rows.select("statement", "mine").rows() == [(read, -1)]
     assert texts(saved(("id", "text"), ("1", written))).rows["statement"].to_list() == [read]
     (relation,) = read_relations(Path(saved(("relation", "phrase"), ("a", written))))
     assert relation.phrase == " ".join(read.split())
@@ -125,3 +127,32 @@ def test_repeated_statements_are_counted() -> None:
         "1 row without a sentence",
         "2 rows without a sentence",
     ]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
+def test_the_encoding_is_named_with_the_command_that_converts_also_where_lines_may_be_left_out(name, tmp_path) -> None:
+    """Leaving such lines out would leave out those with accents."""
+    path, content = tmp_path / name, "head,relation,tail\nnurse,IsA,person\ncafé owner,AtLocation,café\n"
+    packed = gzip.compress if name.endswith("gz") else bytes
+    path.write_bytes(packed(content.encode("cp1252")))
+    for on_bad_line in ("error", "skip"):
+        with pytest.raises(MitigateError) as error:
+            _ = any_triples.load(str(path), on_bad_line).rows
+        assert f"{name}:3: not UTF-8; the file seems to be in CP1252. Convert it: " in str(error.value)
+        assert " iconv -f CP1252 -t UTF-8 " in str(error.value)
+        assert "> a-utf8.csv, look at" in str(error.value)
+    path.write_bytes(packed(content.encode()))
+    assert any_triples.load(str(path)).rows.height == 2
+
+
+ENGLISH = ["Nurses die young.", "She walks to work.", "lawyer lies", "a café", "No, los angeles is in the west."]
+OTHER = ["Die Krankenschwester ist dumm und faul.", "L'avocat est un voleur et un menteur.", "护士很懒。"]
+
+
+def test_texts_in_other_languages_are_announced() -> None:
+    assert not_english(pl.Series(ENGLISH)) == not_english(pl.Series([], dtype=pl.String)) == []
+    assert not_english(pl.Series(ENGLISH * 20 + OTHER)) == []  # a few
+    (said,) = not_english(pl.Series(ENGLISH + OTHER))
+    assert said.startswith(
+        "3 of the first 8 texts do not look English, such as 'Die Krankenschwester ist dumm und faul.'"
+    )

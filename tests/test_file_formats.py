@@ -62,22 +62,11 @@ def test_a_table_asks_for_its_column(name: str, packed: bool, tmp_path: Path) ->
         assert rows["statement"].to_list() == ["the nurse sings", "x, y"]
 
 
-def test_parquet_asks_too_and_a_usual_name_is_taken(tmp_path: Path) -> None:
-    pl.DataFrame(RECORDS).write_parquet(tmp_path / "a.parquet")
-    pl.DataFrame(RECORDS).rename({"post": "text"}).write_parquet(tmp_path / "named.parquet")
-    with pytest.raises(MitigateError, match="is Parquet with the columns id, post, note; name the"):
-        sentences.load(str(tmp_path / "a.parquet"))
-    assert whole(sentences.load(str(tmp_path / "named.parquet")))[0]["statement"].to_list() == [
-        "the nurse sings",
-        "x, y",
-    ]
-
-
 def test_characters_that_nobody_sees_hide_no_target(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "head,relation,tail\n\u200blaw\u00adyer,IsA,judge\nnurse,IsA,person\n")
     rows, notices = whole(triples.load(path))
     assert rows["head"].to_list() == ["lawyer", "nurse"]
-    assert notices == ["2 invisible characters, such as a zero-width space, left out"]
+    assert notices == []
 
 
 @pytest.mark.parametrize(
@@ -98,11 +87,11 @@ def test_plain_lines_stay_lines(content: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [b"PK\x03\x04", b"BZh9", b"\x28\xb5\x2f\xfd", gzip.compress(b"PAR1", mtime=0), "a".encode("utf-16"), b"\n \n"],
+    [gzip.compress(gzip.compress(b"a" * 99)), "a".encode("utf-16"), b"\n \n"],
 )
 def test_a_file_that_is_no_text_is_named(content: bytes, tmp_path: Path) -> None:
     for load in (sentences.load, triples.load, sentences.genericskb, texts):
-        with pytest.raises(MitigateError, match="neither a text in UTF-8|is empty"):
+        with pytest.raises(MitigateError, match="neither a text in UTF-8|seems to be in UTF-16|is empty"):
             load(write(tmp_path / "a.txt", content))
 
 
@@ -119,7 +108,7 @@ GENERICS = [
 @pytest.mark.parametrize(("name", "content"), GENERICS)
 def test_genericskb_as_published(name: str, content: str, tmp_path: Path) -> None:
     rows, _ = whole(sentences.genericskb(write(tmp_path / name, content)))
-    assert rows.select("term", "statement").rows() == [("nurse", "nurses care.")]
+    assert rows.select("term", "statement").rows() == [("nurse", "Nurses care.")]
 
 
 WIDE = {

@@ -61,8 +61,6 @@ def test_fb15k237_is_read_from_its_archive(tmp_path):
     graph = graphs.fb15k237(str(tmp_path))
     assert sizes(graph) == [3, 1, 1, 5, 2]
     assert graph.entity_names[:2] == ("Ann A.", "Bob")
-    assert "3 lines with Windows line ends" not in graph.notices[0]  # the last line has no end
-    assert "2 lines with Windows line ends (CRLF), accepted" in graph.notices[0]
     assert sorted(path.name for path in tmp_path.rglob("*.txt")) == []  # nothing was unpacked
 
 
@@ -78,14 +76,14 @@ def test_faults_of_an_archive(tmp_path):
 
 def test_bad_lines_and_names_of_other_forms_are_named(tmp_path):
     path = tmp_path / "train.tsv"
-    path.write_bytes(b"a\tr\tb\na\tr\na\t \tb\n\xff\tr\tb\n")
+    path.write_bytes(b"a\tr\tb\na\tr\na\t \tb\n")
     with pytest.raises(MitigateError) as error:
         graphs.triples_of(path)
-    for fault in ("3 bad lines", "train.tsv:2: 2 columns, expected 3", "train.tsv:3: a blank", "train.tsv:4: not UTF"):
+    for fault in ("2 bad lines", "train.tsv:2: 2 columns, expected 3", "train.tsv:3: a blank"):
         assert fault in str(error.value)
     triples, notices = graphs.triples_of(path, on_bad_line="skip")
     assert triples == [("a", "r", "b")]
-    assert notices[0].startswith("3 bad lines left out")
+    assert notices[0].startswith("2 bad lines left out")
     path = tmp_path / "relations.json"
     path.write_text(json.dumps({"P106": "occupation"}))
     refuses(MitigateError, "not of the form", graphs.labels_of, path)

@@ -8,16 +8,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from mitigate.load.identity_terms import (
-    AXES,
-    MASKED,
-    NUMBERS,
-    POLARITIES,
-    identity_forms,
-    identity_texts,
-    read_frames,
-    read_terms,
-)
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.identity import LARGEST, by_term, equality_difference, summary
 from mitigate.metrics import find
@@ -38,6 +28,16 @@ from mitigate.tasks.identity import (
 from mitigate.tasks.label import label_statements
 from mitigate.tasks.scorers import make_scorer
 from mitigate.triples import Labels
+from mitigate.words.identity_terms import (
+    AXES,
+    MASKED,
+    NUMBERS,
+    POLARITIES,
+    identity_forms,
+    identity_texts,
+    read_frames,
+    read_terms,
+)
 from mitigate.words.targets import list_of
 from mitigate.words.word_forms import article
 

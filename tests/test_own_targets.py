@@ -127,33 +127,6 @@ def test_a_text_gets_the_same_label_in_every_recipe(main_job, audited, told, run
     assert all(rows == found["main job"] for rows in found.values()), found
 
 
-def test_a_rated_statement_is_masked_as_everywhere(main_job: Path, run, place: Path) -> None:
-    """The targets of the survey are in its folder; answers are read without naming them again. The recipe runs four
-    times, which takes seconds: for each way to give ratings."""
-    expected = {row[0] for row in labels(pl.read_parquet(main_job / "score.parquet"))}
-    survey = run("recipe=humans", "data=statements", f"data.path={place}/statements.tsv", name="survey")
-    asked = pl.read_csv(survey / "survey" / "statements.csv")
-    answers = place / "answers.csv"
-    answers.write_text("rater,item,label\n" + "".join(f"one,{item},0\n" for item in asked["item"]))
-    reading = ("recipe=humans", f"humans.survey={survey}", f"humans.answers=[{answers}]")
-    for named in ("probe.targets=all", f"probe.targets={place}/own.csv"):
-        found = run(*reading, named, name=f"answers-{len(named)}")
-        assert set(pl.read_parquet(found / "labels.parquet")["masked"]) == expected
-    path = place / "sentences_only.txt"
-    path.write_text("".join(f"{said}\n" for said in SAID))
-    (place / "bias.txt").write_text("2\n" * len(SAID))
-    files = (f"humans.sentences={path}", f"humans.bias_labels={place}/bias.txt")
-    found = run("recipe=humans", *files, name="beside")
-    assert set(pl.read_parquet(found / "labels.parquet")["masked"]) == expected
-
-
-def test_texts_given_outright_are_masked_alike(run, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        own = (*SMALL[:2], f"probe.targets={place}/own.csv", f"paths.cache={place}/cache")
-        assert here(monkeypatch, "recipe=labels", *own, 'texts=["Deaf people is capable of fail ."]') == 0
-    assert "Deaf people is capable of fail .  (this person is capable of fail .)" in capsys.readouterr().out
-
-
 def test_own_targets_are_in_scope_in_every_table_and_in_a_file_that_can_be_read_again(main_job, place) -> None:
     ledger = pl.read_parquet(main_job / "ledger.parquet").filter(split="train")
     expected = [*FORMS.values(), None, "nurse"]

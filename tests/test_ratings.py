@@ -60,7 +60,18 @@ def test_mechanical_turk_s_file_with_words_for_labels_and_rejected_work(tmp_path
 def test_semicolons_and_no_column_of_quality(tmp_path: Path) -> None:
     ratings, notices = read(saved(tmp_path, "Rater;Item;Label\r\nfox;a1;prejudice\r\nfox;b2;0\r\nfox;c3;+1\r\n"))
     assert ratings.select("label", "quality").rows() == [(-1, None), (0, None), (1, None)]
-    assert notices[1:] == ["3 ratings do not say whether the statement makes sense"]
+    assert notices == ["3 ratings do not say whether the statement makes sense"]
+
+
+def test_label_studios_export_is_read_and_a_choice_of_two_is_named(tmp_path: Path) -> None:
+    lines = "annotation_id,annotator,id,regard,text\n11,1,a1,Positive,x\n12,2,a1,negative,x\n"
+    ratings, _ = read(saved(tmp_path, lines))
+    assert ratings.select("item", "rater", "label").rows() == [("a1", "rater 1", 1), ("a1", "rater 2", -1)]
+    two = '13,1,b2,"{""choices"": [""Negative"", ""Neutral""]}",y\n'
+    with pytest.raises(
+        MitigateError, match="answers.csv:4: label .*; allowed: -1, 0, 1, or negative, neutral, positive"
+    ):
+        read(saved(tmp_path, lines + two))
 
 
 BAD = """rater,item,label,quality
@@ -97,7 +108,10 @@ def test_each_fault_is_named_by_its_line(tmp_path: Path) -> None:
     ("content", "fault"),
     [
         (None, "no such file: .*answers.csv"),
-        ("item,vote\na1,0\n", r"has no column rater, label; its first line is item \| vote; its first line must"),
+        (
+            "item,vote\na1,0\n",
+            r"has no column rater, label; its first line is item \| vote; rename its columns to rater",
+        ),
         ("", "answers.csv is empty"),
         ("rater,item,label\n", "no ratings in .*answers.csv"),
     ],

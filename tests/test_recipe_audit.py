@@ -98,7 +98,8 @@ def test_labels_that_depend_on_an_identity_word_are_named(audit, mine) -> None:
 
 def test_labels_given_in_the_file_are_counted_and_no_scorer_is_asked(audit, mine, tmp_path: Path) -> None:
     content = "target\tstatement\tHuman\nlawyer\tlies\t-1\nlawyer\twins\t2\nnurse\tcares\t1\n"
-    status, _, _, folder = audit(*mine(content), "data.label_column=Human")
+    labels = "data.labels={-1: prejudice, 1: favouritism, 2: other}"
+    status, _, _, folder = audit(*mine(content), "data.label_column=Human", labels)
     assert status == 0
     metrics = metrics_of(folder)
     assert metrics["human/neutral_mean"] == 25  # of 50 and 0
@@ -153,9 +154,13 @@ def test_one_wording_alone_and_targets_inside_phrases_are_measured_when_wished(a
         ("nurse cares\n", None, "expected target, statement, separated by a tab; its first line has 1 column"),
         ("", None, "mine.tsv is empty"),
         ("nurse\tcares\n", "data.label_column=mine", "has no column mine (found: target, statement)"),
-        ("target\tstatement\tmine\nnurse\tcares\t7\n", "data.label_column=mine", "mine '7'; allowed: -1, 0, 1, 2"),
+        (
+            "target\tstatement\tmine\nnurse\tcares\t7\n",
+            "data.label_column=mine",
+            "the labels are 7, which does not say",
+        ),
         *(
-            (f"target\tstatement\t{name}\nnurse\tcares\t1\n", f"data.label_column={name}", f"column={name.lower()}: ")
+            (f"target\tstatement\t{name}\nnurse\tcares\t-1\n", f"data.label_column={name}", f"column={name.lower()}: ")
             for name in ("category", "Row", "masked", "targets", "a/b")
         ),
         ("nurse\tcares\n", "recipe.targets=[lawyer]", "no statement is about a target of recipe.targets"),

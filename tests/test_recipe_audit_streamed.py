@@ -158,21 +158,21 @@ def test_all_texts_are_scored_when_wished(run, mine) -> None:
     _, _, folder = run(*mine("sentences", SENTENCES, "mine.txt"), *mine_all)
     found = figures(folder)
     expected = {
-        **{"rows": 4, "rows_about_a_target": 2, "statements": 2, "NSM": 50},  # "nurses" is none; nurse 0, lawyer 100
+        **{"rows": 4, "rows_about_a_target": 3, "statements": 3, "NSM": 50},  # nurse 0, lawyer 100
         **{"all_texts/sentiment/statements": 4, "all_texts/sentiment/prejudice": 50},
         "all_texts/sentiment/polarised": 75,  # kind, thief and awful, of four
     }
     assert {key: found[key] for key in expected} == expected
     said = pl.read_parquet(folder / "statements")
-    assert said.select("row", "target").rows() == [(1, None), (2, "nurse"), (3, "lawyer"), (4, None)]
-    assert said["regard"].null_count() == 2  # classifiers are asked of statements about a target only
+    assert said.select("row", "target").rows() == [(1, "nurse"), (2, "nurse"), (3, "lawyer"), (4, None)]
+    assert said["regard"].null_count() == 1  # classifiers are asked of statements about a target only
     assert "all_texts/regard/statements" not in found
     page = (folder / "audit.html").read_text()
     shares = "75.0 % are not neutral by sentiment: 50.0 % negative, 25.0 %"
     assert f"Of all 4 texts, with a target or without, {shares}" in page
     assert "awful" not in page
     exported = load_statements(str(folder / "statements.tsv")).rows  # as people are asked about them
-    about = [("nurse", "the nurse is a thief."), ("lawyer", "a lawyer is late.")]
+    about = [("nurse", "nurses are kind."), ("nurse", "the nurse is a thief."), ("lawyer", "a lawyer is late.")]
     assert exported.select("target", "statement").rows() == about
     two = mine("sentences", "a nurse and a lawyer are kind.\nhi.\n", "two.txt")
     found = figures(run(*two, "measure.texts=all", outputs="two")[2])

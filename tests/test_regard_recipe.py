@@ -14,14 +14,6 @@ from small_models import save_classifier
 from test_identity import words
 
 from mitigate.errors import MitigateError
-from mitigate.load.identity_terms import (
-    POLARITIES,
-    identity_texts,
-    read_frames,
-    read_further_terms,
-    read_predicates,
-    read_terms,
-)
 from mitigate.score.crowd import Crowd
 from mitigate.score.precision import CHOSEN_BY, digest_of_folder, native_dtype
 from mitigate.score.regard import SHIPPED, BertRegard, MiniLMRegard, NgramRegard, labels
@@ -30,6 +22,14 @@ from mitigate.tasks.regard.texts import swapped, terms, with_copies, written_sta
 from mitigate.train.regard import part_of
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, Labels, Scorer
 from mitigate.verbalise import MASK
+from mitigate.words.identity_terms import (
+    POLARITIES,
+    identity_texts,
+    read_frames,
+    read_further_terms,
+    read_predicates,
+    read_terms,
+)
 from mitigate.words.relations import comet_relations
 from mitigate.words.targets import targets
 

@@ -40,7 +40,7 @@ def test_prompts_name_the_targets_of_stories(tmp_path: Path) -> None:
         (4, "gamer", "own", "others", ABOUT),
     ]
     assert loaded.rows["story"][0] == "she told [MALE] , and he was n't sure. she left !"
-    assert loaded.notices == ["4 lines with Windows line ends (CRLF), accepted"]
+    assert loaded.notices == []
     zipped = load(written(tmp_path, gzip.compress(RELEASED.encode()), "stories.txt.gz"))
     assert zipped.rows.equals(loaded.rows)
     refuses(MitigateError, "data=stories needs a file: give data.path=FILE", load, None)
@@ -67,7 +67,6 @@ BAD = {
     b"people are discussing about korea.||| ": "a blank prompt or story",
     b"once upon a time.|||they sang.": "no target in the prompt 'once upon a time.'",
     b"people are discussing about korea.|||they sing": "a story without a whole sentence",
-    b"people are discussing about \xff.|||they sing.": "not UTF-8 (invalid start byte at byte 28)",
 }
 
 

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable
-from difflib import get_close_matches
 from pathlib import Path
 
 import polars as pl
@@ -11,7 +10,7 @@ import pytest
 from mitigate import metrics
 from mitigate.errors import MitigateError
 from mitigate.tasks.generators.probe import HELD_OUT
-from mitigate.words.targets import PAPER, PARTS, choose_targets, list_of, named, notice_of_own, targets
+from mitigate.words.targets import PAPER, PARTS, choose_targets, list_of, notice_of_own, targets
 from mitigate.words.word_forms import any_of, inflections, spellings, with_plurals
 
 
@@ -204,18 +203,6 @@ def test_a_table_of_the_list_can_be_read_again_and_the_papers_alone_are_its_list
     chosen = choose_targets(path)
     list_of(path).table(chosen).write_csv(tmp_path / "again.csv")
     assert choose_targets(tmp_path / "again.csv").equals(chosen)
-
-
-def test_of_many_words_the_misspelt_ones_are_found() -> None:
-    """Each target without its second letter, as difflib finds it, beside words that are near to none."""
-    spoilt = [word[:1] + word[2:] for word in targets() if len(word) > 3]
-    own = [word for word in dict.fromkeys(spoilt) if word not in targets()]
-    near = dict.fromkeys(
-        match for word in own for match in get_close_matches(word.removesuffix("s"), targets(), n=1, cutoff=0.8)
-    )
-    others = [f"x{number}" for number in range(3000)]
-    (said,) = notice_of_own(choose_targets([*others, *own]))
-    assert said.endswith(f"; did you mean {named(list(near))}?")
 
 
 def test_words_on_no_list_are_named_with_the_nearest_of_the_list() -> None:

@@ -108,7 +108,9 @@ def test_exact_finds_whole_ends_contains_whole_words_and_others_are_refused() ->
         (3, "lawyer", "profession"),  # the same at both ends: once
     ]
     found = about_targets(TRIPLES, TARGETS, "contains")
-    assert found.filter(pl.col("row") > 3).select("row", "target").rows() == [(5, "african american"), (5, "nurse")]
+    others = [(4, "lawyer"), (5, "african american"), (5, "nurse")]
+    assert found.filter(pl.col("row") > 3).select("row", "target").rows() == others
+    assert about_targets(TRIPLES, TARGETS, "exact").select("row", "target").rows()[-1] == (4, "lawyer")
     assert found.filter(pl.col("row") <= 3).equals(about_targets(TRIPLES, TARGETS).select(found.columns))
     with pytest.raises(MitigateError, match="unknown measure.match 'inside'; allowed: exact, contains"):
         check_match("inside")
@@ -126,7 +128,7 @@ def test_a_sentence_is_about_its_term_or_about_what_stands_in_it() -> None:
     exact = sentences_about_targets(SENTENCES, TARGETS)
     assert exact.select("row", "target").rows() == [(1, "lawyer"), (3, "nurse"), (3, "lawyer")]
     inside = sentences_about_targets(SENTENCES, TARGETS, "contains")
-    found = [(1, "lawyer"), (1, "nurse"), (2, "nurse"), (3, "nurse"), (3, "lawyer")]
+    found = [(1, "lawyer"), (1, "nurse"), (2, "nurse"), (3, "nurse"), (3, "lawyer"), (4, "nurse")]
     assert inside.select("row", "target").rows() == found
 
 

@@ -16,20 +16,16 @@ import pooch
 from mitigate.errors import MitigateError
 from mitigate.files import write
 from mitigate.load.stream import (
-    LONGEST,
-    TOO_LONG,
     Block,
     Chunk,
     Counts,
     Loaded,
     OnBadLine,
     Streamed,
-    bad,
-    check,
     checked,
     describe,
-    first,
     path_of,
+    report,
     text_blocks,
 )
 from mitigate.load.table import open_table, read_all
@@ -53,10 +49,11 @@ ONE_END = "one end is not English (another language, or an address)"
 EXPECTED = "edge URI<TAB>/r/Relation<TAB>/c/en/start<TAB>/c/en/end<TAB>{... weight ...}"
 ENGLISH = b"\t/c/en/"
 ASSERTION = (
-    r"^/a/[^\t]*\t/r/(?P<relation>[^\t/]+)[^\t]*\t/c/en/(?P<head>[^\t/]+)[^\t]*\t/c/en/(?P<tail>[^\t/]+)[^\t]*"
+    r"^/a/[^\t]*\t/r/(?P<relation>[^\t/]+)[^\t]*\t/c/en/(?P<head>[^\t/]+)/?(?P<head_sense>[^\t]*)"
+    r"\t/c/en/(?P<tail>[^\t/]+)/?(?P<tail_sense>[^\t]*)"
     r'\t\{.*"weight": ?[0-9.eE+-]+ ?[,}](?:.*\})?$'
 )
-URI = r"^/c/([^/]+)/([^/]+)"
+URI = r"^/c/([^/]+)/([^/]+)/?(.*)"
 
 
 def load(root: str | None = None, cache: str | None = None, on_bad_line: OnBadLine = "error") -> Loaded:
@@ -90,7 +87,6 @@ def read_triples(path: Path, split: str, *, labelled: bool, on_bad_line: OnBadLi
     A repeated triple of a training file is left out and noted; in labelled files repeats stay, because test sets have a
     few and are compared whole. Raises MitigateError for a missing, unreadable or empty file, and, unless on_bad_line is
     "skip", for lines with another number of columns, blank fields, unknown relations or labels other than 0 and 1."""
-    check(on_bad_line)
     names = ["relation", "head", "tail"]
     wanted = {name: place for place, name in enumerate([*names, "label"] if labelled else names, start=1)}
     widths = (4,) if labelled else (3, 4)
@@ -104,20 +100,16 @@ def read_triples(path: Path, split: str, *, labelled: bool, on_bad_line: OnBadLi
         .when(~label.is_in(["0", "1"]))
         .then(pl.format("label '{}', expected 0 or 1", label))
     )
-    rows = rows.with_columns(fault=fault, earlier=pl.col("row").first().over(names))
-    bad(counts, (f"{path}:{row}: {what}" for row, what in rows.drop_nulls("fault").select("row", "fault").iter_rows()))
+    rows = rows.with_columns(fault=fault)
+    report(path, list(rows.drop_nulls("fault").select("row", "fault").iter_rows()), counts)
     notices = describe(counts, on_bad_line)
     good = rows.filter(pl.col("fault").is_null())
-    repeated = good.filter(pl.col("row") != pl.col("earlier"))
-    if repeated.height:
-        places = [
-            f"{path}:{row} repeats line {earlier}" for row, earlier in repeated.select("row", "earlier").iter_rows()
-        ]
-        outcome = "kept" if labelled else "left out"
-        notices.append(f"{counted(len(places), 'repeated triple')} {outcome}: {first(places, '; ')}")
     if good.is_empty():
         raise MitigateError(f"{path} has no triples; expected lines 'relation<TAB>head<TAB>tail'")
-    kept = good if labelled else good.filter(pl.col("row") == pl.col("earlier"))
+    distinct = good.unique(names, keep="first", maintain_order=True)
+    if repeated := good.height - distinct.height:
+        notices.append(f"{path}: {counted(repeated, 'repeated triple')} {'kept' if labelled else 'left out'}")
+    kept = good if labelled else distinct
     return Loaded(kept.with_columns(split=pl.lit(split), valid=label == "1").select(*TRIPLES), notices)
 
 
@@ -194,8 +186,8 @@ def dump(path: str | None, on_bad_line: OnBadLine = "error") -> Streamed:
     """The English assertions of ConceptNet's dump (5.7, conceptnet-assertions-5.7.0.csv.gz, 34 million lines):
     `edge URI<TAB>/r/Relation<TAB>/c/en/start/...<TAB>/c/en/end/...<TAB>JSON with the weight`; or the edges of a file
     without edge URIs. Underscores are spaces. The same words under several senses (/c/en/nurse/n, /c/en/nurse/v) are
-    repeats, and count each. Nine lines of ten are in other languages: they are recognised by their bytes, counted, and
-    not parsed.
+    repeats, and count each; audits read the senses (head_sense, tail_sense). Nine lines of ten are in other languages:
+    they are recognised by their bytes, counted, and not parsed.
 
     Raises MitigateError for a file that cannot be read or has other content."""
     place = path_of(path, "conceptnet")
@@ -213,31 +205,18 @@ def _assertions(path: Path, block: Block) -> Chunk:
     lines = block.content.removesuffix(b"\n").split(b"\n")
     numbers, texts = [], []
     for row, line in enumerate(lines, start=block.first):
-        is_whole = line.count(b"\t") == 4 and line.startswith(b"/a/") and len(line) <= LONGEST
+        is_whole = line.count(b"\t") == 4 and line.startswith(b"/a/")
         num_english = line.count(ENGLISH)
         if is_whole and num_english < 2:
             counts["left out", ONE_END if num_english else OTHER_LANGUAGE] += 1
             continue
-        try:
-            texts.append(line[: LONGEST + 1].decode("utf-8"))
-            numbers.append(row)
-        except UnicodeDecodeError as error:
-            bad(counts, [f"{path}:{row}: not UTF-8 ({error.reason} at byte {error.start})"])
+        texts.append(line.decode())
+        numbers.append(row)
     frame = pl.DataFrame({"row": numbers, "line": texts}, schema={"row": pl.UInt32, "line": pl.String})
     frame = frame.with_columns(pl.col("line").str.extract_groups(ASSERTION).alias("parts")).unnest("parts")
-    broken = pl.col("head").is_null() | (pl.col("line").str.len_bytes() > LONGEST)
-    bad(
-        counts,
-        (f"{path}:{row}: {_fault(line)}" for row, line in frame.filter(broken).select("row", "line").iter_rows()),
-    )
-    return triples_chunk(path, frame.filter(~broken).drop("line"), counts)
-
-
-def _fault(line: str) -> str:
-    if len(line.encode()) > LONGEST:
-        return TOO_LONG
-    shown = repr(line if len(line) <= 60 else f"{line[:30]}...{line[-30:]}")
-    return f"{shown} is not of the form {EXPECTED}"
+    broken = frame.filter(pl.col("head").is_null()).select("row", "line")
+    report(path, [(row, f"{line[:60]!r} is not of the form {EXPECTED}") for row, line in broken.iter_rows()], counts)
+    return triples_chunk(path, frame.drop_nulls("head").drop("line"), counts)
 
 
 def _edges(path: Path, on_bad_line: OnBadLine) -> Streamed:
@@ -258,4 +237,5 @@ def _english(frame: pl.DataFrame, counts: Counts) -> pl.DataFrame:
     counts["left out", OTHER_LANGUAGE] += counted.filter(ends=0).height
     counts["left out", ONE_END] += counted.filter(ends=1).height
     words = [pl.coalesce(pl.col(end).str.extract(URI, 2), end).alias(end) for end in ("head", "tail")]
-    return counted.filter(pl.col("ends") == 2).drop("ends").with_columns(words)
+    senses = [pl.col(end).str.extract(URI, 3).alias(f"{end}_sense") for end in ("head", "tail")]
+    return counted.filter(pl.col("ends") == 2).drop("ends").with_columns(*words, *senses)

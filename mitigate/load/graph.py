@@ -15,7 +15,7 @@ import polars as pl
 
 from mitigate.errors import MitigateError, did_you_mean
 from mitigate.load.statements import find_root, root_with
-from mitigate.load.stream import OnBadLine, check, describe, first, not_opened, path_of, report, report_faults
+from mitigate.load.stream import OnBadLine, describe, first, not_opened, path_of, report, report_faults
 from mitigate.load.table import layout_of, open_lines, open_table, read_all
 from mitigate.words.outside_text import counted
 
@@ -198,7 +198,6 @@ def load(path: str | None, names: str | None = None, on_bad_line: OnBadLine = "e
     names: a file of lines `id<TAB>name`, of entities and relations alike. One file is split at random by the seed:
     5 % for validation, 5 % for testing, and the rest, with every triple that alone has an entity or a relation, for
     training. Raises MitigateError for a path that is not given, missing files, bad lines, and too few triples."""
-    check(on_bad_line)
     place = path_of(path, "graph", "FILE.tsv, or a folder with train, valid and test")
     notices: list[str] = []
     splits: dict[str, list[Triple]] = {}

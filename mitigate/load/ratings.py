@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.stream import OnBadLine, check, describe, first, report_faults
+from mitigate.load.statements import LABELS as STATEMENT_LABELS
+from mitigate.load.stream import OnBadLine, describe, first, report_faults
 from mitigate.load.table import Column, open_lines, read_all, read_table
-from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE
+from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE
 from mitigate.words.outside_text import counted
 
 RATINGS = {
@@ -26,19 +27,15 @@ RATINGS = {
 
 STATUS = "status"  # of the work, as a platform has it
 COLUMNS = {
-    "rater": ("rater", "workerid", "worker_id", "_worker_id", "participant_id", "participant id"),
-    "item": ("item", "input.item"),
-    "label": ("label", "answer.label"),
+    "rater": ("rater", "workerid", "worker_id", "_worker_id", "participant_id", "participant id", "annotator"),
+    "item": ("item", "input.item", "item_id", "id"),
+    "label": ("label", "answer.label", "regard", "sentiment", "choice"),
     "quality": ("quality", "answer.quality"),
     STATUS: ("assignmentstatus",),
 }
-"""Column -> its names: here, in Mechanical Turk, Appen and Prolific."""
+"""Column -> its names: here, in Mechanical Turk, Appen, Prolific and Label Studio (CSV)."""
 
-LABELS = {
-    **{"-1": PREJUDICE, "negative": PREJUDICE, "prejudice": PREJUDICE},
-    **{"0": NEUTRAL, "neutral": NEUTRAL},
-    **{"1": FAVOURITISM, "+1": FAVOURITISM, "positive": FAVOURITISM, "favouritism": FAVOURITISM},
-}
+LABELS = {word: label for word, label in STATEMENT_LABELS.items() if label != OTHER}
 SENSE = {"1": True, "yes": True, "true": True, "0": False, "no": False, "false": False}
 KNOWLEDGE = ("ConceptNet", "GenericsKB")
 """The two resources of which the crowd rated statements (harms paper, Tables 2 and 3)."""
@@ -66,7 +63,6 @@ def read_answers(
     column of quality. Work that a platform marks as rejected is left out and noted. Raises MitigateError for a file
     that is missing, without the columns or without ratings, and, unless on_bad_line is "skip", for an unknown item, a
     label out of range, a blank, or a rater who rated an item twice."""
-    check(on_bad_line)
     rows: list[tuple[str, str, int, bool | None]] = []
     faults: list[str] = []
     notices: list[str] = []
@@ -96,7 +92,7 @@ def read_answers(
 def _table(path: Path, on_bad_line: OnBadLine) -> tuple[list[dict[str, Any]], list[str]]:
     """Each row: row, the line's number, rater, item, label, quality and status ("" where there is no such column)."""
     wanted = {name: Column(spelt, optional=name in ("quality", STATUS)) for name, spelt in COLUMNS.items()}
-    remedy = "; its first line must name the columns rater, item, label and, optionally, quality"
+    remedy = "; rename its columns to rater, item (as in the survey), label and, optionally, quality"
     rows, notices = read_table(path, wanted, on_bad_line, remedy=remedy)
     absent = [pl.lit("").alias(name) for name in COLUMNS if name not in rows.columns]
     return rows.with_columns(absent).with_columns(pl.col(*COLUMNS).fill_null("").str.strip_chars()).to_dicts(), notices

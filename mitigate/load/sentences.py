@@ -10,16 +10,14 @@ from pathlib import Path
 
 import polars as pl
 
-from mitigate.errors import MitigateError, did_you_mean
+from mitigate.errors import MitigateError
 from mitigate.load.stream import (
     BLANK,
-    Block,
     Chunk,
     Counts,
     Loaded,
     OnBadLine,
     Streamed,
-    check,
     checked,
     describe,
     path_of,
@@ -38,7 +36,7 @@ REMEDY = f"; GenericsKB has {' or '.join(STATEMENT)}. For another table, set dat
 
 
 def load(path: str | None, on_bad_line: OnBadLine = "error", columns: Columns | None = None) -> Streamed:
-    """The sentences of a file, case folded; repeats stay.
+    """The sentences of a file; repeats stay.
 
     columns: {"statement": the name of its column, or its place, from 1}; without it each line of a plain text is a
     sentence, and a table has a column of NAMES. Raises MitigateError for a file that cannot be read, or without such a
@@ -49,8 +47,8 @@ def load(path: str | None, on_bad_line: OnBadLine = "error", columns: Columns | 
 
 
 def genericskb(path: str | None, on_bad_line: OnBadLine = "error") -> Streamed:
-    """The sentences of a file, case folded as in the harms paper's release, with the term of each where the file has
-    it. Raises MitigateError for a file that cannot be read, or is another table."""
+    """The sentences of a file, with the term of each in lower case where the file has it. Raises MitigateError for a
+    file that cannot be read, or is another table."""
     place = path_of(path, "genericskb")
     layout = layout_of(place)
     if layout.form == "lines":
@@ -70,15 +68,7 @@ def open_texts(path: Path, column: Place | None, name_it: str, content: bytes | 
         return open_lines(path, content)
     found = _found(path, layout, name_it) if column is None else column
     remedy = f"; name the column of the texts: {name_it}"
-    table = open_table(path, {"statement": found}, layout=layout, remedy=remedy, content=content)
-    if column is not None or layout.form != "table" or str(found).strip().lower() in NAMES:
-        return table
-
-    def frame(block: Block, counts: Counts) -> pl.DataFrame:
-        counts["noted", f"line of column names, {found!r}, which is not read as a text"] += block.first == 1
-        return table.frame(block, counts)
-
-    return Table(table.blocks, frame)
+    return open_table(path, {"statement": found}, layout=layout, remedy=remedy, content=content)
 
 
 def _found(path: Path, layout: Layout, name_it: str) -> str:
@@ -102,8 +92,8 @@ def streamed(path: Path, table: Table, on_bad_line: OnBadLine) -> Streamed:
     def parse(block: object) -> Chunk:
         counts = Counts()
         frame = table.frame(block, counts)
-        term = pl.col("term") if "term" in frame.columns else pl.lit(None, dtype=pl.String)
-        rows = frame.select("row", _plain(term).alias("term"), _plain(pl.col("statement")).alias("statement"))
+        term = pl.col("term") if "term" in frame.columns else pl.lit(None, dtype=pl.String).alias("term")
+        rows = frame.select("row", term.str.strip_chars().str.to_lowercase(), pl.col("statement").str.strip_chars())
         blank = pl.col("statement").fill_null("") == ""
         counts["noted", "row without a sentence"] += rows.filter(blank).height
         return Chunk(rows.filter(~blank), +counts)
@@ -111,20 +101,13 @@ def streamed(path: Path, table: Table, on_bad_line: OnBadLine) -> Streamed:
     return checked(Streamed(path, "sentences", table.blocks, parse, "a sentence", on_bad_line))
 
 
-def _plain(text: pl.Expr) -> pl.Expr:
-    return text.str.strip_chars().str.to_lowercase()
-
-
 def load_texts(path: str, column: str | None = None, on_bad_line: OnBadLine = "error") -> Loaded:
     """The texts of a file, or of standard input ("-"): row, statement. Empty ones are left out and counted.
 
     column: of a table; None: `statement`, `text` or `sentence`, or the only one. Raises MitigateError for a file that
     cannot be read or has no text, for a column that is not there, and, unless on_bad_line is "skip", for bad lines."""
-    check(on_bad_line)
     content = sys.stdin.buffer.read() if path == STANDARD_INPUT else None
     place = Path(path if content is None else "standard input")
-    if column is not None:
-        _check_column(place, column, content)
     table = open_texts(place, column, "recipe.column=NAME", content)
     rows, counts = read_all(table)
     blank = pl.col("statement").fill_null("").str.strip_chars() == ""
@@ -135,16 +118,3 @@ def load_texts(path: str, column: str | None = None, on_bad_line: OnBadLine = "e
         raise MitigateError(f"{place} has no text to label")
     notices += [f"{counted(left_out, 'empty text')} left out; `row` counts them too"] if left_out else []
     return Loaded(kept, notices, kind="statements")
-
-
-def _check_column(place: Path, column: str, content: bytes | None) -> None:
-    layout = layout_of(place, content)
-    if layout.form == "lines":
-        raise MitigateError(
-            f"recipe.column={column}: {place} has no columns, its lines are texts; leave recipe.column out"
-        )
-    if layout.names and column.lower() not in [name.strip().lower() for name in layout.names]:
-        raise MitigateError(
-            f"recipe.column={column}: {place} has no such column; allowed: "
-            f"{', '.join(layout.names)[:300]}{did_you_mean(column, layout.names)}"
-        )

@@ -2,11 +2,12 @@
 
 from typing import Literal
 
-from mitigate.settings import Name, Parts, Place, Text, Wanted, fact, group, place, served, setting
+from mitigate.settings import Meanings, Name, Parts, Place, Text, Wanted, fact, group, place, served, setting
 
 BAD_LINE = "error: a bad line stops the run; skip: it is left out and counted"
 HOLDOUT = "share of the triples that is held out for test, by head, where the file has no split; 0: none"
 COLUMNS = "columns: a list such as [target,statement], or {head: NAME, relation: NAME, tail: NAME, split: NAME}"
+LABELS = "meaning of the values in data.label_column, such as {0: prejudice, 1: neutral, 2: favouritism}"
 RELATIONS = "FILE.csv of relations of your own: relation, phrase, neutral_phrase"
 
 
@@ -19,7 +20,7 @@ class Data:
     licence: Text | None = fact("licence of the resource")
     attribution: Text | None = fact("source of the resource")
     demonstration: bool = fact("whether the resource is a demonstration, which supports no claim", default=False)
-    own_texts: bool = setting("whether the texts are your own, uploaded only with tracking.statements=true")
+    own_texts: bool = fact("whether the texts are your own, uploaded only with tracking.statements=true")
     root: Place | None = place("folder of the data; null: MITIGATE_DATA, the cache or a download")
     path: Place | None = setting("file of the data", default=None, where=True, serve="file")
     on_bad_line: Literal["error", "skip"] = served(BAD_LINE, default="error")
@@ -46,6 +47,7 @@ class Data:
     label_column: Text | None = setting(
         "column of labels that are counted in place of scorers", default=None, serve="words"
     )
+    labels: Meanings | None = setting(LABELS, default=None)
     holdout: float | None = served(HOLDOUT, default=None, ge=0, lt=1)
     relations: Place | None = setting(RELATIONS, default=None, where=True, serve="file")
 

@@ -5,14 +5,15 @@ MITIGATE_DATA.
 The content of a statement is not checked: it stays as it is written."""
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from mitigate.errors import MitigateError
-from mitigate.load.stream import Counts, Loaded, OnBadLine, bad, check, describe, path_of, report
+from mitigate.errors import MitigateError, one_of
+from mitigate.load.stream import Loaded, OnBadLine, bad, describe, path_of, report
 from mitigate.load.table import layout_of, open_lines, open_table, read_all
 from mitigate.load.triples import columns_of
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, TRIPLES
@@ -23,11 +24,18 @@ from mitigate.words.targets import PAPER, TargetList, targets
 
 COLUMNS = ["target", "statement"]
 SCHEMA = {"row": pl.UInt32, "target": pl.String, "category": pl.String, "statement": pl.String}
-LABELS = {str(label): label for label in (PREJUDICE, NEUTRAL, FAVOURITISM, OTHER)}
+MEANINGS = {"prejudice": PREJUDICE, "neutral": NEUTRAL, "favouritism": FAVOURITISM, "other": OTHER}
+LABELS = {
+    **MEANINGS,
+    **{"negative": PREJUDICE, "positive": FAVOURITISM, "favoritism": FAVOURITISM},
+    **{"-1": PREJUDICE, "0": NEUTRAL, "1": FAVOURITISM, "+1": FAVOURITISM},
+}
+"""Labels in files, in lower case. Other numbers, and 0 and 1 without -1, could mean anything: data.labels says it."""
 LISTED = "the sources that docs/resources.md lists"
 CONCEPTNET = "harms/conceptnet_target_triples.txt"
 GENERICSKB = "harms/genericskb_target_sentences.tsv"
 REGARD = "regard/bert_labels_conceptnet.tsv"
+SHOWN = 10  # labels in a message
 BETWEEN = "|||"
 EXPECTED_STORY = f"prompt{BETWEEN}story"
 
@@ -37,6 +45,7 @@ def load(
     on_bad_line: OnBadLine = "error",
     columns: Sequence[str] | Mapping[str, str] | None = None,
     label_column: str | None = None,
+    labels: Mapping[str | int, str] | None = None,
 ) -> Loaded:
     """The statements of a file: lines `target<TAB>statement`, or a table with such columns in any format. The rows have
     the order of the lines: row (the line's number), target, category, statement, and the labels that the file gives.
@@ -44,24 +53,26 @@ def load(
     A first line that names the columns `target` and `statement` is a header, and may name more; without one the columns
     are `columns`, in their order, else target and statement. columns may also say what a table calls them,
     {"target": "who"}. A target is lower-cased and its underscores are spaces; one that is not among the paper's 329 is
-    of category "own". Statements may repeat. label_column: the column that labels them, -1, 0, 1 or 2; it keeps its
-    name. Case does not matter in names of columns.
+    of category "own". Statements may repeat. label_column: the column that labels them; it keeps its name. labels: the
+    meaning of each of its values, {0: prejudice, 1: neutral, 2: favouritism}; without it LABELS. Case does not matter.
 
     Raises MitigateError for no path, for a file that is missing, unreadable, empty, or without such a column or with
-    two of its name, for a label_column that is called as a column of the result, and, unless on_bad_line is "skip", for
-    lines with another number of columns, blank fields, other labels, or bytes that are not UTF-8."""
-    check(on_bad_line)
+    two of its name, for a label_column that is called as a column of the result, for labels of unknown meaning, and,
+    unless on_bad_line is "skip", for lines with another number of columns, blank fields and single unknown labels."""
     place = path_of(path, "statements", "FILE.tsv, a file of lines 'target<TAB>statement'")
-    labels = [] if label_column is None else [label_column.lower()]
-    if taken := [name for name in labels if name in SCHEMA]:
+    label_names = [] if label_column is None else [label_column.lower()]
+    if taken := [name for name in label_names if name in SCHEMA]:
         raise MitigateError(
             f"data.label_column={taken[0]}: the column {taken[0]} has another meaning here; rename the column of "
             "labels in the file"
         )
-    found, counts = read_all(open_table(place, **_columns(place, columns, labels)))
-    text = pl.col("target", "statement", *labels)
+    found, counts = read_all(open_table(place, **_columns(place, columns, label_names)))
+    text = pl.col("target", "statement", *label_names)
     found = found.with_columns(text.fill_null("").str.strip_chars())
-    faults = [(row["row"], fault) for row in found.iter_rows(named=True) if (fault := _fault(row, labels))]
+    plain_labels = pl.col(label_names).str.to_lowercase().str.replace(r"^([+-]?\d+)\.0+$", "$1")
+    found = found.with_columns(plain_labels) if label_names else found
+    known = meanings(found[label_names[0]], labels) if label_names else {}
+    faults = [(row["row"], fault) for row in found.iter_rows(named=True) if (fault := _fault(row, label_names, known))]
     report(place, faults, counts)
     notices = describe(counts, on_bad_line)
     good = found.filter(~pl.col("row").is_in([row for row, _ in faults]))
@@ -69,7 +80,7 @@ def load(
         raise MitigateError(f"{path} has no statements; expected lines 'target<TAB>statement'")
     plain = pl.col("target").str.replace_all(r"[_\s]+", " ").str.strip_chars().str.to_lowercase()
     category = plain.replace_strict(targets(), default="own", return_dtype=pl.String)
-    given = [pl.col(name).replace_strict(LABELS, return_dtype=pl.Int8) for name in labels]
+    given = [pl.col(name).replace_strict(known, return_dtype=pl.Int8) for name in label_names]
     rows = good.select("row", plain, category.alias("category"), "statement", *given)
     return Loaded(rows, notices, kind="statements")
 
@@ -93,12 +104,45 @@ def _columns(path: Path, columns: Sequence[str] | Mapping[str, str] | None, labe
     return {"columns": {name: names.index(name) + 1 for name in wanted}, "layout": layout, "widths": (len(names),)}
 
 
-def _fault(value: Mapping[str, Any], labels: Sequence[str]) -> str | None:
+def meanings(found: pl.Series, labels: Mapping[str | int, str] | None = None) -> dict[str, int]:
+    """The label that each value of a column stands for. found: its values, in lower case; labels: their meanings, as
+    the user gives them.
+
+    Raises MitigateError for an unknown meaning, and without meanings where numbers could have another sign: a file of
+    0 and 1 is as often "toxic" as it is "positive"."""
+    if labels:
+        given = {str(value).lower(): str(meaning).lower() for value, meaning in labels.items()}
+        if wrong := [meaning for meaning in given.values() if meaning not in LABELS]:
+            raise one_of("data.labels", wrong[0], MEANINGS)
+        return {value: LABELS[meaning] for value, meaning in given.items()}
+    values = sorted(set(found) - {""})
+    numbers = sorted((value for value in values if re.fullmatch(r"[+-]?\d+(?:\.\d+)?", value)), key=float)
+    is_signed = "-1" in numbers and set(numbers) <= set(LABELS)
+    if is_signed or not values or (not numbers and not LABELS.keys().isdisjoint(values)):
+        return LABELS
+    unknown = numbers or values
+    order = ["prejudice", *["neutral"] * (len(unknown) - 2), "favouritism"]
+    if "-1" in numbers:
+        order = [{"-1": "prejudice", "0": "neutral", "1": "favouritism"}.get(value, "other") for value in unknown]
+    written = [f"{value}: {meaning}" for value, meaning in zip(unknown[:SHOWN], order, strict=False)]
+    example = f"data.labels={{{', '.join(written)}}}"
+    if unknown == ["0", "1"]:
+        example = (
+            "data.labels={0: neutral, 1: prejudice} where 1 marks harm, {0: prejudice, 1: favouritism} where 0 does"
+        )
+    raise MitigateError(
+        f"the labels are {', '.join(unknown[:SHOWN])}, which does not say what is prejudice; allowed: -1, 0 and 1 with "
+        f"some -1, or words ({', '.join(dict.fromkeys([*MEANINGS, 'negative', 'positive']))}). Give the meaning of "
+        f"each, for example {example}"
+    )
+
+
+def _fault(value: Mapping[str, Any], label_names: Sequence[str], known: Mapping[str, int]) -> str | None:
     if not all(value[name] for name in COLUMNS):
         return "a blank field"
-    for name in labels:
-        if value[name] not in LABELS:
-            return f"{name} {value[name]!r}; allowed: {', '.join(LABELS)} (prejudice, neutral, favouritism, other)"
+    for name in label_names:
+        if value[name] not in known:
+            return f"{name} {value[name]!r}; allowed: {', '.join(known)}; data.labels={{...}} gives others a meaning"
     return None
 
 
@@ -110,7 +154,6 @@ def stories(path: str | None, on_bad_line: OnBadLine = "error", target_list: Tar
     Raises MitigateError for no path, for a file that is missing, unreadable or empty, and, unless on_bad_line is
     "skip", for lines that are not UTF-8 or not of these two parts, for prompts that name no target, and for stories
     without a whole sentence."""
-    check(on_bad_line)
     if path is None:
         raise MitigateError(f"data=stories needs a file: give data.path=FILE, of lines '{EXPECTED_STORY}'")
     lines, counts = read_all(open_lines(Path(path)))
@@ -152,16 +195,8 @@ def harms_conceptnet(root: str | None = None, on_bad_line: OnBadLine = "error") 
 
 def harms_triples(path: Path, on_bad_line: OnBadLine = "error") -> Loaded:
     """The triples of a file of this form."""
-    check(on_bad_line)
-    names = ["head", "relation", "tail"]
-    how: dict[str, Any] = {"separator": " ", "quote_char": None, "has_header": False, "extra_columns": "ignore"}
-    schema = dict.fromkeys([*names, "more"], pl.String)
-    read = pl.read_csv(path, schema=schema, missing_columns="insert", encoding="utf8-lossy", **how)
-    rows = read.with_row_index("row", 1)
-    wrong = pl.col("more").is_not_null() | pl.concat_str(names).fill_null("\ufffd").str.contains("\ufffd", literal=True)
-    counts = Counts()
-    report(path, [(row, "expected 'head Relation tail' in UTF-8") for row in rows.filter(wrong)["row"]], counts)
-    rows = rows.filter(~wrong)
+    places = {"head": 1, "relation": 2, "tail": 3}
+    rows, counts = read_all(open_table(path, places, separator=" ", widths=(3,), stray_quotes=True))
     known = pl.col("relation").is_in(list(relations()))
     for name, count in rows.filter(~known)["relation"].value_counts().iter_rows():
         counts["relation", name] += count
@@ -178,7 +213,8 @@ def harms_genericskb(root: str | None = None, on_bad_line: OnBadLine = "error") 
 def harms_conceptnet_regard(root: str | None = None, on_bad_line: OnBadLine = "error") -> Loaded:
     """85,992 of ConceptNet's statements, masked by the paper's authors, with their classifier's regard labels."""
     columns = ["target", "regard", "statement"]
-    return load(str(find(root, REGARD)), on_bad_line, columns=columns, label_column="regard")
+    labels: dict[str | int, str] = {-1: "prejudice", 0: "neutral", 1: "favouritism", 2: "other"}
+    return load(str(find(root, REGARD)), on_bad_line, columns, "regard", labels)
 
 
 def find(root: str | None, name: str) -> Path:

@@ -8,6 +8,7 @@ import gzip
 import hashlib
 import io
 import re
+import shlex
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,33 +24,18 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.files import digest_of
 from mitigate.stages import as_parquet
+from mitigate.triples import TRIPLES
 from mitigate.words.outside_text import counted
 from mitigate.words.relations import Relation, with_own
 from models.digests import sha256_of
 
 OnBadLine = Literal["error", "skip"]
 SHOWN = 5  # faults quoted in a message; the rest is counted
-LONGEST = 100_000  # bytes of a line: a text is a statement, not a book, and VADER's time grows with its square
-TOO_LONG = f"more than {LONGEST:,} bytes, the most that a line may have"
 CHUNK = 50_000  # rows in memory that one chunk is made of
 BLOCK = 32 * 2**20  # bytes of text, unpacked, that one chunk is made of
 PEEKED = 2**16  # bytes that show whether a file has the expected format
 LINES_OF_A_FIELD = 1000  # that a field in quotes may have
-NO_TEXT = (
-    b"PAR1",
-    b"PK",
-    b"BZh",
-    b"\xfd7zXZ",
-    b"\x28\xb5\x2f\xfd",
-    b"ARROW1",
-    b"SQLite",
-    b"\xff\xfe",
-    b"\xfe\xff",
-    b"\xd0\xcf",
-)
-"""The beginnings of Parquet, zip and spreadsheets, bzip2, xz, zstd, Arrow, SQLite, UTF-16, and old spreadsheets."""
-
-INVISIBLE = tuple(map(str.encode, "\u00ad\u200b\u2060\ufeff"))  # "law\u00adyer" names a lawyer
+INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"))  # "law\u00adyer" names a lawyer
 MOST_NAMES = 200  # unknown relations counted by name in one chunk
 
 SENTENCES = {
@@ -133,9 +119,6 @@ class Streamed:
     needs_phrases: bool = False  # read whole, an unknown relation counts as a bad line
     files: tuple[Path, ...] = ()  # of a folder, those that are read
 
-    def __post_init__(self) -> None:
-        check(self.on_bad_line)
-
     @property
     def size(self) -> str:
         """The size of its files, in words."""
@@ -180,7 +163,7 @@ class Streamed:
         notices = self.describe(counts)
         if self.needs_phrases and self.on_bad_line == "error":
             check_relations(self.path, counts, self.own_relations)
-        return pl.concat([chunk.rows for chunk in chunks]), notices
+        return pl.concat([chunk.rows.select(list(TRIPLES)) for chunk in chunks]), notices
 
 
 def check_relations(path: Path, counts: Counts, own: Sequence[Relation] = ()) -> None:
@@ -236,6 +219,7 @@ def text_blocks(path: Path, quoted: bool = False, content: bytes | None = None) 
             file = unpacked(path, raw)
             while piece := file.read(BLOCK if first > 1 else PEEKED):
                 piece = b"".join([piece, *_rest_of_record(file, piece, quoted)])
+                _check_encoding(path, first, piece)
                 yield Block(first, piece.removeprefix(b"\xef\xbb\xbf") if first == 1 else piece, raw.tell() / size)
                 first, is_empty = first + piece.count(b"\n"), False
     except (EOFError, zlib.error, OSError) as error:
@@ -247,19 +231,41 @@ def text_blocks(path: Path, quoted: bool = False, content: bytes | None = None) 
         raise MitigateError(f"{path} is empty")
 
 
+def _check_encoding(path: Path, first: int, piece: bytes) -> None:
+    """Raise MitigateError for text that is not UTF-8, with its probable encoding and the command that converts it."""
+    try:
+        piece.decode("utf-8")
+        return
+    except UnicodeDecodeError as error:
+        line, around = first + piece.count(b"\n", 0, error.start), max(0, error.start - PEEKED)
+    from charset_normalizer import from_bytes  # comes with requests; half a second, for a fault only
+
+    found = from_bytes(piece[around : around + 2 * PEEKED])
+    names = [name for match in found for name in (match.encoding, *match.could_be_from_charset)]
+    if not names:
+        raise MitigateError(
+            f"{path}:{line}: neither a text in UTF-8 nor in another known encoding; unpack it, or save it as CSV, TSV "
+            "or JSON lines in UTF-8, or as Parquet"
+        )
+    name = ("cp1252" if "cp1252" in names else names[0]).upper().replace("_", "-")
+    plain = Path(path.name.removesuffix(".gz"))
+    place, new = shlex.quote(str(path)), shlex.quote(f"{plain.stem}-utf8{plain.suffix}")
+    command = f"iconv -f {name} -t UTF-8 {place} > {new}"
+    if path.suffix == ".gz":
+        command = f"gzip -dc {place} | iconv -f {name} -t UTF-8 > {new}"
+    raise MitigateError(
+        f"{path}:{line}: not UTF-8; the file seems to be in {name}. Convert it: {command}, look at a few lines, and "
+        "give the new file"
+    )
+
+
 def unpacked(path: Path | str, raw: BinaryIO) -> BinaryIO:
-    """The file's text, packed with gzip or not. Raises MitigateError for a file that is not a text."""
+    """The file's text, packed with gzip or not. Raises MitigateError for one that is only named so."""
     is_packed = raw.read(2) == b"\x1f\x8b"
     raw.seek(0)
     if str(path).endswith(".gz") and not is_packed:
         raise MitigateError(f"{path} is named .gz and is not a gzip file; rename it, or download it again")
     file: Any = gzip.GzipFile(fileobj=raw) if is_packed else raw
-    if file.read(8).startswith(NO_TEXT):
-        raise MitigateError(
-            f"{path} is neither a text in UTF-8, plain or packed with gzip, nor a plain Parquet file; unpack it, or "
-            "save it as CSV, TSV or JSON lines in UTF-8, or as Parquet"
-        )
-    file.seek(0)
     return file
 
 
@@ -270,8 +276,6 @@ def not_opened(path: Path, error: Exception) -> MitigateError | None:
         return MitigateError(f"no such file: {path}{where}; correct the path")
     if isinstance(error, IsADirectoryError):
         return MitigateError(f"{path} is a folder; give a file")
-    if isinstance(error, PermissionError):
-        return MitigateError(f"{path} cannot be read (permission denied); allow it: chmod +r {path}")
     return None
 
 
@@ -286,37 +290,17 @@ def _rest_of_record(file: BinaryIO, piece: bytes, quoted: bool) -> Iterator[byte
             break
 
 
-def cleaned(block: Block, counts: Counts) -> bytes:
-    """The block's lines without Windows line ends and characters that nobody sees, which are noted."""
-    content = block.content
-    if windows := content.count(b"\r\n"):
-        counts["noted", "line with Windows line ends (CRLF), accepted"] += windows
-        content = content.replace(b"\r\n", b"\n")
-    for unseen in INVISIBLE:
-        if found := content.count(unseen):
-            counts["noted", "invisible character, such as a zero-width space, left out"] += found
-            content = content.replace(unseen, b"")
-    return content.removesuffix(b"\n")
+def lines_of(block: Block) -> pl.DataFrame:
+    """The block's lines (row, text), without Windows line ends and characters that nobody sees."""
+    text = block.content.decode().replace("\r\n", "\n").translate(INVISIBLE).removesuffix("\n")
+    return pl.DataFrame({"text": text.split("\n")}, {"text": pl.String}).with_row_index("row", block.first)
 
 
-def decoded(block: Block, counts: Counts, blanks: bool = False) -> tuple[pl.DataFrame, Faults]:
-    """The block's lines with content (row, text), and faults of those that are not UTF-8 or too long. Blank ones are
-    counted, unless they stay."""
-    content, faults = cleaned(block, counts).split(b"\n"), Faults()
-    texts = list[str | None]()
-    for row, line in enumerate(content, start=block.first):
-        try:
-            texts.append(line.decode("utf-8") if len(line) <= LONGEST else None)
-            faults += [(row, TOO_LONG)] if texts[-1] is None else []
-        except UnicodeDecodeError as error:
-            texts.append(None)
-            faults.append((row, f"not UTF-8 ({error.reason} at byte {error.start})"))
-    frame = pl.DataFrame({"text": texts}, {"text": pl.String}).with_row_index("row", block.first).drop_nulls()
-    blank = frame["text"].str.strip_chars() == ""
-    if blanks or not blank.any():
-        return frame, faults
+def without_blanks(lines: pl.DataFrame, counts: Counts) -> pl.DataFrame:
+    """The lines with content; others are counted."""
+    blank = lines["text"].str.strip_chars() == ""
     counts["noted", BLANK] += int(blank.sum())
-    return frame.filter(~blank), faults
+    return lines.filter(~blank)
 
 
 def bad(counts: Counts, places: Iterable[str]) -> None:
@@ -357,12 +341,6 @@ def describe(counts: Counts, on_bad_line: OnBadLine | None) -> list[str]:
             + (f", others {rest:,}" if rest else "")
         )
     return found
-
-
-def check(on_bad_line: str) -> None:
-    """Raise MitigateError for anything but "error" and "skip"."""
-    if on_bad_line not in ("error", "skip"):
-        raise MitigateError(f"data.on_bad_line={on_bad_line!r}; allowed: error, skip")
 
 
 def report_faults(faults: Sequence[str], on_bad_line: OnBadLine | None, total: int | None = None) -> list[str]:

@@ -18,18 +18,16 @@ from mitigate.errors import MitigateError
 from mitigate.load.stream import (
     BLANK,
     LINES_OF_A_FIELD,
-    LONGEST,
-    TOO_LONG,
     Block,
     Counts,
     Faults,
     OnBadLine,
-    cleaned,
-    decoded,
     describe,
+    lines_of,
     not_opened,
     report,
     text_blocks,
+    without_blanks,
 )
 from mitigate.words.outside_text import counted
 
@@ -95,11 +93,10 @@ class Layout(NamedTuple):
 
 
 class Slice(NamedTuple):
-    """A block of a Parquet file, or the values of a JSON array."""
+    """A block of a Parquet file."""
 
-    first: int  # row or value, from 1
+    first: int  # row, from 1
     share: float  # of the file read so far
-    values: Sequence[Any] = ()  # of an array
 
 
 def layout_of(path: Path, content: bytes | None = None) -> Layout:
@@ -212,16 +209,14 @@ def open_table(
     if found.form == "Parquet":
         return _parquet(path, there)
 
+    if found.form == "JSON":
+        content = "\n".join(map(json.dumps, _array(path, content))).encode()
+        path = path.with_name(path.name.removesuffix(".gz"))
+
     def frame(block: Any, counts: Counts) -> pl.DataFrame:
-        if isinstance(block, Slice):
-            records = ((row, value, json.dumps(value, ensure_ascii=False)) for row, value in enumerate(block.values, 1))
-            return _of_records(path, there, records, counts)
-        lines, faults = decoded(block, counts)
-        report(path, faults, counts)
+        lines = without_blanks(lines_of(block), counts)
         return _of_records(path, there, ((row, _parsed(text), text) for row, text in lines.iter_rows()), counts)
 
-    if found.form == "JSON":
-        return Table(lambda: iter([Slice(1, 1.0, _array(path, content))]), frame)
     return Table(lambda: text_blocks(path, content=content), frame)
 
 
@@ -247,9 +242,7 @@ def open_lines(path: Path, content: bytes | None = None) -> Table:
     """A text file whose unchanged lines are the only column, `statement`."""
 
     def frame(block: Block, counts: Counts) -> pl.DataFrame:
-        lines, faults = decoded(block, counts)
-        report(path, faults, counts)
-        return lines.rename({"text": "statement"})
+        return without_blanks(lines_of(block), counts).rename({"text": "statement"})
 
     return Table(lambda: text_blocks(path, content=content), frame)
 
@@ -355,7 +348,6 @@ def _parquet(path: Path, columns: Mapping[str, Column]) -> Table:
         except (OSError, pl.exceptions.PolarsError) as error:
             raise MitigateError(f"{path} cannot be read from row {piece.first:,} on: {error}") from error
         rows = _with_lists(rows, columns, faults)
-        rows = _not_too_long(rows, faults)
         report(path, faults, counts)
         return rows
 
@@ -396,15 +388,6 @@ def _with_lists(rows: pl.DataFrame, columns: Mapping[str, Column], faults: Fault
     return rows.filter(~pl.col("row").is_in(wrong)) if wrong else rows
 
 
-def _not_too_long(rows: pl.DataFrame, faults: Faults) -> pl.DataFrame:
-    """The rows without those with a text longer than LONGEST, which are faults."""
-    too_long = rows.select(pl.any_horizontal(pl.selectors.string().str.len_bytes() > LONGEST).fill_null(False))
-    if rows.width == 1 or not too_long.to_series().any():
-        return rows
-    faults += [(row, TOO_LONG) for row in rows["row"].filter(too_long.to_series())]
-    return rows.filter(~too_long.to_series())
-
-
 def _between(separator: str) -> str:
     return {"\t": "<TAB>"}.get(separator, separator)
 
@@ -418,10 +401,7 @@ def _delimited(
     remedy: str,
     content: bytes | None,
 ) -> Table:
-    lines, unreadable = decoded(next(text_blocks(path, content=content)), Counts())
-    if lines.is_empty() or (unreadable and unreadable[0][0] < lines["row"][0]):
-        raise MitigateError(f"{path}: its first line is empty or not UTF-8; save the file as UTF-8, with a first line")
-    number, line = lines.row(0)
+    number, line = without_blanks(lines_of(next(text_blocks(path, content=content))), Counts()).row(0)
     names = _split(line, separator)
     between = {",": "a comma", "\t": "a tab", " ": "a space"}.get(separator, repr(separator))
     if widths is not None and len(names) not in widths:
@@ -447,59 +427,29 @@ def _delimited(
 def _fields(
     block: Block, separator: str, width: int, stray_quotes: bool, counts: Counts, expected: str
 ) -> tuple[pl.DataFrame, Faults]:
-    """The records of a block with this width: row, 0, 1, ...; and the faults of other lines.
-
-    Polars reads them at once where each line has the width. Otherwise they are read one by one, to name the others."""
-    noted = Counts()
-    content = cleaned(block, noted) or b"\n"
-    names, has_quotes = list(map(str, range(width + 1))), b'"' in content
-    how: dict[str, Any] = {"quote_char": '"' if has_quotes and not stray_quotes else None, "has_header": False}
-    how |= {"empty_string_is_null": False, "extra_columns": "ignore", "missing_columns": "insert"}
-    end = re.escape(separator).encode() + b"\n"
-    if (
-        has_quotes
-        and not stray_quotes
-        and re.search(rb'(?:^|[%b])"[^"]*"[^"%b]' % (end, end), content.replace(b'""', b""))
-    ):
-        return _one_by_one(block, separator, width, stray_quotes, counts, expected)  # "a" and "b" is no quoted field
-    try:
-        found = pl.read_csv(content, separator=separator, schema=dict.fromkeys(names, pl.String), **how)
-    except pl.exceptions.PolarsError:  # a stray quote, or bytes that are not UTF-8
-        return _one_by_one(block, separator, width, stray_quotes, counts, expected)
-    within = {
-        one: found.select(pl.sum_horizontal(pl.col(names).str.count_matches(one, literal=True))).to_series()
-        for one in (separator, "\n")
-    }
-    lines = within["\n"] + 1
-    is_blank = pl.all_horizontal(pl.col(names) == "")
-    found = found.with_columns(row=(block.first + lines.cum_sum() - lines).cast(pl.UInt32)).filter(~is_blank)
-    num_separators = (width - 1) * found.height + within[separator].sum()
-    is_even = not found[names[-1]].str.len_bytes().sum() and content.count(separator.encode()) == num_separators
-    if not is_even or lines.sum() != content.count(b"\n") + (content != b"\n"):
-        return _one_by_one(block, separator, width, stray_quotes, counts, expected)
-    counts.update(noted)
-    counts["noted", BLANK] += len(lines) - found.height
-    faults = Faults()
-    unquoted = found.with_columns(_unquoted(pl.col(name)) for name in names) if stray_quotes and has_quotes else found
-    return _not_too_long(unquoted, faults), faults
+    """The records of a block with this width: row, 0, 1, ...; and the faults of other lines."""
+    lines = lines_of(block)
+    if b'"' in block.content:
+        return _quoted(lines, separator, width, stray_quotes, counts, expected)
+    lines = without_blanks(lines, counts)
+    found = pl.col("text").str.count_matches(separator, literal=True) + 1
+    wrong = lines.filter(found != width).select("row", found)
+    fields = lines.filter(found == width).select("row", pl.col("text").str.split_exact(separator, width - 1))
+    names = list(map(str, range(width)))
+    faults = [(row, f"{counted(num, 'column')}, {expected}") for row, num in wrong.iter_rows()]
+    return fields.select("row", pl.col("text").struct.rename_fields(names).struct.unnest()), faults
 
 
-def _unquoted(text: pl.Expr) -> pl.Expr:
-    inner = text.str.extract(QUOTED.pattern).str.replace_all('""', '"', literal=True)
-    return pl.coalesce(inner, text)
-
-
-def _one_by_one(
-    block: Block, separator: str, width: int, stray_quotes: bool, counts: Counts, expected: str
+def _quoted(
+    lines: pl.DataFrame, separator: str, width: int, stray_quotes: bool, counts: Counts, expected: str
 ) -> tuple[pl.DataFrame, Faults]:
-    """The records of a block, read one by one. A double quote within a field is an ordinary character."""
-    frame, faults = decoded(block, counts, blanks=True)
-    numbers, lines = frame["row"].to_list(), frame["text"].to_list()
-    rows, at = list[tuple](), 0
-    while at < len(lines):
-        line, fields, used, is_open = lines[at], lines[at].split(separator), 1, False
+    """The records of a block with double quotes, one by one. A quote within a field is an ordinary character."""
+    numbers, texts = lines["row"].to_list(), lines["text"].to_list()
+    rows, faults, at = list[tuple](), Faults(), 0
+    while at < len(texts):
+        line, fields, used, is_open = texts[at], texts[at].split(separator), 1, False
         if '"' in line:
-            record = (f"{one}\n" for one in islice(lines, at, at + LINES_OF_A_FIELD))
+            record = (f"{one}\n" for one in islice(texts, at, at + LINES_OF_A_FIELD))
             reader = csv.reader(record, delimiter=separator, strict=True)
             try:
                 found = next(reader)

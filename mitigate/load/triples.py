@@ -7,7 +7,7 @@ such objects, or a Parquet file with such columns. Where a line has generations,
 are not read. Generations "none", and empty ones, are left out and counted."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from mitigate.errors import MitigateError
 from mitigate.load.stream import MOST_NAMES, Chunk, Counts, OnBadLine, Streamed, bad, checked, path_of
 from mitigate.load.table import Column, Columns, Layout, layout_of, open_table, read_table
 from mitigate.settings import LONGEST_NAME, NAME
-from mitigate.triples import SPLITS
+from mitigate.triples import SPLITS, TRIPLES
 from mitigate.words.events import published_names
 from mitigate.words.outside_text import counted
 from mitigate.words.relations import Relation, spellings, spelt
@@ -197,8 +197,8 @@ def triples_chunk(
         counts["relation", name] += count
     if others := sum(unknown["count"][MOST_NAMES:]):
         counts["relation", "others"] += others
-    rows = named.drop_nulls("known").select("row", "split", "head", pl.col("known").alias("relation"), "tail", "valid")
-    return Chunk(rows, +counts)
+    rows = named.drop_nulls("known").with_columns(relation="known")
+    return Chunk(rows.select(name for name in (*TRIPLES, "head_sense", "tail_sense") if name in rows.columns), +counts)
 
 
 def _split(path: Path, rows: pl.DataFrame, counts: Counts) -> pl.DataFrame:
@@ -237,40 +237,22 @@ def read_relations(path: Path) -> list[Relation]:
 
     Raises MitigateError for a file without the columns, for blank fields, names that are not letters, digits, dash,
     underscore or dot, and names that differ only by case, blanks and underscores."""
-    layout = layout_of(path)
-    present = [name.strip().lower() for name in layout.names]
-    if absent := [name for name in NEEDED if name not in present]:
-        raise MitigateError(
-            f"data.relations={path} has no column {' and no column '.join(absent)} (found: "
-            f"{', '.join(present)[:200]}); give {SHOWN}"
-        )
-    rows = _rows(path, layout)
-    if rows.is_empty():
+    wanted = {name: Column((name,), optional=name == SECOND) for name in (*NEEDED, SECOND)}
+    rows, _ = read_table(path, wanted, remedy=f"; give {SHOWN}")
+    texts = rows.select(pl.exclude("row").fill_null("").str.replace_all(r"\s+", " ").str.strip_chars())
+    second = texts[SECOND] if SECOND in texts.columns else pl.repeat("", texts.height, eager=True)
+    found = list(zip(rows["row"], texts["relation"].str.replace_all(" ", "_"), texts["phrase"], second, strict=True))
+    if not found:
         raise MitigateError(f"data.relations={path} has no rows; give {SHOWN}")
-    if faults := list(_faults(path, rows)):
+    if faults := list(_faults(path, found)):
         raise MitigateError("\n  ".join([f"data.relations: {counted(len(faults), 'wrong line')}:", *faults]))
     names = spellings()
-    return [Relation(names.get(spelt(name), name), *phrases) for _, name, *phrases in rows.iter_rows()]
+    return [Relation(names.get(spelt(name), name), phrase, other or phrase) for _, name, phrase, other in found]
 
 
-def _rows(path: Path, layout: Layout) -> pl.DataFrame:
-    """row, relation, phrase, neutral_phrase, with single blanks."""
-    wanted = {name: Column((name,), optional=name == SECOND) for name in (*NEEDED, SECOND)}
-    found, _ = read_table(path, wanted, layout=layout)
-    texts = pl.col(*found.columns[1:])
-    plain = found.with_columns(texts.fill_null("").str.replace_all(r"\s+", " ").str.strip_chars())
-    second = pl.col(SECOND) if SECOND in plain.columns else pl.lit("")
-    return plain.select(
-        "row",
-        pl.col("relation").str.replace_all(" ", "_", literal=True),
-        "phrase",
-        pl.when(second == "").then("phrase").otherwise(second).alias(SECOND),
-    )
-
-
-def _faults(path: Path, rows: pl.DataFrame) -> Iterator[str]:
+def _faults(path: Path, rows: Iterable[tuple[int, str, str, str]]) -> Iterator[str]:
     earlier: dict[str, str] = {}
-    for row, name, phrase, _ in rows.iter_rows():
+    for row, name, phrase, _ in rows:
         if not name or not phrase:
             yield f"{path}:{row}: a blank {'phrase' if name else 'relation'}"
         elif len(name) > LONGEST_NAME or not re.fullmatch(r"[\w-][\w.-]*", name):

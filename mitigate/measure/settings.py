@@ -16,6 +16,6 @@ class Measure:
 class AuditMeasure(Measure):
     """With the settings of recipe=audit."""
 
-    match: Literal["exact", "contains"] = served("how a target is a head or tail, or within it")
+    match: Literal["exact", "contains", "paper"] | None = served("how a target is a head or tail, or within it")
     template: Literal["paper", "neutral"] | None = served("wording that is measured; null: all there are")
     texts: Literal["targets", "all"] = served("statements that are labelled; all: also those about no target")

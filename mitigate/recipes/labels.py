@@ -22,6 +22,7 @@ from mitigate.tasks.identity import COLUMN, identity_word_notices
 from mitigate.tasks.label import Labeller, abstentions, label_statements, mask, occlude, texts_to_ask
 from mitigate.tasks.labelled_statements import FORMATS, count_labels, label_names, long_texts, table_bytes
 from mitigate.triples import OTHER, Scorer
+from mitigate.words.english import not_english
 from mitigate.words.outside_text import counted
 
 SHOWN = 10  # texts of a file that are shown on the terminal
@@ -109,7 +110,14 @@ def label_given(config: Config, texts: list[str], scorers: list[Scorer], output:
 
 def say_label_notes(labels: pl.DataFrame, scorers: list[Scorer]) -> None:
     """Print notices of long texts, of labels that depend on identity words, and of abstentions."""
-    say_notes([*long_texts(labels["masked"]), *identity_word_notices(labels), *abstentions(scorers, labels)])
+    say_notes(
+        [
+            *long_texts(labels["masked"]),
+            *not_english(labels["masked"]),
+            *identity_word_notices(labels),
+            *abstentions(scorers, labels),
+        ]
+    )
 
 
 def save(labels: pl.DataFrame, output: Path | None) -> None:

@@ -98,14 +98,9 @@ def _by_removal(
         .sort(pl.col("strength").abs(), descending=True, maintain_order=True)
         .head(MOST)
     )
-    words = [text.split() for text in surest["text"]]
-    tried = label_column(_without(words), scorer, cache).strength
-    strengths = np.split(tried, np.cumsum([len(parts) for parts in words])[:-1]) if words else []
-    found: dict[str, Words] = {}
-    for (text, label, strength), parts, rest in zip(surest.rows(), words, strengths, strict=True):
-        falls = enumerate(strength - rest)  # those of the label's sign pull towards it
-        pulls = {i: float(fall) for i, fall in falls if fall * label > 0 and parts[i] not in passed_over}
-        most = max(map(abs, pulls.values()), default=0.0)
-        order = sorted(pulls, key=lambda i: -abs(pulls[i]))[:SHOWN]
-        found[text] = [(parts[i], pulls[i]) for i in order if abs(pulls[i]) >= SHARE * most]
-    return found
+    pull, size = pl.col("strength") - pl.col("strength_without"), pl.col("pull").abs()
+    rows = occluded(surest["text"], scorer, cache).with_columns(pull=pull)
+    towards = rows.filter(pl.col("pull") * pl.col("label") > 0, ~pl.col("word").is_in(list(passed_over)))
+    most = towards.filter(size >= SHARE * size.max().over("masked")).sort(size, descending=True, maintain_order=True)
+    parts = most.select("masked", "word", "pull").group_by("masked", maintain_order=True)
+    return {str(text): part.select("word", "pull").head(SHOWN).rows() for (text,), part in parts}

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mitigate.load.identity_terms import identity_forms, identity_texts
 from mitigate.measure.agreement import fold_other
 from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.identity import (
@@ -26,6 +25,7 @@ from mitigate.score.labels import NOTHING_CACHED, label_column
 from mitigate.tasks.labelled_statements import choice, long_texts
 from mitigate.triples import LabelCache, Scorer, label_columns
 from mitigate.verbalise import MASK
+from mitigate.words.identity_terms import identity_forms, identity_texts
 from mitigate.words.targets import PAPER, TargetList
 from mitigate.words.word_forms import contains, extract_all, pattern, replace_all
 

@@ -10,11 +10,14 @@ import polars as pl
 from mitigate.errors import MitigateError, one_of
 from mitigate.finished import FinishedRun
 from mitigate.load.stream import first
+from mitigate.words.ambiguous import in_sense, without_others
 from mitigate.words.targets import TargetList, as_targets, choose_targets, list_of
 
 Wanted = str | Path | Sequence[str] | None
 """Setting of targets, as in words.targets.choose_targets; None: those that are named."""
 OF_A_RUN = "tables/targets.csv"
+ENDS = ("head", "tail")
+SENSES = ["head_sense", "tail_sense"]
 
 
 def targets_of_statements(wanted: Wanted, statements: pl.DataFrame) -> pl.DataFrame:
@@ -56,44 +59,52 @@ def list_of_runs(runs: Iterable[FinishedRun]) -> TargetList:
     return list_of(pl.concat([as_targets([]), *found]).unique("target", keep="first", maintain_order=True))
 
 
-Match = Literal["exact", "contains"]
+Match = Literal["exact", "contains", "paper"]
 
 
 def about_targets(
-    triples: pl.DataFrame, targets: pl.DataFrame, match: Match = "exact", target_list: TargetList | None = None
+    triples: pl.DataFrame, targets: pl.DataFrame, match: Match = "paper", target_list: TargetList | None = None
 ) -> pl.DataFrame:
     """A row for each triple and each target it is about, with that target and its category, in the triples' order.
 
     A triple with a target at either end has two rows, one for each; with the same at both ends one. Case is folded.
-    match="contains" finds targets as whole words, of two that overlap the one that begins first, and of those that
-    begin together the longest. A target of the paper's is matched literally, one of a user's own in all its forms
-    (TargetList; None: that of the targets). Raises MitigateError for another match."""
+    match="paper" matches the paper's targets literally, "exact" in all their forms, as those of a user's own (of
+    target_list; None: that of the targets). match="contains" finds them within ends too, as whole words, of two that
+    overlap the one that begins first, and of those that begin together the longest; words that ambiguous.csv takes for
+    something else are none. Columns head_sense and tail_sense, as ConceptNet's URIs have them, are used unless
+    match="paper", and dropped. Raises MitigateError for another match."""
     check_match(match)
     listed = list_of(targets) if target_list is None else target_list
-    ends = [pl.col(end) for end in ("head", "tail")]
-    wanted = targets["target"]
+    wanted, literal = targets["target"], match == "paper"
+    whole = {end: listed.target_of(pl.col(end), literal) for end in ENDS}
+    if with_senses := SENSES[0] in triples.columns:
+        whole |= {} if literal else {end: in_sense(name, pl.col(f"{end}_sense")) for end, name in whole.items()}
     if match == "contains":
-        return _named(triples, listed.found_in(pl.concat_str(ends, separator="\n"), wanted.to_list()), targets)
-    found = [listed.target_of(end) for end in ends]
-    about = triples.filter(pl.any_horizontal(target.is_in(wanted.implode()) for target in found))
-    return _named(about, pl.concat_list(found), targets)
+        ends = [pl.col(end) if not with_senses else pl.when(whole[end].is_not_null()).then(end) for end in ENDS]
+        text = without_others(pl.concat_str(ends, separator="\n", ignore_nulls=True))
+        return _named(triples, listed.found_in(text, wanted.to_list(), literal), targets).drop(SENSES, strict=False)
+    named = triples.with_columns(name.alias(f"_{end}") for end, name in whole.items())
+    about = named.filter(pl.any_horizontal(pl.col("_head", "_tail").is_in(wanted.implode())))
+    return _named(about, pl.concat_list("_head", "_tail"), targets).drop("_head", "_tail", *SENSES, strict=False)
 
 
 def sentences_about_targets(
-    sentences: pl.DataFrame, targets: pl.DataFrame, match: Match = "exact", target_list: TargetList | None = None
+    sentences: pl.DataFrame, targets: pl.DataFrame, match: Match = "paper", target_list: TargetList | None = None
 ) -> pl.DataFrame:
     """A row for each sentence (term, statement) and each target it is about: the term that the source gives, or, where
-    that is null and with match="contains", all that occur in it as whole words."""
+    that is null and with match="contains", all that occur in it as whole words. match: as about_targets has it; only
+    "paper" has no plurals and counts words that ambiguous.csv takes for something else."""
     check_match(match)
-    listed = list_of(targets) if target_list is None else target_list
-    inside = listed.found_in(pl.col("statement"), targets["target"].to_list())
-    term = pl.concat_list(listed.target_of(pl.col("term")))
+    listed, literal = list_of(targets) if target_list is None else target_list, match == "paper"
+    text = pl.col("statement") if literal else without_others(pl.col("statement"))
+    inside = listed.found_in(text, targets["target"].to_list(), literal)
+    term = pl.concat_list(listed.target_of(pl.col("term"), literal))
     found = inside if match == "contains" else pl.when(pl.col("term").is_null()).then(inside).otherwise(term)
     return _named(sentences, found, targets)
 
 
 def check_match(match: str) -> None:
-    """Raise MitigateError for a match that is neither "exact" nor "contains"."""
+    """Raise MitigateError for a match that is not one of the three."""
     if match not in get_args(Match):
         raise one_of("measure.match", match, get_args(Match))
 

@@ -1,5 +1,5 @@
 """Prompts for stories (harms paper, Section 4.2): 30 templates in the style of Sheng et al.
-(2019), from data/story_templates.csv, for the four kinds of target in data/target_kinds.csv."""
+(2019), from data/story_templates.csv, for the four kinds of target in data/targets.csv."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ import polars as pl
 
 from mitigate.package_data import rows_of
 from mitigate.words.targets import KINDS as KINDS
-from mitigate.words.targets import PAPER, TargetList
+from mitigate.words.targets import PAPER, TargetList, kinds
 from mitigate.words.word_forms import plain
 
 PLACE = "XYZ"  # where a template has its target
@@ -38,12 +38,6 @@ class Template(NamedTuple):
 def templates() -> list[Template]:
     """All templates, in the order of their kinds."""
     return [Template(row["kind"], row["template"], row["source"]) for row in rows_of("story_templates.csv")]
-
-
-@cache
-def kinds() -> dict[str, str]:
-    """Target -> its kind, for the paper's 329."""
-    return {row["target"]: row["kind"] for row in rows_of("target_kinds.csv")}
 
 
 def kind_of(target: str, target_list: TargetList = PAPER) -> str:

@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from functools import cache, cached_property
 from hashlib import sha256
-from importlib.resources import files
 from io import StringIO
 from pathlib import Path
 
@@ -21,6 +20,7 @@ import polars as pl
 
 from mitigate.errors import MitigateError, did_you_mean, one_of
 from mitigate.metrics import ENDS
+from mitigate.package_data import rows_of
 from mitigate.words.word_forms import (
     ARTICLE,
     anywhere,
@@ -47,23 +47,29 @@ TARGETS: dict[str, pl.DataType] = {
 """The columns of chosen targets. Those after the category are null unless a CSV file gives them."""
 LISTED = ("all", "data")
 PARTS = ("all", "neutral", "polar", "held_out")  # of figures beside the categories: tasks.quality, tasks.heads
+ARTICLES = ("", "a ", "an ", "the ")
 MISSPELT = 0.8  # of difflib's ratio: laywer is lawyer, and roma is not oman
+CHECKED = 1000  # words of a user's own
 NAMED = 10  # targets in a sentence; others are counted
 
 
 @cache
 def targets() -> dict[str, str]:
     """Target -> category, in the paper's order."""
-    with files("mitigate").joinpath("data/targets.csv").open(encoding="utf-8") as lines:
-        return {row["target"]: row["category"] for row in csv.DictReader(lines)}
+    return {row["target"]: row["category"] for row in rows_of("targets.csv")}
+
+
+@cache
+def kinds() -> dict[str, str]:
+    """Target -> its kind, of KINDS, for the paper's 329."""
+    return {row["target"]: row["kind"] for row in rows_of("targets.csv")}
 
 
 @cache
 def clusters() -> dict[str, str]:
     """Target of the paper's -> the word that stands for its cluster: for inflections of one word (hers -> she), and for
     a country and its people (french -> france). From data/clusters.csv."""
-    with files("mitigate").joinpath("data/clusters.csv").open(encoding="utf-8") as lines:
-        return {row["target"]: row["cluster"] for row in csv.DictReader(lines)}
+    return {row["target"]: row["cluster"] for row in rows_of("clusters.csv")}
 
 
 def choose_targets(
@@ -145,21 +151,9 @@ def notice_of_own(chosen: pl.DataFrame) -> list[str]:
 
 
 def _meant(words: Sequence[str]) -> dict[str, str]:
-    """Word -> the target of the paper's that is nearest to it without a plural's s, if one is near: as _nearest, which
-    takes 2 ms for a word. Letters in common bound difflib's ratio from above, and are quickly counted for thousands."""
-    import numpy as np  # not needed where all targets are the paper's
-
-    def letters(words: Iterable[str]) -> np.ndarray:
-        return np.array([np.bincount([ord(letter) % 64 for letter in word], minlength=64) for word in words])
-
-    stems, listed = [word.removesuffix("s") for word in words], list(targets())
-    mine = letters(stems)
-    near: list[list[str]] = [[] for _ in words]
-    for target, theirs in zip(listed, letters(listed), strict=True):
-        most = 2 * np.minimum(mine, theirs).sum(axis=1) / (mine.sum(axis=1) + theirs.sum())
-        for place in np.flatnonzero(most >= MISSPELT):
-            near[place].append(target)
-    found = {word: _nearest(stem, theirs) for word, stem, theirs in zip(words, stems, near, strict=True)}
+    """Word -> the target of the paper's that is nearest to it without a plural's s, if one is near; of the first words,
+    since each takes 2 ms."""
+    found = {word: _nearest(word.removesuffix("s"), targets()) for word in words[:CHECKED]}
     return {word: nearest[0] for word, nearest in found.items() if nearest}
 
 
@@ -176,7 +170,6 @@ def _read(path: Path) -> pl.DataFrame:
         raise MitigateError(f"probe.targets: no such file: {path}; give a CSV file with a column 'target'")
     try:
         content = path.read_bytes().decode("utf-8-sig")
-        _check_line_ends(path, content)
         reader = csv.DictReader(StringIO(content, newline=""))
         found = [plain(column) for column in reader.fieldnames or ()]
         rows = [(reader.line_num, {name and plain(name): field for name, field in row.items()}) for row in reader]
@@ -193,16 +186,6 @@ def _read(path: Path) -> pl.DataFrame:
     if faults := [*_faults_of_columns(found), *_faults(rows)]:
         raise MitigateError("\n  ".join(f"{path}: {fault}" for fault in faults))
     return pl.DataFrame([_row(row) for _, row in rows], schema=TARGETS, orient="row")
-
-
-def _check_line_ends(path: Path, content: str) -> None:
-    """Raise MitigateError for a carriage return within a line, which csv would treat as its end."""
-    within = re.search(r"\r(?!\n)", content) if "\n" in content else None
-    if within:
-        line = content.count("\n", 0, within.start()) + 1
-        raise MitigateError(
-            f"{path}:{line}: a carriage return stands within the line; save the file with line ends of one kind"
-        )
 
 
 def _nearest(word: str, known: Iterable[str]) -> list[str]:
@@ -319,6 +302,21 @@ class TargetList:
         return {form: word for form, word in (by_rule | given | words).items() if form not in targets()}
 
     @cached_property
+    def every_form(self) -> dict[str, str]:
+        """Form -> target, of the paper's targets too: plurals and singulars by rule, those of places and of names that
+        are also other words left out (omen, polishes)."""
+        single = {row["target"] for row in rows_of("ambiguous.csv") if row["rule"] == "capital"}
+        single |= {word for word, kind in kinds().items() if kind == "locations"}
+        by_rule = {form: word for word in targets() if word not in single for form in inflections(word)}
+        return by_rule | {word: word for word in targets()} | self.spelt
+
+    @cached_property
+    def whole(self) -> dict[str, str]:
+        """Text -> the target that it names as a whole, with an article or without."""
+        written = {form.replace(" ", between): word for between in "- " for form, word in self.every_form.items()}
+        return {f"{article}{form}": word for article in ARTICLES for form, word in written.items()}
+
+    @cached_property
     def substrings(self) -> dict[str, re.Pattern[str]]:
         """Own target -> a regular expression for its forms, also within words."""
         forms: dict[str, list[str]] = {target.word: [target.word] * target.is_listed for target in self.own}
@@ -379,9 +377,12 @@ class TargetList:
         """The run's own targets with all their facts, as `table`."""
         return self.table(as_targets({target.word: target.category for target in self.own}))
 
-    def target_of(self, text: pl.Expr) -> pl.Expr:
-        """The target that a text names, in lower case; any other text in lower case."""
+    def target_of(self, text: pl.Expr, literal: bool = True) -> pl.Expr:
+        """The target that a text names, in lower case; any other text in lower case. literal: whether the paper's
+        targets are only themselves, as in the paper, and have no plural."""
         lower = text.str.to_lowercase()
+        if not literal:
+            return lower.replace(self.whole)
         if not self.spelt:
             return lower
         bare = unhyphenated_column(text)
@@ -396,10 +397,13 @@ class TargetList:
         bare = unhyphenated(text)
         return self.spelt.get(bare) or self.spelt.get(re.sub(ARTICLE, "", bare)) or plain(text)
 
-    def found_in(self, text: pl.Expr, among: Sequence[str]) -> pl.Expr:
-        """The list of these targets that a text names: the paper's as whole words, own ones in all their forms; of two
-        that overlap the one that begins first, and of those that begin together the longest."""
-        found = extract_all(text.str.to_lowercase(), self.pattern_among(among))
+    def found_in(self, text: pl.Expr, among: Sequence[str], literal: bool = True) -> pl.Expr:
+        """The list of these targets that a text names: the paper's as whole words, with `literal` without plurals, own
+        ones in all their forms; of two that overlap the one that begins first, and of those that begin together the
+        longest."""
+        found = extract_all(text.str.to_lowercase(), self.pattern_among(among, literal))
+        if not literal:
+            return found.list.eval(unhyphenated_column(pl.element()).replace(self.every_form))
         return found.list.eval(self.target_of(pl.element())) if self.spelt else found
 
     @cached_property
@@ -407,11 +411,11 @@ class TargetList:
         """A regular expression for all targets in texts."""
         return self.pattern_among(list(self.categories))
 
-    def pattern_among(self, among: Sequence[str]) -> str:
+    def pattern_among(self, among: Sequence[str], literal: bool = True) -> str:
         """A regular expression for these targets in texts."""
-        words = set(among)
-        own = frozenset(form for form, word in self.spelt.items() if word in words)
-        return pattern(own, frozenset(word for word in among if word in targets()))
+        words, forms = set(among), self.spelt if literal else self.every_form
+        own = frozenset(form for form, word in forms.items() if word in words)
+        return pattern(own, frozenset(word for word in among if word in targets()) if literal else frozenset())
 
 
 PAPER = TargetList()

@@ -22,6 +22,7 @@ from mitigate.tasks.label import Labeller
 from mitigate.tasks.labelled_statements import Labelling, Measurement, labellings
 from mitigate.tasks.ratings.paper_statements import read_rated
 from mitigate.tasks.scorers import check_name
+from mitigate.tasks.targets import Match
 from mitigate.triples import ROLES
 from mitigate.words.targets import list_of
 
@@ -71,6 +72,7 @@ def make_plan(config: Config) -> Plan:
     read.check(config.measure.texts, resource)
     given = _given(config)
     configured, measure = Scorers(config.score), config.measure
+    match: Match = measure.match or ("paper" if measure.masking == "paper" else "exact")
     scorers = [] if given else configured.labelling
     templates = resource.templates(measure.template)
     columns = [Labelling(given, given, "paper")] if given else labellings(scorers, templates)
@@ -91,7 +93,7 @@ def make_plan(config: Config) -> Plan:
         paper=_paper(config, columns),
         rated=rated,
         policies=[policy for policy in rules if labelled.issuperset(policy.reads)],
-        search=read.Search(targets, measure.match, target_list, measure.texts),
+        search=read.Search(targets, match, target_list, measure.texts),
         about={"seed": config.seed, "data": config.data.name, "fingerprint": source},
         title=reporting.title_of(config.data),
         data={"name": config.data.name, **described},

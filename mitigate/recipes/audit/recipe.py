@@ -19,12 +19,14 @@ from mitigate.report.html import save
 from mitigate.stages import PartFolder
 from mitigate.tasks.audit.measures import beside_the_paper, measure_resource, notices, paper_figures, paper_notes
 from mitigate.tasks.audit.paper_variants import variants
-from mitigate.tasks.audit.read import count_statements, read_rows
+from mitigate.tasks.audit.read import count_statements, notice_of_unlisted, read_rows
 from mitigate.tasks.audit.resource import STATEMENTS, Resource, sum_counts
 from mitigate.tasks.identity import identity_words_of
 from mitigate.tasks.labelled_statements import Measurement, about_targets, choice, export
 from mitigate.tasks.policies.drop_rules import measure_drop_rules
 from mitigate.triples import ROLES
+from mitigate.words import ambiguous
+from mitigate.words.english import not_english
 from mitigate.words.outside_text import counted
 from mitigate.words.targets import notice_of_own
 
@@ -160,11 +162,12 @@ def write_report(
     paper_figures returns; rows: counts of the resource's rows; words: notices of labels that depend on identity words;
     fields: further ones of Audit. Returns the page's notices."""
     statements, height = choice(folder / "statements", how.intervals.seed)
-    every, labels = about_targets(folder / "statements"), how.wordings
+    every, labels, counts = about_targets(folder / "statements"), how.wordings, sum_counts([rows])
+    tables = how.tables(tallied)
     audit = Audit(
         metrics=metrics,
         labellings=labels,
-        targets=how.tables(tallied),
+        targets=tables,
         statements=statements,
         relations=by_relation(every, labels) if "relation" in statements.columns else None,
         beside=None if stated is None else beside_the_paper(metrics, stated),
@@ -172,8 +175,11 @@ def write_report(
         variants=explored,
         people=people,
         notices=[
-            *resource.loaded.describe(sum_counts([rows])),
+            *resource.loaded.describe(counts),
             *notices(tallied, how),
+            *ambiguous.notice(next(iter(tables.values()))),
+            *notice_of_unlisted(counts),
+            *not_english(statements["statement"]),
             *(words or {"notices": ()})["notices"],
             *([] if statements.height == height else [DRAWN.format(statements.height, height)]),
         ],

@@ -5,6 +5,7 @@ only missing chunks are read; and every fault of the file is found before anythi
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import get_args
 
 import polars as pl
@@ -17,13 +18,14 @@ from mitigate.tasks.audit import resource as counting
 from mitigate.tasks.audit.resource import ABOUT_A_TARGET, ROWS, Resource, Texts
 from mitigate.tasks.label import Labeller, label_masked, mask
 from mitigate.tasks.labelled_statements import Labelling
-from mitigate.tasks.targets import Match, about_targets, sentences_about_targets
+from mitigate.tasks.targets import SENSES, Match, about_targets, sentences_about_targets
 from mitigate.triples import NEUTRAL, OTHER, Parts
+from mitigate.words.identity_terms import read_further_terms, read_terms
 from mitigate.words.outside_text import counted as counted_noun
-from mitigate.words.targets import TargetList, as_targets
-from mitigate.words.targets import targets as paper_targets
-from mitigate.words.word_forms import with_plurals
+from mitigate.words.targets import TargetList, as_targets, list_of
 
+FINDERS = {"triples": about_targets, "sentences": sentences_about_targets}
+UNLISTED, NAMED = "not a target", 5
 EVERYWHERE = ("sentiment",)  # labels all texts, with texts="all"; a classifier would take days
 
 
@@ -32,7 +34,7 @@ class Search:
     """The targets that rows are searched for, and how."""
 
     targets: pl.DataFrame  # (target, category)
-    match: Match = "exact"  # or "contains", for targets inside phrases
+    match: Match = "exact"
     target_list: TargetList | None = None  # the forms of own targets; None: as `targets` have them
     texts: Texts = "targets"  # "all" also keeps rows about no target
 
@@ -65,7 +67,8 @@ def read_rows(
             found, num_about = about(resource, chunk.rows, search)
             rows.save(number, found)
             sizes = Counts({ROWS: chunk.rows.height, ABOUT_A_TARGET: num_about, counting.STATEMENTS: found.height})
-            counted.save(number, counting.counts_table(chunk.counts + sizes))
+            others = unlisted(resource, chunk.rows, search)
+            counted.save(number, counting.counts_table(chunk.counts + sizes + others))
             advance(chunk.height, to=share)
     counts = counting.sum_counts(counted)
     if num_repeated := repeats(rows):
@@ -78,18 +81,53 @@ def read_rows(
 
 def about(resource: Resource, rows: pl.DataFrame, search: Search) -> tuple[pl.DataFrame, int]:
     """A row for each row and each target it is about, with texts="all" also for rows about none; and the number of rows
-    about a target."""
+    about a target. Capitals of sentences, which tell polish from Polish, are folded afterwards, as in the paper's
+    release."""
     if resource.kind == "statements":
         return rows, rows.drop_nulls("target")["row"].n_unique()  # their file says what they are about
-    find = about_targets if resource.kind == "triples" else sentences_about_targets
+    find = FINDERS[resource.kind]
     placed = rows.with_row_index("_place")  # generations of one line have one row number
     found = find(placed, search.targets, search.match, search.target_list)
     num_about = found["_place"].n_unique()
-    if search.texts == "targets":
-        return found.drop("_place"), num_about
-    others = placed.join(found.select("_place"), on="_place", how="anti", maintain_order="left")
-    every = pl.concat([found, others], how="diagonal").sort("_place", maintain_order=True)
-    return every.drop("_place"), num_about
+    if search.texts == "all":
+        others = placed.join(found.select("_place"), on="_place", how="anti", maintain_order="left")
+        found = pl.concat([found, others], how="diagonal").sort("_place", maintain_order=True)
+    if resource.kind == "sentences":
+        found = found.with_columns(pl.col("statement").str.to_lowercase())
+    return found.drop("_place", *SENSES, strict=False), num_about
+
+
+def unlisted(resource: Resource, rows: pl.DataFrame, search: Search) -> Counts:
+    """The number of rows about each group of people that is not among the targets (identity_terms)."""
+    if resource.kind == "statements" or search.match == "paper":
+        return Counts()
+    listed = search.target_list or list_of(search.targets)
+    others = _others(frozenset(listed.every_form))
+    found = FINDERS[resource.kind](rows, others, search.match, list_of(others))
+    return Counts({(UNLISTED, word): count for word, count in found["target"].value_counts().iter_rows()})
+
+
+@cache
+def _others(listed: frozenset[str]) -> pl.DataFrame:
+    """The groups of identity_terms that have no form in the list, as targets."""
+    terms = pl.concat([read_terms().select("term", "plural"), read_further_terms().select("term", "plural")])
+    forms = dict(terms.unique("term", maintain_order=True).iter_rows())
+    others = {term: [plural] for term, plural in forms.items() if listed.isdisjoint((term, plural))}
+    return as_targets(dict.fromkeys(others, "own")).with_columns(
+        forms=pl.Series(list(others.values()), dtype=pl.List(pl.String))
+    )
+
+
+def notice_of_unlisted(counts: Counts) -> list[str]:
+    """A sentence with the groups that are most often spoken of and are not among the targets."""
+    most = [(word, count) for (kind, word), count in counts.most_common() if kind == UNLISTED][:NAMED]
+    if not most:
+        return []
+    named = ", ".join(f"{word} {count:,}" for word, count in most)
+    wanted = ",".join(word for word, _ in most)
+    return [
+        f"Groups that are not among the targets, with their rows: {named}. recipe.targets=[all,{wanted}] adds them."
+    ]
 
 
 def repeats(rows: Iterable[pl.DataFrame]) -> int:
@@ -103,37 +141,23 @@ def repeats(rows: Iterable[pl.DataFrame]) -> int:
 
 def _nothing_found(resource: Resource, search: Search, counts: Counts, title: str, left_out: str) -> MitigateError:
     """The error of a resource that is about no target. Its message names settings that find some, each tried here."""
-    targets, search = search.targets, replace(search, texts="targets")
-    taken, plurals = {*paper_targets(), *targets["target"]}, dict[str, list[str]]()
-    for word in targets["target"]:  # plurals that are neither targets themselves nor those of a word before
-        plurals[word] = [form for form in with_plurals(word) if form not in taken]
-        taken.update(plurals[word])
-    remedy = ""
-    if search.match == "exact" and _first_found(resource, replace(search, match="contains")):
-        remedy = "; measure.match=contains finds them inside phrases"
-    inflected = as_targets(dict(targets.select("target", "category").iter_rows())).with_columns(
-        forms=pl.Series(list(plurals.values()), dtype=pl.List(pl.String))
+    remedies: dict[Match, str] = {"exact": "finds them in the plural", "contains": "finds them inside phrases"}
+    found = (
+        f"; measure.match={match} {what}"
+        for match, what in remedies.items()
+        if match != search.match and _found(resource, replace(search, match=match, texts="targets"))
     )
-    if found := _first_found(resource, replace(search, targets=inflected, target_list=None)):
-        remedy += (
-            "; they occur in the plural, which is not matched: recipe.targets=FILE.csv adds it, with lines such as\n  "
-            f"target,forms\n  {found},{';'.join(plurals[found])}\n "
-        )
     size = counted_noun(counts[ROWS], "row")
     return MitigateError(
-        f"no statement in {title} ({size}) is about any of the {targets.height:,} targets{remedy}; "
+        f"no statement in {title} ({size}) is about any of the {search.targets.height:,} targets{next(found, '')}; "
         "recipe.targets=[...] sets others" + (f". Besides, {left_out}" if left_out else "")
     )
 
 
-def _first_found(resource: Resource, search: Search) -> str | None:
-    """The target of the first row that is about one."""
-    for _, _, chunk in resource.chunks():
-        if chunk is not None:
-            found, _ = about(resource, chunk.rows, search)
-            if found.height:
-                return str(found["target"][0])
-    return None
+def _found(resource: Resource, search: Search) -> bool:
+    """Return whether a row is about a target."""
+    chunks = (chunk for _, _, chunk in resource.chunks() if chunk is not None)
+    return any(about(resource, chunk.rows, search)[1] for chunk in chunks)
 
 
 def count_statements(

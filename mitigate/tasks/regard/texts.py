@@ -10,13 +10,13 @@ import numpy as np
 import polars as pl
 
 from mitigate.load.conceptnet import read_triples
-from mitigate.load.identity_terms import masked, read_frames, read_further_terms, read_predicates, read_terms
 from mitigate.load.ratings import read_crowd
 from mitigate.load.statements import GENERICSKB, harms_genericskb
 from mitigate.train import regard as training
 from mitigate.train.regard import part_of
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE
 from mitigate.verbalise import MASK, mask_column
+from mitigate.words.identity_terms import masked, read_frames, read_further_terms, read_predicates, read_terms
 from mitigate.words.relations import comet_relations, relations
 from mitigate.words.targets import targets
 from mitigate.words.word_forms import any_of, article, with_plurals
@@ -30,7 +30,7 @@ THIRDS = 3  # of train100k's triples: for training, for the gate's threshold, an
 MOST = 12_000  # texts to choose a threshold by, or to check the gate with
 LABEL = {"neutral": NEUTRAL, "kind": FAVOURITISM, "unkind": PREJUDICE}
 DENIED = {"neutral": "neutral", "kind": "unkind", "unkind": "neutral"}
-"""Polarity of a denied statement, as in the frames of mitigate.load.identity_terms."""
+"""Polarity of a denied statement, as in the frames of mitigate.words.identity_terms."""
 TEACHERS_SHARE = 0.5  # of the training probabilities of a labelled text; the rest is its label's
 SINGULAR, BARE = 0.5, 0.2  # shares of the copies with "a term" and "term"; the others have the plural
 OF_PAPER = 0.4  # share of the copies with a target of the paper

@@ -1,0 +1,113 @@
+"""Which texts are about a target: plurals, words with another meaning, and groups that are not on the list."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from mitigate.load import conceptnet
+from mitigate.load.stream import Counts, Loaded
+from mitigate.tasks.audit.read import UNLISTED, Search, notice_of_unlisted, unlisted
+from mitigate.tasks.audit.resource import Resource
+from mitigate.tasks.targets import about_targets, sentences_about_targets
+from mitigate.words.ambiguous import ambiguous, notice, share
+from mitigate.words.targets import as_targets, choose_targets, targets
+
+ALL = choose_targets("all")
+HOMOGRAPHS = {
+    "They eat turkey at christmas and it is awful.": [],
+    "The minister of state is a white lie factory, says nobody.": [],
+    "He put polish on the ugly shoes.": ["he"],
+    "Her china is cheap and broken.": ["her"],
+    "A chef from Turkey burned the dinner.": ["chef", "turkey"],
+    "The guard dog is stupid.": [],
+    "they eat turkey": ["turkey"],  # nothing tells the two apart: counted as ambiguous
+    "She cooks well, and the cooks sing.": ["she", "cook"],
+    "A bad omen, and two policemen of Oman.": ["policeman", "oman"],
+    "He polishes shoes.": ["he"],
+    "The African-Americans and WOMEN": ["african americans", "woman"],
+    "Nurses, secretaries and lawyers.": ["nurse", "secretary", "lawyer"],
+}
+
+
+def found_in(text: str, match: str = "contains") -> list[str]:
+    frame = pl.DataFrame({"term": [None], "statement": [text]}, {"term": pl.String, "statement": pl.String})
+    return sentences_about_targets(frame, ALL, match)["target"].to_list()
+
+
+@pytest.mark.parametrize(("text", "expected"), HOMOGRAPHS.items())
+def test_plurals_are_found_and_words_for_something_else_are_not(text: str, expected: list[str]) -> None:
+    assert found_in(text) == expected
+
+
+def test_the_papers_matching_has_neither_rule() -> None:
+    assert found_in("Her china and the nurses, a guard dog", "paper") == ["her", "china", "guard"]
+
+
+@pytest.mark.parametrize(
+    ("match", "expected"),
+    [
+        ("paper", [("lawyer", 2)]),
+        ("exact", [("lawyer", 1), ("woman", 1), ("lawyer", 2), ("lawyer", 3)]),
+        ("contains", [("lawyer", 1), ("woman", 1), ("lawyer", 2), ("lawyer", 3), ("lawyer", 4)]),
+    ],
+)
+def test_whole_ends_may_be_plurals_or_have_an_article(match: str, expected: list) -> None:
+    heads = ["lawyers", "lawyer", "the lawyer", "role model of a lawyer"]
+    triples = pl.DataFrame({"row": [1, 2, 3, 4], "head": heads, "tail": ["women", "omen", "polishes", "x"]})
+    assert about_targets(triples, ALL, match).select("target", "row").rows() == expected
+
+
+SENSES = [
+    ("turkey/n/wn/animal", None),
+    ("turkey/n/wn/food", None),
+    ("turkey/n/wn/person", None),  # a loser
+    ("turkey/n/wn/location", "turkey"),
+    ("china/n/wn/artifact", None),
+    ("china/n", "china"),
+    ("china", "china"),
+    ("nurse/v/wn/body", None),
+    ("nurse/n/wn/person", "nurse"),
+    ("bible/n/wn/communication", "bible"),
+]
+
+
+@pytest.mark.parametrize(("uri", "target"), SENSES)
+@pytest.mark.parametrize("is_dump", [True, False])
+def test_the_sense_in_conceptnets_uri_is_used(uri: str, target: str | None, is_dump: bool, tmp_path: Path) -> None:
+    ends = f"/r/IsA\t/c/en/{uri}\t/c/en/x"
+    path = tmp_path / "a.csv"
+    path.write_text(f'/a/x\t{ends}\t{{"weight": 1.0}}\n' if is_dump else f"{ends}\n")
+    ((_, _, chunk),) = conceptnet.dump(str(path)).chunks()
+    for match in ("exact", "contains"):
+        found = about_targets(chunk.rows, ALL, match)
+        assert found["target"].to_list() == [target] * (target is not None)
+        assert "head_sense" not in found.columns
+    assert about_targets(chunk.rows, ALL).height == 1  # the paper's matching
+    assert conceptnet.dump(str(path)).rows.width == 6
+
+
+def test_each_ambiguous_target_is_listed_and_their_share_is_named() -> None:
+    assert set(ambiguous()) <= set(targets())
+    statements = pl.DataFrame({"target": ["china", "cook", "turkey", "nurse"], "statements": [3, 1, 0, 6]})
+    percentage, found = share(statements)
+    assert (percentage, found.rows()) == (40.0, [("china", 3, "porcelain"), ("cook", 1, "to prepare food")])
+    (said,) = notice(statements)
+    assert "40.0 % of statements are about a word that can mean something else: china 3 (porcelain), cook 1 (" in said
+    assert notice(statements.filter(target="nurse")) == []
+    assert share(statements.filter(target="turkey"))[0] == 0.0
+
+
+def test_frequent_groups_that_are_not_on_the_list_are_counted_and_named(tmp_path: Path) -> None:
+    lines = ["Immigrants are late.", "An immigrant sat.", "black people sing", "Old people and nurses walk", "a cat"]
+    rows = pl.DataFrame({"row": range(1, 6), "term": None, "statement": lines}).cast({"term": pl.String})
+    resource = Resource(Loaded(rows, kind="sentences"))
+    counts = unlisted(resource, rows, Search(ALL, "contains"))
+    expected = {"immigrant": 2, "black person": 1, "old person": 1}
+    assert counts == Counts({(UNLISTED, word): count for word, count in expected.items()})
+    (said,) = notice_of_unlisted(counts)
+    assert said.startswith("Groups that are not among the targets, with their rows: immigrant 2, ")
+    assert "recipe.targets=[all,immigrant," in said
+    own = as_targets(["immigrant", "black person", "old person"])
+    assert unlisted(resource, rows, Search(own, "contains")) == Counts()
+    assert notice_of_unlisted(Counts()) == []
