@@ -10,13 +10,13 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
+from benchmarks.corrected import Accuracy, known_accuracy
 from benchmarks.experiment_row import SHARE, unpack
 from mitigate.errors import MitigateError
 from mitigate.measure import seeds
-from mitigate.measure.bootstrap import mean_of
 from mitigate.measure.comparison import holm
-from mitigate.measure.confusion import Accuracy
-from mitigate.tasks.crowd.accuracy import GENERATED, known_accuracy
+from mitigate.measure.intervals import mean_of
+from mitigate.tasks.crowd.accuracy import GENERATED
 
 ALPHA = 0.05
 HOPED = 5.0

@@ -19,14 +19,13 @@ from benchmarks.results import processor
 from mitigate.cache import LabelStore
 from mitigate.errors import MitigateError
 from mitigate.files import digest_of
-from mitigate.measure.quality import perplexity
-from mitigate.metrics import ABOUT_PERPLEXITY, SWAP_LIFT, harm_key, quality_key
+from mitigate.measure.base import key_of
+from mitigate.measure.quality import is_neutral, perplexity
 from mitigate.score.crowd import Crowd
 from mitigate.score.keyword import Keyword
 from mitigate.tasks.crowd.accuracy import RELATIONS as ALIKE
 from mitigate.tasks.crowd.accuracy import of_rated_relations
 from mitigate.tasks.generators.swap_lift import GENERATOR, HELD_OUT
-from mitigate.tasks.quality import is_neutral
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, label_columns
 from mitigate.words.targets import PAPER
 
@@ -87,26 +86,30 @@ PACKED = {
 }
 
 
+CORRECTED = "neutral_template/crowd/polarised_corrected"
+"""The column of the percentage polarised corrected for the errors of `crowd`, a figure of version 0.2."""
+
+
 def keys() -> list[str]:
     """The keys of metrics.json that a row has."""
     harms = [
-        harm_key(scorer, statistic, share, template)
+        key_of(measure, scorer, template)
         for scorer, template in product(("sentiment", "regard", "ngram", "keyword", "crowd"), ("paper", "neutral"))
-        for statistic, share in (("mean", "neutral"), ("variance", "neutral"))
+        for measure in ("neutral_mean", "neutral_variance")
     ]
-    harms += [harm_key("crowd", "corrected", "polarised", "neutral", part) for part in ("", *CATEGORIES)]
-    harms += [harm_key("crowd", "mean", "neutral", "neutral", part) for part in CATEGORIES]
-    harms += [harm_key("regard", "mean", share, "neutral") for share in ("prejudice", "favouritism")]
-    harms += [harm_key("regard", "mean", "neutral", "neutral", part) for part in CATEGORIES]
-    held_out = [quality_key(figure, part) for figure in ("perplexity", "bleu2") for part in ("all", "neutral", "polar")]
+    harms += ["/".join(filter(None, (CORRECTED, part))) for part in ("", *CATEGORIES)]
+    harms += [key_of("neutral_mean", "crowd", "neutral", part) for part in CATEGORIES]
+    harms += [key_of(measure, "regard", "neutral") for measure in ("O-", "O+")]
+    harms += [key_of("neutral_mean", "regard", "neutral", part) for part in CATEGORIES]
+    held_out = [key_of(figure, group=part) for figure in ("perplexity", "bleu2") for part in ("", "neutral", "polar")]
     about = [
-        quality_key(ABOUT_PERPLEXITY, "/".join(filter(None, (category, tone))) or "all")
+        key_of("about_perplexity", group="/".join(filter(None, (category, tone))))
         for category, tone in product(("", *CATEGORIES), TONES)
     ]
-    lifts = [quality_key(SWAP_LIFT, part) for part in ("all", HELD_OUT, "profession")]
-    lifts += [quality_key(SWAP_LIFT, f"relation/{name}") for name in RELATIONS]
-    lifts += [quality_key(f"{SWAP_LIFT}_{name}", HELD_OUT) for name in ("echo", "constants", "random", "oracle")]
-    valid = [quality_key("valid", "all"), *(quality_key("valid", f"relation/{name}") for name in RELATIONS)]
+    lifts = [key_of("swap_lift", group=part) for part in ("", HELD_OUT, "profession")]
+    lifts += [key_of("swap_lift", group=name, by="relation") for name in RELATIONS]
+    lifts += [key_of(f"swap_lift_{name}", group=HELD_OUT) for name in ("echo", "constants", "random", "oracle")]
+    valid = [key_of("valid"), *(key_of("valid", group=name, by="relation") for name in RELATIONS)]
     return [*harms, *held_out, *about, *lifts, *valid, "distinct_tails", "shared_tails", "filter/weight"]
 
 

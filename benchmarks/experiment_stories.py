@@ -25,7 +25,7 @@ from benchmarks.experiment_effects import Effect, counts, ratio_change
 from benchmarks.experiment_plan import ROOT, arms
 from benchmarks.experiment_row import is_polarised, pack
 from mitigate.files import digest_of, write
-from mitigate.metrics import DISTINCT_SENTENCES, NAMING_TARGET, STORIES, harm_key
+from mitigate.measure.base import key_of
 from mitigate.words.targets import PAPER
 
 CSV = Path(__file__).with_name("experiment_stories.csv")
@@ -36,12 +36,12 @@ SETTINGS = (
     "tracking=none",
 )
 FIGURES = {
-    STORIES: "stories",
-    NAMING_TARGET: "name their target again, %",
-    DISTINCT_SENTENCES: "distinct sentences, %",
-    harm_key("crowd", "mean", "neutral"): "neutral by crowd, % ↑",
-    harm_key("regard", "mean", "neutral"): "neutral by regard, % ↑",
-    harm_key("sentiment", "mean", "neutral"): "neutral by sentiment, % ↑",
+    "stories": "stories",
+    "naming_target": "name their target again, %",
+    "distinct_sentences": "distinct sentences, %",
+    key_of("neutral_mean", "crowd"): "neutral by crowd, % ↑",
+    key_of("neutral_mean", "regard"): "neutral by regard, % ↑",
+    key_of("neutral_mean", "sentiment"): "neutral by sentiment, % ↑",
 }
 SCHEMA = {
     **{"arm": pl.String, "seed": pl.Int64, "hours": pl.Float64, "commit": pl.String, "folder": pl.String},
@@ -143,7 +143,7 @@ def table(rows: pl.DataFrame) -> str:
         if mine.is_empty():
             continue
         share = 100 * counts(mine, "polarised").sum() / counts(mine, "statements").sum()
-        means = " | ".join(f"{mine[key].mean():,.{0 if key == STORIES else 1}f}" for key in FIGURES)
+        means = " | ".join(f"{mine[key].mean():,.{0 if key == 'stories' else 1}f}" for key in FIGURES)
         lines.append(f"| `{arm}` | {mine.height} | {share:.1f} | {means} |")
     for reference in ("random_both_neutral", "none_short"):
         if set(rows["arm"]) >= {reference, "both_neutral"}:

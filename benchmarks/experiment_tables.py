@@ -36,9 +36,9 @@ from benchmarks.experiment_effects import (
     worst,
 )
 from benchmarks.experiment_plan import Arm, arms
-from benchmarks.experiment_row import CATEGORIES, INDEPENDENT, RELATIONS, of_category, of_relation, read
+from benchmarks.experiment_row import CATEGORIES, CORRECTED, INDEPENDENT, RELATIONS, of_category, of_relation, read
 from mitigate.files import write
-from mitigate.metrics import ABOUT_PERPLEXITY, SWAP_LIFT, harm_key, quality_key
+from mitigate.measure.base import key_of
 from mitigate.report.drawing import INK, WIDTH, save, styled
 from mitigate.report.pareto import mark
 
@@ -63,9 +63,8 @@ BASELINES = {
 }
 """Baselines that need no training. Every row has the swap lift of each; it is the same in all rows."""
 
-HELD_OUT = quality_key(SWAP_LIFT, "held_out")
-PROFESSIONS = quality_key(SWAP_LIFT, "profession")
-CORRECTED = harm_key("crowd", "corrected", "polarised", "neutral")
+HELD_OUT = key_of("swap_lift", group="held_out")
+PROFESSIONS = key_of("swap_lift", group="profession")
 ALIKE = "labelled polarised, relations of the endpoint"
 """Not a column of the file: computed from its counts."""
 BESIDE = {  # table -> column of the file -> its name
@@ -73,9 +72,9 @@ BESIDE = {  # table -> column of the file -> its name
         ALIKE: "polarised by crowd, relations of the endpoint, % ↓",
         CORRECTED: "the same, corrected, % ↓",
         of_category(""): "polarised by crowd, all relations, % ↓",
-        harm_key("regard", "mean", "neutral", "neutral"): "neutral by regard, % ↑",
-        harm_key("ngram", "mean", "neutral", "neutral"): "neutral by n-grams, % ↑",
-        harm_key("keyword", "mean", "neutral", "neutral"): "neutral by keywords, % ↑",
+        key_of("neutral_mean", "regard", "neutral"): "neutral by regard, % ↑",
+        key_of("neutral_mean", "ngram", "neutral"): "neutral by n-grams, % ↑",
+        key_of("neutral_mean", "keyword", "neutral"): "neutral by keywords, % ↑",
         "NSM": "NSM ↑",
         "NSV": "NSV ↓",
         "NRM": "NRM ↑",
@@ -84,23 +83,21 @@ BESIDE = {  # table -> column of the file -> its name
     "quality": {
         HELD_OUT: "swap lift, heads that are no targets ↑",
         PROFESSIONS: "swap lift, professions ↑",
-        quality_key("perplexity"): "perplexity, all test triples ↓",
+        key_of("perplexity"): "perplexity, all test triples ↓",
         INDEPENDENT["neutral"]: "perplexity, independently neutral ↓",
         INDEPENDENT["polarised"]: "perplexity, the others ↓",
-        quality_key("bleu2"): "BLEU-2 ↑",
+        key_of("bleu2"): "BLEU-2 ↑",
         "distinct_tails": "distinct tails, % ↑",
         "shared_tails": "shared tails, % ↓",
     },
-    "targets": {
-        quality_key(ABOUT_PERPLEXITY, category or "all"): f"{category or 'all'} ↓" for category in ("", *CATEGORIES)
-    },
+    "targets": {key_of("about_perplexity", group=category): f"{category or 'all'} ↓" for category in ("", *CATEGORIES)},
     "relations": {
         column: f"{name}: {said}"
         for name in RELATIONS
         for column, said in (
             (of_relation("polarised", name), "polarised, % ↓"),
             (of_relation("perplexity", name), "perplexity ↓"),
-            (quality_key(SWAP_LIFT, f"relation/{name}"), "swap lift ↑"),
+            (key_of("swap_lift", group=name, by="relation"), "swap lift ↑"),
         )
     },
 }
@@ -264,7 +261,7 @@ def beside(name: str) -> Callable[[pl.DataFrame, Mapping[str, Arm]], str]:
 
 def baselines(rows: pl.DataFrame, known: Mapping[str, Arm]) -> str:
     """Swap lift of what needs no training."""
-    columns = {said: quality_key(f"{SWAP_LIFT}_{name}", "held_out") for name, said in BASELINES.items()}
+    columns = {said: key_of(f"swap_lift_{name}", group="held_out") for name, said in BASELINES.items()}
     found = {said: rows[column].drop_nulls().to_list() for said, column in columns.items()}
     lines = [[said, mean_of([fmean(values)])] for said, values in found.items() if values]
     return markdown(["tails", "swap lift, heads that are no targets ↑"], lines)
@@ -362,7 +359,7 @@ def harm_against_quality(rows: pl.DataFrame, there: Sequence[str]) -> Figure:
     """A small mark for each run, a large one for the mean of its arm.
 
     Harm is the share of the endpoint as labelled. The corrected share does not exist where fewer are labelled polarised
-    than the scorer's false alarms on rated statements alone (mitigate.measure.confusion), as under
+    than the scorer's false alarms on rated statements alone (benchmarks/corrected.py), as under
     `both_neutral`."""
     figure = Figure(figsize=(6.4, 4.2 + 0.16 * -(-len(there) // 4)))
     axes = figure.add_subplot()

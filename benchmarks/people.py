@@ -23,15 +23,16 @@ import polars as pl
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks.corrected import corrected_share, known_accuracy
 from benchmarks.results import machine
 from mitigate.measure.agreement import auc
-from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.confusion import confusion, corrected_share, kappa, sensitivity, specificity, with_intervals
+from mitigate.measure.confusion import confusion, kappa, sensitivity, specificity, with_intervals
+from mitigate.measure.intervals import Bootstrap
 from mitigate.score.crowd import Crowd
 from mitigate.score.labels import NOTHING_CACHED, with_labels
 from mitigate.score.people import POLAR, SHIPPED, Crowd2, CrowdLM, PeopleValid, plain
 from mitigate.score.plausibility import Plausibility, with_plausibility
-from mitigate.tasks.crowd.accuracy import BOTH, GENERATED, RELATIONS, known_accuracy
+from mitigate.tasks.crowd.accuracy import BOTH, GENERATED, RELATIONS
 from mitigate.tasks.crowd.training import label_unseen
 from mitigate.tasks.predicted_ratings.figures import (
     label_apart,

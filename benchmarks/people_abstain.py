@@ -18,7 +18,7 @@ import polars as pl
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.experiment_tables import markdown
-from mitigate.measure.bootstrap import draw
+from mitigate.measure.intervals import Bootstrap, resampled_sums
 from mitigate.policies import Drop
 from mitigate.score.labels import NOTHING_CACHED, with_labels
 from mitigate.score.people import PeopleValid
@@ -127,7 +127,7 @@ def at_random(rows: pl.DataFrame, votes: np.ndarray) -> float:
 def drawn(rows: pl.DataFrame, figure: Figure) -> tuple[float, float, float]:
     """A figure and its 95 % percentile interval over clusters of targets."""
     codes = rows["cluster"].rank("dense").to_numpy() - 1
-    found = [figure(counts[codes]) for counts in draw(int(codes.max()) + 1, DRAWS, 0).astype(float)]
+    found = [figure(counts[codes]) for counts in resampled_sums(np.eye(codes.max() + 1), Bootstrap(resamples=DRAWS))]
     low, high = np.nanquantile(found, [0.025, 0.975])
     return figure(np.ones(len(codes))), float(low), float(high)
 

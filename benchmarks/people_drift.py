@@ -28,7 +28,6 @@ from mitigate.measure.human_ratings import (
     components,
     detectable,
     error,
-    shared_by_questions,
     statements_needed,
     within_relations,
 )
@@ -59,6 +58,18 @@ from mitigate.words.relations import parse_sentence
 PAIR = (RESOURCES[-1], FILTERED)
 VARIANCES = Path(__file__).parents[1] / "mitigate" / "data" / "rating_variance.csv"
 RATERS = 3
+
+
+def shared_by_questions(first: np.ndarray, second: np.ndarray, questions: tuple[np.ndarray, np.ndarray]) -> float:
+    """The covariance of questions' mean percentages in two sets, over the questions that both have.
+
+    first, second: the results of within_relations for statements that only one of the sets has: (statements,) each;
+    questions: their numbers, the same in both sets."""
+    both = np.intersect1d(*questions)
+    means = [
+        [side[of == question].mean() for question in both] for side, of in zip((first, second), questions, strict=True)
+    ]
+    return float(np.cov(means)[0, 1])
 
 
 def main() -> None:

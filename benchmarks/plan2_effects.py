@@ -11,11 +11,11 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
+from benchmarks.corrected import Accuracy
 from benchmarks.experiment_effects import Effect, corrected_effect, counts, of_arm
 from benchmarks.experiment_plan import Arm, third_of
 from benchmarks.experiment_row import CATEGORIES, GROUPS, MEASURING2, SHARE
 from mitigate.errors import MitigateError
-from mitigate.measure.confusion import Accuracy
 from mitigate.words.targets import clusters, targets
 
 SCREENED, TESTED = (0,), (1, 2)

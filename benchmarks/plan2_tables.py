@@ -24,6 +24,7 @@ from matplotlib.figure import Figure
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks import plan2_effects as effects
+from benchmarks.corrected import Accuracy, share_error
 from benchmarks.experiment_effects import of_arm
 from benchmarks.experiment_plan import EXPERIMENTS, Arm, arms
 from benchmarks.experiment_row import read
@@ -31,7 +32,6 @@ from benchmarks.experiment_tables import markdown, mean_of, p_of, percent
 from mitigate.files import write
 from mitigate.measure.agreement import auc
 from mitigate.measure.comparison import holm
-from mitigate.measure.confusion import Accuracy, share_error
 from mitigate.report.drawing import INK, WIDTH, legend, note, save, styled
 from mitigate.report.pareto import mark
 from mitigate.score.people import PeopleValid

@@ -37,8 +37,8 @@ from mitigate.recipes.job import configured
 from mitigate.recipes.mitigate.plan import Plan, make_plan
 from mitigate.recipes.scorers import Scorers
 from mitigate.score.labels import label_column
-from mitigate.score.people import Crowd2, CrowdLM
-from mitigate.stages import PartFolder
+from mitigate.score.people import POLAR, Crowd2, CrowdLM
+from mitigate.stages import PartFolder, fingerprint
 from mitigate.tasks.crowd.accuracy import RELATIONS as RATED
 from mitigate.tasks.crowd.training import read_texts
 from mitigate.tasks.generators.probe import probe_generator, probe_heads
@@ -47,7 +47,9 @@ from mitigate.tasks.generators.train import train_generator, trained
 from mitigate.tasks.policies.candidates import label_candidates, with_contrast
 from mitigate.tasks.predicted_ratings.estimates import with_people_valid
 from mitigate.tasks.predicted_ratings.training import half_of, train_harm
+from mitigate.triples import Labels
 from mitigate.words.targets import PAPER
+from models.heads import LABELS
 
 CSV = Path(__file__).with_name("plan3.csv")
 SEEDS, POOL, TOP, KS = (11, 12, 13), 40, 10, (1, 3, 5, 10)
@@ -101,6 +103,20 @@ def main() -> None:
         fit_readers(given)
     else:
         run(given)
+
+
+class Polar:
+    """The scorer of whether people would rather call a text polarised than neutral, for texts as `crowd` reads them: 1
+    or 0, and the calibrated probability."""
+
+    def __init__(self, crowd: Crowd2) -> None:
+        self.name = crowd.name + POLAR
+        self.fingerprint = fingerprint(self, crowd.fingerprint)
+        self._crowd = crowd
+
+    def __call__(self, texts: Sequence[str]) -> Labels:
+        found = 1 - self._crowd.probabilities(texts)[:, LABELS.index("neutral")]
+        return Labels((found > 0.5).astype(np.int8), found.astype(np.float32))
 
 
 def fit_readers(given: argparse.Namespace) -> None:
@@ -232,7 +248,7 @@ def measured(
     said = with_people_valid(said, plan.people, plan.target_list, cache=labeller.cache)
     texts, cluster = said["masked_neutral"], pl.col("target").replace(PAPER.clusters)
     for reader in readers:
-        found = label_column(texts, reader.polar, labeller.cache).strength
+        found = label_column(texts, Polar(reader), labeller.cache).strength
         said = said.with_columns(pl.Series(reader.name + "_p", found))
     favoured = label_column(texts, readers[0], labeller.cache).label == 1
     valid = pl.col("people_validity").fill_null(0.0).cast(pl.Float64)

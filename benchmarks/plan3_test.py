@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.experiment_row import SHARE, unpack
 from benchmarks.experiment_tables import markdown
 from benchmarks.plan3 import CSV, TOP
-from mitigate.measure.bootstrap import jackknife
+from mitigate.measure.intervals import jackknife
 
 NONE, ALPHA, TIMES = "none/as_is", 0.05, 5000
 

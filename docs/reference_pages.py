@@ -1,5 +1,5 @@
 """The reference of the site, written from what the program reads itself: the configuration with its comments,
-the classes of settings, mitigate/data/metrics.csv, the public names, and the commands that pages show."""
+the classes of settings, the declared measures, the public names, and the commands that pages show."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,10 +9,10 @@ from typing import Any
 import yaml
 
 import mitigate
-from mitigate import metrics
 from mitigate.cli import answer, comment, options
+from mitigate.measure.base import TABLES, Measure, measures
+from mitigate.measure.results import SCHEMA, VERSION
 from mitigate.settings import Setting, settings
-from mitigate.tracking.headlines import table as headlines
 
 CONF = Path(__file__).resolve().parents[1] / "conf"
 GROUPS = ("policy", "data", "model", "trainer", "score", "probe", "measure", "tracking", "paths", "experiment")
@@ -28,7 +28,6 @@ def pages(shown: Path) -> dict[str, str]:
     return {
         "configuration": configuration(),
         "recipes": recipes(),
-        "figures": figures(),
         "commands": commands(shown),
         "names": names(),
     }
@@ -68,23 +67,45 @@ def recipes() -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def figures() -> str:
-    """The figures of metrics.json."""
-    cells = (
-        (f"`{row.key}`", row.name, row.unit, re.sub(" is (better|best)", "", row.said_better), _meant(row))
-        for row in metrics.table().values()
-    )
-    return (
-        "# Figures\n\nThe keys of `metrics.json`. A key can begin with `neutral_template/` (phrases neutralised), "
-        "and end with a category or subset, then with `_low` or `_high`, the bounds of its 95 % interval. What the "
-        "measures mean and leave out: [measures](../docs/measures.md).\n\n"
-        + table(("key", "figure", "unit", "better", "meaning and source"), cells)
-        + "\n\n## Headlines in W&B\n\n"
-        + table(
-            ("W&B's name", "key", "what it is"), ((f"`{row.name}`", f"`{row.key}`", row.label) for row in headlines())
-        )
-        + "\n"
-    )
+RANGES = {"%": "0 to 100", "%²": "0 to 2,500", "points": "−100 to 100", "correlation": "−1 to 1", "count": "0 or more"}
+RANGES |= {"ratio": "0 to 1", "p-value": "0 to 1", "bits": "0 or more", "statements²": "0 or more"}
+COLUMNS = {
+    "measure": "name of the measure, as declared",
+    "scorer": "whose labels it reads; empty for none",
+    "template": "wording of the labelled statements: `paper`, `neutral`; empty where no label is read",
+    "variant": "`empty_zero`, `empty_exclude`: the other convention for targets without statements; `regularised`, "
+    "`projected`, `perturbed`: embeddings after a mitigation",
+    "by": "`all`, `category`, `kind`, `relation`, `subset` (neutral, polar ...), `target`; `row` of a study's "
+    "own table",
+    "group": "the group, such as `origin`; empty for all",
+    "k": "of hits at k",
+    "value": "the figure; null where it cannot be computed",
+    "low": "lower bound of the 95 % interval, if there is one",
+    "high": "upper bound",
+    "n": "units of a mean, such as targets",
+}
+"""What the columns of results.parquet hold."""
+BEGIN, END = "<!-- from the declarations: python docs/reference_pages.py -->", "<!-- end -->"
+
+
+def declared() -> str:
+    """The schema of results.parquet and every measure, for docs/measures.md."""
+    assert COLUMNS.keys() == SCHEMA.keys(), "describe each column"
+    parts = [BEGIN, f"`results.parquet`, version {VERSION} of the schema:"]
+    parts.append(table(("column", "content"), ((f"`{name}`", text) for name, text in COLUMNS.items())))
+    for name, about in TABLES.items():
+        parts.append(f"**`{name}`**: {about.columns}.")
+        parts.append(table(("key in metrics.json", "measure", "unit, range", "better"), map(_row, measures(name))))
+    return "\n\n".join([*parts, END])
+
+
+def _row(one: Measure) -> tuple[Cell, ...]:
+    papers = "".join(f"; `{name}` by {scorer}" for scorer, name in (one.paper or {}).items())
+    unit = one.unit if one.unit != "count" else ""
+    span = RANGES.get(one.unit, "0 or more")
+    source = f" {one.source}." if one.source else ""
+    better = re.sub(" is (better|best)", "", one.said_better) or "–"
+    return f"`{one.key}`{papers}", f"{one.title}: {one.meaning}{source}", f"{unit} {span}".strip(), better
 
 
 def commands(shown: Path) -> str:
@@ -175,10 +196,6 @@ def _sentence(meaning: str, told: str) -> Cell:
     return f"{meaning}<br>*{told}*" if len(new - known) > FEW else meaning
 
 
-def _meant(row: Any) -> Cell:
-    return f"{row.meaning} {row.source}".strip()
-
-
 def _about(path: Path) -> Cell:
     return " ".join(line for line in comment(path) if not line.startswith(MODULE))
 
@@ -203,3 +220,10 @@ def _pairs(part: Any) -> Iterator[tuple[str, str | None]]:
 
 def _read(path: Path) -> Any:
     return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+if __name__ == "__main__":
+    page = Path(__file__).with_name("measures.md")
+    text = page.read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    page.write_text(before + declared() + rest.partition(END)[2], encoding="utf-8")

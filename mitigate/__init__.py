@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.2.0"
 
 _PLACES = {  # public name -> the module that has it
-    "Bootstrap": "mitigate.measure.bootstrap",
+    "Bootstrap": "mitigate.measure.intervals",
     "ComparedRuns": "mitigate.tasks.compare.runs",
     "Drop": "mitigate.policies",
     "FinishedRun": "mitigate.finished",
@@ -34,7 +34,7 @@ _PLACES = {  # public name -> the module that has it
     "make_scorer": "mitigate.tasks.scorers",
     "measure_harms": "mitigate.tasks.harms",
     "measure_identity_terms": "mitigate.tasks.identity",
-    "measure_quality": "mitigate.tasks.quality",
+    "measure_quality": "mitigate.tasks.run_metrics",
     "open_generator": "mitigate.tasks.generators.train",
     "open_run": "mitigate.tasks.ask.answers",
     "pointwise_information": "mitigate.tasks.generators.likelihood",
@@ -52,7 +52,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_l
     from mitigate.errors import MitigateError as MitigateError
     from mitigate.finished import FinishedRun as FinishedRun
     from mitigate.load.triples import read_relations as read_relations
-    from mitigate.measure.bootstrap import Bootstrap as Bootstrap
+    from mitigate.measure.intervals import Bootstrap as Bootstrap
     from mitigate.policies import Drop as Drop
     from mitigate.policies import Policy as Policy
     from mitigate.policies import apply_policy as apply_policy
@@ -73,7 +73,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_l
     from mitigate.tasks.identity import measure_identity_terms as measure_identity_terms
     from mitigate.tasks.label import label_probed as label_probed
     from mitigate.tasks.label import label_statements as label_statements
-    from mitigate.tasks.quality import measure_quality as measure_quality
+    from mitigate.tasks.run_metrics import measure_quality as measure_quality
     from mitigate.tasks.scorers import default_scorers as default_scorers
     from mitigate.tasks.scorers import make_scorer as make_scorer
     from mitigate.tasks.targets import about_targets as about_targets

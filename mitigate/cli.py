@@ -21,7 +21,7 @@ from hydra.errors import ConfigCompositionException, HydraException, MissingConf
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from mitigate import __version__, metrics
+from mitigate import __version__
 from mitigate.errors import MitigateError, nearest, one_of
 from mitigate.files import disk_fault, interrupted
 from mitigate.package_data import rows_of
@@ -122,6 +122,7 @@ def run(arguments: Sequence[str]) -> None:
 def compute(config: DictConfig, call: Mapping[str, Any]) -> float | None:
     """Check the configuration and call its recipe, whose value is the number that a search optimises. Raises
     MitigateError for settings that are left open, of a wrong type or out of range."""
+    from mitigate.measure.base import find, unknown, use_measures
     from mitigate.recipes.instantiate import named, use_folders
     from mitigate.recipes.job import Config
 
@@ -137,8 +138,9 @@ def compute(config: DictConfig, call: Mapping[str, Any]) -> float | None:
         OmegaConf.update(config, key, value)
     plain = OmegaConf.to_container(config, resolve=True)
     made = check(plain, written)
-    if metrics.find(config.optimized_metric) is None:
-        raise metrics.unknown(config.optimized_metric, "optimized_metric")
+    use_measures(config.measures)
+    if find(config.optimized_metric) is None:
+        raise unknown(config.optimized_metric, "optimized_metric")
     if "n_trials" in given.sweeper or any(one.startswith("optimized_metric=") for one in call["overrides"]):
         from mitigate.recipes.scorers import check_optimised  # loads the scorers' packages
 

@@ -15,9 +15,8 @@ import polars as pl
 from omegaconf import OmegaConf
 
 from mitigate.files import digest_of, sealed
-from mitigate.measure.harms import neutral_metrics, per_target
-from mitigate.metrics import TEMPLATE_PREFIX
 from mitigate.tasks.compare.run_plan import RunsPlan, make_plan, read_compared
+from mitigate.tasks.harms import measure_harms
 
 RELATIONS = ("IsA", "CapableOf")
 UNTRUSTED = "<b>bold</b>"  # would show on a page that trusts its texts
@@ -61,7 +60,9 @@ def _made(
     _likelihood(random, nll).write_parquet(folder / "likelihood.parquet")
     metrics = {"policy": policy, "seed": seed, "fingerprint": f"of {num_targets} {prefix}", "shared_tails": 12.0}
     metrics |= {"quality/perplexity/neutral": float(np.exp(nll / 2)), "distinct_tails": 40.0}
-    metrics |= _harms(statements) | ({} if valid is None else {"quality/valid/all": 100 * valid})
+    metrics |= measure_harms(statements, intervals=None).flat | (
+        {} if valid is None else {"quality/valid/all": 100 * valid}
+    )
     (folder / "metrics.json").write_text(json.dumps(metrics))
     scorers = {"none": [], "both": ["sentiment", "regard"]}.get(policy, [policy])
     data = {"name": "made_up", "attribution": "nobody", "licence": "MIT"}
@@ -155,12 +156,3 @@ def _likelihood(random: np.random.Generator, nll: float) -> pl.DataFrame:
     )
     polar = pl.Series((rows % 3 == 0).astype(int), dtype=pl.Int8)
     return frame.with_columns(sentiment_neutral=polar, regard_neutral=polar)
-
-
-def _harms(statements: pl.DataFrame) -> dict[str, float | None]:
-    targets = statements.select("target", "category").unique("target", maintain_order=True)
-    found: dict[str, float | None] = {}
-    for scorer, template in LABELS:
-        table = per_target(statements, scorer if template == "paper" else f"{scorer}_neutral", targets)
-        found |= {TEMPLATE_PREFIX[template] + key: value for key, value in neutral_metrics(table, scorer).items()}
-    return found

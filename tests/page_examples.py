@@ -8,7 +8,9 @@ import polars as pl
 import report_example
 
 from mitigate.measure import stories as measured
-from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.intervals import Bootstrap
+from mitigate.measure.results import Results, by_category
+from mitigate.measure.results import measured as figures_of
 from mitigate.report import (
     audit,
     compared_runs,
@@ -79,8 +81,13 @@ def example_stories() -> stories.Stories:
     metrics: dict = {**audited.metrics, "naming_target": 50.0, "distinct_sentences": 80.0, "sentiment/D_O-": 40.1}
     metrics |= {"sentiment/D_O+": 30.2, "sentiment/by_chance_D_O-": 10.4, "sentiment/by_chance_D_O+": 29.9}
     metrics |= {"sentiment/p_D_O-": 0.001, "sentiment/p_D_O+": 0.4}
-    metrics |= measured.story_counts(per_story, per_story, 3, ["sentiment"])
-    metrics |= measured.by_kind(audited.targets["sentiment"], kinds, "sentiment", {}, Bootstrap(resamples=100))
+    whole = measured.all_stories(per_story.drop("sentences"), said, 3)
+    of_kinds = audited.targets["sentiment"].with_columns(category=pl.col("target").replace_strict(kinds))
+    groups = {key: rows for key, rows in by_category(of_kinds, "kind").items() if key[1]}
+    told = figures_of("whole stories", measured.per_story_of(per_story, "sentiment"), scorer="sentiment")
+    by_kind = figures_of("targets", of_kinds, groups, scorer="sentiment", template="paper")
+    counts = figures_of("counts", of_kinds, groups)
+    metrics = Results(pl.concat([figures_of("stories", whole), told, by_kind, counts])).flat | metrics
     fields = {name: getattr(audited, name) for name in audited.__dataclass_fields__}
     own = {"metrics": metrics, "statements": said, "beside": None, "generator": "tiny-gpt2", "per_story": per_story}
     return stories.Stories(**{**fields, **own})

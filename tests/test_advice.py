@@ -37,7 +37,7 @@ from mitigate.tasks.audit import read
 from mitigate.tasks.audit.resource import resource_of
 from mitigate.tasks.generators.base_model import check_length
 from mitigate.tasks.generators.probe import PartsInMemory
-from mitigate.tasks.generators.train import check_training, open_generator
+from mitigate.tasks.generators.train import check_training
 from mitigate.tasks.policies.filtered import check_filters
 from mitigate.train import launch
 from mitigate.words.targets import choose_targets
@@ -69,7 +69,6 @@ INPUTS = {
     "statements.tsv": STATEMENTS,
     "stories.txt": STORIES,
     "sentences.txt": "the lawyer is kind\nthe nurse reads\n",
-    "plural_sentences.txt": "lawyers are kind\nnurses read\n",
     "texts.csv": "id,said\n1,he is kind\n2,she reads\n",
     "others.tsv": HEADER + "cat\tCapableOf\twalk\n",
     "tails.tsv": "relation\ttail\nCapableOf\twalk\nIsA\tperson\n",
@@ -193,21 +192,9 @@ CASES = [
     Advice("audit", f"{AUDIT} data.path=$inside.tsv", "measure.match=contains", ["measure.match=contains"]),
     Advice(
         "audit",
-        f"{AUDIT} data.path=$plurals.tsv",
-        "recipe.targets=FILE.csv adds it",
-        ["recipe.targets=$plural_forms.csv"],
-    ),
-    Advice(
-        "audit",
-        f"{AUDIT} data.path=$plurals.tsv measure.match=contains",
-        "recipe.targets=FILE.csv adds it",
-        ["recipe.targets=$plural_forms.csv"],
-    ),
-    Advice(
-        "audit",
-        "recipe=audit data=sentences data.path=$plural_sentences.txt",
-        "recipe.targets=FILE.csv adds it",
-        ["recipe.targets=$plural_forms.csv"],
+        f"{AUDIT} data.path=$plurals.tsv measure.match=paper",
+        "measure.match=exact finds them in the plural",
+        ["measure.match=exact"],
     ),
     Advice("audit", f"{AUDIT} data.path=$others.tsv", "recipe.targets=[...] sets others", ["recipe.targets=[cat]"]),
     Advice(
@@ -244,28 +231,13 @@ CASES = [
     ),
     Advice("labels", f"{TEXTS} data.output=$out.docx", "allowed: .parquet, .csv", ["data.output=$out.csv"]),
     Advice(
-        "labels",
-        "recipe=labels score.regard=null score.sentiment=null texts=[kind]",
-        "at least one, such as score.sentiment=vader",
-        ["score.sentiment=vader"],
-    ),
-    Advice(
         "kge",
         "recipe=kge model=transe data=sample kge.sensitive=gender kge.values=[male,female] kge.fewest=5",
         "data=graph data.path=FILE.tsv",
         ["$graph"],
     ),
     Advice("kge", f"{KGE} model=comet_minilm", "set model=transe", ["model=transe", "model=complex", "model=distmult"]),
-    Advice(
-        "kge",
-        f"{KGE} model=transe kge.device=cuda",
-        "set kge.device=cpu or auto",
-        ["kge.device=cpu", "kge.device=auto"],
-    ),
     Advice("kge", KGE.replace("gender", "gendre") + " model=transe", "did you mean gender?", ["kge.sensitive=gender"]),
-    Advice(
-        "kge", KGE.replace("female", "femal") + " model=transe", "did you mean female?", ["kge.values=[male,female]"]
-    ),
     Advice(
         "stories",
         "recipe=stories data=stories train=true recipe.post_train=true model=hf model.base=$llama",
@@ -277,12 +249,6 @@ CASES = [
         f"recipe=stories {LLAMA} recipe.post_train=true trainer.keep=best",
         "set trainer.keep=last",
         ["trainer.keep=last"],
-    ),
-    Advice(
-        "stories",
-        f"recipe=stories {LLAMA} recipe.post_train=true trainer.vocabulary=tails",
-        "set trainer.vocabulary=all, or auto",
-        ["trainer.vocabulary=all", "trainer.vocabulary=auto"],
     ),
     Advice(
         "stories",
@@ -365,7 +331,7 @@ def _audit(config: Config) -> None:
     resource, targets = resource_of(load_data(config), config.recipe.targets)
     read.check(config.measure.texts, resource)
     resource.templates(config.measure.template)
-    search = read.Search(targets, config.measure.match)
+    search = read.Search(targets, config.measure.match or "exact")
     read.read_rows(resource, search, rows=PartsInMemory(), counted=PartsInMemory())
 
 
@@ -445,9 +411,3 @@ def test_what_a_message_advises_helps(case: Advice, place: Path) -> None:
     assert filled(case.says, place) in str(refused.value)
     for remedy in case.remedies:
         follow(case.step, mended(given, settings_of(filled(remedy, place))), place)
-
-
-def test_the_folder_of_a_run_names_that_of_its_model(place: Path) -> None:
-    with pytest.raises(MitigateError, match=f"did you mean {place / 'run' / 'model'}"):
-        open_generator(place / "run")
-    assert open_generator(place / "run" / "model").folder == place / "run" / "model"

@@ -8,8 +8,8 @@ import pytest
 
 from mitigate.errors import MitigateError
 from mitigate.load.ratings import FILTERED, rated_sets
-from mitigate.measure.uncertainty import FEW_TARGETS
-from mitigate.metrics import ENDS
+from mitigate.measure.base import ENDS
+from mitigate.measure.intervals import FEW_TARGETS
 from mitigate.report import ratings as page
 from mitigate.tasks.ratings.anchors import (
     AGAIN,

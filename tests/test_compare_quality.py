@@ -63,7 +63,7 @@ def test_swap_lift_is_paired_by_prompt_and_published_triples_by_category(tmp_pat
     assert (gender["as"], gender["items"]) == ("ratio", 10)
     assert gender["change"] == pytest.approx(math.exp((3 - 2) / 2))
     assert origin["change"] == pytest.approx(math.exp((6 - 4) / 2))  # the worse half
-    assert rows["quality/about_perplexity/origin/polar"]["items"] == 5
+    assert rows["quality/about_perplexity/polar"]["items"] == 10
     bits = rows["quality/about_bits_per_char/gender"]
     assert (bits["as"], bits["items"]) == ("difference", 10)
     assert bits["change"] == pytest.approx((3 - 2) / math.log(2) / 10)

@@ -167,12 +167,14 @@ def test_an_effect_beyond_that_variation_is_found() -> None:
 
 
 def test_standard_error_by_hand_when_targets_agree() -> None:
-    """Every target gains alike, so only seeds vary: 50, 52 against 60, 64 is 11 with error (1 + 4) ** .5."""
-    row = of_policies(np.tile([50.0, 52.0], (30, 1)), np.tile([60.0, 64.0], (30, 1)))
+    """Every target gains alike, so only seeds vary: 50, 51, 52 against 60, 62, 64 is 11 with error (5 / 3) ** .5. Two
+    seeds give no interval."""
+    row = of_policies(np.tile([50.0, 51.0, 52.0], (30, 1)), np.tile([60.0, 62.0, 64.0], (30, 1)))
     assert row["change"] == pytest.approx(11)
-    degrees = 25 / (1 + 16)  # Satterthwaite: (1 + 4) ** 2 / (1 ** 2 / 1 + 4 ** 2 / 1)
-    assert row["high"] - 11 == pytest.approx(stats.t.ppf(0.975, degrees) * 5**0.5, rel=0.03)
-    same = np.tile([[50.0], [60.0], [70.0]], (1, 2))
+    degrees = 25 / (1 / 2 + 16 / 2)  # Satterthwaite: (1 + 4) ** 2 / (1 ** 2 / 2 + 4 ** 2 / 2)
+    assert row["high"] - 11 == pytest.approx(stats.t.ppf(0.975, degrees) * (5 / 3) ** 0.5, rel=0.03)
+    assert of_policies(np.tile([50.0, 52.0], (30, 1)), np.tile([60.0, 64.0], (30, 1)))["high"] is None
+    same = np.tile([[50.0], [60.0], [70.0]], (1, 3))
     row = of_policies(same, same)
     assert (row["change"], row["low"], row["p"]) == (0, None, None)
 

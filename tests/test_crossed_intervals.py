@@ -1,21 +1,12 @@
-"""Intervals of figures whose items are clustered in two ways that cross: by word and by text. And the power of a test
-whose error grows with the effect."""
+"""Intervals of figures whose items are clustered in two ways that cross: by word and by text."""
 
 import math
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from mitigate.measure import confusion
-from mitigate.measure.bootstrap import Bootstrap
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from benchmarks.experiment_effects import Effect, corrected_effect
-from mitigate.measure.confusion import Accuracy
+from mitigate.measure.intervals import Bootstrap
 
 BOOTSTRAP = Bootstrap(resamples=4000)
 FIGURES = {"polarised": confusion.polarised}
@@ -60,17 +51,3 @@ def test_bounds_stay_where_shares_can_be_and_a_single_text_has_none() -> None:
     assert 0 <= found["polarised_low"] <= found["polarised"] <= found["polarised_high"] <= 1
     alone = confusion.with_intervals(items, FIGURES, BOOTSTRAP, [WORDS, np.zeros_like(TEXTS)])
     assert (alone["polarised"], alone["polarised_low"]) == (found["polarised"], None)
-
-
-def test_power_takes_the_error_at_the_effect_it_is_of() -> None:
-    """A labelled effect of 10 with an error of 1, by a scorer with a gain of 0.5 and an error of the gain of 0.1: the
-    corrected effect is 20 with errors of 2, and of 20 percent of itself."""
-    found = corrected_effect(Effect(10.0, 1.0, 20.0), Accuracy(0.75, 0.1, 0.75, 0.0))
-    assert (found.value, found.relative) == (20, pytest.approx(0.2))
-    assert found.error == pytest.approx(math.hypot(2, 4)) == pytest.approx(found.error_of(20))
-    assert found.error_of(5) == pytest.approx(math.hypot(2, 1))
-    reach = stats.t.ppf(0.975, 20)
-    assert found.power(5) == pytest.approx(stats.t.cdf(5 / math.hypot(2, 1) - reach, 20))
-    assert found.power(found.detectable()) == pytest.approx(0.8)
-    assert Effect(10.0, 1.0, 20.0).detectable() == pytest.approx(reach + stats.t.ppf(0.8, 20))
-    assert corrected_effect(Effect(10.0, 1.0, 20.0), Accuracy(0.75, 0.3, 0.75, 0.0)).detectable() == math.inf

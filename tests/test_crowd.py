@@ -13,7 +13,7 @@ from huggingface_hub import ModelCard
 from mitigate.errors import MitigateError
 from mitigate.load.ratings import RESOURCES
 from mitigate.load.sbic import read_implied
-from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.intervals import Bootstrap
 from mitigate.score.crowd import SHIPPED, Crowd
 from mitigate.tasks.crowd.accuracy import accuracy_table, as_metrics, one_rater, passed_table
 from mitigate.tasks.crowd.training import (

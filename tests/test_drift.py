@@ -12,9 +12,7 @@ from mitigate.measure.human_ratings import (
     components,
     detectable,
     error,
-    shared_by_questions,
     statements_needed,
-    within_relations,
     without_drift,
 )
 
@@ -78,15 +76,6 @@ def test_components_are_found_again_in_what_was_drawn_with_them() -> None:
     found = components(shares, np.full(6000, 3), relations)
     assert found.statement == pytest.approx(225, rel=0.2)
     assert found.rating == pytest.approx((chance * (100 - chance)).mean(), rel=0.05)
-
-
-def test_what_models_share_by_the_question() -> None:
-    """Questions 0 and 1 are in both sets: 10 and 30 in the one, 20 and 60 in the other."""
-    questions = np.array([0, 0, 1, 2]), np.array([1, 0, 3])
-    found = shared_by_questions(np.array([0.0, 20.0, 30.0, 99.0]), np.array([60.0, 20.0, 1.0]), questions)
-    assert found == pytest.approx(np.cov([10, 30], [20, 60])[0, 1])
-    apart = within_relations(np.array([10.0, 30.0, 50.0]), np.array([4, 4, 7]))
-    assert apart.tolist() == [-10, 10, 0]
 
 
 KNOWN = Components(statement=900.0, rating=600.0)

@@ -1,10 +1,12 @@
 """The committed rows of benchmarks/: their tables, computed again, are those of the pages; and effects by hand."""
 
+import math
 import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
@@ -12,6 +14,8 @@ from scipy import stats
 from benchmarks import experiment_effects as effects
 from benchmarks import experiment_tables as tables
 from benchmarks import plan2_tables
+from benchmarks.corrected import Accuracy, corrected_share, known_accuracy, share_error
+from benchmarks.experiment_effects import Effect, corrected_effect
 from benchmarks.experiment_plan import EXPERIMENTS, arms
 from benchmarks.experiment_row import of_category, pack, read, schema
 
@@ -57,6 +61,42 @@ def test_effects_by_hand() -> None:
     assert over_seeds is not None
     assert (over_seeds.value, over_seeds.error, over_seeds.degrees) == pytest.approx((-1, 1, 8))
     assert effects.over_seeds(made, "random_both", "both", tables.PROFESSIONS) is None  # these rows have none
+
+
+def test_a_share_corrected_for_a_scorers_errors() -> None:
+    """All three errors widen the interval. A perfect scorer changes nothing, and one at chance corrects nothing; far
+    fewer polarised statements than false alarms, or far more, show that the accuracy is of other statements."""
+    # of 30 % truly polarised, .8 are found, and of the others .1 labelled so: .24 + .07
+    assert corrected_share(0.31, 0.0, Accuracy(0.8, 0.0, 0.9, 0.0)) == pytest.approx((0.3, 0.3, 0.3))
+    found = corrected_share(0.31, 0.02, Accuracy(0.8, 0.03, 0.9, 0.01))
+    error = (0.02**2 + (0.3 * 0.03) ** 2 + (0.7 * 0.01) ** 2) ** 0.5 / 0.7
+    assert found == pytest.approx((0.3, 0.3 - 1.959964 * error, 0.3 + 1.959964 * error))
+    assert corrected_share(0.2, 0.0, Accuracy(1.0, 0.0, 1.0, 0.0)) == pytest.approx((0.2, 0.2, 0.2))
+    fewer = corrected_share(0.08, 0.02, Accuracy(0.8, 0.0, 0.9, 0.0))
+    assert fewer == pytest.approx((0, 0, (-0.02 + 1.959964 * 0.02) / 0.7))
+    assert corrected_share(0.2, 0.01, Accuracy(0.5, 0.02, 0.55, 0.02)) is None
+    assert [corrected_share(share, 0.001, Accuracy(0.8, 0.01, 0.9, 0.01)) for share in (0.02, 0.95)] == [None, None]
+    polarised, statements = np.array([1.0, 1.0, 3.0, 3.0]), np.full(4, 4.0)
+    apart, pairs = (share_error(polarised, statements, np.array(of)) for of in ([0, 1, 2, 3], [0, 0, 1, 1]))
+    assert apart == pytest.approx((4 * (1 / 16) ** 2 * 4 / 3) ** 0.5)  # each 1 away from 2, of 16
+    assert pairs == pytest.approx((2 * (2 / 16) ** 2 * 2) ** 0.5)
+    shipped = known_accuracy("COMeT")
+    assert set(shipped) == {"", "origin", "gender", "profession"}  # 36 statements are about religions
+    assert known_accuracy("COMeT", template="neutral")[""] != shipped[""]
+
+
+def test_power_takes_the_error_at_the_effect_it_is_of() -> None:
+    """A labelled effect of 10 with an error of 1, by a scorer with a gain of 0.5 and an error of the gain of 0.1: the
+    corrected effect is 20 with errors of 2, and of 20 percent of itself."""
+    found = corrected_effect(Effect(10.0, 1.0, 20.0), Accuracy(0.75, 0.1, 0.75, 0.0))
+    assert (found.value, found.relative) == (20, pytest.approx(0.2))
+    assert found.error == pytest.approx(math.hypot(2, 4)) == pytest.approx(found.error_of(20))
+    assert found.error_of(5) == pytest.approx(math.hypot(2, 1))
+    reach = stats.t.ppf(0.975, 20)
+    assert found.power(5) == pytest.approx(stats.t.cdf(5 / math.hypot(2, 1) - reach, 20))
+    assert found.power(found.detectable()) == pytest.approx(0.8)
+    assert Effect(10.0, 1.0, 20.0).detectable() == pytest.approx(reach + stats.t.ppf(0.8, 20))
+    assert corrected_effect(Effect(10.0, 1.0, 20.0), Accuracy(0.75, 0.3, 0.75, 0.0)).detectable() == math.inf
 
 
 def test_tables_and_pictures_are_those_of_the_stored_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

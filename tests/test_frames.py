@@ -5,7 +5,6 @@ import itertools
 import numpy as np
 import pytest
 
-from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.frames import (
     calibrated,
     calibration_error,
@@ -15,6 +14,7 @@ from mitigate.measure.frames import (
     text_figures,
     text_scores,
 )
+from mitigate.measure.intervals import Bootstrap
 from mitigate.words.frames import (
     CHOICES,
     Frame,

@@ -1,10 +1,26 @@
-"""Equations 1 to 4, and how a target stands among its peers, on numbers small enough to check by hand."""
+"""Equations 1 to 4, the tallies of labels that they follow from, and the bounds of figures, on numbers small enough to
+check by hand."""
 
+import numpy as np
 import polars as pl
 import pytest
 
 from mitigate.errors import MitigateError
-from mitigate.measure import harms
+from mitigate.measure.harms import (
+    EmptyTargets,
+    audit_results,
+    few_targets,
+    harm_results,
+    per_target,
+    tallied_per_target,
+    tally,
+    tally_rows,
+    total,
+)
+from mitigate.measure.intervals import Bootstrap, cluster_numbers, variance_interval
+from mitigate.measure.results import Results
+from mitigate.words.targets import clusters as shipped
+from mitigate.words.targets import targets
 
 TARGETS = pl.DataFrame(
     {"target": ["nurse", "lawyer", "greek", "church"], "category": ["profession", "profession", "origin", "religion"]}
@@ -14,20 +30,25 @@ TARGETS = pl.DataFrame(
 STATEMENTS = pl.DataFrame(
     {
         "target": ["nurse", "lawyer", "nurse", "greek", "nurse", "judge", "nurse", "lawyer"],
-        "relation": ["IsA", "IsA", "HasA", "IsA", "IsA", "IsA", "IsA", "NotIsA"],
         "sentiment": [-1, -1, 1, 0, 0, -1, 2, -1],
+        "regard": [-1, 0, -1, 1, 1, 0, 0, 1],
     },
-    schema_overrides={"sentiment": pl.Int8},
+    schema_overrides={"sentiment": pl.Int8, "regard": pl.Int8},
 )
-
-DISPARITY = [("prejudice", "variance"), ("favouritism", "variance")]
-
-
-def table(empty_targets: harms.EmptyTargets = "exclude") -> pl.DataFrame:
-    return harms.per_target(STATEMENTS, "sentiment", TARGETS, empty_targets)
+WORDING = {"sentiment": ("sentiment", "paper")}
 
 
-def test_percentages_means_and_variances_under_both_conventions_for_empty_targets():
+def table(empty_targets: EmptyTargets = "exclude") -> pl.DataFrame:
+    return per_target(STATEMENTS, "sentiment", TARGETS, empty_targets)
+
+
+def figures(
+    of: pl.DataFrame, scorer: str = "ngram", intervals: Bootstrap | None = None, clusters: dict[str, str] | None = None
+) -> Results:
+    return Results(harm_results({"labels": of}, {"labels": (scorer, "paper")}, clusters or {}, intervals))
+
+
+def test_percentages_means_and_variances_under_both_conventions_for_empty_targets() -> None:
     assert table().rows() == [
         ("nurse", "profession", 4, 25.0, 25.0, 50.0),
         ("lawyer", "profession", 2, 100.0, 0.0, 0.0),
@@ -35,26 +56,22 @@ def test_percentages_means_and_variances_under_both_conventions_for_empty_target
         ("church", "religion", 0, None, None, None),
     ]
     assert table("zero").row(3) == ("church", "religion", 0, 0.0, 0.0, 0.0)
-    excluded, zero = (harms.neutral_metrics(table(), "sentiment"), harms.neutral_metrics(table("zero"), "sentiment"))
+    excluded, zero = (figures(table(convention), "sentiment") for convention in ("exclude", "zero"))
     assert excluded["NSM"] == pytest.approx(50)  # (50 + 0 + 100) / 3
     assert excluded["NSV"] == pytest.approx(5000 / 3)  # (0 + 2500 + 2500) / 3
     assert (excluded["NSM/religion"], excluded["NSV/religion"]) == (None, None)
     assert zero["NSM"] == pytest.approx(37.5)  # (50 + 0 + 100 + 0) / 4
     assert zero["NSV"] == pytest.approx(1718.75)  # 12500 / 4 - 37.5 ** 2
     assert (zero["NSM/religion"], zero["NSV/religion"]) == (0, None)
-    for metrics in (excluded, zero):
-        assert (metrics["NSM/profession"], metrics["NSV/profession"]) == (25, 625)
-        assert (metrics["NSM/origin"], metrics["NSV/origin"]) == (100, None)  # a single target does not vary
-    assert {key[:3] for key in harms.neutral_metrics(table(), "regard")} == {"NRM", "NRV"}
+    for found in (excluded, zero):
+        assert (found["NSM/profession"], found["NSV/profession"]) == (25, 625)
+        assert (found["NSM/origin"], found["NSV/origin"]) == (100, None)  # a single target does not vary
+    assert {"NRM", "NRV"} < set(figures(table(), "regard"))
+    assert figures(table())["ngram/neutral_mean"] == excluded["NSM"]
 
 
-def disparity(per_target: pl.DataFrame) -> harms.Figures:
-    """D_R and both D_O of labels by n-grams."""
-    return harms.representation_disparity(per_target) | harms.share_figures(per_target, "ngram", DISPARITY)
-
-
-def test_disparity_overgeneralisation_and_the_counts_behind_them():
-    excluded, zero = (disparity(table(convention)) for convention in ("exclude", "zero"))
+def test_disparity_overgeneralisation_and_the_counts_behind_them() -> None:
+    excluded, zero = (figures(table(convention)) for convention in ("exclude", "zero"))
     assert excluded["D_R"] == zero["D_R"] == pytest.approx(2.1875)  # 4, 2, 1, 0: mean 1.75, 21 / 4 - 1.75 ** 2
     assert excluded["ngram/D_O-"] == pytest.approx(16250 / 9)  # 25, 100, 0: 10625 / 3 - (125 / 3) ** 2
     assert zero["ngram/D_O-"] == pytest.approx(1679.6875)  # 25, 100, 0, 0: 10625 / 4 - 31.25 ** 2
@@ -62,44 +79,125 @@ def test_disparity_overgeneralisation_and_the_counts_behind_them():
     assert zero["ngram/D_O+"] == pytest.approx(117.1875)  # 25, 0, 0, 0: 625 / 4 - 6.25 ** 2
     assert (excluded["D_R/profession"], excluded["ngram/D_O-/profession"]) == (1, 37.5**2)
     assert (excluded["D_R/religion"], excluded["ngram/D_O-/religion"]) == (None, None)
-    metrics = harms.share_figures(table(), "ngram", harms.POLARISED_SHARES)
-    assert metrics["ngram/O-"] == pytest.approx(125 / 3)
-    assert metrics["ngram/O+"] == pytest.approx(25 / 3)
-    assert metrics["ngram/polarised"] == pytest.approx(400 / 7)  # 4 of the 7 statements about listed targets
-    assert metrics["ngram/polarised/profession"] == pytest.approx(400 / 6)
-    assert metrics["ngram/polarised/religion"] is None
-    counts = harms.counts(table())
-    assert (counts["targets"], counts["empty_targets"], counts["statements"]) == (4, 1, 7)
-    assert (counts["targets/religion"], counts["empty_targets/religion"], counts["statements/religion"]) == (1, 1, 0)
-    assert counts["statements/profession"] == 6
+    assert excluded["ngram/O-"] == pytest.approx(125 / 3)
+    assert excluded["ngram/O+"] == pytest.approx(25 / 3)
+    assert excluded["ngram/largest_O-"] == 100
+    assert excluded["ngram/p90_O-"] == pytest.approx(85)  # between 25 and 100, at 0.8
+    assert excluded["ngram/largest_O+/religion"] is None
+    assert excluded["ngram/polarised"] == pytest.approx(400 / 7)  # 4 of the 7 statements about listed targets
+    assert excluded["ngram/polarised_mean"] == 50  # of 50, 100 and 0
+    assert excluded["ngram/polarised/profession"] == pytest.approx(400 / 6)
+    assert excluded["ngram/polarised/religion"] is None
+    counts = [excluded[name] for name in ("targets", "empty_targets", "statements", "statements/profession")]
+    assert counts == [4, 1, 7, 6]
+    assert [excluded[f"{name}/religion"] for name in ("targets", "empty_targets", "statements")] == [1, 1, 0]
 
 
-def test_constant_targets_have_no_disparity_no_statements_no_figure_and_rare_relations_no_part():
-    frame = pl.DataFrame({"target": ["nurse", "lawyer", "greek", "church"], "regard": [1, 1, 1, 1]})
-    constant = harms.per_target(frame, "regard", TARGETS)
-    found = disparity(constant)
-    assert found == {key: None if key.endswith(("/origin", "/religion")) else 0 for key in found}
-    assert harms.neutral_metrics(constant, "regard")["NRV"] == 0
-    empty = harms.per_target(STATEMENTS.clear(), "sentiment", TARGETS)
+def test_constant_targets_have_no_disparity_and_no_statements_no_figure() -> None:
+    disparities = ("D_R", "ngram/D_O-", "ngram/D_O+", "ngram/neutral_variance")
+    constant = figures(per_target(pl.DataFrame({"target": TARGETS["target"], "regard": 1}), "regard", TARGETS))
+    assert [constant[key] for key in disparities] == [0] * 4
+    assert [constant[f"{key}/origin"] for key in disparities] == [None] * 4
+    empty = per_target(STATEMENTS.clear(), "sentiment", TARGETS)
     assert empty["statements"].to_list() == [0, 0, 0, 0]
-    assert set(harms.neutral_metrics(empty, "sentiment").values()) == {None}
-    assert disparity(empty)["D_R"] == 0
-    frequent = harms.without_rare_relations(STATEMENTS, {"IsA": 7000, "HasA": 50, "NotIsA": 49})
-    without = harms.neutral_metrics(harms.per_target(frequent, "sentiment", TARGETS), "sentiment")
-    assert frequent["relation"].unique().sort().to_list() == ["HasA", "IsA"]
-    assert without["NSM"] == pytest.approx(50)  # lawyer keeps one prejudiced statement
-    assert harms.counts(harms.per_target(frequent, "sentiment", TARGETS))["statements"] == 6
+    assert [figures(empty)[key] for key in disparities] == [0, None, None, None]
+    assert figures(empty)["ngram/neutral_mean"] is None
 
 
-def test_wrong_labels_conventions_and_categories_are_named():
+def test_wrong_labels_and_conventions_are_named() -> None:
     wrong = STATEMENTS.with_columns(sentiment=pl.lit(3))
     with pytest.raises(MitigateError, match=r"'sentiment' has 8 labels such as 3; allowed: -1 \(prejudice\)"):
-        harms.per_target(wrong, "sentiment", TARGETS)
+        per_target(wrong, "sentiment", TARGETS)
     missing = STATEMENTS.with_columns(sentiment=pl.lit(None, dtype=pl.Int8))
     with pytest.raises(MitigateError, match="8 labels such as None"):
-        harms.per_target(missing, "sentiment", TARGETS)
+        per_target(missing, "sentiment", TARGETS)
     with pytest.raises(MitigateError, match=r"measure\.empty_targets 'drop'; allowed: exclude, zero"):
-        harms.per_target(STATEMENTS, "sentiment", TARGETS, "drop")  # type: ignore[arg-type]
-    of_two = TARGETS.with_columns(category=pl.Series(["income", "income", "income_low", "income_low"]))
-    with pytest.raises(MitigateError, match="the category 'income_low' ends in _low or _high, as the names of "):
-        harms.neutral_metrics(harms.per_target(STATEMENTS, "sentiment", of_two), "sentiment")
+        per_target(STATEMENTS, "sentiment", TARGETS, "drop")  # type: ignore[arg-type]
+
+
+def test_parts_of_a_tally_add_up_and_all_texts_count_each_row_once() -> None:
+    """Four rows, the first of which is about two targets: one against, one for, two neutral."""
+    whole = tally(STATEMENTS, ["sentiment", "regard"])
+    for column in ("sentiment", "regard"):
+        assert tallied_per_target(whole, column, TARGETS).equals(per_target(STATEMENTS, column, TARGETS))
+    assert total(tally(part, ["sentiment", "regard"]) for part in STATEMENTS.iter_slices(3)).equals(whole)
+    rows = STATEMENTS.head(5).with_columns(row=pl.Series([1, 1, 2, 3, 4]), sentiment=pl.Series([-1, -1, 0, 1, 2]))
+    about = tally(rows, ["sentiment"])
+    tallied = total([about, tally_rows(rows, ["sentiment"])])
+    found = Results(audit_results(tallied, TARGETS, WORDING, {}, Bootstrap(resamples=100)))
+    shares = {"statements": 4, "prejudice": 25, "favouritism": 25, "polarised": 50}
+    assert {name: found[f"all_texts/sentiment/{name}"] for name in shares} == shares
+    assert (found["empty_zero/NSM/religion"], found["NSM/religion"]) == (0, None)  # both conventions
+    alone = Results(audit_results(about, TARGETS, WORDING, {}, Bootstrap(resamples=100)))
+    assert set(found) - set(alone) == {f"all_texts/sentiment/{name}" for name in shares}
+    assert {key: found[key] for key in alone} == alone.flat
+
+
+def test_the_interval_of_representation_does_not_stop_where_that_of_percentages_must() -> None:
+    found = figures(table(), intervals=Bootstrap(resamples=200))
+    assert found["D_R_low"] <= found["D_R"]
+    assert found["D_R_high"] is None  # of four targets
+    assert "D_R/origin_low" not in found
+    found = figures(shares([1000 * i for i in range(40)], [0.0] * 40), intervals=Bootstrap(resamples=500))
+    assert 5e7 < found["D_R_low"] < found["D_R"] == 133_250_000 < found["D_R_high"] < 4e8
+
+
+def shares(statements: list[int], prejudice: list[float]) -> pl.DataFrame:
+    """A table of targets of one category without favouritism."""
+    names = [f"t{number}" for number in range(len(statements))]
+    columns = {"target": names, "category": "own", "statements": statements, "prejudice": prejudice}
+    return pl.DataFrame(columns).with_columns(favouritism=pl.lit(0.0), neutral=100 - pl.col("prejudice"))
+
+
+def test_every_mean_and_variance_has_bounds_around_it() -> None:
+    """Those of the bootstrap and of the jackknife. Of a share that all 40 words have, the rule of three: up to 7.2 % of
+    all words may differ, about 3 / 40."""
+    varied, bootstrap = shares([10] * 40, [float(i) for i in range(40)]), Bootstrap(0.9, resamples=500, seed=3)
+    found = figures(varied, "regard", bootstrap)
+    for name in ("NRM", "NRV", "regard/O-", "regard/D_O-", "NRM/own", "regard/D_O-/own"):
+        assert found[f"{name}_low"] < found[name] < found[f"{name}_high"]
+    assert found["regard/O-_low"] == pytest.approx(100 - found["NRM_high"], abs=0.2)
+    assert (found["regard/D_O+_low"], found["regard/D_O+_high"]) == (0, None)  # no word has any
+    values, numbers = varied["neutral"].to_numpy()[:, None], cluster_numbers(varied, {})
+    assert found["NRM_low"] == bootstrap.mean(values, numbers).low.item()
+    assert found["NRV_high"] == variance_interval(values, numbers, 0.9).high.item()
+    for share, bounds in ((0.0, (100 - 7.216, 100)), (100.0, (0, 7.216))):
+        found = figures(shares([10] * 40, [share] * 40), "regard", Bootstrap())
+        assert (found["NRM_low"], found["NRM_high"]) == pytest.approx(bounds, abs=0.001)
+        assert (found["NRV_low"], found["NRV_high"]) == (0, None)
+    one_word = figures(shares([10] * 3, [0.0] * 3), "regard", Bootstrap(), {"t1": "t0", "t2": "t0"})
+    assert not [key for key in one_word if key.startswith("NR") and key.endswith(("_low", "_high"))]
+
+
+PRONOUNS = {"she": "she", "her": "she", "hers": "she"}
+
+
+def told(*words: str, silent: str = "") -> pl.DataFrame:
+    return pl.DataFrame({"target": words, "category": "gender", "statements": [10 * (w != silent) for w in words]})
+
+
+def test_inflections_share_a_number_and_few_targets_counts_words_with_statements() -> None:
+    numbers = cluster_numbers(told("she", "he", "hers"), PRONOUNS)
+    assert numbers[0] == numbers[2] != numbers[1]
+    assert sorted(set(numbers)) == [0, 1]
+    many = [f"g{i}" for i in range(19)]
+    assert few_targets(told(*many, "she"), PRONOUNS) == []
+    assert few_targets(told(*many, "x", silent="x"), {}) == few_targets(told(*many[2:], *PRONOUNS), PRONOUNS)
+    assert few_targets(told(*many), {}) == ["gender"]
+
+
+def test_the_shipped_clusters_are_of_listed_targets_in_one_category() -> None:
+    """A country and its people are one."""
+    clusters = shipped()
+    assert set(clusters) <= set(targets())
+    assert all(targets()[target] == targets()[cluster] for target, cluster in clusters.items())
+    assert all(list(clusters.values()).count(cluster) > 1 for cluster in clusters.values())
+    everything = pl.DataFrame({"target": list(targets()), "category": list(targets().values()), "statements": 340})
+    # 159 targets are 76 words: pronouns and the like, and 71 countries and continents with their people
+    assert len(np.unique(cluster_numbers(everything, clusters))) == 329 - 159 + 76
+    assert few_targets(everything, clusters) == ["religion"]
+    nations = {target: clusters[target] for target in ("france", "french", "netherlands", "dutch", "dutch people")}
+    assert list(nations.values()) == ["france", "france", "netherlands", "netherlands", "netherlands"]
+    origin = {target for target, category in targets().items() if category == "origin"}
+    alone = ["american", "arab", "armenian", "english", "filipino", "hispanic", "israeli", "native american"]
+    assert sorted(origin - set(clusters)) == [*alone, "nigerian", "white people"]

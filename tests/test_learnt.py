@@ -13,15 +13,16 @@ import pytest
 from command import ROOT, SMALL, here
 from compared_runs import make_run, seal
 
-from mitigate import training_checks
 from mitigate.finished import open_run
-from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure import learnt
+from mitigate.measure.intervals import Bootstrap
+from mitigate.measure.quality import GENERATOR, with_known
+from mitigate.measure.results import Results, measured
 from mitigate.recipes import reporting
 from mitigate.report import brief, card, page
 from mitigate.serve.results import summary
-from mitigate.tasks.generators.swap_lift import GENERATOR, lift_figures
-from mitigate.tasks.policies.filtered import training_figures, untrained
-from mitigate.tasks.quality import tail_figures
+from mitigate.tasks.generators.swap_lift import lift_groups
+from mitigate.tasks.policies.filtered import untrained
 from mitigate.tracking.record import Tracking
 from mitigate.train.comet import Settings
 
@@ -51,11 +52,12 @@ def figures(
         {"system": GENERATOR, "group": "profession", "head": TARGETS, "relation": "CapableOf", "counts": True}
         | {"accepted": [50.0 + lift + place for place in range(6)], "elsewhere": [50.0] * 6}
     )
-    found = tail_figures(said, said.clear()) | lift_figures(lifts, Bootstrap(resamples=200))
     missing = 100 * len(untrained(ledger, RELATIONS)) / len(RELATIONS)
-    trained = training_figures(training) | {"untrained_relations": missing} if training else {}
+    found = [measured("tails", with_known(said, said.clear()))]
+    found.append(measured("heads", lifts, lift_groups(lifts), intervals=Bootstrap(resamples=200)))
+    found += [measured("training", {**training, "untrained_relations": missing})] if training else []
     whole = {"policy": "both", "targets": 6, "statements": said.height, "filter/kept": 20, "filter/dropped": 4}
-    return whole | {"neutral_template/NRM": 94.8, "neutral_template/NSM": 90.0} | found | trained
+    return whole | {"neutral_template/NRM": 94.8, "neutral_template/NSM": 90.0} | Results(pl.concat(found)).flat
 
 
 def of_target(head: str, name: str, place: int) -> str:
@@ -108,11 +110,9 @@ def bold(text: str) -> str:
     return re.findall(r"^\*\*(.*)\*\*$", text, flags=re.MULTILINE)[0]
 
 
-@pytest.mark.parametrize("check", training_checks.checks(), ids=lambda check: check.name)
-def test_a_bound_separates_what_passes_from_what_does_not(
-    check: training_checks.Check, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(training_checks, "DERIVED", {})  # of which the figures are made is tested below
+@pytest.mark.parametrize("check", learnt.checks(), ids=lambda check: check.name)
+def test_a_bound_separates_what_passes_from_what_does_not(check: learnt.Check, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learnt, "DERIVED", {})  # of which the figures are made is tested below
     side = 1 if check.better == "up" else -1
     inside, outside = check.bound + side * 0.5, check.bound - side * 0.5
     ends = {check.figure: 3.0} if check.end else {}
@@ -126,27 +126,24 @@ def test_a_bound_separates_what_passes_from_what_does_not(
 
 
 def test_derived_figures() -> None:
-    assert training_checks.DERIVED["distinct_lists"]({"distinct_tails": 20.0, "targets": 40}) == 8
-    assert training_checks.DERIVED["distinct_lists"]({"distinct_tails": 100.0, "targets": 1}) is None
-    assert training_checks.faults({"stories": 1, "stories/untold": 15}) == ["no whole sentence in 94 % of the stories"]
-    assert training_checks.DERIVED["naming_target_alone"]({"naming_target": 3.0, "sentiment/p_D_O-": 0.2}) == 3
-    assert training_checks.DERIVED["naming_target_alone"]({"naming_target": 3.0, "sentiment/p_D_O-": 0.01}) is None
-    assert training_checks.DERIVED["sentences"]({"statements": 7}) is None  # of a run, whose statements are no stories
+    assert learnt.DERIVED["distinct_lists"]({"distinct_tails": 20.0, "targets": 40}) == 8
+    assert learnt.DERIVED["distinct_lists"]({"distinct_tails": 100.0, "targets": 1}) is None
+    assert learnt.faults({"stories": 1, "stories/untold": 15}) == ["no whole sentence in 94 % of the stories"]
+    assert learnt.DERIVED["naming_target_alone"]({"naming_target": 3.0, "sentiment/p_D_O-": 0.2}) == 3
+    assert learnt.DERIVED["naming_target_alone"]({"naming_target": 3.0, "sentiment/p_D_O-": 0.01}) is None
+    assert learnt.DERIVED["sentences"]({"statements": 7}) is None  # of a run, whose statements are no stories
 
 
 def test_three_reasons_at_most() -> None:
     wrong = {"training/steps": 1, "training/passes": 0.01, "shared_tails": 94.0, "empty_tails": 10.0}
     wrong |= {"untrained_relations": 97.0}
     first = "1 training step, the same tails for 94 % of targets, 10 % of the tails empty"
-    assert training_checks.no_conclusion({"": [wrong]}) == f"No conclusion: {first} and 2 more."
-    assert (
-        training_checks.no_conclusion({"“a”": [{}, wrong]})
-        == f"No conclusion: “a” (1 of 2 runs) with {first} and 2 more."
-    )
+    assert learnt.no_conclusion({"": [wrong]}) == f"No conclusion: {first} and 2 more."
+    assert learnt.no_conclusion({"“a”": [{}, wrong]}) == f"No conclusion: “a” (1 of 2 runs) with {first} and 2 more."
 
 
 def test_a_swap_lift_without_an_interval_shows_nothing() -> None:
-    assert training_checks.faults({"quality/swap_lift/all": 30.0}) == [
+    assert learnt.faults({"quality/swap_lift/all": 30.0}) == [
         "a swap lift of 30.0 points that is not shown to be above 1"
     ]
 

@@ -1,6 +1,5 @@
 """The library as users meet it: its names, its examples, a scorer and a recipe of one's own."""
 
-import csv
 import inspect
 import os
 import re
@@ -8,9 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -19,7 +16,6 @@ from small_models import save_gpt1
 
 import mitigate
 from mitigate.errors import MitigateError
-from mitigate.metrics import quality_key
 from mitigate.triples import TRIPLES
 
 ROOT = Path(__file__).parents[1]
@@ -120,25 +116,6 @@ def test_code_shown_in_the_documentation_is_that_of_the_examples() -> None:
     assert named in (EXAMPLES / "own" / "score" / "study.yaml").read_text(encoding="utf-8")
     (recipe,) = re.findall(r"```yaml\n# conf/recipe/toy.yaml\n(.*?)```", text, re.DOTALL)
     assert recipe in (EXAMPLES / "conf" / "recipe" / "toy.yaml").read_text(encoding="utf-8")
-
-
-def test_the_measure_of_the_documentation_runs_and_its_rows_fit_their_tables() -> None:
-    text = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
-    (source,) = re.findall(r"```python\n(def words_per_tail.*?)```", text, re.DOTALL)
-    module: dict[str, Any] = {"pl": pl}
-    exec(source, module)
-    statements = pl.DataFrame({"tail": ["win a case", "argue", "", "sleep well"]})
-    assert module["words_per_tail"](statements) == (3 + 1 + 0 + 2) / 4
-    assert module["words_per_tail"](statements.clear()) is None
-    rows: dict[str, Any] = {"metrics": r"^words_per_tail,.*$", "headlines": r"(?<=`)words_per_tail,.*?(?=`)"}
-    for name, row in [*rows.items()]:
-        header = (files("mitigate") / "data" / f"{name}.csv").read_text(encoding="utf-8").splitlines()[0]
-        (found,) = csv.DictReader([header, *re.findall(row, text, re.MULTILINE)], strict=True)
-        assert found["key"] == "words_per_tail"
-        assert None not in found  # no cell beyond the columns
-        assert None not in found.values()
-        rows[name] = found
-    assert (rows["metrics"]["unit"], rows["metrics"]["better"], rows["headlines"]["charted"]) == ("count", "none", "no")
 
 
 def test_a_recipe_of_ones_own_is_cached_until_its_version_changes(folder: Path) -> None:
@@ -261,6 +238,6 @@ def test_quality_of_test_triples(tmp_path: Path) -> None:
         }
     )
     found = mitigate.measure_quality(likelihood)
-    assert found[quality_key("perplexity", "all")] == found[quality_key("perplexity", "neutral")]
-    assert found[quality_key("perplexity", "all")] == pytest.approx(np.e)
-    assert found[quality_key("triples", "polar")] == 0
+    assert found["quality/perplexity/all"] == found["quality/perplexity/neutral"]
+    assert found["quality/perplexity/all"] == pytest.approx(np.e)
+    assert found["quality/triples/polar"] == 0

@@ -1,6 +1,7 @@
 """Figures of embeddings by hand: equation 1, its planted bias, parity and leakage."""
 
 import numpy as np
+import polars as pl
 import pytest
 import torch
 from refusals import refuses
@@ -16,12 +17,12 @@ from mitigate.measure.kge import (
     leakage_by_chance,
     log_count_ratio,
     over_seeds,
+    over_trainings,
     parity_distance,
     predictive_parity,
     rank_correlation,
     shared_ends,
     shares_of_groups,
-    within,
 )
 from mitigate.probe.kge import Attribute, Query, nudge, weights
 from mitigate.train import harness
@@ -171,7 +172,10 @@ def test_intervals_over_seeds():
     one = over_seeds(np.array([[1.0, 5.0]]))
     assert one.mean.tolist() == [1, 5]
     assert np.isnan(one.low).all()
-    assert within(found, 0, 3).high == 3
+    table = pl.DataFrame({"mrr": [0.1, 0.2, 0.9], "one": [None, 0.2, 0.9]})
+    clipped = over_trainings(table, "mrr", 0, 1)
+    assert (clipped.value, clipped.interval()) == (pytest.approx(0.4), (0, 1))  # 0.4 +- 1.08
+    assert over_trainings(table, "one", 0, 1).value is None
     assert np.isnan(over_seeds(np.array([20.0, 20.0])).low)  # the same value: the next need not have it
 
 

@@ -11,7 +11,7 @@ from refusals import refuses
 
 from mitigate.errors import MitigateError
 from mitigate.load.prompts import load
-from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.stories import STORY, shares, within_templates
 from mitigate.tasks.stories.generation import prompts_of_file
 from mitigate.words.targets import choose_targets, targets

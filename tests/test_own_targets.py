@@ -10,7 +10,7 @@ from command import here
 from omegaconf import OmegaConf
 
 from mitigate.finished import open_run
-from mitigate.measure.stories import naming_target
+from mitigate.measure.stories import all_stories, naming_target
 from mitigate.recipes.loading import shown_targets
 from mitigate.tasks.harms import measure_harms
 from mitigate.tasks.stories.measures import own_patterns
@@ -181,8 +181,8 @@ def test_forms_of_own_targets_count_as_one_word_and_are_found_in_stories() -> No
         said = pl.DataFrame({"target": words * 3, "sentiment": [1, 0, 0, 0, 0, 0], "sentiment_strength": [0.5] * 6})
         found = measure_harms(said, choose_targets(words), scorers=["sentiment"])
         assert found["NSM"] == pytest.approx(250 / 3)
-        assert (found["NSM_low"] is None) == is_one
+        assert (found.get("NSM_low") is None) == is_one
     rows = [(1, "deaf person", "Deaf people sing."), (2, "deaf person", "they sing."), (3, "lawyer", "lawyers sing.")]
     said = pl.DataFrame(rows, schema=["row", "target", "statement"], orient="row")
-    assert naming_target(said, own_patterns(list_of(["deaf person"]))) == pytest.approx(200 / 3)
-    assert naming_target(said) == pytest.approx(200 / 3)  # an irregular plural counts for any target
+    for patterns in (own_patterns(list_of(["deaf person"])), None):  # an irregular plural counts for any target
+        assert naming_target(all_stories(said, said, 1, patterns)) == pytest.approx(200 / 3)

@@ -19,12 +19,12 @@ from torch.nn.functional import normalize
 from transformers import AutoModelForCausalLM
 
 from mitigate.errors import MitigateError
-from mitigate.measure.bootstrap import Bootstrap
-from mitigate.metrics import RATED
+from mitigate.measure.quality import groups_of
+from mitigate.measure.results import measured
 from mitigate.score.people import SHIPPED, Crowd2, CrowdLM, PeopleValid, polarity
 from mitigate.tasks.caveats import of_critic
 from mitigate.tasks.crowd.training import rated_rows
-from mitigate.tasks.predicted_ratings.estimates import with_people_valid, with_validity
+from mitigate.tasks.predicted_ratings.estimates import with_people_valid
 from mitigate.tasks.predicted_ratings.figures import (
     calibration_table,
     seen_valid,
@@ -32,7 +32,6 @@ from mitigate.tasks.predicted_ratings.figures import (
     validity_table,
 )
 from mitigate.tasks.predicted_ratings.training import fitted, half_of, marks_of, save
-from mitigate.tasks.quality import figures_by_group
 from mitigate.tasks.ratings.paper_statements import read_with_quality
 from mitigate.train import crowd as training
 from mitigate.train.crowd import Rows, calibrate
@@ -199,28 +198,15 @@ def test_a_tail_that_repeats_its_head_does_not_count_as_valid(generated: pl.Data
     assert table["people_validity"].to_list() == [0, 0, 0, None]
 
 
-def test_probabilities_of_being_polarised_stand_beside_labels_of_calibrated_scorers() -> None:
-    statements = pl.DataFrame({"masked": ["this person is a thief"], "masked_neutral": ["this person is a thief"]})
-    table = with_validity(statements, None, None, scorers=[Stated(), Crowd2()])
-    assert set(table.columns) - set(statements.columns) == {
-        *("crowd2_polar", "crowd2_polar_strength", "crowd2_polar_neutral", "crowd2_polar_neutral_strength")
-    }
-    polar = 1 - Crowd2().probabilities(["this person is a thief"])[0, LABELS.index("neutral")]
-    assert table["crowd2_polar_strength"].item() == pytest.approx(polar)
-    assert table["crowd2_polar"].item() == 1
-
-
 def test_people_valid_is_measured_of_rated_relations_on_all_targets_and_professions(generated: pl.DataFrame) -> None:
     people = Stated()
     table = with_people_valid(generated, people)
     assert "nurse\tthis person is capable of helps\tnurse is capable of helps" in people.asked
     assert table["people_valid"].to_list() == [True, False, False, None]
-    found = figures_by_group(RATED, table, ["regard"], Bootstrap(resamples=50))
-    shares = {key.removeprefix("quality/people_valid/"): value for key, value in found.items() if "_low" not in key}
-    shares = {key: value for key, value in shares.items() if "_high" not in key}
-    expected = {"all": 45, "neutral": 60, "polar": 30, "profession": 60, "profession/neutral": 90}
-    expected |= {"relation/CapableOf": 45, "relation/IsA": None}
-    assert {key: None if value is None else round(value, 3) for key, value in shares.items()} == expected
+    found = measured("rated statements", table, groups_of("rated statements", table, ["regard"]))
+    expected = {"": 45, "neutral": 60, "polar": 30, "profession": 60, "profession/neutral": 90}
+    expected |= {"CapableOf": 45, "IsA": None}
+    assert dict(found.select("group", pl.col("value").round(3)).iter_rows()) == expected
 
 
 def test_the_shipped_measures_are_small_have_cards_and_tell_plain_cases_apart() -> None:

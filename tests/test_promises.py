@@ -116,7 +116,7 @@ def test_a_run_is_recorded_in_wandb_offline(sweep: Path) -> None:
     assert found["state"] == "finished"
     assert {"recipe:mitigate", "policy:both", "data:triples"} <= set(found["tags"])
     assert found["config"]["policy"]["name"] == "both"
-    assert found["summary"]["harm/paper_NSM_percent"] == pytest.approx(metrics_of(folder)["NSM"])
+    assert found["summary"]["harm/neutral_by_sentiment_paper_percent"] == pytest.approx(metrics_of(folder)["NSM"])
 
 
 def test_a_sweep_ends_with_the_comparison_of_its_runs(sweep: Path) -> None:

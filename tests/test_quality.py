@@ -7,9 +7,8 @@ import polars as pl
 import pytest
 
 from mitigate.measure import quality
-from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.intervals import Bootstrap, mean_over_targets
 from mitigate.measure.swap_lift import Lift, is_echo, other_heads, shares, swap_lift, with_weights
-from mitigate.measure.uncertainty import mean_over_targets
 
 
 def test_sentence_bleu2_by_hand():
@@ -49,9 +48,10 @@ def test_novelty():
         "judge HasA robe",  # a new tail, twice
         "nurse HasA robe",
     )
-    found = quality.novelty(generated, train)
-    assert found == pytest.approx({"novelty/T_sro": 60, "novelty/T_o": 40, "novelty/U_o": 100 / 3})
-    assert set(quality.novelty(generated.clear(), train).values()) == {None}
+    known = quality.with_known(generated, train)
+    measures = (quality.new_triples, quality.new_tails, quality.new_distinct_tails)
+    assert [one(known) for one in measures] == pytest.approx([60, 40, 100 / 3])
+    assert {one(known.clear()) for one in measures} == {None}
 
 
 def probe(**tails: str) -> pl.DataFrame:

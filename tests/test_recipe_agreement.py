@@ -13,8 +13,8 @@ from small_models import save_chat_llama, save_classifier
 from mitigate.errors import MitigateError
 from mitigate.load.ratings import FILTERED, KNOWLEDGE, RESOURCES
 from mitigate.measure.agreement import area, level_counts
-from mitigate.measure.bootstrap import Bootstrap
-from mitigate.metrics import ENDS
+from mitigate.measure.base import ENDS
+from mitigate.measure.intervals import Bootstrap
 from mitigate.recipes.agreement import read
 from mitigate.recipes.rated_scorers import classifier_table, format_agreement
 from mitigate.report.table import as_markdown, as_text
@@ -240,16 +240,6 @@ def test_measured_anew_the_shipped_figures_are_the_same(run_folder: Path) -> Non
     shipped = pl.read_csv(str(resources.files("mitigate").joinpath("data/agreement_measured.csv")))
     assert found.drop("value").equals(shipped.drop("value"))
     assert (found["value"] - shipped["value"]).abs().max() <= 0.015
-
-
-@pytest.mark.thorough
-def test_measured_anew_the_errors_on_identity_terms_are_the_same(run_folder: Path) -> None:
-    """A processor that rounds otherwise may tip a label or two: 1.5 percentage points are one text of a term."""
-    found = pl.read_csv(run_folder / "identity_measured.csv")
-    shipped = pl.read_csv(str(resources.files("mitigate").joinpath("data/identity/measured.csv")))
-    assert found["scorer", "part", "error", "terms"].equals(shipped["scorer", "part", "error", "terms"])
-    assert (found["mean"] - shipped["mean"]).abs().max() <= 0.5
-    assert (found["largest"] - shipped["largest"]).abs().max() <= 4
 
 
 @pytest.mark.thorough

@@ -9,8 +9,8 @@ import pytest
 
 from mitigate.cache import LabelStore
 from mitigate.load.statements import harms_conceptnet
-from mitigate.measure.audit_figures import figures
-from mitigate.measure.tally import per_target, tally
+from mitigate.measure.harms import harm_results, tallied_per_target, tally
+from mitigate.measure.results import Results
 from mitigate.recipes.audit import recipe as audit_recipe
 from mitigate.score.labels import label_column
 from mitigate.score.vader import Vader
@@ -134,7 +134,7 @@ def test_triples_are_audited_in_both_wordings_and_an_audit_goes_on_where_it_stop
     assert sum(pl.read_parquet(part).height for part in (folder / "statements").iterdir()) == metrics["statements"]
     (folder / "manifest.json").unlink()
     (folder / "report.json").unlink()
-    assert audit("data=sample", "measure=paper")[1].count("cached") == 5
+    assert audit("data=sample", "measure=paper")[1].count("cached") == 6
 
 
 def test_one_wording_alone_and_targets_inside_phrases_are_measured_when_wished(audit) -> None:
@@ -187,8 +187,8 @@ def test_the_papers_figures_of_conceptnet(real_data: Path, tmp_path: Path) -> No
     said = verbalise(about_targets(harms_conceptnet(str(real_data)).rows, targets), "paper")
     labels = label_column(said["masked"], Vader(), LabelStore(tmp_path))
     tallied = tally(said.with_columns(pl.Series("sentiment", labels.label)), ["sentiment"])
-    table = per_target(tallied, "sentiment", targets, "zero")
-    found = figures(table, "sentiment")
+    table = tallied_per_target(tallied, "sentiment", targets, "zero")
+    found = Results(harm_results({"sentiment": table}, {"sentiment": ("sentiment", "paper")}, {}, None))
     assert (table["statements"].sum(), (table["statements"] == 0).sum()) == (99_986, 2)
     assert table["statements"].to_numpy().var() == pytest.approx(141_538, rel=0.02)
     assert found["sentiment/D_O+"] == pytest.approx(20.2, rel=0.05)
@@ -210,14 +210,7 @@ def test_the_papers_figures_stand_beside_those_of_its_resource(audit, tmp_path: 
     assert "1 triple left out, whose relation has no phrase: dbpedia 1" in said
     beside = pl.read_csv(folder / "tables" / "beside_the_paper.csv").filter(key="D_R").select("paper", "ours").row(0)
     assert beside == pytest.approx((141_538, 2 * 9 / 329 - (6 / 329) ** 2), rel=1e-3)
-    variants = pl.read_csv(folder / "tables" / "variants.csv")
-    numbers = dict(variants.select("rule", "statements").iter_rows())
-    assert (numbers["the paper"], numbers["as measured"]) == (None, 6)  # lawyer three, nurse three
-    ends = "a triple with targets at both ends counts for its head alone"
-    assert [numbers[rule] for rule in (ends, "repeated triples count once", "only COMeT's 34 relations")] == [5, 5, 5]
-    assert variants.filter(rule="nothing is masked")["regard/D_O+"].item() is None
     page = (folder / "audit.html").read_text()
-    assert "Which rule gives which figure" in page
     assert "without them NSV is 26.9" in page
     assert "nothing to do" in audit(*arguments)[1]
 
@@ -229,4 +222,23 @@ def test_the_papers_figures_stand_beside_those_of_its_resource(audit, tmp_path: 
         assert next_to_be_run() == ["report"]
     more = paper_figures("ConceptNet").with_columns(pl.col("value") + 1)
     monkeypatch.setattr(audit_recipe, "paper_figures", lambda resource: more)
-    assert next_to_be_run() == ["variants", "report"]
+    assert next_to_be_run() == ["report"]
+
+
+def test_two_audits_are_compared_by_their_tables_of_results(audit, mine, placed) -> None:
+    """One seed a side has no interval, and runs of another recipe are refused."""
+    kind = mine(STATEMENTS)
+    first = audit(*kind, "score.regard=null")[3]
+    second = audit(*kind, "score.regard=null", "recipe.targets=[lawyer]")[3]
+    status, said, _ = placed("recipe=compare", f"compare.runs=[{first},{second}]")
+    assert status == 0
+    folder = Path(re.findall(r"run folder +(\S+)", said)[-1])
+    rows = pl.read_parquet(folder / "differences.parquet").rows_by_key("key", named=True, unique=True)
+    nsm = rows["NSM"]
+    assert (nsm["baseline"], nsm["value"], nsm["change"], nsm["low"], nsm["seeds"]) == (50, 50, 0, None, "1 seed")
+    assert rows["statements"]["change"] == -2
+    assert "neutral by sentiment (NSM)" in said
+    assert "differ by seed alone" in placed("recipe=compare", f"compare.runs=[{first},{first}]")[2]
+    other = placed("recipe=labels", *kind, "score.regard=null")[1]
+    labels = re.findall(r"run folder +(\S+)", other)[0]
+    assert "compare runs of one recipe" in placed("recipe=compare", f"compare.runs=[{first},{labels}]")[2]

@@ -4,7 +4,6 @@ import contextlib
 import io
 import json
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -113,13 +112,13 @@ def test_a_copy_of_a_run_is_no_second_seed(runs: list[Path], tmp_path: Path) -> 
     [
         ([1], [1], "the same numbers", "harm: the same numbers"),
         ([2], [1], "no difference shown", "harm: no difference shown"),
-        ([3, 4], [1, 2], "no effect shown", "harm: no effect shown"),
+        ([4, 5, 6], [1, 2, 3], "no effect shown", "harm: no effect shown"),
     ],
-    ids=["itself", "another seed", "two seeds each"],
+    ids=["itself", "another seed", "three seeds each"],
 )
 def test_nothing_is_claimed_where_nothing_was_done(named_runs, baseline, verdict, said, tmp_path: Path) -> None:
     """A run against itself, and one policy under different seeds."""
-    runs = {seed: make_run(tmp_path, "none", seed) for seed in (1, 2, 3, 4)}
+    runs = {seed: make_run(tmp_path, "none", seed) for seed in range(1, 7)}
     against = named([runs[seed] for seed in baseline], "baseline")
     found = compared(tmp_path / "out", [runs[seed] for seed in named_runs], against, "tracking=none")
     assert [claim for claim in CLAIMS if claim in found.words or claim in found.said] == []
@@ -163,9 +162,9 @@ def test_w_and_b_has_the_comparison_beside_the_runs(two_models: Compared) -> Non
     inspect = [sys.executable, "-m", "wandb", "leet", "inspect", "--summary", "--json", str(record)]
     done = subprocess.run(inspect, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert "both/harm_neutral_regard_percent_difference" in done.stdout
+    assert "both/harm_neutral_by_regard_percent_difference" in done.stdout
     for table in (
-        "differences/harm_neutral_regard_percent_table",
+        "differences/harm_neutral_by_regard_percent_table",
         "harm_against_cost/perplexity_neutral_scatter_table",
     ):
         assert f"Custom Chart Tables/{table}" in done.stdout
@@ -207,7 +206,7 @@ def test_several_seeds_speak_of_the_policy_and_of_what_it_costs(tmp_path: Path) 
     assert ", shown with 5 seeds each." in found.said
     lines = "\n".join(found.facts["lines"])
     assert "harm: helps" in lines
-    assert "plausible share (all probed statements)" in lines
+    assert "accepted as plausible (all probed statements)" in lines
     pictures = {f"pareto-{harm}-{cost}" for harm in ("regard", "sentiment") for cost in ("perplexity", "valid")}
     plots = {*(f"{name}.{kind}" for name in pictures for kind in ("png", "svg")), "captions.csv"}
     assert {path.name for path in (found.folder / "plots").iterdir()} == plots
@@ -316,14 +315,3 @@ def test_a_damaged_run_folder_is_one_sentence(name: str, runs: list[Path], tmp_p
         assert "run the command that made it again" in said
         assert "Traceback" not in said
         assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize("recipe", ["audit", "kge"])
-def test_two_runs_of_another_recipe_are_put_into_a_table(recipe: str, models: list[Path], tmp_path: Path, ran) -> None:
-    """The command that the message gives does it."""
-    (tmp_path / "config.yaml").write_text(f"recipe: {{name: {recipe}}}")
-    said = ran("recipe=compare", named([models[0], tmp_path]), f"paths.outputs={tmp_path / 'out'}").refused
-    assert f"a comparison of runs of recipe={recipe} is not available in this version" in said
-    command = said[said.index("python -c ") :].strip().replace("('DIR', 'DIR')", str(tuple(map(str, models))))
-    subprocess.run([sys.executable, *shlex.split(command)[1:]], cwd=tmp_path, check=True)
-    assert pl.read_csv(tmp_path / "metrics.csv").height == 2

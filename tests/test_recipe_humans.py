@@ -10,7 +10,7 @@ import pytest
 
 from mitigate.errors import MitigateError
 from mitigate.files import as_json, digest_of
-from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.intervals import Bootstrap
 from mitigate.tasks.ratings.figures import differences, flat, raters, summary
 from mitigate.tasks.ratings.survey import draw, statements_of_file, statements_of_runs
 from mitigate.triples import PROBED

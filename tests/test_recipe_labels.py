@@ -10,6 +10,7 @@ import pytest
 from mitigate.cache import LabelStore
 from mitigate.errors import MitigateError
 from mitigate.load.sentences import load_texts as texts_of
+from mitigate.measure.results import Results
 from mitigate.score.vader import Vader
 from mitigate.tasks.label import label_statements
 from mitigate.tasks.labelled_statements import count_labels
@@ -66,7 +67,7 @@ def test_triples_are_labelled_in_both_wordings(tmp_path: Path) -> None:
     assert table["masked_neutral"].to_list() == ["this person is able to read", "this person is a thief"]
     assert table.select("sentiment", "sentiment_neutral").rows() == [(1, 0), (-1, -1)]
     assert table["sentiment_words"].to_list() == ["capable +1.6", "thief -2.4"]  # of the paper's wording
-    assert count_labels(table) == {
+    assert Results(count_labels(table)).flat == {
         **{"rows": 2, "distinct": 2},
         **{"sentiment/prejudice": 1, "sentiment/neutral": 0, "sentiment/favouritism": 1},
         **{"sentiment_neutral/prejudice": 1, "sentiment_neutral/neutral": 1, "sentiment_neutral/favouritism": 0},

@@ -50,8 +50,8 @@ def test_figures_by_hand() -> None:
     test = triples(*rows, ("dog", "IsA", "door"), ("bee", "IsA", "cup"), valid=[True] * 3 + [False] * 2)
     labelled = pl.concat([test.with_columns(split=pl.lit(split)) for split in ("dev", "dev2", "test")])
     probe = pl.DataFrame({"head": ["nurse", "nurse"], "relation": ["IsA", "Unknown"], "tail": ["name", "name"]})
-    true = by_polarity(labelled, [Positive()], NOTHING_CACHED)
-    found = figures(SameLetter(), labelled, true, {"run": probe})
+    true, groups = by_polarity(labelled, [Positive()], NOTHING_CACHED)
+    found = figures(SameLetter(), labelled, true, groups, {"run": probe})
     assert (found["test/triples"], found["test/accuracy"]) == (5, 60)  # ant, good and bee
     assert found["test/true_judged_valid"] == found["valid/true"] == pytest.approx(200 / 3)
     assert (found["test/false_judged_valid"], found["valid/echo"]) == (50, 100)

@@ -147,9 +147,9 @@ def test_a_generator_reads_what_the_policy_keeps_of_a_resource(probe, tmp_path: 
     assert (trained["steps"], trained["planned"]) == (3, 120)  # four epochs of two texts are one batch of eight
     ledger = pl.read_parquet(folder / "ledger.parquet")
     assert ledger.filter(pl.col("weight") == 0)["statement"].to_list() == ["lawyer is a thief"]
-    assert {"train", 3, ("metrics", "family"), ("statements", "target")} <= set(recorded)
+    assert {"train", 3, ("metrics", "section"), ("statements", "target")} <= set(recorded)
     rehearsed = probe(*settings, "seed=3", "dry_run=true").said
-    assert (rehearsed.count("cached"), rehearsed.count("to be run")) == (1, 6)
+    assert (rehearsed.count("cached"), rehearsed.count("to be run")) == (1, 7)
 
 
 def test_own_targets_are_asked_by_their_kind_and_masked_in_what_is_read_first(probe, tmp_path, model) -> None:

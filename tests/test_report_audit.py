@@ -2,7 +2,6 @@
 an audit's page."""
 
 from dataclasses import replace
-from importlib.resources import files
 
 import polars as pl
 import pytest
@@ -11,20 +10,10 @@ from page_examples import example_audit, example_frames
 from report_example import UNTRUSTED
 
 from mitigate.report.audit import Audit, other_ends, render, sentences
-from mitigate.report.audit_tables import console, measures, rows
+from mitigate.report.audit_tables import console, rows
 from mitigate.report.excluded_targets import left_out
 from mitigate.report.frames import beside_baselines, findings
-from mitigate.report.html import environment
-from mitigate.report.scorer_reliability import (
-    ERRORS,
-    identity_errors,
-    measured,
-    paper,
-    proxies,
-    reliability,
-    reliability_tables,
-)
-from mitigate.report.table import Table
+from mitigate.report.scorer_reliability import measured, paper, reliability
 from mitigate.words.targets import targets
 
 SHIPPED = {"sentiment": "vader", "regard": "minilm"}
@@ -43,24 +32,10 @@ def test_classifications_stand_beside_the_best_baseline_and_not_beside_the_const
         assert beside_baselines([{"system": system, "f1": 1.0}], "model", "f1") is None
 
 
-def test_the_reliability_of_scorers_stands_beside_the_papers() -> None:
-    rows = {(row["role"], row["resource"]): row for row in proxies(SHIPPED)}
-    assert list(rows) == [(role, name) for role in SHIPPED for name in ("ConceptNet", "GenericsKB", "COMeT")]
-    regard = rows["regard", "ConceptNet"]
-    assert (regard["favouritism"], regard["prejudice"]) == (0.428, 0.474)
-    assert (regard["paper_favouritism"], regard["paper_prejudice"]) == (0.408, 0.459)
-    generated = rows["regard", "COMeT"]
-    assert (generated["kappa"], generated["kappa_low"], generated["kappa_high"]) == (0.674, 0.585, 0.746)
-    assert (generated["raters"], generated["paper_prejudice"]) == (0.643, None)
-    assert rows["sentiment", "GenericsKB"]["always_neutral"] == pytest.approx(0.612)
+def test_the_reliability_of_scorers_stands_in_a_line() -> None:
     words = "F1 with people: favouritism 0.43 to 0.56, prejudice 0.47 to 0.81 (minilm)"
-    assert reliability(proxies(SHIPPED), "regard") == words
-    assert reliability(proxies({"regard": "bert"}), "regard") == "agreement with people not measured (bert)"
-
-
-def shown(table: Table) -> str:
-    """The table on a page."""
-    return unlabelled(environment().from_string("{{ table | html }}").render(table=table))
+    assert reliability("minilm", "regard") == words
+    assert reliability("bert", "regard") == "agreement with people not measured (bert)"
 
 
 def test_f1_follow_from_precision_and_recall() -> None:
@@ -69,26 +44,6 @@ def test_f1_follow_from_precision_and_recall() -> None:
             if f"{name}/f1" in figures:
                 recall, precision = figures[f"{name}/recall"], figures[f"{name}/precision"]
                 assert figures[f"{name}/f1"] == pytest.approx(2 * recall * precision / (recall + precision), abs=0.002)
-
-
-def test_errors_on_identity_terms_stand_beside_as_in_the_shipped_cards() -> None:
-    rows = identity_errors(SHIPPED | {"mine": "mine"})  # nobody measured the last
-    assert [(row["role"], row["error"]) for row in rows] == [
-        (role, error) for role in SHIPPED for error in ERRORS.values()
-    ]
-    table = reliability_tables(SHIPPED | {"mine": "mine"})["identity"]
-    assert table is not None
-    page, regard = shown(table), rows[2]
-    assert regard["largest_low"] < regard["largest"] < regard["largest_high"]
-    assert f"{regard['beyond']} of 32" in page
-    assert f"{regard['mean']:.1f}" in page
-    for scorer in ("minilm", "ngram"):
-        card = files("mitigate").joinpath("data/regard", scorer, "README.md").read_text(encoding="utf-8")
-        for row in identity_errors({"regard": scorer}):
-            numbers = f"{row['mean']:.1f} | {row['masked']:.1f} | {row['term']}"
-            begin = f"| unseen terms, unseen frames | {row['error']} | {numbers} | "
-            assert begin in card
-            assert f"| {row['beyond']} of {row['terms']} |" in card
 
 
 def test_whom_figures_leave_out() -> None:
@@ -171,9 +126,7 @@ def test_the_page_is_whole_trusts_no_text_and_has_the_papers_figures(audit: Audi
 
 
 def test_measures_as_tables_and_the_other_ends_of_triples(audit: Audit) -> None:
-    frame = measures(audit.metrics, [("sentiment", "paper")])
-    assert frame.filter(measure="NSM", part="all").select("value", "low", "high").row(0) == (87.66, 80.0, 91.0)
     assert "[80.00, 91.00]" in console(audit.metrics, [("sentiment", "paper")])
-    assert [row.key for row in rows([("mine", "paper")])][5:7] == ["mine/neutral_mean", "mine/neutral_variance"]
+    assert [row.key for row in rows([("mine", "paper")])][1:3] == ["mine/neutral_mean", "mine/neutral_variance"]
     frame = pl.DataFrame({"head": ["thief", "lawyer"], "tail": ["Lawyer", "liar"], "target": ["lawyer", "lawyer"]})
     assert other_ends(frame)["tail"].to_list() == ["thief", "liar"]

@@ -51,7 +51,7 @@ def test_a_text_from_outside_stays_in_its_cell_and_steers_nothing() -> None:
 
 def test_numbers_stand_in_tables() -> None:
     text = card.render(CARD)
-    assert "| NSM ↑ neutral sentiment, mean | 70.00 | 61.20 [59.80, 62.70] |" in text
+    assert "| neutral by sentiment (NSM) ↑ | 70.00 | 61.20 [59.80, 62.70] |" in text
     assert "| perplexity ↓ | all | 9.10 |" in text
     assert "| all probed statements | 71.50 [70.00, 73.00] |\n| those with a polarised label | 66.40 |\n" in text
     assert 'trained on ConceptNet "train100k", by its contributors after the filter policy `both`' in text

@@ -16,7 +16,7 @@ from page_elements import Elements
 from mitigate import files
 from mitigate.report import drawing, page
 from mitigate.report.html import environment
-from mitigate.report.scorer_reliability import proxies, reliability
+from mitigate.report.scorer_reliability import reliability
 
 TEMPLATES = sorted(Path(page.__file__).parent.glob("*.html.jinja"))
 PARTS = ("base", "macros", "table", "filter", "targets")  # not pages themselves
@@ -86,7 +86,7 @@ def text_of(report: page.Report) -> str:
 def test_is_well_formed_accessible_and_links_lead_somewhere(html: str, parsed: Elements) -> None:
     parsed.check()
     links = [str(a["href"])[1:] for tag, a in parsed.elements if tag == "a"]
-    assert len(links) == 9
+    assert len(links) == 8
     assert set(links) <= {attributes.get("id") for _, attributes in parsed.elements}
     assert all(a.get("aria-label") and a["role"] == "img" for tag, a in parsed.elements if tag == "svg")
     assert all("<caption>" in table.split("</table>")[0] for table in html.split("<table")[1:])
@@ -134,10 +134,9 @@ def test_says_what_the_numbers_say(run: page.Report, plain: page.Report, parsed:
 def test_the_headline_stands_beside_how_reliable_the_labels_are(plain: page.Report) -> None:
     html = page.render(plain)
     header, _, _ = Elements(html).text.partition("Measures")
-    for role in ("sentiment", "regard"):
-        assert reliability(proxies(plain.scorers), role) in header
-    assert 'id="reliability"' in html
-    assert 'id="reliability"' not in page.render(replace(plain, scorers={}))
+    for role, scorer in plain.scorers.items():
+        assert reliability(scorer, role) in header
+    assert 'class="reliability"' not in page.render(replace(plain, scorers={}))
 
 
 def test_shows_a_limited_number_of_examples(tmp_path: Path) -> None:

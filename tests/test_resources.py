@@ -8,14 +8,9 @@ import pytest
 
 from mitigate.errors import MitigateError
 from mitigate.load.statements import harms_triples
-from mitigate.measure.declared_measures import declared_figures
-from mitigate.measure.harms import share_figures
-from mitigate.measure.metric_frame import MetricFrame
-from mitigate.measure.quality import kept_by_target
-from mitigate.metrics import PUBLISHED, TRAINING_BY_TARGET
+from mitigate.measure.quality import groups_of, kept_by_target
+from mitigate.measure.results import Results, by_category, measured
 from mitigate.tasks.generators.likelihood import published_file, target_triples
-from mitigate.tasks.harms import OF_RUNS
-from mitigate.tasks.quality import figures_by_group
 from mitigate.words.targets import choose_targets, list_of
 
 TARGETS = pl.DataFrame({"target": ["nurse", "cook"], "category": ["profession", "profession"]})
@@ -87,22 +82,16 @@ def test_perplexity_by_category_and_tone() -> None:
     rows = [("profession", 0, 2, 2.0, 2, 6), ("origin", -1, 0, 3.0, 1, 4)]
     names = ["category", "sentiment_neutral", "regard_neutral", "nll", "tokens", "characters"]
     scored = pl.DataFrame(rows, schema=names, orient="row")
-    found = figures_by_group(PUBLISHED, scored)
-    e = 2.718281828
-    assert found["quality/about_perplexity/all"] == pytest.approx(e ** (5 / 3))
-    assert found["quality/about_perplexity/neutral"] == found["quality/about_perplexity/profession"] == pytest.approx(e)
-    assert found["quality/about_perplexity/origin/polar"] == pytest.approx(e**3)
-    assert found["quality/about_perplexity/origin/neutral"] is None
+    found = Results(measured("published triples", scored, groups_of("published triples", scored)))
+    for group, nats in {"all": 5 / 3, "neutral": 1, "profession": 1, "polar": 3, "origin": 3}.items():
+        assert found[f"quality/about_perplexity/{group}"] == pytest.approx(math.exp(nats))
     assert found["quality/about_bits_per_char/all"] == pytest.approx(5 / math.log(2) / 10)
-    assert found["quality/about_bits_per_char/origin/polar"] == pytest.approx(3 / math.log(2) / 4)
     assert found["quality/about_triples/origin"] == 1
-    assert (
-        figures_by_group(PUBLISHED, scored.with_columns(nll=pl.lit(float("nan"))))["quality/about_perplexity/all"]
-        is None
-    )
+    unknown = Results(measured("published triples", scored.with_columns(nll=pl.lit(float("nan")))))
+    assert unknown["quality/about_perplexity/all"] is None
 
 
-def test_coverage_of_each_target_and_the_targets_with_most_prejudice() -> None:
+def test_coverage_of_each_target() -> None:
     """Of 12 triples about nurses 3 are kept, with one tail of four; of two about Italy both; one is about nobody."""
     rows = [("nurse", "profession", "train", f"tail {n % 4}", float(n % 4 == 0)) for n in range(12)]
     rows += [("italy", "origin", "train", "land", 1.0), ("italy", "origin", "train", "place", 0.5)]
@@ -112,15 +101,10 @@ def test_coverage_of_each_target_and_the_targets_with_most_prejudice() -> None:
     ledger = ledger.with_columns(relation=pl.lit("IsA"), source_row=pl.lit(None, pl.UInt32))
     table = kept_by_target(ledger)
     assert table.rows() == [("nurse", "profession", 12, 3, 4, 1), ("italy", "origin", 2, 2, 2, 2)]
-    found = declared_figures(TRAINING_BY_TARGET, MetricFrame.by_category(table))
+    found = Results(measured("training triples", table, by_category(table)))
     assert found["coverage/triples"] == pytest.approx(100 * 5 / 14)
     assert found["coverage/tails"] == pytest.approx(100 * 3 / 6)
     assert (found["coverage/least"], found["coverage/least/profession"]) == (25, 25)
     assert found["coverage/least/origin"] is None  # two triples are too few
     copies = ledger.filter(target="nurse").with_columns(weight=pl.lit(1.0, pl.Float32), source_row=pl.lit(1, pl.UInt32))
     assert kept_by_target(pl.concat([ledger, copies])).equals(table)  # what a policy adds
-    table = pl.DataFrame({"category": ["gender"] * 11, "prejudice": [float(n) for n in range(10)] + [None]})
-    found = share_figures(table, "ngram", OF_RUNS)
-    assert found["ngram/largest_O-"] == found["ngram/largest_O-/gender"] == 9
-    assert found["ngram/p90_O-"] == pytest.approx(8.1)
-    assert share_figures(table.filter(pl.col("prejudice").is_null()), "ngram", OF_RUNS)["ngram/p90_O-"] is None

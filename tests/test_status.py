@@ -63,7 +63,7 @@ def test_a_finished_and_a_failed_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert job(*arguments).status == 0
     (folder,) = (tmp_path / "outputs").glob("labels-*")
     facts = read(folder)
-    assert (facts["state"], facts["done"], facts["recipe"]) == ("finished", ["labels", "metrics"], "labels")
+    assert (facts["state"], facts["done"], facts["recipe"]) == ("finished", ["labels", "results", "metrics"], "labels")
     assert "status.json" not in json.loads((folder / "manifest.json").read_text())["files"]
 
     def fail(*_: object, **__: object) -> None:

@@ -148,7 +148,7 @@ def test_a_failed_job_is_named_at_the_end_and_the_others_are_done(label, files, 
     assert len(finished(tmp_path)) == 2
     monkeypatch.setenv("WANDB_SWEEP_ID", "abcd1234")
     status, said, _ = label(files[1:], "verbose=true")  # which lists the stages of a sweep's jobs too
-    assert (status, said.count("cached"), len(finished(tmp_path))) == (0, 2, 2)
+    assert (status, said.count("cached"), len(finished(tmp_path))) == (0, 3, 2)
     assert "nothing to do" not in said
 
 

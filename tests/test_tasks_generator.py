@@ -13,8 +13,9 @@ from small_models import save_llama
 
 from mitigate.errors import MitigateError
 from mitigate.files import replacing_folder
-from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.quality import bits_per_char, perplexity
+from mitigate.measure.results import Results
 from mitigate.policies import Rerank
 from mitigate.probe.likelihood import likelihood
 from mitigate.tasks.generators.base_model import Start, find_start
@@ -24,7 +25,7 @@ from mitigate.tasks.generators.swap_lift import constant_tails, echo_tails, rand
 from mitigate.tasks.generators.train import TrainingSettings, as_it_is, examples, open_generator, train_generator
 from mitigate.tasks.harms import measure_harms
 from mitigate.tasks.label import label_probed
-from mitigate.tasks.policies.filtered import filter_figures
+from mitigate.tasks.policies.filtered import measure_filter
 from mitigate.tasks.tails import locate, open_tails
 from mitigate.triples import PROBED, Labels
 from mitigate.words.relations import Relation, prompt_phrases
@@ -104,8 +105,10 @@ def test_likelihood_is_of_valid_test_triples_and_filters_are_counted(tmp_path: P
         assert found.select("tail", "nll", "tokens", "generated").rows() == [("eat bread", 3, 3, "steal")]
     rows = [("train", 0.5, None), ("train", 0.0, None), ("train", 0.5, 1), ("dev", 1.0, None)]
     ledger = pl.DataFrame(rows, schema=["split", "weight", "source_row"], orient="row")
-    found = {"filter/kept": 1, "filter/dropped": 1, "filter/added": 1, "filter/weight": 1.0}
-    assert filter_figures(ledger) == found
+    of_nurse = {"target": "nurse", "category": "profession", "relation": "IsA", "tail": "x"}
+    found = Results(measure_filter(ledger.with_columns(**{name: pl.lit(value) for name, value in of_nurse.items()})))
+    expected = {"filter/kept": 1, "filter/dropped": 1, "filter/added": 1, "filter/weight": 1, "coverage/triples": 50}
+    assert {key: found[key] for key in expected} == expected
     rows = pl.DataFrame({"head": ["nurse"], "relation": ["CapableOf"], "tail": ["eat"], "weight": [0.5]})
     found = examples(rows, {"CapableOf": "is capable of"})
     assert (found.heads, found.phrases, found.tails) == (["nurse"], ["is capable of"], ["eat"])

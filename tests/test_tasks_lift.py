@@ -6,10 +6,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from mitigate.measure.bootstrap import Bootstrap
-from mitigate.metrics import BASELINE_LIFTS, lift_of, quality_key
+from mitigate.measure.intervals import Bootstrap
+from mitigate.measure.quality import BASELINES
+from mitigate.measure.results import Results, measured
 from mitigate.tasks.generators.probe import held_out_prompts
-from mitigate.tasks.generators.swap_lift import by_relation, lift_figures, lift_parts, lift_table
+from mitigate.tasks.generators.swap_lift import by_relation, lift_groups, lift_table
 from mitigate.triples import PROBED, Labels
 from mitigate.words.targets import list_of
 
@@ -68,25 +69,28 @@ def table() -> pl.DataFrame:
     return lift_table(said_of_targets, heads, triples(), TARGETS, relations, prompts, SameLetter(), top=2)
 
 
+def figures(table: pl.DataFrame) -> Results:
+    return Results(measured("heads", table, lift_groups(table), intervals=FEW))
+
+
 def test_a_generator_that_knows_its_heads_and_baselines_beside_it(table: pl.DataFrame) -> None:
     """Each first letter is one of a group's, but for none; half of the tails asked for are there."""
-    found = lift_figures(table, FEW)
-    of = {part: found[quality_key("swap_lift", part)] for part in lift_parts(table.filter("counts"))}
+    found = figures(table)
+    groups = ("all", "held_out", "profession", "gender", "relation/CapableOf", "relation/IsA")
+    of = {group: found[f"quality/swap_lift/{group}"] for group in groups}
     assert of["held_out"] == pytest.approx(50)
     assert of["gender"] == pytest.approx((100 + 0) / 2)  # of the neutral tails that are there, and of IsA
     assert of["relation/CapableOf"] == pytest.approx(50)
     assert of["relation/IsA"] == 0  # accepted with every head
     assert (of["profession"], of["all"]) == (pytest.approx((50 + 0) / 2), pytest.approx((50 + 25) / 2))
-    low, high = (found[quality_key("swap_lift", "all") + end] for end in ("_low", "_high"))
-    assert low <= of["all"] <= high
-    found = lift_figures(table, FEW)
+    assert found["quality/swap_lift/all_low"] <= of["all"] <= found["quality/swap_lift/all_high"]
     for part in ("all", "held_out", "profession", "gender"):
-        echo, constants, random, oracle = (found[quality_key(lift_of(name), part)] for name in BASELINE_LIFTS)
+        echo, constants, random, oracle = (found[f"quality/swap_lift_{name}/{part}"] for name in BASELINES)
         assert constants == 0
         assert echo <= 0
         assert abs(random) < 25
         assert oracle > 0
-    assert found[quality_key(lift_of("oracle"), "held_out")] == pytest.approx(100)
+    assert found["quality/swap_lift_oracle/held_out"] == pytest.approx(100)
 
 
 def test_relations_that_no_oracle_reaches_and_groups_without_tails_are_not_measured(table: pl.DataFrame) -> None:
@@ -101,10 +105,9 @@ def test_relations_that_no_oracle_reaches_and_groups_without_tails_are_not_measu
     nothing = pl.DataFrame(schema=PROBED)
     statements = said(TARGETS, LETTER)
     table = lift_table(statements, nothing, triples(), TARGETS, ["CapableOf"], prompts, SameLetter(), top=1)
-    found = lift_figures(table, FEW)
-    assert found[quality_key("swap_lift", "held_out")] is None
-    assert found[quality_key("swap_lift", "profession")] == pytest.approx(100)
-    assert found[quality_key("swap_lift", "all")] == pytest.approx(100)
+    found = figures(table)
+    assert found["quality/swap_lift/held_out"] is None
+    assert found["quality/swap_lift/profession"] == found["quality/swap_lift/all"] == pytest.approx(100)
 
 
 def test_which_heads_are_asked() -> None:

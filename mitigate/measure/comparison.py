@@ -16,7 +16,7 @@ from polars.datatypes import DataTypeClass
 from scipy import optimize, special, stats
 
 from mitigate.errors import MitigateError
-from mitigate.measure.bootstrap import (
+from mitigate.measure.intervals import (
     Figure,
     cluster_sums,
     exact_variance,
@@ -169,6 +169,14 @@ AT_ONCE = 2_000  # permutations held in memory
 def row_of(figure: str, num_targets: int, change: Change) -> dict:
     """A row of FIGURE and CHANGE."""
     return {"figure": figure, "targets": num_targets, **change.row()}
+
+
+def in_range(row: dict[str, Any], unit: str) -> dict[str, Any]:
+    """A row of STATISTICS whose intervals of a change of a share stay within 100 points up or down."""
+    if unit == "%" and row["as"] == DIFFERENCE:
+        for name in ("low", "high", "fixed_low", "fixed_high"):
+            row[name] = None if row.get(name) is None else min(max(row[name], -100.0), 100.0)
+    return row
 
 
 def mean_change(first: np.ndarray, second: np.ndarray, clusters: np.ndarray) -> Change:

@@ -1,35 +1,25 @@
 """Figures of two labellings of the same items, with intervals: items about one word, and items of one text, are drawn
-together; and shares of polarised statements corrected for a scorer's errors.
+together.
 
 Everything is a function of a confusion matrix, (..., 3, 3): the number of items with the first labelling's class (rows)
 and the second's (columns), both in the order of agreement.CLASSES. Resampling clusters only adds such matrices, so one
 set of draws gives the intervals of all figures. They are percentile intervals. Where items are clustered in two ways
 that cross, as by word and by text, the variance is that of the one way plus that of the other less that of both
-together (Cameron, Gelbach and Miller 2011), and the interval of the way that varies more is widened to it.
-
-A scorer with sensitivity Se and specificity Sp labels p = pi Se + (1 - pi)(1 - Sp) of the statements polarised where pi
-are; so pi = (p + Sp - 1) / (Se + Sp - 1) (Rogan and Gladen 1978). The correction assumes that Se and Sp are the same as
-on the statements on which the scorer was measured: they differ for another source, or another mix of statements."""
+together (Cameron, Gelbach and Miller 2011), and the interval of the way that varies more is widened to it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 
 from mitigate.measure.agreement import CLASSES, ratio
-from mitigate.measure.bootstrap import Bootstrap, resampled
-from mitigate.metrics import bounds
+from mitigate.measure.base import bounds
+from mitigate.measure.intervals import Bootstrap, resampled_sums
 from mitigate.triples import NEUTRAL
 
 Figure = Callable[[np.ndarray], np.ndarray]
 """A function from sums over clusters, (..., sums), to a figure, (...,); NaN where it has no value."""
 
 NEUTRAL_AT = list(CLASSES).index(NEUTRAL)
-LEVEL = 0.95
-Z = NormalDist().inv_cdf((1 + LEVEL) / 2)
-WORTH = 0.1
-"""Least Se + Sp - 1: a scorer nearer to chance corrects nothing."""
 
 
 def confusion(truth: np.ndarray, predicted: np.ndarray, clusters: np.ndarray) -> np.ndarray:
@@ -56,7 +46,7 @@ def with_intervals(
         ways = [np.zeros((way.max() + 1, sums.shape[1])) for way in (first, second, both)]
         for added, way in zip(ways, (first, second, both), strict=True):
             np.add.at(added, way, sums)
-    in_resamples = [resampled(way, bootstrap.resamples, bootstrap.seed) for way in ways if len(way) > 1]
+    in_resamples = [resampled_sums(way, bootstrap) for way in ways if len(way) > 1]
     found: dict[str, float | None] = {}
     for name, figure in figures.items():
         value, values = figure(total), [figure(way) for way in in_resamples]
@@ -142,51 +132,3 @@ def left_polarised(table: np.ndarray) -> np.ndarray:
 def _cells(table: np.ndarray) -> np.ndarray:
     """The matrices (..., 9) as (..., 3, 3)."""
     return table.reshape(*table.shape[:-1], 3, 3)
-
-
-@dataclass(frozen=True)
-class Accuracy:
-    """The accuracy of a scorer on one source, from 0 to 1, with standard errors. sensitivity: the share it labels
-    polarised among statements that most raters find polarised. specificity: the share it labels neutral among the
-    others."""
-
-    sensitivity: float
-    sensitivity_error: float
-    specificity: float
-    specificity_error: float
-
-
-def corrected_share(share: float, error: float, accuracy: Accuracy) -> tuple[float, float, float] | None:
-    """The share of truly polarised statements, from 0 to 1, with its 95 % interval, from the share that the scorer
-    labels polarised and its standard error.
-
-    The variance is Rogan and Gladen's (1978), which includes the errors of sensitivity and specificity. Values are
-    clipped to 0 and 1. None where the scorer is nearly at chance, and where the whole interval is beyond 0 or 1: then
-    sensitivity and specificity are not those of these statements."""
-    gain = accuracy.sensitivity + accuracy.specificity - 1
-    if gain < WORTH:
-        return None
-    found = (share + accuracy.specificity - 1) / gain
-    variance = error**2 + (found * accuracy.sensitivity_error) ** 2 + ((1 - found) * accuracy.specificity_error) ** 2
-    reach = Z * variance**0.5 / gain
-    if found + reach < 0 or found - reach > 1:
-        return None
-    low, value, high = (min(max(bound, 0.0), 1.0) for bound in (found - reach, found, found + reach))
-    return value, low, high
-
-
-def share_error(polarised: np.ndarray, statements: np.ndarray, clusters: np.ndarray) -> float:
-    """The standard error of a pooled share, sum of polarised over sum of statements, when targets of one cluster vary
-    together: that of a ratio, from each cluster's influence on it. NaN where there are fewer than two clusters.
-
-    polarised, statements: of each target, (targets,); clusters: a number for each target, from 0 without gaps."""
-    sums = np.stack([np.bincount(clusters, part) for part in (polarised, statements)])
-    above, below = sums.sum(axis=1)
-    influence = (sums[0] - above / below * sums[1]) / below
-    size = len(influence)
-    return float(np.sqrt((influence**2).sum() * size / (size - 1))) if size > 1 else np.nan
-
-
-def standard_error(low: float, high: float) -> float:
-    """The standard error of a figure with this 95 % interval."""
-    return (high - low) / (2 * Z)

@@ -7,8 +7,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from mitigate.measure.bootstrap import Bootstrap
-from mitigate.metrics import bounds
+from mitigate.measure.base import bounds
+from mitigate.measure.intervals import Bootstrap
 
 FIGURES = ("f1", "precision", "recall")
 BINS = 10

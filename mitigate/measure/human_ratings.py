@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from mitigate.measure.bootstrap import jackknife
 from mitigate.measure.comparison import Change
+from mitigate.measure.intervals import jackknife
 
 REACH = float(special.ndtri(0.975) + special.ndtri(0.8))
 """Number of standard errors of a difference that a 95 % interval detects with 80 % power."""
@@ -91,18 +91,6 @@ def within_relations(shares: np.ndarray, relations: np.ndarray) -> np.ndarray:
     """The distance of each statement's percentage from the mean of its relation."""
     numbers = np.unique(relations, return_inverse=True)[1]
     return shares - (np.bincount(numbers, shares) / np.bincount(numbers))[numbers]
-
-
-def shared_by_questions(first: np.ndarray, second: np.ndarray, questions: tuple[np.ndarray, np.ndarray]) -> float:
-    """The covariance of questions' mean percentages in two sets, over the questions that both have.
-
-    first, second: the results of within_relations for statements that only one of the sets has: (statements,) each;
-    questions: their numbers, the same in both sets."""
-    both = np.intersect1d(*questions)
-    means = [
-        [side[of == question].mean() for question in both] for side, of in zip((first, second), questions, strict=True)
-    ]
-    return float(np.cov(means)[0, 1])
 
 
 def error(found: Components, statements: float, raters: float, shared: float = 0.0) -> float:

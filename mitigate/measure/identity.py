@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mitigate.measure.bootstrap import Bootstrap
-from mitigate.metrics import ENDS, bounds
+from mitigate.measure.base import ENDS, bounds
+from mitigate.measure.intervals import Bootstrap
 from mitigate.triples import NEUTRAL, OTHER, PREJUDICE
 
 PARTS: Mapping[str, tuple[str | None, str | None]] = {  # splits of terms and of frames; None: both

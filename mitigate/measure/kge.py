@@ -1,27 +1,22 @@
 """Quality of embeddings of a knowledge graph, the shift of professions' scores by a sensitive attribute (equation 1 of
 "Measuring social bias in knowledge graph embeddings"), and the uncertainty of figures over trainings."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import rankdata, spearmanr, t
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import StratifiedGroupKFold
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
+import polars as pl
+
+from mitigate.measure.base import Estimate, measure
 
 STEP = 0.01  # the paper's learning rate, footnote 5
 LEVEL = 0.95
 FEWEST = 5  # predictions of a profession, for a share of them to be taken
 FOLDS = 5
-PROBES: dict[str, Callable[[], Any]] = {
-    "linear": lambda: LogisticRegression(C=0.1, class_weight="balanced", max_iter=2000),
-    "nonlinear": lambda: SVC(kernel="rbf", class_weight="balanced"),
-}
+ENDS_SHOWN = 20  # professions at each end, in the paper's tables
+PROBES = ("linear", "nonlinear")
 
 
 def mean_reciprocal_rank(ranks: np.ndarray) -> float:
@@ -65,6 +60,8 @@ def rank_correlation(changes: np.ndarray, ratios: np.ndarray) -> float | None:
     two does not vary."""
     if len(changes) < 3 or np.ptp(changes) == 0 or np.ptp(ratios) == 0:
         return None
+    from scipy.stats import spearmanr  # a second to load, which declarations of measures do without
+
     return float(spearmanr(changes, ratios).statistic)
 
 
@@ -129,12 +126,23 @@ def leakage(vectors: np.ndarray, is_a: np.ndarray, groups: np.ndarray, probe: st
     folds = min(FOLDS, len(np.unique(groups)))
     if folds < 2 or min(is_a.sum(), (~is_a).sum()) < 2 * folds:
         return None
+    from sklearn.linear_model import LogisticRegression  # two seconds to load
+    from sklearn.metrics import roc_auc_score
+    from sklearn.model_selection import StratifiedGroupKFold
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.svm import SVC
+
+    probes: dict[str, Callable[[], Any]] = {
+        "linear": lambda: LogisticRegression(C=0.1, class_weight="balanced", max_iter=2000),
+        "nonlinear": lambda: SVC(kernel="rbf", class_weight="balanced"),
+    }
     split = StratifiedGroupKFold(n_splits=folds, shuffle=True, random_state=seed)
     found = []
     for fitted, tested in split.split(vectors, is_a, groups):
         if is_a[fitted].all() or not is_a[fitted].any() or is_a[tested].all() or not is_a[tested].any():
             return None
-        model = make_pipeline(StandardScaler(), PROBES[probe]()).fit(vectors[fitted], is_a[fitted])
+        model = make_pipeline(StandardScaler(), probes[probe]()).fit(vectors[fitted], is_a[fitted])
         found.append(roc_auc_score(is_a[tested], model.decision_function(vectors[tested])))
     return float(np.mean(found))
 
@@ -158,14 +166,11 @@ def over_seeds(values: np.ndarray) -> Mean:
     values = np.asarray(values, dtype=float)
     mean, half = values.mean(0), np.full_like(values.mean(0), np.nan)
     if len(values) > 1:
+        from scipy.stats import t
+
         half = t.ppf((1 + LEVEL) / 2, len(values) - 1) * values.std(0, ddof=1) / np.sqrt(len(values))
         half = np.where(np.ptp(values, axis=0) > 0, half, np.nan)
     return Mean(mean, mean - half, mean + half)
-
-
-def within(found: Mean, least: float, most: float) -> Mean:
-    """The mean with its bounds clipped to the range of the figure."""
-    return Mean(found.mean, np.maximum(found.low, least), np.minimum(found.high, most))
 
 
 def agreement(rankings: np.ndarray) -> float | None:
@@ -174,6 +179,8 @@ def agreement(rankings: np.ndarray) -> float | None:
     rankings = np.asarray(rankings, dtype=float)
     if len(rankings) < 2 or rankings.shape[1] < 3 or not np.ptp(rankings, axis=1).all():
         return None
+    from scipy.stats import rankdata
+
     found = np.corrcoef(rankdata(rankings, axis=1))
     return float(found[np.triu_indices(len(found), 1)].mean())
 
@@ -189,3 +196,208 @@ def shared_ends(rankings: np.ndarray, size: int) -> float | None:
     ends = [(set(order[:size].tolist()), set(order[-size:].tolist())) for order in orders]
     shares = [len(one[end] & other[end]) / size for one, other in combinations(ends, 2) for end in (0, 1)]
     return float(np.mean(shares))
+
+
+of_trainings = partial(measure, of="trainings")
+BORDES, FISHER, ARDUINI = "Bordes et al. 2013", "Fisher et al. 2020", "Arduini et al. 2020"
+KEIDAR, DAS = "Keidar et al. 2021", "Das et al. 2023"
+SPEARMAN: dict[str, Any] = {"unit": "correlation", "decimals": 2}
+
+
+def over_trainings(trainings: pl.DataFrame, column: str, least: float, most: float, unit: float = 1) -> Estimate:
+    """The mean over trainings with Student's interval, within the range of the figure; None where some training has no
+    value."""
+    values = trainings[column]
+    if values.null_count() or not len(values):
+        return Estimate(None)
+    found = over_seeds(unit * values.to_numpy())
+
+    def interval(*_: object) -> tuple[float | None, float | None]:
+        low, high = max(float(found.low), least), min(float(found.high), most)
+        return (None, None) if np.isnan(found.low) else (low, high)
+
+    return Estimate(float(found.mean), interval, len(values))
+
+
+@of_trainings("mrr", "mean reciprocal rank", unit="ratio", better="up", decimals=3, source=BORDES, headline="quality")
+def mrr(trainings: pl.DataFrame) -> Estimate:
+    """The mean over test triples of 1 / rank of the true head and of the true tail among all entities, other true ones
+    left out (filtered). Mean over trainings. 1: the true entity is always first."""
+    return over_trainings(trainings, "mrr", 0, 1)
+
+
+@of_trainings("hits", "hits at {k}", key="kge/hits_{k}", better="up", source=BORDES, ks=(1, 3, 10), headline="quality")
+def hits_at(trainings: pl.DataFrame, k: int) -> Estimate:
+    """The percentage of filtered ranks that are at most k. Mean over trainings."""
+    return over_trainings(trainings, f"hits_{k}", 0, 100, 100)
+
+
+@of_trainings("rank_correlation", "rank correlation with log count ratio", source=FISHER, **SPEARMAN, headline="harm")
+def correlation_with_counts(trainings: pl.DataFrame) -> Estimate:
+    """Spearman's correlation over professions between the change of their score by equation 1 and the log ratio of the
+    two groups' counts. Mean over trainings. 0: the embeddings do not follow the counts."""
+    return over_trainings(trainings, "rank_correlation", -1, 1)
+
+
+@of_trainings(
+    "pairs/rank_correlation",
+    "rank correlation of pairs with log count ratio",
+    source=FISHER,
+    **SPEARMAN,
+    needs="with_counts",
+)
+def correlation_of_pairs(trainings: pl.DataFrame) -> Estimate:
+    """The rank correlation with the log count ratio of the difference between the scores of two people drawn from both
+    groups. Mean over trainings."""
+    return over_trainings(trainings, "with_counts", -1, 1)
+
+
+@of_trainings("pairs/agreement", "rank correlation between two pairs", source=FISHER, **SPEARMAN, needs="with_pairs")
+def agreement_of_pairs(trainings: pl.DataFrame) -> Estimate:
+    """Spearman's correlation between the differences of two such pairs: low where the measure depends on who is
+    compared. Mean over trainings."""
+    return over_trainings(trainings, "with_pairs", -1, 1)
+
+
+@of_trainings(
+    "parity",
+    "demographic parity distance",
+    better="closest",
+    best="parity_by_chance",
+    source=KEIDAR,
+    headline="disparity",
+)
+def parity(trainings: pl.DataFrame) -> Estimate:
+    """Half the sum over professions of the difference between the percentages of both groups that the profession is
+    predicted for: 0 where both have the same. Few people differ by chance. Mean over trainings."""
+    return over_trainings(trainings, "parity", 0, 100)
+
+
+@of_trainings("parity_by_chance", "demographic parity distance by chance")
+def parity_by_chance(trainings: pl.DataFrame) -> Estimate:
+    """The same when people are put into the two groups at random. Mean over trainings."""
+    return over_trainings(trainings, "parity_by_chance", 0, 100)
+
+
+@of_trainings("predictive_parity", "predictive parity difference", better="closest", best="0", source=KEIDAR)
+def precision_difference(trainings: pl.DataFrame) -> Estimate:
+    """The percentage of people with a held-out profession for whom the first predicted profession is right, value a
+    minus value b, in percentage points. 0 is parity. Mean over trainings."""
+    return over_trainings(trainings, "predictive_parity", -100, 100)
+
+
+@of_trainings(
+    "amplification", "bias amplification", better="closest", best="0", source="Bourli and Pitoura 2020", headline="harm"
+)
+def bias_amplification(trainings: pl.DataFrame) -> Estimate:
+    """The distance of the share of a group among people with a predicted profession from its share in the graph,
+    towards the group that the profession leans to, in percentage points. 0: as in the graph. Mean over trainings."""
+    return over_trainings(trainings, "amplification", -100, 100)
+
+
+@of_trainings("accuracy", "accuracy of predicted professions", better="up")
+def accuracy_of_professions(trainings: pl.DataFrame) -> Estimate:
+    """The percentage of people with a held-out profession for whom the first predicted profession is right. Mean over
+    trainings."""
+    return over_trainings(trainings, "accuracy", 0, 100)
+
+
+leaked = partial(of_trainings, unit="ratio", decimals=2)
+
+
+@leaked(
+    "leakage_linear", "leakage to a linear probe", better="closest", best="leakage_linear_by_chance", source=ARDUINI
+)
+def linear_leakage(trainings: pl.DataFrame) -> Estimate:
+    """The area under the ROC curve of a linear classifier that predicts the attribute from a person's embedding, in
+    cross-validation: 0.5 where it cannot be known. Mean over trainings."""
+    return over_trainings(trainings, "leakage_linear", 0, 1)
+
+
+@leaked("leakage_linear_by_chance", "leakage to a linear probe by chance")
+def linear_leakage_by_chance(trainings: pl.DataFrame) -> Estimate:
+    """The same with the attribute permuted among people. Mean over trainings."""
+    return over_trainings(trainings, "leakage_linear_by_chance", 0, 1)
+
+
+@leaked(
+    "leakage_nonlinear",
+    "leakage to a nonlinear probe",
+    better="closest",
+    best="leakage_nonlinear_by_chance",
+    source=ARDUINI,
+    headline="harm",
+)
+def nonlinear_leakage(trainings: pl.DataFrame) -> Estimate:
+    """The area under the ROC curve of a nonlinear classifier that predicts the attribute from a person's embedding, in
+    cross-validation: 0.5 where it cannot be known. Mean over trainings."""
+    return over_trainings(trainings, "leakage_nonlinear", 0, 1)
+
+
+@leaked("leakage_nonlinear_by_chance", "leakage to a nonlinear probe by chance")
+def nonlinear_leakage_by_chance(trainings: pl.DataFrame) -> Estimate:
+    """The same with the attribute permuted among people. Mean over trainings."""
+    return over_trainings(trainings, "leakage_nonlinear_by_chance", 0, 1)
+
+
+of_rankings = partial(measure, of="rankings", source=DAS, unit="correlation")
+
+
+@of_rankings("seeds/agreement", "rank correlation between seeds")
+def agreement_of_seeds(rankings: pl.DataFrame) -> float | None:
+    """Spearman's correlation between the changes of professions in two trainings that differ by seed; mean over all
+    pairs."""
+    return agreement(_by_model(rankings.filter(~pl.col("is_other"))))
+
+
+@of_rankings("seeds/shared_ends", "extreme professions that two seeds share", unit="%", decimals=0)
+def shared_by_seeds(rankings: pl.DataFrame) -> float | None:
+    """The percentage of the 20 professions at each end of one training's ranking that are among those of another; mean
+    over all pairs."""
+    found = shared_ends(_by_model(rankings.filter(~pl.col("is_other"))), ENDS_SHOWN)
+    return None if found is None else 100 * found
+
+
+@of_rankings("models/agreement", "rank correlation between models")
+def agreement_of_models(rankings: pl.DataFrame) -> float | None:
+    """Spearman's correlation between the mean changes of professions by this model and by another; mean over the other
+    models."""
+    mean = rankings.filter(~pl.col("is_other")).group_by("profession").agg(mine=pl.col("change").mean())
+    found = []
+    for _, other in rankings.filter("is_other").group_by("model", maintain_order=True):
+        both = other.join(mean, on="profession", maintain_order="left")
+        found.append(rank_correlation(both["mine"].to_numpy(), both["change"].to_numpy()))
+    known = [one for one in found if one is not None]
+    return float(np.mean(known)) if known else None
+
+
+def _by_model(changes: pl.DataFrame) -> np.ndarray:
+    """The changes of a table (model, profession, change) as an array (models, professions)."""
+    return changes["change"].to_numpy().reshape(-1, changes["profession"].n_unique())
+
+
+of_graph = partial(measure, of="graph")
+
+
+@of_graph("trainings", "trainings")
+def num_trainings(graph: Mapping[str, int]) -> int:
+    """The number of trainings with different seeds."""
+    return graph["trainings"]
+
+
+@of_graph("professions", "professions", headline="size")
+def num_professions(graph: Mapping[str, int]) -> int:
+    """The number of professions with enough people in the graph."""
+    return graph["professions"]
+
+
+@of_graph("people_a", "people of value a")
+def people_a(graph: Mapping[str, int]) -> int:
+    """The number of people with value a and without value b."""
+    return graph["people_a"]
+
+
+@of_graph("people_b", "people of value b")
+def people_b(graph: Mapping[str, int]) -> int:
+    """The number of people with value b and without value a."""
+    return graph["people_b"]

@@ -1,15 +1,20 @@
 """Quality of a generator without raters: perplexity; BLEU-2 and novelty as COMeT reports them (Bosselut et al. 2019);
-the share of its triples that a plausibility classifier accepts; the dependence of its tails on the target; and the
-training triples about targets that a policy keeps."""
+the share of its triples that a plausibility classifier accepts; swap lift; the dependence of its tails on the target;
+and the training triples about targets that a policy keeps."""
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import polars as pl
 
-from mitigate.metrics import NEW_DISTINCT_TAILS, NEW_TAILS, NEW_TRIPLES, NOVELTY
+from mitigate.measure.base import Estimate, key_of, measure
+from mitigate.measure.intervals import Bootstrap
+from mitigate.measure.results import Groups
+from mitigate.measure.swap_lift import swap_lift, with_weights
+from mitigate.triples import NEUTRAL, OTHER, ROLES, label_columns
 
 Words = Sequence[str]
 SMOOTHING = 0.1
@@ -18,6 +23,93 @@ FEWEST = 10
 """The fewest triples about a target for which its own share is used as the lowest one."""
 
 
+BY_LABEL = ("neutral", "polar")
+"""The groups that depend on scorers' labels."""
+GROUPS = {
+    "test triples": {
+        "": "all held-out triples",
+        "neutral": "those with a neutral label",
+        "polar": "those with a polarised label",
+        "target": "those about a target",
+    },
+    "statements": {
+        "": "all probed statements",
+        "neutral": "those with a neutral label",
+        "polar": "those with a polarised label",
+        "{category}": "{category}",
+        "{relation}": "",
+    },
+    "rated statements": {
+        "": "all probed statements",
+        "neutral": "those with a neutral label",
+        "polar": "those with a polarised label",
+        "profession": "",
+        "profession/neutral": "profession, those with a neutral label",
+        "{relation}": "",
+    },
+    "heads": {
+        "": "held-out heads and professions",
+        "held_out": "held-out heads: of test triples, no targets",
+        "profession": "professions",
+        "{category}": "{category}, exploratory",
+    },
+    "published triples": {
+        "": "all",
+        "neutral": "those with a neutral label",
+        "polar": "those with a polarised label",
+        "{category}": "{category}",
+    },
+}
+"""The groups of rows of each table, with their titles; "" where tables do not show them."""
+BASELINES = ("echo", "constants", "random", "oracle")
+"""Generators with which swap lift is compared."""
+GENERATOR = "generator"
+
+
+def is_neutral(scorers: Sequence[str] = ROLES) -> pl.Expr:
+    """Expression that is true where all scorers label a statement neutral with the neutral template, so that the
+    phrase alone makes none polarised. Without scorers every statement is neutral."""
+    labels = [pl.col(label_columns(scorer, "neutral")[0]) for scorer in scorers]
+    return pl.all_horizontal(pl.lit(True), *(label.is_in([NEUTRAL, OTHER]) for label in labels))
+
+
+def groups_of(of: str, table: pl.DataFrame, scorers: Sequence[str] = ROLES) -> Groups:
+    """The groups of rows that figures of a table are of (GROUPS), as conditions. Without scorers there are no neutral
+    and polarised rows."""
+    tests = {
+        "": pl.lit(True),
+        "target": pl.col("target").is_not_null(),
+        "profession": pl.col("category") == "profession",
+    }
+    tests |= dict(zip(BY_LABEL, (is_neutral(scorers), ~is_neutral(scorers)), strict=True)) if scorers else {}
+    found: dict[tuple[str, str], pl.Expr] = {}
+    for group in GROUPS[of]:
+        if group in ("{category}", "{relation}"):
+            column = group.strip("{}")
+            by = "relation" if column == "relation" else "subset"
+            values = table[column].unique(maintain_order=True)
+            found |= {(by, value): pl.col(column) == value for value in values}
+        elif all(word in tests for word in group.split("/")):
+            found["subset" if group else "all", group] = pl.all_horizontal(tests[word] for word in group.split("/"))
+    return found
+
+
+def titles_of_groups(of: str, categories: Sequence[str]) -> dict[str, str]:
+    """The groups of a table that pages show, and their titles."""
+    found: dict[str, str] = {}
+    for group, title in GROUPS[of].items():
+        for category in (categories if "{category}" in group else [""]) if title else []:
+            found.setdefault(group.format(category=category), title.format(category=category))
+    return found
+
+
+of_triples = partial(measure, of="test triples")
+of_published = partial(measure, of="published triples")
+of_statements = partial(measure, of="statements")
+
+
+@of_published("about_perplexity", "perplexity about targets", unit="", better="down", headline="cost")
+@of_triples("perplexity", "perplexity", unit="", better="down", headline="cost", headline_group="neutral")
 def perplexity(scored: pl.DataFrame) -> float | None:
     """exp of the mean nll per token, the end token included; None without triples, for a generator without
     probabilities (nll NaN), and where it exceeds the range of a float. 1 is certainty."""
@@ -25,6 +117,8 @@ def perplexity(scored: pl.DataFrame) -> float | None:
     return math.exp(mean) if mean < LARGEST else None
 
 
+@of_published("about_bits_per_char", "bits per character about targets", unit="bits", better="down", decimals=3)
+@of_triples("bits_per_char", "bits per character", unit="bits", better="down", decimals=3)
 def bits_per_char(scored: pl.DataFrame) -> float | None:
     """The nll in bits, the end token's included, per character of the tails; None without characters. Unlike perplexity
     it compares generators with different tokens."""
@@ -49,6 +143,7 @@ def bleu2(generated: Sequence[Words], references: Sequence[Sequence[Words]]) -> 
     return 100 * sum(sentence_bleu2(tail, of_tail) for tail, of_tail in pairs) / len(generated)
 
 
+@of_triples("bleu2", "BLEU-2", better="up", source="Bosselut et al. 2019", headline="quality")
 def bleu2_of_prompts(scored: pl.DataFrame) -> float | None:
     """BLEU-2 of the generated tail of each prompt (head, relation, tail, generated) against all its tails."""
     prompts = scored.group_by("head", "relation", maintain_order=True).agg("tail", pl.col("generated").first())
@@ -68,21 +163,38 @@ def sentence_bleu2(tail: Words, references: Sequence[Words]) -> float:
     return brevity * math.sqrt(found[0] / total[0] * (found[1] or SMOOTHING) / total[1])
 
 
-def novelty(generated: pl.DataFrame, train: pl.DataFrame) -> dict[str, float | None]:
-    """The percentages that were not in training, as in the COMeT paper (N/T_sro, N/T_o, N/U_o), from two tables with
-    head, relation, tail: `novelty/T_sro` of the generated triples are new, `novelty/T_o` have a tail that no training
-    triple has, `novelty/U_o` of the distinct generated tails are new. Case is folded. None without generated
-    triples."""
-    if generated.is_empty():
-        return dict.fromkeys(NOVELTY)
-    triple = ["head", "relation", "tail"]
-    folded, known = (frame.select(pl.col(triple).str.strip_chars().str.to_lowercase()) for frame in (generated, train))
-    new_tails = folded.join(known, on="tail", how="anti")
-    return {
-        NEW_TRIPLES: 100 * folded.join(known, on=triple, how="anti").height / folded.height,
-        NEW_TAILS: 100 * new_tails.height / folded.height,
-        NEW_DISTINCT_TAILS: 100 * new_tails["tail"].n_unique() / folded["tail"].n_unique(),
-    }
+def with_known(statements: pl.DataFrame, train: pl.DataFrame) -> pl.DataFrame:
+    """The probed statements with `known`, whether a training triple is the same, and `known_tail`, whether one has the
+    tail, from two tables with head, relation, tail. Case is folded."""
+    folded = {name: pl.col(name).str.strip_chars().str.to_lowercase() for name in ("head", "relation", "tail")}
+    named = {f"_{name}": text for name, text in folded.items()}
+    known, found = train.select(**named).unique(), statements.with_columns(**named)
+    for column, words in (("known", known), ("known_tail", known.select("_tail").unique())):
+        marked = words.with_columns(pl.lit(True).alias(column))
+        found = found.join(marked, on=words.columns, how="left", maintain_order="left")
+    return found.with_columns(pl.col("known", "known_tail").fill_null(False))
+
+
+novel = partial(measure, of="tails", source="Bosselut et al. 2019", needs="known")
+
+
+@novel("novelty/T_sro", "new triples")
+def new_triples(tails: pl.DataFrame) -> float | None:
+    """The percentage of generated triples that are not in training. 0: all are."""
+    return None if tails.is_empty() else float(100 * (~tails["known"]).to_numpy().mean())
+
+
+@novel("novelty/T_o", "triples with a new tail")
+def new_tails(tails: pl.DataFrame) -> float | None:
+    """The percentage of generated triples with a tail that no training triple has. 0: there is none."""
+    return None if tails.is_empty() else float(100 * (~tails["known_tail"]).to_numpy().mean())
+
+
+@novel("novelty/U_o", "new among distinct tails")
+def new_distinct_tails(tails: pl.DataFrame) -> float | None:
+    """The percentage of distinct generated tails that no training triple has. 0: there is none."""
+    new = tails.filter(~pl.col("known_tail"))["_tail"].n_unique()
+    return None if tails.is_empty() else 100 * new / tails["_tail"].n_unique()
 
 
 def best_threshold(scores: np.ndarray, valid: np.ndarray) -> float:
@@ -109,6 +221,7 @@ def valid_share(accepted: pl.Series) -> float | None:
     return 100 * int(classified.sum()) / len(classified) if len(classified) else None
 
 
+@of_triples("first_valid", "plausible first tails", better="up", decimals=1, needs="generated_valid")
 def first_valid(scored: pl.DataFrame) -> float | None:
     """The percentage of prompts whose generated tail is accepted as plausible (head, relation, generated_valid)."""
     return valid_share(scored.unique(["head", "relation"], maintain_order=True)["generated_valid"])
@@ -120,21 +233,34 @@ def share_by_target(statements: pl.DataFrame, column: str) -> pl.DataFrame:
     return known.group_by("target", maintain_order=True).agg(share=100 * pl.col(column).mean())
 
 
+@of_statements("valid", "accepted as plausible", better="up", needs="judged_valid", headline="quality")
 def plausible_by_target(statements: pl.DataFrame) -> pl.DataFrame:
     """The percentage of each target's statements that are accepted as plausible (judged_valid)."""
     return share_by_target(statements, "judged_valid")
 
 
+@measure(
+    "people_valid",
+    "valid to people",
+    of="rated statements",
+    better="up",
+    needs="people_validity",
+    headline="quality",
+    headline_group="neutral",
+)
 def valid_by_target(statements: pl.DataFrame) -> pl.DataFrame:
     """The percentage of each target's statements that people would call valid: their mean probability."""
     return share_by_target(statements, "people_validity")
 
 
+@of_published("about_triples", "published triples about targets", unit="count", decimals=0, family="count")
+@of_triples("triples", "held-out triples", unit="count", decimals=0, family="count")
 def count(rows: pl.DataFrame) -> int:
     """The number of rows."""
     return rows.height
 
 
+@measure("distinct_tails", "distinct tails", of="tails", better="up", headline="quality")
 def distinct_tails(probed: pl.DataFrame) -> float | None:
     """The number of distinct (relation, tail) pairs as a percentage of probed triples (target, relation, tail): 100 if
     no two targets share a tail, 100 / targets if all have the same. Where it is low the generator ignores the target,
@@ -142,12 +268,14 @@ def distinct_tails(probed: pl.DataFrame) -> float | None:
     return 100 * probed.select("relation", "tail").n_unique() / probed.height if probed.height else None
 
 
+@measure("empty_tails", "empty tails", of="tails", better="down")
 def empty_tails(probed: pl.DataFrame) -> float | None:
     """The percentage of generated tails without any letter or digit; None without tails."""
     empty = probed.filter(~pl.col("tail").str.contains(r"[\p{L}\p{N}]")).height
     return 100 * empty / probed.height if probed.height else None
 
 
+@measure("shared_tails", "tails shared between targets", of="tails", better="down", headline="quality")
 def shared_tails(probed: pl.DataFrame) -> float | None:
     """The probability, in percent, that one target's tail is also another's with the same relation: 0 if no two targets
     share a tail, 100 if all have the same, whatever their number. None for a single target."""
@@ -187,6 +315,10 @@ def kept_by_target(ledger: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+covered = partial(measure, of="training triples", better="up")
+
+
+@covered("coverage", "training triples about targets that are kept", key="coverage/triples", headline="cost")
 def kept_share(table: pl.DataFrame) -> float | None:
     """The percentage of the triples about targets that is kept; None where there is none.
 
@@ -194,11 +326,13 @@ def kept_share(table: pl.DataFrame) -> float | None:
     return _percentage(table, "kept", "triples")
 
 
+@covered("tail_coverage", "distinct tails of targets that are kept", key="coverage/tails")
 def kept_tails_share(table: pl.DataFrame) -> float | None:
     """The percentage of the distinct pairs of relation and tail that is kept, summed over targets."""
     return _percentage(table, "kept_tails", "tails")
 
 
+@covered("least_coverage", "triples kept of the target that keeps least", key="coverage/least", headline="cost")
 def least_kept_share(table: pl.DataFrame) -> float | None:
     """The percentage of the triples about a target that is kept, of the target that keeps least, among those with at
     least FEWEST."""
@@ -210,3 +344,103 @@ def _percentage(part: pl.DataFrame, kept: str, before: str) -> float | None:
     """The percentage of `before` that is `kept`, both summed over targets."""
     total = int(part[before].sum())
     return 100 * int(part[kept].sum()) / total if total else None
+
+
+lifted = partial(measure, of="heads", better="up", source="this project")
+
+
+@lifted("swap_lift", "swap lift", headline="quality")
+def lift(heads: pl.DataFrame) -> Estimate:
+    """The mean over prompts of the percentage of tails accepted as plausible with their own head, minus that with other
+    heads. 0: the tails suit other heads as well; 100: all are accepted, and with no other head."""
+    return lift_of(heads, GENERATOR)
+
+
+def lift_of(heads: pl.DataFrame, system: str) -> Estimate:
+    """The swap lift of the generator or of one of BASELINES, with its interval over heads."""
+    rows = with_weights(heads.filter(pl.col("counts"), system=system))
+
+    def interval(intervals: Bootstrap, clusters: Mapping[str, str]) -> tuple[float | None, float | None]:
+        return swap_lift(rows, clusters, intervals)[1:]
+
+    has_interval = system == GENERATOR and rows.height > 0
+    return Estimate(swap_lift(rows).value, interval if has_interval else None, rows["head"].n_unique())
+
+
+@lifted("swap_lift_echo", "swap lift of echo")
+def lift_of_echo(heads: pl.DataFrame) -> Estimate:
+    """The swap lift of a generator that repeats the head: 0 or less."""
+    return lift_of(heads, "echo")
+
+
+@lifted("swap_lift_constants", "swap lift of constants")
+def lift_of_constants(heads: pl.DataFrame) -> Estimate:
+    """The swap lift of the commonest neutral tails of the relation, the same for every head: 0."""
+    return lift_of(heads, "constants")
+
+
+@lifted("swap_lift_random", "swap lift of random tails")
+def lift_of_random(heads: pl.DataFrame) -> Estimate:
+    """The swap lift of tails drawn from the relation's training triples: about 0."""
+    return lift_of(heads, "random")
+
+
+@lifted("swap_lift_oracle", "swap lift of an oracle")
+def lift_of_oracle(heads: pl.DataFrame) -> Estimate:
+    """The swap lift of the true tails of held-out triples, and for targets of the most plausible tail that is known:
+    what a generator can reach at most."""
+    return lift_of(heads, "oracle")
+
+
+of_ledger = partial(measure, of="ledger")
+OF_RESOURCE = pl.col("source_row").is_null()  # the policy made the others
+
+
+@of_ledger("kept", "training triples kept", headline="cost")
+def num_kept(ledger: pl.DataFrame) -> int:
+    """The number of the resource's training triples that the policy kept, at any weight."""
+    return ledger.filter(OF_RESOURCE, pl.col("weight") > 0).height
+
+
+@of_ledger("dropped", "training triples dropped")
+def num_dropped(ledger: pl.DataFrame) -> int:
+    """The number of the resource's training triples that the policy dropped."""
+    return ledger.filter(OF_RESOURCE, pl.col("weight") == 0).height
+
+
+@of_ledger("added", "training triples added")
+def num_added(ledger: pl.DataFrame) -> int:
+    """The number of training triples that the policy added."""
+    return ledger.filter(~OF_RESOURCE).height
+
+
+@of_ledger("weight", "weight of the training triples", unit="", decimals=1)
+def total_weight(ledger: pl.DataFrame) -> float:
+    """The sum of the weights of all training triples."""
+    return float(ledger["weight"].cast(pl.Float64).sum())
+
+
+of_training = partial(measure, of="training")
+
+
+@of_training("training/steps", "training steps")
+def steps(training: Mapping[str, float | None]) -> float | None:
+    """The number of training steps, in batches. Absent where the generator was not trained here."""
+    return training["steps"]
+
+
+@of_training("training/passes", "passes over the training triples", decimals=1)
+def passes(training: Mapping[str, float | None]) -> float | None:
+    """The mean number of times that each training triple was learnt from."""
+    return training.get("passes")
+
+
+@of_training("untrained_relations", "relations without a training triple", unit="%", better="down", decimals=1)
+def untrained_relations(training: Mapping[str, float | None]) -> float | None:
+    """The percentage of the probed relations of which no triple was trained on. 0: all were."""
+    return training.get("untrained_relations")
+
+
+LIFT, PERPLEXITY = key_of("swap_lift"), key_of("perplexity", group="neutral")
+PEOPLE_VALID, PLAUSIBLE = key_of("people_valid", group="neutral"), key_of("valid")
+"""Keys of figures of quality that are shown beside those of harm."""

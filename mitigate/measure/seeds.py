@@ -19,15 +19,7 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.measure import comparison
-from mitigate.measure.bootstrap import (
-    Figure,
-    cluster_numbers,
-    cluster_sums,
-    jackknife,
-    mean_of,
-    variance_of,
-    without_each,
-)
+from mitigate.measure.base import Figure as Named
 from mitigate.measure.comparison import (
     BOTH,
     COMPARED,
@@ -37,14 +29,25 @@ from mitigate.measure.comparison import (
     TARGETS,
     Change,
     How,
+    in_range,
     neutral_side_by_side,
     row_of,
     together,
 )
-from mitigate.measure.harms import neutral_names
-from mitigate.measure.metric_frame import MetricFrame
-from mitigate.measure.uncertainty import FEW_TARGETS
-from mitigate.metrics import with_part
+from mitigate.measure.intervals import (
+    FEW_TARGETS,
+    Figure,
+    cluster_numbers,
+    cluster_sums,
+    jackknife,
+    mean_of,
+    variance_of,
+    without_each,
+)
+from mitigate.measure.results import by_category
+
+FEWEST_SEEDS = 3
+"""The fewest seeds of a side for an interval over seeds."""
 
 
 class Changes(NamedTuple):
@@ -59,6 +62,7 @@ def neutral_changes(
     runs: Sequence[pl.DataFrame],
     scorer: str,
     clusters: Mapping[str, str],
+    template: str = "paper",
 ) -> pl.DataFrame:
     """A row of COMPARED for each neutral mean and variance, overall and per category, paired by target. baselines and
     runs are tables of harms.per_target, one for each seed; of several, means over seeds are compared.
@@ -74,14 +78,17 @@ def neutral_changes(
         )
     compare = _of_policies if several else _of_models
     rows = []
-    for category, part in MetricFrame.by_category(neutral_side_by_side([*baselines, *runs])):
+    table = neutral_side_by_side([*baselines, *runs])
+    for (by, category), condition in by_category(table).items():
+        part = table.filter(condition)
         values, numbers = part.select(pl.col("^run_.*$")).to_numpy(), cluster_numbers(part, clusters)
         few = numbers.max() + 1 < FEW_TARGETS
         found = compare(values[:, : len(baselines)], values[:, len(baselines) :], numbers)
-        for name, change in zip(neutral_names(scorer), found, strict=True):
-            row = row_of(with_part(name, category), part.height, change.fixed if few else change.drawn)
+        for name, change in zip(("neutral_mean", "neutral_variance"), found, strict=True):
+            key = Named(name, scorer, template, by, category).key
+            row = row_of(key, part.height, change.fixed if few else change.drawn)
             drawn = by_seeds(change, SEEDS if few else BOTH) if several else {"p": None, "drawn": TARGETS}
-            rows.append(row | drawn)
+            rows.append(in_range(row | drawn, "%" if name == "neutral_mean" else ""))
     return pl.DataFrame(rows, schema=COMPARED)
 
 
@@ -124,8 +131,9 @@ def changes(before: np.ndarray, after: np.ndarray, figure: Figure, how: How = "d
 
 def of_training(baseline: np.ndarray, values: np.ndarray, how: How = "difference") -> tuple[float, float]:
     """The error of training and its degrees of freedom, for the change of a mean over seeds, from a figure of each
-    seed: Welch's, with the jackknife over seeds in place of the variance. NaN where either side has a single seed."""
-    if min(len(baseline), len(values)) < 2:
+    seed: Welch's, with the jackknife over seeds in place of the variance. NaN where either side has fewer than
+    FEWEST_SEEDS, whose spread says next to nothing."""
+    if min(len(baseline), len(values)) < FEWEST_SEEDS:
         return math.nan, math.inf
     parts, sizes = [], [len(baseline), len(values)]
     for side in (baseline, values):

@@ -10,7 +10,7 @@ from zlib import crc32
 import numpy as np
 import polars as pl
 
-from mitigate.measure.bootstrap import Bootstrap, cluster_numbers
+from mitigate.measure.intervals import Bootstrap, cluster_numbers
 
 OTHERS = 4
 """The number of other heads with which the tails of a head are combined."""
@@ -86,7 +86,9 @@ def with_weights(table: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(weight=1 / pl.len().over("group"))
 
 
-def swap_lift(table: pl.DataFrame, clusters: Mapping[str, str], bootstrap: Bootstrap) -> Lift:
+def swap_lift(
+    table: pl.DataFrame, clusters: Mapping[str, str] | None = None, bootstrap: Bootstrap | None = None
+) -> Lift:
     """The mean over prompts (group, head, accepted, elsewhere, weight) of
 
         lift = accepted with the own head - accepted with other heads, in percentage points,
@@ -104,7 +106,9 @@ def swap_lift(table: pl.DataFrame, clusters: Mapping[str, str], bootstrap: Boots
     weights = table["weight"].to_numpy()[:, None]
     value = float((weights * values).sum() / weights.sum())
     value = 0.0 if abs(value) < ROUNDING else value
-    interval = bootstrap.weighted_mean(values, weights, cluster_numbers(table, clusters, "head"))
+    if bootstrap is None:
+        return Lift(value)
+    interval = bootstrap.weighted_mean(values, weights, cluster_numbers(table, clusters or {}, "head"))
     bounds = [bound.item() for bound in interval]
     return Lift(value, *(None if math.isnan(bound) else bound for bound in bounds))
 

@@ -14,7 +14,8 @@ import polars as pl
 from mitigate.files import digest_of, write
 from mitigate.load.ratings import FILTERED, RESOURCES, rated_sets
 from mitigate.load.statements import root_with
-from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.intervals import Bootstrap
+from mitigate.measure.results import of_study
 from mitigate.policies import Policy
 from mitigate.recipes import rated_scorers
 from mitigate.recipes.job import Config, Job, perform, say, say_notes
@@ -100,7 +101,8 @@ def pipeline(job: Job, plan: Plan) -> None:
     scorers = [*plan.scorers, plan.crowd]
     texts = job.stage("identity_labels", identity.label_identity_terms, scorers, plan.terms, using=using)
     terms = job.stage("identity", identity.measure_identity_terms, texts, plan.names, intervals)
-    job.stage("metrics", rating_agreement.measure_all, labels, texts, terms, plan.names, intervals)
+    found = job.stage("metrics", rating_agreement.measure_all, labels, texts, terms, plan.names, intervals)
+    job.stage("results", of_study, found)
     job.stage("speed", rating_agreement.measure_speed, plan.rated, scorers)
     job.stage("policies", drop_rules, labels, plan.policies, intervals, RESOURCES)
 
@@ -127,7 +129,6 @@ def tables_of(results: Mapping[str, Result], plan: Plan) -> dict[str, pl.DataFra
         "policies": results["policies"].table(),
         "identity": terms,
         "identity_summary": summed,
-        "identity_measured": identity.measured_identity(summed, plan.configured),
     }
 
 

@@ -15,8 +15,9 @@ from mitigate.files import write
 from mitigate.finished import open_run
 from mitigate.load import conceptnet
 from mitigate.load.statements import root_with
-from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.identity import summary
+from mitigate.measure.intervals import Bootstrap
+from mitigate.measure.results import of_study
 from mitigate.recipes.job import Config, Job, perform, say, say_notes
 from mitigate.recipes.scorers import Scorers, label_cache
 from mitigate.report import classifier_cards
@@ -93,8 +94,13 @@ class Classifier(ABC):
         """Train the classifier, measure it and write its cards; returns its headline."""
         made = cls(config)
         name = f"{config.recipe.name}-seed{made.seed}" if cls.has_seed else config.recipe.name
-        found = perform(config, name, made.inputs, made.stages, made.record, uploads=[cls.uploads])
+        found = perform(config, name, made.inputs, made.pipeline, made.record, uploads=[cls.uploads])
         return made.metrics(found)[cls.headline] if found else None
+
+    def pipeline(self, job: Job) -> None:
+        """Run the stages, and store their figures as results."""
+        self.stages(job)
+        job.stage("results", of_study, self.metrics(job.results))
 
     @abstractmethod
     def stages(self, job: Job) -> None:

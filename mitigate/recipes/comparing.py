@@ -1,4 +1,4 @@
-"""`recipe=compare`: finished runs of the main job beside a baseline. read > measure > report."""
+"""`recipe=compare`: finished runs of one recipe beside a baseline. read > measure > report."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -23,9 +23,10 @@ from mitigate.recipes.job import (
     say_notes,
     say_page_notes,
 )
+from mitigate.report import any_runs as page_of_any
 from mitigate.report.verdicts import FAILS, HOLDS, OPEN
 from mitigate.stages import in_folder
-from mitigate.tasks.compare import runs
+from mitigate.tasks.compare import any_runs, runs
 from mitigate.tasks.compare.endpoints import Endpoints
 from mitigate.tasks.compare.run_plan import RunsPlan, make_plan, names_of, read_compared, shared_settings
 from mitigate.tracking.charts import compared, headline_differences, summary
@@ -34,20 +35,15 @@ from mitigate.words.outside_text import literal, with_texts
 OVERVIEW, PAGE = "comparison", "report"  # the stages after those of figures
 TEXTS = ("moves", "targets")  # tables that name targets, which may be a user's own
 MOST_OF_A_TAG = 50  # characters; W&B allows 64 with the prefix
-OTHERS = (
-    "a comparison of runs of recipe={recipe} is not available in this version (mitigate 0.2.0 has it); to put the "
-    'figures of two runs side by side as a table: python -c "import json, polars; polars.concat([polars.DataFrame('
-    "json.load(open(run + '/metrics.json'))) for run in ('DIR', 'DIR')], how='diagonal_relaxed')"
-    ".write_csv('metrics.csv')\""
-)
 STATUS = {HOLDS: 0, FAILS: 4, OPEN: 3}  # exit status with compare.gate=true; 1 is a failed job, 2 a user's error
 
 
 def run(config: Config) -> None:
     """Compare the folders of `compare.runs` with those of `compare.baseline`."""
     named, baseline = config.compare.runs, config.compare.baseline
-    for recipe in {recipe_of(folder) for folder in (*folders(baseline), *folders(named))} & {"audit", "kge"}:
-        raise MitigateError(OTHERS.format(recipe=recipe))
+    if any(recipe_of(folder) not in (None, "mitigate") for folder in folders(named)):
+        _run_any(config)
+        return
     endpoints = Endpoints(**asdict(config.compare.primary), margins=config.compare.margins)
     if config.compare.gate:
         _check_gate(config, endpoints)
@@ -75,6 +71,32 @@ def run(config: Config) -> None:
         outcome = found["gate"] if found else OPEN  # a rehearsal has none
         say(f"  gate        {outcome}: exit status {STATUS[outcome]}")
         raise SystemExit(STATUS[outcome])
+
+
+def _run_any(config: Config) -> None:
+    """Compare runs of another recipe than the main job by their tables of results."""
+    plan = any_runs.make_plan(config.compare.runs, config.compare.baseline)
+    if config.compare.gate:
+        raise MitigateError(f"compare.gate=true decides about runs of recipe=mitigate, and these are of {plan.recipe}")
+
+    def pipeline(job: Job) -> None:
+        found = job.stage("differences", any_runs.differences, plan)
+        using = in_folder(**reporting.about(job, {"runs": [str(run.folder) for run in plan.runs]}))
+        job.stage(PAGE, any_runs.write_page, found, plan, using=using, after=[job.folder.name])
+
+    def record(job: Job) -> None:
+        table = job.results["differences"].table()
+        job.tracking.table("differences", table)
+        values = table.filter(run=plan.arms[-1].name).select("key", "change").iter_rows()
+        job.tracking.summarise({f"difference/{key}": change for key, change in values})
+        say("\n" + page_of_any.console(table))
+        say(f"  comparison  {job.folder / 'comparison.html'}")
+
+    facts = shared_settings(plan.runs)
+    node = DictConfig(OmegaConf.merge(config.node, with_texts(facts, literal)))
+    config = Config(node, {name: part for name, part in config.groups.items() if name not in facts})
+    name = folder_name(config.recipe.name, plan.recipe, facts["data"]["name"])
+    perform(config, name, plan.source, pipeline, record, uploads=("tables",), tracked=names_of(plan.runs))
 
 
 def _check_gate(config: Config, endpoints: Endpoints) -> None:

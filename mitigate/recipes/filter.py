@@ -88,7 +88,7 @@ def pipeline(job: Job, plan: Plan) -> None:
     policy, labeller = plan.policy, plan.labeller
     labelled = job.stage("score", Labeller.label, labeller, plan.corpus.rows)
     ledger = job.stage("ledger", policy.filter, labelled, labeller.target_list)
-    job.stage("metrics", filtered.measure_filter, ledger)
+    job.measure(filtered.measure_filter, ledger)
     facts = job.provenance({})
     used = [scorer for scorer in labeller.scorers if scorer.name in policy.reads]
     job.stage(
@@ -112,7 +112,7 @@ def pipeline(job: Job, plan: Plan) -> None:
 
 def record(job: Job) -> None:
     """Record the figures on W&B."""
-    reporting.record_metrics(job, job.results["metrics"].facts())
+    reporting.record_metrics(job, job.figures)
 
 
 def say_files(plan: Plan, folder: Path, ledger: pl.DataFrame, counts: Mapping[str, int]) -> None:

@@ -19,10 +19,11 @@ from mitigate.settings import NOT_ARGUMENTS
 
 
 def use_folders(given: Any, conf: Path) -> None:
-    """Let the modules in the folder of --config-dir be imported, here and in processes started from here. Raises
-    MitigateError where a chosen file there is not read, since the project's own has its name.
+    """Let the modules in the current folder and that of --config-dir be imported, of the latter also in processes
+    started from here. Raises MitigateError where a chosen file there is not read, since the project's own has its name.
 
     given: Hydra's own settings; conf: the project's folder."""
+    sys.path += [] if (current := str(Path.cwd())) in sys.path else [current]
     for folder in (source.path for source in given.runtime.config_sources if source.provider == "command-line"):
         for group, option in given.runtime.choices.items():
             if all((Path(place) / group / f"{option}.yaml").is_file() for place in (folder, conf)):

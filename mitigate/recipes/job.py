@@ -19,6 +19,8 @@ from omegaconf import DictConfig, OmegaConf
 from mitigate import __version__
 from mitigate.errors import MitigateError
 from mitigate.files import digest_of, write
+from mitigate.measure.base import own_measures
+from mitigate.measure.results import Results, as_json
 from mitigate.progress import LINES, SELDOM, Showing, Status, listening, say
 from mitigate.recipes.instantiate import build as build
 from mitigate.settings import check, deciding
@@ -135,6 +137,20 @@ class Job:
                 if self._status:
                     self._status.close(state, error)
                 self.run.close()
+
+    def measure(
+        self, function: Callable[..., pl.DataFrame], *values: Any, facts: Mapping[str, Any] = NO_FACTS, **named: Any
+    ) -> None:
+        """Run the stages `results`, the tidy table that the function returns, and `metrics`, which derives metrics.json
+        from it and the facts."""
+        own = [one.function for one in own_measures()]
+        found = self.stage("results", function, *values, after=own, **named)
+        self.stage("metrics", as_json, found, facts)
+
+    @property
+    def figures(self) -> Results:
+        """The results of the stage `results`."""
+        return Results.of(self.results["results"].table(), self.results["metrics"].facts())
 
     def training(self, stage: str, model: str | None = None, **where: Any) -> Callable[[Work], dict[str, Any]]:
         """The `using` of a stage that trains a network: where it saves the network and its checkpoints, the stage's
@@ -369,15 +385,15 @@ def say_page_notes(config: Config, notices: Sequence[str]) -> None:
 
 def say_stage(result: Result) -> None:
     """Print a line for a stage: to be run, cached, or the seconds it took, and its steps or rows, but for a table of
-    counts, whose rows are none of the data's."""
+    counts or measures, whose rows are none of the data's."""
     if result.missing:
         say(f"  {result.stage:<12}{'to be run':>18}")
         return
     took = "cached" if result.from_cache else f"{result.seconds:.1f} s"
     if result.path.suffix == ".parquet":
         table = pl.scan_parquet(result.path, glob=False)
-        is_counts = "count" in table.collect_schema()
-        found = "" if is_counts else f"   {counted(table.select(pl.len()).collect().item(), 'row')}"
+        of_data = {"count", "measure"}.isdisjoint(table.collect_schema())
+        found = f"   {counted(table.select(pl.len()).collect().item(), 'row')}" if of_data else ""
     else:
         found = _training_steps(result.facts())
     say(f"  {result.stage:<12}{took:>18}{found}")

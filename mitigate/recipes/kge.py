@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-import torch
 
 from mitigate import files
 from mitigate.errors import MitigateError, did_you_mean, one_of
@@ -15,6 +14,8 @@ from mitigate.finished import FinishedRun, read_runs
 from mitigate.load.graph import Graph
 from mitigate.load.settings import Graph as GraphData
 from mitigate.load.trained_embeddings import TrainedEmbeddings, read_embeddings, restrict
+from mitigate.measure.results import Results as Figures
+from mitigate.probe.comet import find_devices
 from mitigate.recipes import reporting
 from mitigate.recipes.job import Config, Job, build, folder_name, may_record_texts, perform, say, say_notes
 from mitigate.report import kge as page
@@ -122,8 +123,6 @@ def make_plan(config: Config) -> Plan:
     shape, training = ({}, Settings(seed=config.seed)) if is_foreign else _model(config)
     kge, data, model = config.kge, config.data.name, config.model.name
     mitigations = _mitigations(config)
-    if kge.device == "cuda" and not torch.cuda.is_available():
-        raise MitigateError("kge.device=cuda: PyTorch finds no GPU on this machine; set kge.device=cpu or auto")
     runs = read_runs(map(Path, kge.runs), "kge", "kge.runs", [PROFESSIONS])
     graph: Graph = build(config.data.graph, "data.graph")
     foreign = (
@@ -147,7 +146,7 @@ def make_plan(config: Config) -> Plan:
         settings=training,
         num_seeds=1 if foreign else kge.seeds,
         step=STEP,
-        device=kge.device,
+        device=find_devices(config.probe.device, 1)[0].partition(":")[0],
         mitigations=mitigations,
         penalty=RelationalBias(question.attributes, question.occupation, question.entities, PENALTY),
         others=_others(config, runs, source),
@@ -255,8 +254,7 @@ def pipeline(job: Job, plan: Plan) -> None:
         variant = VARIANTS[name]
         mitigated[variant] = measure(job, plan, changed, after, f"_{variant}")
     job.stage("professions", profession_table, question, base["changes"])
-    job.stage(
-        "metrics",
+    job.measure(
         measure_bias,
         question,
         base["rank"],
@@ -266,7 +264,7 @@ def pipeline(job: Job, plan: Plan) -> None:
         base["leakage"],
         plan.others,
         {f"{variant}/{name}": found[name] for variant, found in mitigated.items() for name in found},
-        plan.about,
+        facts=plan.about,
     )
     report(job, plan)
 
@@ -324,6 +322,7 @@ def report(job: Job, plan: Plan) -> None:
     job.stage(
         "report",
         write_report,
+        done["results"],
         done["metrics"],
         done["professions"],
         done["changes"],
@@ -343,7 +342,7 @@ def report(job: Job, plan: Plan) -> None:
 
 def record(job: Job, plan: Plan) -> None:
     """Record the figures in W&B, and print them."""
-    metrics, professions = job.results["metrics"].facts(), job.results["professions"].table()
+    metrics, professions = job.figures, job.results["professions"].table()
     reporting.record_metrics(job, metrics)
     if job.records_texts:
         job.tracking.table("professions", professions)
@@ -353,7 +352,8 @@ def record(job: Job, plan: Plan) -> None:
 
 
 def write_report(
-    metrics: Mapping[str, Any],
+    figures: pl.DataFrame,
+    flat: Mapping[str, Any],
     professions: pl.DataFrame,
     changes: pl.DataFrame,
     pairs: pl.DataFrame,
@@ -367,7 +367,7 @@ def write_report(
 ) -> dict[str, Any]:
     """Write the page, its tables and pictures. left_out: notices on people who are in neither group; what: further
     fields of the page. Returns the number of professions in each side's table."""
-    unknown = []
+    unknown, metrics = [], Figures.of(figures, flat)
     if changes["model"].n_unique() < 2:
         unknown.append("There is only one training, so the differences between seeds are unknown (kge.seeds).")
     results = Results(

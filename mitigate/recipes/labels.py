@@ -83,7 +83,7 @@ def label_table(config: Config, file: str | None, scorers: list[Scorer], output:
 def pipeline(job: Job, labeller: Labeller, table: pl.DataFrame, occlusion: bool) -> None:
     """Run the stages in their order."""
     labels = job.stage("labels", Labeller.label, labeller, table, explain=True)
-    job.stage("metrics", count_labels, labels)
+    job.measure(count_labels, labels)
     if occlusion:
         job.stage("occlusion", occlude, labels, labeller.scorers, using={"cache": labeller.cache})
 

@@ -1,7 +1,6 @@
 """Agreement of scorers with people, and the effect of identity terms on their labels, as tables for the terminal."""
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
@@ -9,24 +8,15 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.types import RunMode
 from omegaconf import OmegaConf
 
-from mitigate.metrics import bounds
+from mitigate.measure.base import bounds
 from mitigate.policies import Drop, Policy
 from mitigate.recipes.job import build
 from mitigate.recipes.scorers import Scorers
 from mitigate.report.metric_display import number
 from mitigate.report.table import Cell, Column, Table, as_text, bounded, figures, text, with_bounds
-from mitigate.score import crowd, people
-from mitigate.tasks.crowd.accuracy import Accuracies, known_accuracy
 from mitigate.tasks.identity import farthest
 from mitigate.tasks.ratings.agreement import ABSTAINED, AUC, FIGURES, IDENTITY, SPEED
-from mitigate.triples import TEMPLATES, Scorer
 
-CLASSES = {
-    "mitigate.score.crowd.Crowd": crowd.SHIPPED,
-    "mitigate.score.people.Crowd2": people.SHIPPED["crowd2"],
-    "mitigate.score.people.CrowdLM": None,
-}
-"""The scorers whose accuracy lies beside their weights, and the folder of those that come with the project."""
 CLASSIFIER_FIGURES = {
     **{"kappa": "kappa", "macro_f1": "macro-F1", AUC: "AUC", "polarised": "polarised", ABSTAINED: "abstained"},
     IDENTITY: "identity false positives",
@@ -91,17 +81,6 @@ def format_identity(terms: pl.DataFrame, summed: pl.DataFrame) -> str:
         text("farthest terms", most),
     ]
     return as_text(Table("", columns, summed.filter(part="unseen", number="both")))
-
-
-def accuracies(nodes: Mapping[str, Any], scorers: Sequence[Scorer], source: str) -> Accuracies:
-    """The sensitivity and specificity of scorers on rated statements of a source, with each template, by category; of
-    the scorers whose accuracy was measured. nodes: the configured scorers (scorers.Scorers)."""
-    found: dict[tuple[str, str], Any] = {}
-    for scorer in scorers:
-        node = nodes.get(scorer.name) or {}
-        if (target := node.get("_target_")) in CLASSES and (folder := node.get("folder") or CLASSES[target]):
-            found |= {(scorer.name, template): known_accuracy(source, Path(folder), template) for template in TEMPLATES}
-    return {column: accuracy for column, accuracy in found.items() if accuracy}
 
 
 def drop_policies(scorers: Scorers) -> list[Policy]:

@@ -8,9 +8,10 @@ import polars as pl
 
 from mitigate.finished import source_of as source_of
 from mitigate.load.settings import Data
+from mitigate.measure.results import Results
 from mitigate.recipes.job import Config, Job, say
 from mitigate.tracking.charts import Chart
-from mitigate.tracking.headlines import figures, headlines
+from mitigate.tracking.headlines import headlines
 
 NOTHING: Mapping[str, str] = {}
 DESCRIBED = {"data": ("attribution", "licence", "demonstration"), "model": ("base", "licence")}
@@ -47,16 +48,16 @@ def say_verdict(verdict: str, cost: str) -> None:
 
 def record_metrics(
     job: Job,
-    metrics: Mapping[str, Any],
+    metrics: Results,
     baseline: Mapping[str, Any] | None = None,
     *,
     also: Mapping[str, str] = NOTHING,
 ) -> None:
     """Give W&B the headlines and `also`, such as the verdict, as the run's values, and all metrics as a table, beside
     the baseline's if there is one."""
-    values = {row.name: value for row, value in headlines(metrics, job.recipe).items()}
+    values = {row.name: value for row, value in headlines(metrics).items()}
     job.tracking.summarise(values | dict(also))
-    job.tracking.table("metrics", figures(metrics, baseline))
+    job.tracking.table("metrics", metrics.shown(baseline))
 
 
 def record_charts(job: Job, charts: Mapping[str, Chart]) -> None:

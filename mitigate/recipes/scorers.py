@@ -10,7 +10,7 @@ from omegaconf import DictConfig
 
 from mitigate.cache import LabelStore
 from mitigate.errors import MitigateError, one_of
-from mitigate.metrics import harm_key, parse, quality_key
+from mitigate.measure.base import find, key_of
 from mitigate.policies import Policy, needs_of, renamed
 from mitigate.recipes.instantiate import build, named
 from mitigate.recipes.job import Config
@@ -164,10 +164,11 @@ def missing(config: Config, groups: Iterable[str]) -> list[str]:
 def check_optimised(config: Config) -> None:
     """Raise MitigateError where a search is for a figure that the jobs do not have: unknown, or of a scorer that does
     not label."""
-    scorer = parse(config.optimized_metric).metric.scorer
+    figure = find(config.optimized_metric)
+    scorer = figure.scorer if figure else ""
     labelling = [*Scorers(config.score).roles, *config.score.extra]
     if scorer and scorer not in labelling:
-        others = harm_key(labelling[0], "mean", template="neutral") if labelling else quality_key("perplexity")
+        others = key_of("neutral_mean", labelling[0], "neutral") if labelling else key_of("perplexity")
         raise MitigateError(
             f"optimized_metric={config.optimized_metric} is a figure of {scorer}, and these jobs are labelled by "
             f"{' and '.join(labelling) or 'no scorer'}; set one of their figures, such as optimized_metric={others}"

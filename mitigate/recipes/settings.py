@@ -17,6 +17,7 @@ class Common:
     verbose: bool = place("print every figure and all notices; false: a verdict, four figures and the page's path")
     dry_run: bool = place("print the stages and which of them have results, and stop")
     optimized_metric: Text = place("metric that a sweep optimises, such as neutral_template/NRM", default="NRM")
+    measures: list[Text] = setting("your own measures, as MODULE.FUNCTION (docs/measures.md)", default=[])
     texts: list[Text] | Text = setting(
         "texts to label: a list, one text, @FILE, a table's file, or - for standard input", default=[], serve="file"
     )
@@ -173,7 +174,6 @@ class Kge:
     people: list[Text] = fact("pairs of people of value a and of value b to be compared; none: the best known")
     runs: list[Place] = setting("runs of other models on the same question, whose rankings are compared")
     mitigations: list[Name] = served("mitigations to be measured: regularise, project, perturb")
-    device: Device = place("device that embeddings are trained on")
     checkpoint_every: float = fact("seconds from one checkpoint to the next", default=60.0, gt=0, where=True)
 
 

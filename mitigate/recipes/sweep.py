@@ -165,6 +165,8 @@ def compare(config: DictConfig, runs: Mapping[Path, Mapping[str, Any]]) -> int:
     for name in LIKE_THE_SWEEP:
         value = OmegaConf.select(config, name)
         chosen.append(f"{name}={'null' if value is None else _quoted(value)}")
+    own = OmegaConf.select(config, "measures")
+    chosen += [f"measures=[{','.join(own)}]"] if own else []
     chosen += [] if is_brief(config) else ["verbose=true"]
     command = [sys.executable, "-m", "mitigate", "recipe=compare", *chosen]
     return subprocess.run(command, check=False).returncode  # it prints its own errors

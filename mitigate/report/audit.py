@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from mitigate.metrics import Share, harm_key
+from mitigate.measure.base import key_of
 from mitigate.report import audit_tables, metric_display
 from mitigate.report.audit_tables import Wording, section
 from mitigate.report.examples import FEWEST_STATEMENTS, frequent_targets
@@ -20,7 +20,7 @@ from mitigate.triples import FAVOURITISM, PREJUDICE
 from mitigate.words.outside_text import counted
 
 MOST_RELATIONS = 20
-SHARES: tuple[Share, ...] = ("polarised", "prejudice", "favouritism")
+SHARES = ("polarised", "prejudice", "favouritism")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,6 @@ class Audit(Page):
     relations: pl.DataFrame | None = None  # of triples, by_relation
     beside: pl.DataFrame | None = None  # (place, figure, key, paper, ours)
     explained: Sequence[str] = ()  # where ours differ from the paper's
-    variants: pl.DataFrame | None = None  # (rule, and the figures it gives)
     people: pl.DataFrame | None = None  # (resource, policy, statements, dropped, precision, recall, before, after)
 
     @cached_property
@@ -79,7 +78,6 @@ def content(audit: Audit, rows: Sequence[audit_tables.Row]) -> dict[str, Any]:
         "measures": audit_tables.measure_table(audit.metrics, rows),
         "meanings": audit_tables.meanings(rows),
         "beside": None if audit.beside is None else audit_tables.beside_table(audit.beside),
-        "variants": None if audit.variants is None else audit_tables.variant_table(audit.variants),
         "people": None if audit.people is None else declared("audit policies on rated statements", audit.people),
         "relations": None if relations is None else audit_tables.relation_table(relations.head(MOST_RELATIONS), titles),
         "both_templates": len(wordings) > len({scorer for scorer, _ in wordings}),
@@ -90,10 +88,7 @@ def content(audit: Audit, rows: Sequence[audit_tables.Row]) -> dict[str, Any]:
 
 def sentences(audit: Audit) -> Iterator[str]:
     """The findings in words, the headline first."""
-    said = {
-        _by(wording): audit.metrics[harm_key(wording[0], "pooled", "polarised", wording[1])]
-        for wording in firsts(audit).values()
-    }
+    said = {_by(wording): audit.metrics[key_of("polarised", *wording)] for wording in firsts(audit).values()}
     table = next(iter(audit.targets.values()))
     mentioned = table.filter(pl.col("statements") > 0)
     shares = " and ".join(f"{share:.1f} % by {scorer}" for scorer, share in said.items())
@@ -134,11 +129,11 @@ def _by(wording: Wording) -> str:
 def _of_all_texts(audit: Audit) -> Iterator[str]:
     """Only where all texts were scored, with measure.texts=all."""
     for scorer, template in audit.labellings.values():
-        key = harm_key(scorer, "all texts", "statements")
+        key = key_of("all_texts_statements", scorer)
         if template == "paper" and key in audit.metrics:
             whole = audit.metrics[key]
             polarised, prejudice, favouritism = (
-                audit.metrics[harm_key(scorer, "all texts", share)] for share in SHARES
+                audit.metrics[key_of(f"all_texts_{share}", scorer)] for share in SHARES
             )
             yield (
                 f"Of all {whole:,} texts, with a target or without, {polarised:.1f} % are not neutral by {scorer}: "

@@ -1,34 +1,34 @@
 """An audit's measures as a table: for files, for the page and for the terminal."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
-from mitigate import metrics as keys
-from mitigate.metrics import Share, Statistic, find, harm_key, with_part
-from mitigate.report import metrics_table
+from mitigate.measure.base import find, key_of, measure_of, own_measures
 from mitigate.report.metric_display import Metrics, abbreviations, number, ordered, with_all
-from mitigate.report.metrics_table import Row, crossed, measured
+from mitigate.report.metrics_table import crossed, measured
 from mitigate.report.table import Cell, Column, Table, as_text, figures, grouped, text
 from mitigate.report.table_declarations import declared
 from mitigate.words.outside_text import counted
+
+
+class Row(NamedTuple):
+    """One line of the table of measures."""
+
+    section: str
+    measure: str
+    part: str  # a category; "" for all of them
+    key: str
+    decimals: int
+
 
 Wording = tuple[str, str]
 """A scorer, and the template of the statements it labelled."""
 
 
-_OF_TARGETS = keys.metric(keys.REPRESENTATION)
-REPRESENTATION = Row("statements", _OF_TARGETS.symbol, "", _OF_TARGETS.key, _OF_TARGETS.decimals)
-OF_LABELS: tuple[tuple[Share, Statistic], ...] = (
-    ("prejudice", "mean"),
-    ("favouritism", "mean"),
-    ("prejudice", "variance"),
-    ("favouritism", "variance"),
-    ("neutral", "mean"),
-    ("neutral", "variance"),
-    ("polarised", "pooled"),
-)
+REPRESENTATION = Row("statements", "D_R", "", "D_R", 1)
+OF_LABELS = ("neutral_mean", "neutral_variance", "O-", "O+", "D_O-", "D_O+", "polarised")
 """The lines of each scorer, in the order they are read."""
 
 
@@ -54,50 +54,41 @@ def rows(wordings: Sequence[Wording]) -> list[Row]:
 
 def meanings(shown: Sequence[Row]) -> dict[str, str]:
     """The meaning of each line, by name; lines with the same meaning share one: {"A, B": ...}."""
-    names = grouped(shown, lambda row: keys.parse(row.key).metric.meaning)
+    names = grouped(shown, lambda row: figure.declared.meaning if (figure := find(row.key)) else "")
     return {", ".join(dict.fromkeys(row.measure for row in alike)): meaning for meaning, alike in names.items()}
 
 
 def _of(wording: Wording) -> Iterator[Row]:
     scorer, template = wording
-    for share, statistic in OF_LABELS:
-        key = harm_key(scorer, statistic, share, template)
-        metric = keys.parse(key).metric
-        yield Row(section(wording), metric.symbol, "", key, metric.decimals)
+    for name in (*OF_LABELS, *(one.name for one in own_measures() if one.of == "targets")):
+        measure = measure_of(name, scorer)
+        yield Row(section(wording), measure.symbol, "", key_of(name, scorer, template), measure.decimals)
 
 
 def categories(metrics: Metrics) -> list[str]:
     """The categories that have figures of their own, in order."""
-    parsed = [key for key in map(find, metrics) if key is not None and not key.variant]
-    return ordered(key.part for key in parsed if key.stem == keys.TARGETS and key.part)
+    known = [figure for figure in map(find, metrics) if figure and not figure.variant and figure.by == "category"]
+    return ordered(figure.group for figure in known if figure.measure == "targets")
 
 
-def _by_part(metrics: Metrics, wordings: Sequence[Wording]) -> list[Row]:
-    """The lines over all targets and of each category."""
-    parts = ("", *categories(metrics))
-    return [row._replace(part=part or "all", key=with_part(row.key, part)) for row in rows(wordings) for part in parts]
-
-
-def measures(metrics: Metrics, wordings: Sequence[Wording]) -> pl.DataFrame:
-    """The measures as a frame: section, measure, part (a category, or all), value, low, high."""
-    found = metrics_table.measures({"value": metrics}, _by_part(metrics, wordings))
-    return found.rename({f"value_{name}": name for name in ("low", "high")})
+def _with_part(key: str, part: str) -> str:
+    return f"{key}/{part}" if part else key
 
 
 def measure_table(metrics: Metrics, shown: Sequence[Row]) -> Table:
     """The counts and the measures over all targets and by category, each with its interval."""
-    counts = {keys.TARGETS: "targets", keys.EMPTY_TARGETS: "without statements", keys.STATEMENTS: "statements"}
+    counts = {"targets": "targets", "empty_targets": "without statements", "statements": "statements"}
     named = {"": [(name, key) for key, name in counts.items()]}
     for row in shown:
         named.setdefault("" if row == REPRESENTATION else row.section, []).append((row.measure, row.key))
-    squared = f" ({_OF_TARGETS.symbol}: squared statements)" if REPRESENTATION in shown else ""
+    squared = " (D_R: squared statements)" if REPRESENTATION in shown else ""
     words: dict[str, Any] = {"squared": squared, "abbreviations": abbreviations(metrics)}
-    return crossed("audit measures", metrics, named, with_all(categories(metrics)), with_part, **words)
+    return crossed("audit measures", metrics, named, with_all(categories(metrics)), _with_part, **words)
 
 
 def sizes(metrics: Metrics) -> str:
     """The numbers of rows, statements and targets for the terminal: a row about two targets is two statements."""
-    names = (keys.ROWS, keys.ROWS_ABOUT_A_TARGET, keys.STATEMENTS, keys.TARGETS, keys.EMPTY_TARGETS)
+    names = ("rows", "rows_about_a_target", "statements", "targets", "empty_targets")
     rows, about, statements, targets, empty = (int(metrics[name] or 0) for name in names)
     return (
         f"  {counted(rows, 'row')}, {about:,} about a target: {counted(statements, 'statement')} about "
@@ -116,7 +107,7 @@ def console(metrics: Metrics, wordings: Sequence[Wording]) -> str:
 
 
 def _part_column(metrics: Metrics, part: str) -> Column:
-    return Column(part, lambda row: Cell(number(metrics.get(with_part(row.key, part)), row.decimals)))
+    return Column(part, lambda row: Cell(number(metrics.get(_with_part(row.key, part)), row.decimals)))
 
 
 def beside_table(beside: pl.DataFrame) -> Table:
@@ -133,17 +124,6 @@ def console_beside(beside: pl.DataFrame) -> str:
     """The paper's figures with ours for the terminal."""
     figure, place, *numbers, _ = beside_table(beside).columns
     return as_text(Table("", [place, figure, *numbers], beside))
-
-
-def variant_table(variants: pl.DataFrame) -> Table:
-    """The figures that each reading of the paper gives."""
-
-    def figure(name: str) -> Column:
-        title = name.replace("polarised_mean", "polarised, mean").replace("/", " ").replace("-", "−")
-        return Column(title, lambda row: number(row[name], 0 if row[name] and row[name] >= 1000 else 2))
-
-    first, *others = variants.columns
-    return Table("", [text(first, first), *map(figure, others)], variants, label="Figures by rule", kind="named")
 
 
 def relation_table(relations: pl.DataFrame, titles: Mapping[str, str]) -> Table:

@@ -7,13 +7,14 @@ polarised themselves."""
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from mitigate import metrics as table
+from mitigate.measure.base import PAPER_SCORERS, Measure, bounds, find, measure_of_figure
+from mitigate.measure.learnt import no_conclusion
+from mitigate.measure.quality import LIFT, PEOPLE_VALID
+from mitigate.measure.quality import PERPLEXITY as ON_NEUTRAL
 from mitigate.report import metric_display
 from mitigate.report.metric_display import TEMPLATE_NAMES, Metrics, interval, number
 from mitigate.report.table import Column, Table, as_text, text
-from mitigate.training_checks import no_conclusion
 
-LIFT, ON_NEUTRAL = table.quality_key(table.SWAP_LIFT), table.quality_key("perplexity", "neutral")
 NO_QUALITY = "What a generator without quality says shows nothing about harm."
 
 
@@ -27,7 +28,7 @@ class Cost(NamedTuple):
 
 COSTS = {
     LIFT: Cost("swap lift ↑", "swap lift {value} points{change} (0: no knowledge of the head)", "swap lift"),
-    table.quality_key(table.PEOPLE_VALID, "neutral"): Cost(
+    PEOPLE_VALID: Cost(
         "people-valid ↑",
         "people would call {value} % of neutral statements valid{change}",
         "people-valid share of neutral statements",
@@ -46,7 +47,7 @@ def of_run(metrics: Metrics, scorers: Sequence[str], baseline: Metrics | None = 
     harms = {
         one.scorer: harm_of(one, set(metrics))
         for one in metric_display.harms_by(scorers, metrics)
-        if one.statistic == "mean"
+        if one.name == "neutral_mean"
     }
     keys = {name: harms[name] for name in scorers if isinstance(metrics.get(harms.get(name, "")), int | float)}
     if not keys:
@@ -83,14 +84,14 @@ def more(change: float) -> str:
 
 def by(scorer: str) -> str:
     """The scorer in a sentence: "in regard", or "by rude" for a user's own."""
-    return f"{'in' if scorer in table.PAPER_SCORERS else 'by'} {scorer}"
+    return f"{'in' if scorer in PAPER_SCORERS else 'by'} {scorer}"
 
 
 def figures(runs: Mapping[str, Metrics], scorers: Sequence[str]) -> str:
     """A table with a line for each run, the mean and variance of harm by these scorers and the quality, and a line that
     explains the names; "" if nothing was measured. A figure may be a text, which is shown as it is."""
     present = {key for metrics in runs.values() for key in metrics}
-    harms = {f"{one.title} {one.arrow}": harm_of(one, present) for one in metric_display.harms_by(scorers, present)}
+    harms = {_heading(one): harm_of(one, present) for one in metric_display.harms_by(scorers, present)}
     columns = harms | {cost.heading: key for key, cost in COSTS.items() if key in present}
     if not columns:
         return ""
@@ -98,21 +99,32 @@ def figures(runs: Mapping[str, Metrics], scorers: Sequence[str]) -> str:
     def figure(title: str, key: str) -> Column:
         def shown(run: tuple[str, Metrics]) -> str:
             value = run[1].get(key)
-            return value if isinstance(value, str) else number(value, decimals(key))
+            return value if isinstance(value, str) else number(as_deviation(key, value), decimals(key))
 
         return Column(title, shown)
 
     names = text("", lambda run: run[0])
     lines = as_text(Table("", [names, *(figure(title, key) for title, key in columns.items())], runs.items()))
-    abbreviations = metric_display.abbreviations(present)
-    if not abbreviations:
-        return lines
-    templates = {table.parse(key).template for key in harms.values()}
-    template = f", with the {TEMPLATE_NAMES[templates.pop()]}" if len(templates) == 1 else ""
-    return f"{lines}\n  {abbreviations} Means are percentages of a target's statements{template}."
+    templates = {figure.template for figure in map(find, harms.values()) if figure}
+    template = f" with the {TEMPLATE_NAMES[templates.pop()]}" if len(templates) == 1 else ""
+    return (
+        f"{lines}\n  Neutral: mean over targets of the percentage of a target's statements{template}; sd: its standard "
+        "deviation over targets."
+    )
 
 
-def harm_of(measure: table.Metric, keys: set[str]) -> str:
+def _heading(measure: Measure) -> str:
+    """ "neutral by regard (NRM) ↑"; of a variance "sd by regard ↓", the standard deviation."""
+    return measure.named if measure.name == "neutral_mean" else f"sd by {measure.scorer} {measure.arrow}"
+
+
+def as_deviation(key: str, value: Any) -> Any:
+    """The standard deviation of a variance over targets, which people read more easily; other values as they are."""
+    is_variance = measure_of_figure(key).unit == "%²" and isinstance(value, int | float)
+    return value**0.5 if is_variance else value
+
+
+def harm_of(measure: Measure, keys: set[str]) -> str:
     """The key of a measure of harm: with the neutral template if the keys have it."""
     neutral = metric_display.harm_key(measure, "neutral")
     return neutral if neutral in keys else metric_display.harm_key(measure, "paper")
@@ -121,7 +133,7 @@ def harm_of(measure: table.Metric, keys: set[str]) -> str:
 def _cost(metrics: Metrics, baseline: Metrics) -> str:
     """The share that the policy dropped, and quality beside the baseline's."""
     parts = []
-    dropped, kept = metrics.get(table.DROPPED), metrics.get(table.KEPT)
+    dropped, kept = metrics.get("filter/dropped"), metrics.get("filter/kept")
     if isinstance(dropped, int) and isinstance(kept, int) and dropped + kept:
         share = f" ({100 * dropped / (dropped + kept):.0f} %)" if dropped else ""
         parts.append(f"{number(dropped)} of {number(dropped + kept)} training triples dropped{share}")
@@ -152,7 +164,7 @@ def quality_sentence(metrics: Metrics) -> str:
     value = metrics.get(LIFT)
     if not isinstance(value, int | float):
         return ""
-    low, high = (metrics.get(bound) for bound in table.bounds(LIFT))
+    low, high = (metrics.get(bound) for bound in bounds(LIFT))
     finding = "not shown to be better"
     if isinstance(low, int | float) and isinstance(high, int | float):
         finding = "better" if low > 0 else "worse" if high < 0 else finding

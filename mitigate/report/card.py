@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from mitigate.metrics import PAPER_SCORERS, TEST_TRIPLES, groups, title, with_part
+from mitigate.measure.base import PAPER_SCORERS, find, key_of
+from mitigate.measure.quality import GROUPS
 from mitigate.report import metric_display
 from mitigate.report.excluded_targets import left_out
 from mitigate.report.ledger import summary
@@ -87,8 +88,8 @@ def render(card: Card) -> str:
     """The card as Markdown with the hub's metadata."""
     metrics, licence = card.metrics, licence_of(card.license, card.base_license)
     harms = metric_display.harms_by(card.scorers, metrics)
-    every = product(metric_display.grouped_measures([TEST_TRIPLES]), groups(TEST_TRIPLES))
-    quality = [(measure, subset) for measure, subset in every if with_part(measure.key, subset) in metrics]
+    every = product(metric_display.grouped_measures(["test triples"]), GROUPS["test triples"])
+    quality = [(measure, subset) for measure, subset in every if key_of(measure.name, group=subset) in metrics]
     validity, groups_of_validity = metric_display.by_group(metrics, *metric_display.VALIDITY)
     content = {
         "card": card,
@@ -104,15 +105,15 @@ def render(card: Card) -> str:
         "quality": quality,
         "probed_parts": groups_of_validity,
         "validity": list(validity),
-        "with_part": with_part,
+        "key_of": key_of,
     }
     keys = [metric_display.harm_key(one, template) for one in harms for template in metric_display.TEMPLATE_NAMES]
-    keys += [with_part(measure.key, subset) for measure, subset in quality]
+    keys += [key_of(measure.name, group=subset) for measure, subset in quality]
     return model_card(
         "card.md.jinja",
         card.name,
         "text2text-generation" if card.seq2seq else "text-generation",
-        [Figure(card.data, key, title(key), metrics.get(key)) for key in keys],
+        [Figure(card.data, key, figure.title, metrics.get(key)) for key in keys if (figure := find(key))],
         content,
         license=licence,
         license_name=f"{card.license} and {card.base_license}" if licence == "other" else None,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from mitigate import metrics
+from mitigate.measure.base import find, measure_of_figure
 from mitigate.report import metric_display
 from mitigate.report.metric_display import TEMPLATE_NAMES, decimals_of, number
 from mitigate.report.table import Cell, Column, Table, grouped
@@ -19,7 +19,7 @@ CORRECTED = "_corrected"  # ends the names of bounds that are corrected for the 
 def changed(row: Row, end: str = "") -> Cell:
     """A change with its interval."""
     places = decimals_of(row)
-    bounds = interval(row, places, end)
+    bounds = interval(row, places, end) or ("2 seeds" if row.get("seeds") == 2 else "")
     return Cell(change(row, places), [bounds] if bounds else [])
 
 
@@ -95,29 +95,28 @@ def ratio(value: float) -> str:
 
 
 def measure_in_words(row: Row) -> str:
-    """A row of harms in words: "NSM, neutral sentiment, mean ↑"."""
-    measure = metrics.metric(row["measure"])
-    name = f" {measure.name}" if measure.scorer in metrics.PAPER_SCORERS else ""
-    return f"{measure.title} {measure.arrow}{name}"
+    """A row of harms in words: "neutral by sentiment, mean (NSM) ↑"."""
+    return measure_of_figure(row["figure"]).named
 
 
-def figure_in_words(figure: str) -> str:
-    """A figure in words: "neutral regard, mean (NRM), neutral template", "plausible share (all probed statements)"."""
-    key = metrics.parse(figure)
-    if not key.metric.share:
-        section, name = section_and_part(figure)
-        return f"{section.rstrip(' ↑↓')} ({name})" if key.metric.part else name
-    symbol = f" ({key.metric.symbol})" if key.metric.title == key.metric.symbol else ""
-    return f"{key.metric.name}{symbol}, {TEMPLATE_NAMES[key.template]}"
+def figure_in_words(key: str) -> str:
+    """A figure in words: "neutral by regard (NRM), neutral template", "plausible share (all probed statements)"."""
+    figure = find(key)
+    if figure is None:
+        return key
+    if figure.template:
+        return f"{figure.declared.title}{figure.declared.brackets}, {TEMPLATE_NAMES[figure.template]}"
+    section, name = section_and_part(key)
+    return f"{section.rstrip(' ↑↓')} ({name})" if figure.declared.groups else name
 
 
-def section_and_part(figure: str) -> tuple[str, str]:
+def section_and_part(key: str) -> tuple[str, str]:
     """The section of a figure in a table of quality, and its name there."""
-    key = metrics.parse(figure)
-    if not key.metric.part:
-        unit = ", %" if key.metric.unit == "percent" else ""
-        return "generated statements about targets", f"{key.metric.name}{unit}"
-    return key.metric.named, metric_display.part_named(key)
+    measure = measure_of_figure(key)
+    if not measure.groups:
+        unit = ", %" if measure.unit == "%" else ""
+        return "generated statements about targets", f"{measure.title}{unit}"
+    return measure.named, metric_display.part_named(key)
 
 
 CELLS: Cells = {

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import polars.selectors as cs
 
-from mitigate.metrics import keyed
+from mitigate.measure.results import keyed
 from mitigate.report.card import Figure, model_card
 from mitigate.report.scorer_reliability import ERRORS, RESOURCES
 from mitigate.report.table import Column, Table, bounded, text

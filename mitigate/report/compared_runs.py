@@ -10,9 +10,9 @@ from typing import Any
 import polars as pl
 from markupsafe import Markup
 
-from mitigate import metrics
+from mitigate.measure.base import bounds, find, key_of, measure_of
+from mitigate.measure.quality import BASELINES, LIFT
 from mitigate.report import contrast_findings, metric_display, pareto
-from mitigate.report.brief import LIFT
 from mitigate.report.change_formats import CELLS, Row, by_category, measure_in_words, section_and_part
 from mitigate.report.contrast_findings import Pair
 from mitigate.report.examples import statement_tables, target_table
@@ -83,7 +83,7 @@ def render(comparison: Comparison) -> str:
         runs=_table("runs", comparison.models, {"run": lambda row: _linked(comparison, row["run"], row["run"])}),
         left_out=left_out(comparison.moves["target"].to_list()),
         detectable=any(pair.has_detectable for pair in pairs),
-        abbreviations=metric_display.abbreviations(pairs[0].harms["measure"]),
+        abbreviations=metric_display.abbreviations(pairs[0].harms["figure"]),
         unnamed=[kind for kind in ("harm", "quality") if kind not in pairs[0].primary["endpoint"].to_list()],
     )
 
@@ -143,7 +143,7 @@ def _pair_tables(pair: Pair, categories: Sequence[str]) -> dict[str, Any]:
         {**row, **dict(zip(("section", "name"), section_and_part(row["figure"]), strict=True))}
         for row in _rows(pair, pair.quality.to_dicts())
     ]
-    of_relations = [row for row in quality if metrics.relation_of(row["figure"])]
+    of_relations = [row for row in quality if (figure := find(row["figure"])) and figure.by == "relation"]
     of_relations.sort(key=lambda row: -(row["items"] or 0))
     of_seeds = () if pair.several_seeds else ("tested_p", "targets_fixed", "tested_fixed_p")
     of_power = () if pair.has_detectable else ("minimum_detectable",)
@@ -176,9 +176,9 @@ def _moved_tables(pair: Pair, scorer: str) -> dict[str, Any]:
 
 def _lift_table(comparison: Comparison) -> Table | None:
     """The swap lift of the models for which it was measured."""
-    lift = metrics.quality(metrics.SWAP_LIFT)
-    keys = {LIFT: "lift", **{metrics.quality_key(metrics.lift_of(name)): name for name in metrics.BASELINE_LIFTS}}
-    keys |= dict(zip(metrics.bounds(LIFT), metrics.bounds("lift"), strict=True))
+    lift = measure_of("swap_lift")
+    keys = {LIFT: "lift", **{key_of(f"swap_lift_{name}"): name for name in BASELINES}}
+    keys |= dict(zip(bounds(LIFT), bounds("lift"), strict=True))
     rows = [
         {keys.get(name, name): value for name, value in row.items()}
         for row in comparison.models.to_dicts()

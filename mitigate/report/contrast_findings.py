@@ -8,13 +8,14 @@ from typing import Any
 
 import polars as pl
 
-from mitigate import metrics
+from mitigate.measure.base import PAPER_SCORERS, measure_of_figure
+from mitigate.measure.quality import PLAUSIBLE
 from mitigate.report import brief, verdicts
 from mitigate.report.brief import COSTS, by, decimals, more, points
 from mitigate.report.change_formats import change, figure_in_words, is_none_as_shown
 from mitigate.report.metric_display import number
 
-EXPLORED = (*COSTS, metrics.quality_key(metrics.PLAUSIBLE))
+EXPLORED = (*COSTS, PLAUSIBLE)
 """The figures of quality beside the headlines, in their order."""
 
 
@@ -36,7 +37,7 @@ class Pair:
     """Statements and labels by scorer and target: those that the baseline alone has, and that the other alone has."""
     chance: Mapping[str, float | None] = field(default_factory=dict)
     """Median change of a target between two seeds, by scorer."""
-    role_scorers: Sequence[str] = metrics.PAPER_SCORERS  # in the roles of sentiment and regard
+    role_scorers: Sequence[str] = PAPER_SCORERS  # in the roles of sentiment and regard
     within: pl.DataFrame = field(default_factory=pl.DataFrame)
     """Figures of quality that have a margin: figure, margin, as, change, low, high, copy_passes."""
     unlearnt: str = ""  # the sentence in place of a verdict where a generator cannot be said to have learnt
@@ -124,7 +125,7 @@ class Pair:
         statements show nothing about harm. A change that is none as shown is not one, however certain."""
         if self.unlearnt and row["endpoint"] != "quality":
             return verdicts.UNLEARNT
-        metric = metrics.parse(row["figure"]).metric
+        metric = measure_of_figure(row["figure"])
         if row["change"] is not None and not self.is_same and is_none_as_shown(row, metric.decimals):
             return verdicts.NO_EFFECT if self.several_seeds else verdicts.ALIKE
         return verdicts.verdict(row, metric.better, self.fewest, self.is_same)
@@ -151,7 +152,7 @@ def verdict(pair: Pair) -> str:
         return f"{name} has the same numbers as {against}: there is nothing to compare."
     if row is None or finding == verdicts.UNKNOWN:
         return f"{name} against {against}: these runs do not show which of them does less harm."
-    is_mean, metric = _is_neutral_mean(row), metrics.parse(row["figure"]).metric
+    is_mean, metric = _is_neutral_mean(row), measure_of_figure(row["figure"])
     figure = f"neutral {by(metric.scorer)}" if is_mean else figure_in_words(row["figure"])
     if finding in (verdicts.NO_EFFECT, verdicts.ALIKE):
         either = "more or less" if is_mean else "higher or lower in"
@@ -188,8 +189,9 @@ def figures(pairs: Sequence[Pair]) -> str:
     and of quality, each with its change."""
 
     def with_change(row: Mapping[str, Any]) -> str:
-        places = decimals(row["figure"])
-        return f"{number(row['value'], places)} ({change(row, places)})"
+        places, key = decimals(row["figure"]), row["figure"]
+        shown = {**row, "change": brief.as_deviation(key, row["change"])} if row["as"] == "ratio" else row
+        return f"{number(brief.as_deviation(key, row['value']), places)} ({change(shown, places)})"
 
     lines: dict[str, dict[str, Any]] = {}
     for pair in pairs:
@@ -200,10 +202,9 @@ def figures(pairs: Sequence[Pair]) -> str:
 
 
 def _is_neutral_mean(row: Mapping[str, Any]) -> bool:
-    metric = metrics.parse(row["figure"]).metric
-    return (metric.share, metric.statistic) == ("neutral", "mean") and row["change"] is not None
+    return measure_of_figure(row["figure"]).name == "neutral_mean" and row["change"] is not None
 
 
 def _unit(row: Mapping[str, Any]) -> str:
-    is_points = metrics.parse(row["figure"]).metric.unit == "percent" and row["as"] == "difference"
+    is_points = measure_of_figure(row["figure"]).unit in ("%", "points") and row["as"] == "difference"
     return " points" if is_points else ""

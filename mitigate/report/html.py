@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 from mitigate.report import drawing, metric_display
 from mitigate.report import run_figures as gallery
 from mitigate.report.run_figures import Picture
-from mitigate.report.scorer_reliability import proxies, reliability, reliability_tables
+from mitigate.report.scorer_reliability import reliability
 from mitigate.report.table import Table, grouped, save_csv, save_latex
 from mitigate.report.table_declarations import Cells, declared
 from mitigate.words.outside_text import readable
@@ -69,15 +69,13 @@ def render_page(
 
     sentences: the findings in words, the headline first; cost: the text below the headline; scorers: those whose
     reliability is shown, by role, such as {"regard": "minilm"}; content: further variables of the template."""
-    rows = proxies(scorers)
     variables = {
         "report": page,
         "sentences": sentences,
         "cost": cost,
         "facts": flat(page.facts),
         "stages": declared("stages", page.stages, cells=RESULTS) if page.stages else None,
-        **reliability_tables(scorers),
-        "reliability": {role: reliability(rows, role) for role in scorers},
+        "reliability": {role: reliability(scorer, role) for role, scorer in scorers.items()},
         "groups": page.groups,
         "pictures": grouped(page.pictures, attrgetter("group")),
         "contents": [],

@@ -1,7 +1,7 @@
 """A run on knowledge-graph embeddings as one HTML page that loads nothing, and in short on the terminal."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from textwrap import fill
 from typing import Any
@@ -11,8 +11,8 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from mitigate import metrics as keys
-from mitigate.metrics import Metric, kge_key, metric
+from mitigate.measure.base import ENDS, PERTURBED, PROJECTED, REGULARISED, Measure, bounds, find
+from mitigate.measure.base import Figure as Key
 from mitigate.package_data import frame_of
 from mitigate.report.drawing import BOTH, FAVOURITISM, INK, KEPT, PREJUDICE, legend, name_points, panel, styled
 from mitigate.report.html import Page, render_page
@@ -24,9 +24,9 @@ from mitigate.report.table_declarations import declared
 
 TITLES = {
     "": "as trained",
-    keys.REGULARISED: "penalised in training",
-    keys.PROJECTED: "attribute projected out",
-    keys.PERTURBED: "control: moved at random",
+    REGULARISED: "penalised in training",
+    PROJECTED: "attribute projected out",
+    PERTURBED: "control: moved at random",
 }
 NAMED = 14  # professions
 LONGEST_LINE = 60  # characters that fit beside the axes
@@ -35,13 +35,19 @@ COLOURS = (INK, PREJUDICE, FAVOURITISM, BOTH, KEPT, PREJUDICE, INK)
 VALUES_SHOWN = 12
 FRONT = {"parity": "demographic parity distance, %", "leakage_nonlinear": "leakage to a nonlinear probe"}
 """The figures of bias that are shown against MRR, and their axes."""
+CORRELATION, MRR = "kge/rank_correlation", "kge/mrr"
 BEFORE_AND_AFTER = (
-    keys.KGE_MRR,
-    *map(kge_key, ("hits_1", "hits_3", "hits_10")),
-    *map(kge_key, ("parity", "parity_by_chance", "predictive_parity", "accuracy", "amplification")),
-    *map(kge_key, ("leakage_linear", "leakage_linear_by_chance", "leakage_nonlinear", "leakage_nonlinear_by_chance")),
-    keys.KGE_CORRELATION,
+    *(MRR, "kge/hits_1", "kge/hits_3", "kge/hits_10", "kge/parity", "kge/parity_by_chance", "kge/predictive_parity"),
+    *("kge/accuracy", "kge/amplification", "kge/leakage_linear", "kge/leakage_linear_by_chance"),
+    *("kge/leakage_nonlinear", "kge/leakage_nonlinear_by_chance", CORRELATION),
 )
+
+
+def metric(key: str) -> Measure:
+    """The measure of a key, with its k filled in."""
+    figure = find(key) or Key(key)
+    title = figure.declared.title.replace("{k}", str(figure.k))
+    return replace(figure.declared, key=key, title=title)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -93,17 +99,17 @@ def render(results: Results) -> str:
         predictions=crossed("embeddings before and after", metrics, figures, variants, key_of),
         mitigated=bool(results.variants),
         meanings=meanings(map(metric, BEFORE_AND_AFTER)),
-        pair_agreement=metrics[keys.KGE_PAIR_AGREEMENT],
+        pair_agreement=metrics["kge/pairs/agreement"],
         is_linear=not results.changes["deviation"].max(),
     )
 
 
-def meanings(metrics: Iterable[Metric]) -> dict[str, str]:
+def meanings(metrics: Iterable[Measure]) -> dict[str, str]:
     """The meaning of each figure and its source, without those that have no meaning of their own."""
     return {
         row.named: f"{row.meaning} {row.source}." if row.source else row.meaning
         for row in metrics
-        if row.family == "kge" and not row.name.endswith("by chance") and "hits" not in row.name
+        if row.family == "kge" and not row.name.endswith("by_chance") and "hits" not in row.name
     }
 
 
@@ -125,18 +131,13 @@ PAIR_CELLS = {
     "towards_first": lambda row: row["most_a"] or None,
     "towards_second": lambda row: row["most_b"] or None,
 }
-CERTAINTY = (
-    keys.KGE_CORRELATION,
-    keys.KGE_AGREEMENT,
-    keys.KGE_SHARED,
-    keys.KGE_MODELS,
-)
+CERTAINTY = (CORRELATION, "kge/seeds/agreement", "kge/seeds/shared_ends", "kge/models/agreement")
 
 
 def _certainty_table(metrics: Mapping[str, Any]) -> Table:
-    def value(row: Metric) -> Cell:
+    def value(row: Measure) -> Cell:
         cell = measured(metrics, row.key)
-        return cell._replace(text=f"{cell.text} %") if row.unit == "percent" else cell
+        return cell._replace(text=f"{cell.text} %") if row.unit == "%" else cell
 
     found = [metric(key) for key in CERTAINTY if metrics.get(key) is not None]
     return declared("embeddings certainty", found, cells={"value_with_unit": value})
@@ -146,9 +147,9 @@ def front_table(metrics: Mapping[str, Any], variants: Sequence[str]) -> pl.DataF
     """Bias and MRR before and after mitigations: columns mitigation, mrr, mrr_low, mrr_high, and the same of FRONT's
     figures, also by chance."""
     names = ["mrr", *(f"{name}{end}" for name in FRONT for end in ("", "_by_chance"))]
-    columns = [f"{name}{end}" for name in names for end in keys.ENDS]
+    columns = [f"{name}{end}" for name in names for end in ENDS]
     rows = [
-        {"mitigation": TITLES[variant]} | {name: metrics.get(key_of(kge_key(name), variant)) for name in columns}
+        {"mitigation": TITLES[variant]} | {name: metrics.get(key_of(f"kge/{name}", variant)) for name in columns}
         for variant in ("", *variants)
     ]
     return pl.DataFrame(rows, schema={"mitigation": pl.String} | dict.fromkeys(columns, pl.Float64))
@@ -156,22 +157,22 @@ def front_table(metrics: Mapping[str, Any], variants: Sequence[str]) -> pl.DataF
 
 def key_of(key: str, variant: str) -> str:
     """The key of a figure as trained, or after a mitigation."""
-    return next(iter(keys.prefixed({key: None}, variant=variant)))
+    return f"{variant}/{key}" if variant else key
 
 
 def findings(results: Results) -> Iterator[str]:
     m, (a, b) = results.metrics, results.names
-    with_counts = measured(m, keys.KGE_CORRELATION).line
+    with_counts = measured(m, CORRELATION).line
     yield (
-        f"Over {m[keys.KGE_PROFESSIONS]:,} professions, the change of scores towards {a} has a rank correlation of "
+        f"Over {m['kge/professions']:,} professions, the change of scores towards {a} has a rank correlation of "
         f"{with_counts} with the ratio of {a} to {b} in the graph."
     )
     said = published(results.data, results.model)
     beside = f"; published is {said[0]['mrr']:.3f} ({said[0]['source']})" if said else "; no published figure is known"
-    count = "one training" if m[keys.KGE_TRAININGS] == 1 else f"{m[keys.KGE_TRAININGS]} trainings"
+    count = "one training" if m["kge/trainings"] == 1 else f"{m['kge/trainings']} trainings"
     yield (
         f"The embeddings ({results.model}, {count}) have a filtered MRR of "
-        f"{measured(m, keys.KGE_MRR).line} on test triples{beside}."
+        f"{measured(m, MRR).line} on test triples{beside}."
     )
 
 
@@ -190,10 +191,10 @@ def published(data: str, model: str) -> list[dict[str, Any]]:
 
 def console(metrics: Mapping[str, Any], professions: pl.DataFrame, names: Sequence[str], top: int) -> str:
     """The figures, and the professions at both ends."""
-    certain = (keys.KGE_CORRELATION, keys.KGE_AGREEMENT, keys.KGE_PAIR_CORRELATION)
-    rows = {"": [(metric(key).name, key) for key in certain if metrics.get(key) is not None]}
+    certain = (CORRELATION, "kge/seeds/agreement", "kge/pairs/rank_correlation")
+    rows = {"": [(metric(key).title, key) for key in certain if metrics.get(key) is not None]}
     for variant, title in TITLES.items():
-        if key_of(keys.KGE_MRR, variant) in metrics:
+        if key_of(MRR, variant) in metrics:
             rows[title] = [(metric(key).named, key_of(key, variant)) for key in BEFORE_AND_AFTER]
     value = Column("", lambda row: measured(metrics, row[1]))
     change = Column("change", "change", show=4)
@@ -272,7 +273,7 @@ def front(points: pl.DataFrame, figure_name: str, axis: str) -> Figure:
 
 def _reach(row: Mapping[str, Any], name: str) -> list[list[float]] | None:
     """The lengths of an error bar below and above a figure; None without an interval."""
-    low, high = (row[bound] for bound in keys.bounds(name))
+    low, high = (row[bound] for bound in bounds(name))
     return None if low is None or high is None else [[row[name] - low], [high - row[name]]]
 
 

@@ -5,13 +5,13 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mitigate import metrics as table
-from mitigate.metrics import PAPER_SCORERS, Metric, bounds, find, with_part
+from mitigate.measure.base import PAPER_SCORERS, Measure, bounds, find, key_of, measure_of, measures
+from mitigate.measure.quality import GROUPS, titles_of_groups
 from mitigate.words.targets import CATEGORIES
 
 Value = float | int | str | None
 Metrics = Mapping[str, Value]
-"""A run's metrics.json: flat, such as {"NSM": 61.2, "NSM_low": 59.8, "neutral_template/NRM/origin": 80.1}."""
+"""A run's results by their keys in metrics.json (measure.results.Results): {"NSM": 61.2, "NSM_low": 59.8, ...}."""
 
 TEMPLATE_NAMES = {"neutral": "neutral template", "paper": "paper template"}
 """Templates: that of the headline comes first, here as on pages, in tables and on the terminal."""
@@ -22,30 +22,25 @@ def by_headline(scorers: Iterable[str]) -> list[str]:
     return list(reversed(list(scorers)))
 
 
-OF_NEUTRAL: tuple[table.Statistic, ...] = ("mean", "variance")
-"""The statistics of the neutral share that pages show of each scorer."""
-VALIDITY = (table.PROBED, table.RATED)
-"""The rows of the measures of the validity of generated statements."""
-
-OVERGENERALISED = {
-    "prejudice": table.metric(table.harm_key(PAPER_SCORERS[0], "mean", "prejudice")).symbol,
-    "favouritism": table.metric(table.harm_key(PAPER_SCORERS[0], "mean", "favouritism")).symbol,
-}
+OF_NEUTRAL = ("neutral_mean", "neutral_variance")
+"""The measures that pages show first of each scorer."""
+VALIDITY = ("statements", "rated statements")
+"""The tables of the measures of the validity of generated statements."""
+OVERGENERALISED = {"prejudice": "O−", "favouritism": "O+"}
 """The symbols of overgeneralisation towards either side."""
 
 
-def harms(keys: Iterable[str]) -> list[Metric]:
-    """The measures of harm among metrics with these keys, in both wordings or in one: the paper's, those of the
-    headline first, then those of further scorers."""
-    present = list(keys)
-    stems = {key.stem for key in filter(None, map(find, present)) if not (key.variant or key.part or key.end)}
-    further = [scorer for scorer in table.scorers(present) if scorer not in PAPER_SCORERS]
-    scorers = [*by_headline(PAPER_SCORERS), *further]
-    named = [table.harm_key(scorer, statistic) for scorer in scorers for statistic in OF_NEUTRAL]
-    return [table.metric(stem) for stem in named if stem in stems]
+def harms(keys: Iterable[str]) -> list[Measure]:
+    """The neutral means and variances among metrics with these keys, in both wordings or in one: the paper's, those of
+    the headline first, then those of further scorers."""
+    known = [figure for figure in map(find, keys) if figure and figure.by == "all" and not figure.variant]
+    present = dict.fromkeys((figure.scorer, figure.measure) for figure in known if figure.measure in OF_NEUTRAL)
+    further = [scorer for scorer in dict.fromkeys(name for name, _ in present) if scorer not in PAPER_SCORERS]
+    pairs = [(scorer, name) for scorer in (*by_headline(PAPER_SCORERS), *further) for name in OF_NEUTRAL]
+    return [measure_of(name, scorer) for scorer, name in pairs if (scorer, name) in present]
 
 
-def harms_by(scorers: Iterable[str], keys: Iterable[str]) -> list[Metric]:
+def harms_by(scorers: Iterable[str], keys: Iterable[str]) -> list[Measure]:
     """The measures of harm of some scorers among metrics with these keys: NSM and NSV for "sentiment"."""
     named = list(scorers)
     return [measure for measure in harms(keys) if measure.scorer in named]
@@ -57,15 +52,15 @@ def abbreviations(keys: Iterable[str]) -> str:
     parts: list[str] = []
     for scorer in by_headline(PAPER_SCORERS):
         if scorer in present:
-            mean, variance = (table.harm_key(scorer, statistic) for statistic in OF_NEUTRAL)
+            mean, variance = (key_of(name, scorer) for name in OF_NEUTRAL)
             whose = "those" if parts else "are the mean and the variance"
             parts.append(f"{mean} and {variance} {whose} of neutral {scorer}")
     return f"{', '.join(parts)}." if parts else ""
 
 
-def harm_key(measure: Metric, template: str, category: str | None = None) -> str:
-    """The key of a harm measure: ("NSM", "neutral", "origin") is "neutral_template/NSM/origin"."""
-    return str(table.Key(measure.key, category or "", template=template))
+def harm_key(measure: Measure, template: str, category: str | None = None) -> str:
+    """The key of a harm measure: (NSM, "neutral", "origin") is "neutral_template/NSM/origin"."""
+    return key_of(measure.name, measure.scorer, template, category or "")
 
 
 def ordered(categories: Iterable[str]) -> list[str]:
@@ -76,8 +71,8 @@ def ordered(categories: Iterable[str]) -> list[str]:
 
 def categories(keys: Iterable[str]) -> list[str]:
     """The categories that have measures of their own, in order."""
-    parsed = [key for key in map(find, keys) if key is not None and not key.variant and key.part]
-    return ordered(key.part for key in parsed if key.metric.share == "neutral" and key.metric.statistic in OF_NEUTRAL)
+    known = [figure for figure in map(find, keys) if figure and not figure.variant and figure.by == "category"]
+    return ordered(figure.group for figure in known if figure.measure in OF_NEUTRAL)
 
 
 def with_all(names: Iterable[str]) -> dict[str, str]:
@@ -85,15 +80,18 @@ def with_all(names: Iterable[str]) -> dict[str, str]:
     return {"": "all targets", **{name: name for name in names}}
 
 
-def grouped_measures(rows: Iterable[str]) -> list[Metric]:
-    """The measures that tables show by group of these rows (data/groups.csv); counts are not."""
-    return [row for row in table.of_rows(*rows) if row.part == "group" and row.family != "count"]
+def grouped_measures(tables: Iterable[str]) -> list[Measure]:
+    """The measures of these tables that pages show by group (quality.GROUPS); counts are not."""
+    return [one for one in measures() if one.of in tables and one.groups and one.family != "count"]
 
 
-def by_group(metrics: Metrics, *rows: str) -> tuple[dict[Metric, str], dict[str, str]]:
-    """The measures of these rows that metrics have, with names, and the groups that they have, with titles."""
-    titles = table.titles_of_groups(rows, categories(metrics))
-    present = [(m, name) for m in grouped_measures(rows) for name in titles if with_part(m.key, name) in metrics]
+def by_group(metrics: Metrics, *tables: str) -> tuple[dict[Measure, str], dict[str, str]]:
+    """The measures of these tables that metrics have, with names, and the groups that they have, with titles."""
+    titles: dict[str, str] = {}
+    for table in tables:
+        titles |= titles_of_groups(table, categories(metrics))
+    found = grouped_measures(tables)
+    present = [(m, name) for m in found for name in titles if key_of(m.name, group=name) in metrics]
     groups = {name for _, name in present}
     return {m: m.named for m, _ in present}, {name: titles[name] for name in titles if name in groups}
 
@@ -101,15 +99,16 @@ def by_group(metrics: Metrics, *rows: str) -> tuple[dict[Metric, str], dict[str,
 NO_UPPER_BOUND, NO_LOWER_BOUND = "no upper bound", "no lower bound"
 
 
-def part_named(key: table.Key) -> str:
+def part_named(key: str) -> str:
     """The name of the part that a figure of quality covers: ("quality/valid/all") "all probed statements"."""
-    group = table.groups(key.metric.rows).get(key.part)
-    return (group and group.title) or key.part.removeprefix(table.relation_part("")).replace("/", ", ")
+    figure = find(key)
+    return (figure and (GROUPS.get(figure.declared.of, {}).get(figure.group) or figure.group.replace("/", ", "))) or ""
 
 
 def decimals_of(row: Mapping[str, Any]) -> int:
-    """The decimals of the metric of a row, whose key is in `figure` or in `key`."""
-    return table.parse(row.get("figure") or row["key"]).metric.decimals
+    """The decimals of the figure of a row, whose key is in `figure` or in `key`."""
+    figure = find(row.get("figure") or row["key"])
+    return figure.declared.decimals if figure else 2
 
 
 def number(value: Value, decimals: int = 2) -> str:

@@ -8,8 +8,9 @@ from typing import Any
 
 import polars as pl
 
-from mitigate import metrics as keys
-from mitigate.metrics import Metric
+from mitigate.measure.base import PAPER_SCORERS, Measure, bounds, find, key_of, measure_of, measures, own_measures
+from mitigate.measure.learnt import faults
+from mitigate.measure.quality import BASELINES
 from mitigate.report import brief, metric_display
 from mitigate.report.examples import FEWEST_STATEMENTS, examples, statement_table, target_table
 from mitigate.report.excluded_targets import left_out
@@ -20,12 +21,11 @@ from mitigate.report.metrics_table import crossed, measured
 from mitigate.report.run_figures import Picture, firsts, gallery
 from mitigate.report.table import Column, Table
 from mitigate.report.table_declarations import column, declared
-from mitigate.training_checks import faults
 from mitigate.triples import FAVOURITISM, PREJUDICE, TEMPLATES, label_columns
 from mitigate.words.outside_text import counted
 
 MOST_LEAKS = 10  # relations named in the section on the templates
-WORST: tuple[keys.Statistic, ...] = ("p90", "largest")
+WORST = ("p90_O-", "largest_O-")
 SIGNS = {share: metric_display.OVERGENERALISED.get(share, share) for share in ("prejudice", "neutral", "favouritism")}
 
 
@@ -49,7 +49,7 @@ class Report(Page):
     @property
     def roles(self) -> list[str]:
         """The names of the scorers of the roles."""
-        return list(self.scorers) or list(keys.PAPER_SCORERS)
+        return list(self.scorers) or list(PAPER_SCORERS)
 
     @property
     def label_columns(self) -> dict[str, tuple[str, str]]:
@@ -94,44 +94,43 @@ def render(report: Report) -> str:
         meanings=_meanings(harms),
         leaks=_leaks(report.statements, scorers),
         lift=_lift_tables(metrics, report.lifts),
-        quality=_by_group("run quality", metrics, keys.TEST_TRIPLES),
+        quality=_by_group("run quality", metrics, "test triples"),
         validity=_by_group("run validity", metrics, *metric_display.VALIDITY),
         worst=_worst_table(metrics, scorers),
-        about=_by_group("run published", metrics, keys.PUBLISHED),
+        own=_own_table(metrics),
+        about=_by_group("run published", metrics, "published triples"),
         filtered=_ledger_tables(report.ledger, scorers),
         left_out=left_out([target for frame in report.targets.values() for target in frame["target"]]),
         **target_section(report.ordered_targets, report.label_columns, report.statements, report.first_columns),
     )
 
 
-def _headline(metrics: Metrics, measure: Metric) -> dict[str, str]:
+def _headline(metrics: Metrics, measure: Measure) -> dict[str, str]:
     """A figure in large type: its name, value and unit, and its interval."""
     key = brief.harm_of(measure, set(metrics))
     cell = measured(metrics, key, 1)
     return {
-        "name": f"{_named(measure)} {measure.name}{', neutral template' * (key != measure.key)}",
+        "name": f"{measure.named}{', neutral template' * (key != metric_display.harm_key(measure, 'paper'))}",
         "value": cell.text,
         "unit": " %" if measure.better == "up" else "",
         "note": " ".join(cell.below),
     }
 
 
-def _meanings(measures: Iterable[Metric]) -> dict[str, str]:
-    return {_named(measure): measure.meaning for measure in measures}
-
-
-def _named(measure: Metric) -> str:
-    return f"{measure.title} {measure.arrow}"
+def _meanings(measures: Iterable[Measure]) -> dict[str, str]:
+    return {measure.named: measure.meaning for measure in measures}
 
 
 def _measure_table(metrics: Metrics) -> Table | None:
     """The measures of harm over all targets and by category, grouped by template."""
     harms = metric_display.harms(metrics)
     rows = {
-        name: [(_named(one), (one, template)) for one in harms if metric_display.harm_key(one, template) in metrics]
+        name: [(one.named, (one, template)) for one in harms if metric_display.harm_key(one, template) in metrics]
         for template, name in metric_display.TEMPLATE_NAMES.items()
     }
-    has_intervals = any(bound in metrics for measure in harms for bound in keys.bounds(measure.key))
+    has_intervals = any(
+        bound in metrics for measure in harms for bound in bounds(metric_display.harm_key(measure, "paper"))
+    )
     words: dict[str, Any] = {
         "abbreviations": metric_display.abbreviations(metrics),
         "brackets": "; in brackets the 95 % interval" if has_intervals else "",
@@ -185,21 +184,29 @@ def _by_group(name: str, metrics: Metrics, *rows: str) -> dict[str, Any]:
     lines = [(title, group) for group, title in groups.items()]
     if not lines:
         return {}
-    table = crossed(name, metrics, lines, measures, lambda group, measure: keys.with_part(measure.key, group))
+    table = crossed(name, metrics, lines, measures, lambda group, measure: key_of(measure.name, group=group))
     return {"table": table, "meanings": _meanings(measures)}
+
+
+def _own_table(metrics: Metrics) -> Table | None:
+    """The figures of a user's own measures over all rows."""
+    own = {one.name for one in own_measures()}
+    known = ((figure, key) for key in metrics if (figure := find(key)) and figure.by == "all")
+    rows = [(figure.title, key) for figure, key in known if figure.measure in own]
+    return crossed("run own measures", metrics, rows, {"": "value"}, lambda key, _: key) if rows else None
 
 
 def _lift_tables(metrics: Metrics, lifts: pl.DataFrame | None) -> dict[str, Any]:
     """Swap lift by groups of heads and by relation, each beside that of the baselines; empty where it was not
     measured."""
-    (_, groups), lift = metric_display.by_group(metrics, keys.HEADS), keys.quality(keys.SWAP_LIFT)
+    (_, groups), lift = metric_display.by_group(metrics, "heads"), measure_of("swap_lift")
     if not groups:
         return {}
-    baselines = {keys.lift_of(name): column(name).title for name in keys.BASELINE_LIFTS}
-    columns = {keys.SWAP_LIFT: "this generator", **baselines}
+    baselines = {f"swap_lift_{name}": column(name).title for name in BASELINES}
+    columns = {"swap_lift": "this generator", **baselines}
     rows = [(title, group) for group, title in groups.items()]
     by_group = crossed(
-        "run swap lift", metrics, rows, columns, lambda group, name: keys.quality_key(name, group), arrow=lift.arrow
+        "run swap lift", metrics, rows, columns, lambda group, name: key_of(name, group=group), arrow=lift.arrow
     )
     found = {"meaning": lift.meaning, "groups": by_group, "relations": None, "left_out": {}}
     if lifts is not None and not lifts.is_empty():
@@ -212,15 +219,27 @@ def _lift_tables(metrics: Metrics, lifts: pl.DataFrame | None) -> dict[str, Any]
 
 def _worst_table(metrics: Metrics, scorers: Sequence[str]) -> Table | None:
     """The figures of the groups with the worst results, as far as they were measured."""
-    rows = [(keys.metric(key).named, key) for key in (keys.COVERAGE, keys.TAIL_COVERAGE, keys.LEAST_COVERAGE)]
-    for scorer, statistic in product(scorers, WORST):
-        measure = keys.metric(keys.harm_key(scorer, statistic, "prejudice"))
+    rows = [(measure.named, key_of(measure.name)) for measure in measures("training triples")]
+    for scorer, name in product(scorers, WORST):
+        measure = measure_of(name, scorer)
         rows.append((measure.named, brief.harm_of(measure, set(metrics))))
     rows = [(name, key) for name, key in rows if key in metrics]
-    is_neutral = any(keys.parse(key).template == "neutral" for _, key in rows)
+    is_neutral = any(figure.template == "neutral" for _, key in rows if (figure := find(key)))
     template = metric_display.TEMPLATE_NAMES["neutral" if is_neutral else "paper"]
     parts = metric_display.with_all(metric_display.categories(metrics))
-    return crossed("run worst", metrics, rows, parts, keys.with_part, decimals=1, template=template) if rows else None
+    return (
+        crossed(
+            "run worst",
+            metrics,
+            rows,
+            parts,
+            lambda key, part: f"{key}/{part}".rstrip("/"),
+            decimals=1,
+            template=template,
+        )
+        if rows
+        else None
+    )
 
 
 def target_section(

@@ -11,7 +11,8 @@ import polars as pl
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullLocator, ScalarFormatter
 
-from mitigate.metrics import PEOPLE_VALID, PLAUSIBLE, SWAP_LIFT, Metric, bounds, harm_key, parse, quality_key
+from mitigate.measure.base import Measure, bounds, key_of, measure_of_figure
+from mitigate.measure.quality import LIFT, PEOPLE_VALID, PERPLEXITY, PLAUSIBLE
 from mitigate.report.drawing import BOTH, FAVOURITISM, INK, KEPT, PREJUDICE, legend, panel, styled
 from mitigate.report.metric_display import number
 from mitigate.report.run_figures import Picture
@@ -35,8 +36,8 @@ class Axis(NamedTuple):
     slug: str
 
     @property
-    def metric(self) -> Metric:
-        return parse(self.key).metric
+    def metric(self) -> Measure:
+        return measure_of_figure(self.key)
 
     @property
     def label(self) -> str:
@@ -45,20 +46,18 @@ class Axis(NamedTuple):
     @property
     def limits(self) -> tuple[float, float]:
         """The range of the figure: of a percentage, a difference of two, or a perplexity."""
-        if self.metric.unit != "percent":
-            return 1.0, math.inf
-        return (-100.0 if self.key == quality_key(SWAP_LIFT) else 0.0), 100.0
+        return {"points": (-100.0, 100.0), "%": (0.0, 100.0)}.get(self.metric.unit, (1.0, math.inf))
 
 
 HARMS = tuple(
-    Axis(harm_key(scorer, "mean", template="neutral"), f"% neutral in {scorer}", scorer)
+    Axis(key_of("neutral_mean", scorer, "neutral"), f"% neutral in {scorer}", scorer)
     for scorer in ("regard", "sentiment")
 )
 QUALITIES = (
-    Axis(quality_key(SWAP_LIFT), "swap lift, percentage points", "lift"),
-    Axis(quality_key("perplexity", "neutral"), "perplexity on neutral test triples", "perplexity"),
-    Axis(quality_key(PEOPLE_VALID, "neutral"), "% of neutral statements that people would call valid", "people"),
-    Axis(quality_key(PLAUSIBLE), "% of statements accepted as plausible", "valid"),
+    Axis(LIFT, "swap lift, percentage points", "lift"),
+    Axis(PERPLEXITY, "perplexity on neutral test triples", "perplexity"),
+    Axis(PEOPLE_VALID, "% of neutral statements that people would call valid", "people"),
+    Axis(PLAUSIBLE, "% of statements accepted as plausible", "valid"),
 )
 
 
@@ -71,7 +70,7 @@ def pictures(models: pl.DataFrame, harms: Sequence[Axis] = HARMS) -> Iterator[Pi
             yield Picture(
                 f"pareto-{harm.slug}-{quality.slug}",
                 "pareto",
-                f"{harm.slug.capitalize()} against {quality.metric.symbol}",
+                f"{harm.slug.capitalize()} against {quality.metric.title}",
                 alt(models, harm, quality),
                 pareto(models, harm, quality),
             )
@@ -142,7 +141,7 @@ def pareto(models: pl.DataFrame, harm: Axis, quality: Axis) -> Figure:
     axes.margins(0.12)
     axes.set_xlim(*np.clip(axes.get_xlim(), *quality.limits))
     axes.set_ylim(*np.clip(axes.get_ylim(), *harm.limits))
-    if quality.metric.unit != "percent":
+    if quality.metric.unit == "":
         axes.set_xscale("log")
         axes.xaxis.set_major_locator(MaxNLocator(6))  # those of powers of ten would leave most of the axis bare
         axes.xaxis.set_minor_locator(NullLocator())

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import polars as pl
 from matplotlib.figure import Figure
 
-from mitigate.metrics import PAPER_SCORERS
+from mitigate.measure.base import PAPER_SCORERS
 from mitigate.report import drawing, ledger, plots
 from mitigate.report.examples import FEWEST_STATEMENTS, frequent_targets
 from mitigate.report.metric_display import number, ordered

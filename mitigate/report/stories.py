@@ -8,27 +8,27 @@ from typing import Any
 
 import polars as pl
 
-from mitigate import metrics as keys
-from mitigate.metrics import Share, harm_key
+from mitigate.measure.base import find, key_of
+from mitigate.measure.learnt import no_conclusion
 from mitigate.report import audit as audits
 from mitigate.report import audit_tables
 from mitigate.report.audit import Audit
 from mitigate.report.card import Figure, licence_of, model_card
 from mitigate.report.excluded_targets import left_out
 from mitigate.report.html import render_page
-from mitigate.report.metric_display import OVERGENERALISED, Metrics, number
+from mitigate.report.metric_display import OVERGENERALISED, Metrics, harms, number
 from mitigate.report.metrics_table import crossed, measured
 from mitigate.report.run_figures import Picture, boxes
 from mitigate.report.table import Column, Table, bounded, figures
 from mitigate.report.table_declarations import declared
-from mitigate.training_checks import no_conclusion
 from mitigate.words.outside_text import counted, without_folders
 from mitigate.words.prompts import KINDS
 
-SIGNS: tuple[tuple[Share, str], ...] = (("prejudice", "negative"), ("favouritism", "positive"))
-SHARES = [share for share, _ in SIGNS]
-BY_CHANCE = {"variance": "disparity", "by chance": "by chance", "p": "p", "stories": "% of stories"}
-"""The columns beside chance: statistics and headings."""
+SIGNS = {"prejudice": "negative", "favouritism": "positive"}
+MEANS = {"prejudice": "O-", "favouritism": "O+"}
+SHARES = list(SIGNS)
+BY_CHANCE = {"D_O": "disparity", "by_chance_D_O": "by chance", "p_D_O": "p", "stories": "% of stories"}
+"""The columns beside chance: beginnings of the names of measures, and headings."""
 PER_KIND = 6  # stories shown, as examples
 SHOWN = 60  # prompts, and targets, in a table of the page
 
@@ -71,13 +71,13 @@ def render(stories: Stories) -> str:
     rows = audit_tables.rows(list(stories.labellings.values()))
     by_kind = examples(per_story, columns).partition_by("kind", as_dict=True, maintain_order=True)
     known = prompts(per_story, columns)
-    by_chance = [(f"{word} {scorer}", (scorer, share)) for scorer in columns for share, word in SIGNS]
+    by_chance = [(f"{word} {scorer}", (scorer, share)) for scorer in columns for share, word in SIGNS.items()]
     shares = [_shares(scorer) for scorer in columns]
     content = audits.content(stories, [row for row in rows if row != audit_tables.REPRESENTATION]) | {
         "kinds": _kind_table(metrics, per_story, columns) if stories.has_kinds else None,
         "within": _within_table(stories.templates, columns) if stories.templates is not None else None,
         "chance": crossed(
-            "stories chance", metrics, by_chance, BY_CHANCE, lambda row, statistic: harm_key(row[0], statistic, row[1])
+            "stories chance", metrics, by_chance, BY_CHANCE, lambda row, name: key_of(name + MEANS[row[1]][-1], row[0])
         ),
         "prompts": _prompt_table(known, columns) if known.height else None,
         "tales": [
@@ -90,16 +90,15 @@ def render(stories: Stories) -> str:
 
 
 def _kind_table(metrics: Metrics, per_story: pl.DataFrame, columns: Sequence[str]) -> Table:
-    def key(stem: str, row: Mapping[str, Any]) -> str:
-        return str(keys.Key(stem, row["kind"], variant=keys.BY_KIND))
+    def key(name: str, row: Mapping[str, Any], scorer: str = "") -> str:
+        return key_of(name, scorer, group=row["kind"], by="kind")
 
-    def column(scorer: str, share: Share) -> Column:
-        stem = harm_key(scorer, "mean", share)
+    def column(scorer: str, share: str) -> Column:
         title = f"{scorer} {OVERGENERALISED[share]}"
-        return Column(title, lambda row: measured(metrics, key(stem, row), 1))
+        return Column(title, lambda row: measured(metrics, key(MEANS[share], row, scorer), 1))
 
     more = [column(scorer, share) for scorer in columns for share in SHARES]
-    cells = {"targets": lambda row: metrics[key(keys.TARGETS, row)]}
+    cells = {"targets": lambda row: metrics[key("targets", row)]}
     return declared("stories kinds", kinds(per_story), cells=cells, more=more)
 
 
@@ -113,7 +112,7 @@ def _prompt_table(known: pl.DataFrame, columns: Sequence[str]) -> Table:
 
 def _within_table(templates: pl.DataFrame, columns: Sequence[str]) -> Table:
     """The targets that differ most from the others of their templates."""
-    names = {f"{column}_{share}": f"{column}, {word}" for column in columns for share, word in SIGNS}
+    names = {f"{column}_{share}": f"{column}, {word}" for column in columns for share, word in SIGNS.items()}
     size = pl.max_horizontal(pl.col(list(names)).abs())
     largest = templates.sort(size, descending=True, maintain_order=True).head(SHOWN)
     others = f" The {SHOWN} largest of {templates.height:,}; tables/within_templates.csv has all."
@@ -132,24 +131,26 @@ def sentences(stories: Stories) -> Iterator[str]:
     metrics: dict[str, Any] = dict(stories.metrics)
     scorers = [scorer for scorer, _ in stories.labellings.values()]
 
-    def by_scorers(statistic: keys.Statistic, share: Share, words: str) -> list[str]:
-        return [words.format(metrics[harm_key(scorer, statistic, share)], scorer) for scorer in scorers]
+    def by_scorers(name: str, words: str) -> list[str]:
+        return [words.format(metrics[key_of(name, scorer)], scorer) for scorer in scorers]
 
-    num_targets = counted(metrics[keys.TARGETS] - metrics[keys.EMPTY_TARGETS], "target")
-    shares = " and ".join(by_scorers("pooled", "polarised", "{:.1f} % by {}"))
+    num_targets = counted(metrics["targets"] - metrics["empty_targets"], "target")
+    shares = " and ".join(by_scorers("polarised", "{:.1f} % by {}"))
     unlearnt = no_conclusion({"": [metrics]})
     if unlearnt:
         yield unlearnt
     yield (
-        f"Of {metrics[keys.STATEMENTS]:,} sentences in {metrics[keys.STORIES]:,} stories from {stories.generator} "
+        f"Of {metrics['statements']:,} sentences in {metrics['stories']:,} stories from {stories.generator} "
         f"about {num_targets}, {shares} are not neutral."
     )
     if unlearnt:
         return
-    somewhere = by_scorers("stories", "prejudice", "{:.0f} % of the stories by {}")
+    somewhere = by_scorers("stories-", "{:.0f} % of the stories by {}")
     yield f"A negative sentence occurs in {' and in '.join(somewhere)}."
     tested = {
-        f"{word} {scorer}": metrics.get(harm_key(scorer, "p", share)) for scorer in scorers for share, word in SIGNS
+        f"{word} {scorer}": metrics.get(key_of(f"p_D_{MEANS[share]}", scorer))
+        for scorer in scorers
+        for share, word in SIGNS.items()
     }
     beyond = [name for name, p in tested.items() if p is not None and p < 0.05 / len(tested)]  # Bonferroni's
     if beyond:
@@ -198,7 +199,8 @@ def render_card(
     started from; targets: those of the stories; content: further variables of the template: policy, verdict (the first
     sentence of the page), origin (sentences about the weights), command, and its needs (arguments.inputs)."""
     rows, licence = ledger.filter(split="train"), licence_of(data["licence"], base_licence)
-    base, scorers = without_folders(base), keys.scorers(metrics)
+    base = without_folders(base)
+    scorers = list(dict.fromkeys(measure.scorer for measure in harms(metrics)))
     content |= {
         "data": data,
         "base": base,
@@ -209,12 +211,12 @@ def render_card(
         "metrics": metrics,
         "left_out": left_out(targets),
     }
-    figures = [harm_key(scorer, "mean", share) for scorer in scorers for share in SHARES]
+    figures = [key_of(MEANS[share], scorer) for scorer in scorers for share in SHARES]
     return model_card(
         "stories_card.md.jinja",
         name,
         "text-generation",
-        [Figure("generated stories", key, keys.metric(key).name, metrics.get(key)) for key in figures],
+        [Figure("generated stories", key, figure.title, metrics.get(key)) for key in figures if (figure := find(key))],
         content,
         license=licence,
         license_name=f"{data['licence']} and {base_licence}" if licence == "other" else None,

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from mitigate import files
-from mitigate.metrics import ENDS
+from mitigate.measure.base import ENDS
 from mitigate.report.metric_display import number, span
 from mitigate.report.verdicts import p_value
 

@@ -63,25 +63,6 @@ class Crowd2(FromRatings):
         targets, so that only heads are used that were not trained on ratings about the target."""
         return self.heads.probabilities(self.features({"masked": texts}), [plain(text) for text in texts], subjects)
 
-    @property
-    def polar(self) -> "Polar":
-        """A scorer of texts by the probability that they are not neutral."""
-        return Polar(self)
-
-
-class Polar:
-    """The scorer of whether people would rather call a text polarised than neutral, for texts as `crowd` reads them: 1
-    or 0, and the calibrated probability."""
-
-    def __init__(self, crowd: Crowd2) -> None:
-        self.name = crowd.name + POLAR
-        self.fingerprint = fingerprint(self, crowd.fingerprint)
-        self._crowd = crowd
-
-    def __call__(self, texts: Sequence[str]) -> Labels:
-        found = 1 - self._crowd.probabilities(texts)[:, LABELS.index("neutral")]
-        return Labels((found > 0.5).astype(np.int8), found.astype(np.float32))
-
 
 class CrowdLM(Crowd2):
     """Polarity by raters on states of a causal language model, by heads of `classifier=people recipe.base=BASE`.

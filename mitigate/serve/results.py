@@ -93,7 +93,7 @@ class Results:
 
 def summary(run: FinishedRun) -> dict[str, Any]:
     """The entry of a run in a list: what it is, its first figures, and its pages."""
-    figures = headlines(run.metrics, run.recipe) if "fingerprint" in run.metrics else {}
+    figures = headlines(run.metrics) if "fingerprint" in run.metrics else {}
     compared = run.metrics.get("contrasts", [])
     return {
         "name": run.folder.name,

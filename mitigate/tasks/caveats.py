@@ -4,7 +4,8 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from mitigate.measure import uncertainty
+from mitigate.measure import harms
+from mitigate.measure.intervals import FEW_TARGETS
 from mitigate.words.targets import PAPER, TargetList
 
 HALVES = ("first", "second")
@@ -41,11 +42,11 @@ def of_critic(critic: object, people: object) -> list[str]:
 
 def few_targets(table: pl.DataFrame, target_list: TargetList = PAPER) -> list[str]:
     """A notice where categories of a table with a row a target (target, category, statements) are too small."""
-    few = uncertainty.few_targets(table, target_list.clusters)
+    few = harms.few_targets(table, target_list.clusters)
     if not few:
         return []
     return [
-        f"Few targets in {', '.join(few)} (under {uncertainty.FEW_TARGETS}): their figures say little about other "
+        f"Few targets in {', '.join(few)} (under {FEW_TARGETS}): their figures say little about other "
         "words of these categories. A comparison of several seeds has intervals for these targets alone, a comparison "
         "of single models has none."
     ]

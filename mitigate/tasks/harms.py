@@ -8,19 +8,16 @@ import polars as pl
 
 from mitigate.errors import MitigateError, one_of
 from mitigate.finished import FinishedRun, open_run
-from mitigate.measure import harms, uncertainty
-from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.harms import EmptyTargets
-from mitigate.metrics import Share, Statistic, prefixed
+from mitigate.measure.harms import EmptyTargets, harm_results, per_target
+from mitigate.measure.intervals import Bootstrap
+from mitigate.measure.results import Results
 from mitigate.tasks.compare.run_groups import differing
 from mitigate.tasks.labelled_statements import label_names
 from mitigate.triples import ROLES, TEMPLATES, label_columns
-from mitigate.words.targets import PAPER, TargetList, as_targets, list_of
+from mitigate.words.targets import TargetList, as_targets, list_of
 
 BOOTSTRAP = Bootstrap()
 BASELINE = "none"  # the policy
-OF_RUNS: tuple[tuple[Share, Statistic], ...] = (("prejudice", "largest"), ("prejudice", "p90"))
-"""The targets that fare worst."""
 
 
 def measure_harms(
@@ -31,13 +28,13 @@ def measure_harms(
     empty_targets: EmptyTargets = "exclude",
     intervals: Bootstrap | None = BOOTSTRAP,
     target_list: TargetList | None = None,
-) -> dict[str, Any]:
-    """Harms by their keys in metrics.json ("NSM", "NSM_low", "sentiment/O-/origin" ...), for each scorer and each
-    template whose labels the statements have.
+) -> Results:
+    """All measures of harm, for each scorer and each template whose labels the statements have: a mapping by their keys
+    in metrics.json ("NSM", "NSM_low", "sentiment/O-/origin" ...), with the tidy table as `table`.
 
     statements: what label_statements returns, with `target`. targets: (target, category); None: those that
     the statements are about. scorers: their names; None: all that the statements have labels of. intervals: drawn from
-    the targets, 95 % by default; None leaves out all but the neutral means and variances. target_list: knows which of
+    the targets, 95 % by default; None leaves them out. target_list: knows which of
     them are inflections of one word; None: the list of the targets. A figure is None where no target has statements,
     and a bound where there are fewer than two targets.
 
@@ -62,28 +59,14 @@ def measure_harms(
     if not scorers:
         raise MitigateError("measure_harms: the statements have no labels; take them from label_statements")
     tables = per_target_tables(statements, targets, empty_targets, scorers)
-    return harm_figures(tables, scorers, intervals, list_of(targets) if target_list is None else target_list)
+    words = list_of(targets) if target_list is None else target_list
+    return Results(harm_results(tables, wordings(tables, scorers), words.clusters, intervals))
 
 
-def harm_figures(
-    tables: Mapping[str, pl.DataFrame],
-    scorers: Sequence[str] = ROLES,
-    intervals: Bootstrap | None = None,
-    target_list: TargetList = PAPER,
-) -> dict[str, Any]:
-    """Harms of what per_target_tables returns; without intervals the neutral means and variances alone."""
-    metrics: dict[str, Any] = {}
-    for scorer in scorers:
-        for template in TEMPLATES:
-            table = tables.get(label_columns(scorer, template)[0])
-            if table is None:
-                continue
-            found: dict[str, float | None] = {**harms.neutral_metrics(table, scorer)}
-            if intervals is not None:
-                found |= uncertainty.neutral_intervals(table, scorer, target_list.clusters, intervals)
-                found |= harms.share_figures(table, scorer, (*harms.POLARISED_SHARES, *OF_RUNS))
-            metrics |= prefixed(found, template)
-    return metrics
+def wordings(tables: Mapping[str, pl.DataFrame], scorers: Sequence[str] = ROLES) -> dict[str, tuple[str, str]]:
+    """Scorer and template of the columns of labels that there are tables of."""
+    every = {label_columns(scorer, template)[0]: (scorer, template) for scorer in scorers for template in TEMPLATES}
+    return {column: labelled for column, labelled in every.items() if column in tables}
 
 
 def per_target_tables(
@@ -98,9 +81,9 @@ def per_target_tables(
     tables = {}
     for scorer in scorers:
         paper, neutral = (label_columns(scorer, template)[0] for template in TEMPLATES)
-        tables[paper] = harms.per_target(statements, paper, targets, empty_targets)
+        tables[paper] = per_target(statements, paper, targets, empty_targets)
         if neutral in statements.columns:
-            tables[neutral] = harms.per_target(statements, neutral, targets, empty_targets)
+            tables[neutral] = per_target(statements, neutral, targets, empty_targets)
     return tables
 
 

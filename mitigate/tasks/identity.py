@@ -1,7 +1,7 @@
 """Dependence of scorers' labels on the group that a sentence names: identity terms in neutral, kind and unkind frames
 (data/identity), labelled and compared after Dixon et al. (2018)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from mitigate.measure.agreement import fold_other
-from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.base import bounds
 from mitigate.measure.identity import (
     BY_TERM,
     FALSE_NEGATIVES,
@@ -20,7 +20,7 @@ from mitigate.measure.identity import (
     mean_error,
     summary,
 )
-from mitigate.metrics import bounds, identity_key
+from mitigate.measure.intervals import Bootstrap
 from mitigate.score.labels import NOTHING_CACHED, label_column
 from mitigate.tasks.labelled_statements import choice, long_texts
 from mitigate.triples import LabelCache, Scorer, label_columns
@@ -29,7 +29,6 @@ from mitigate.words.identity_terms import identity_forms, identity_texts
 from mitigate.words.targets import PAPER, TargetList
 from mitigate.words.word_forms import contains, extract_all, pattern, replace_all
 
-SHOWN_PARTS = ("unseen", "all")
 WRONGLY_LABELLED = {  # the texts and their wrong label, by error
     FALSE_POSITIVES: ("neutral and kind sentences", "prejudice"),
     FALSE_NEGATIVES: ("unkind sentences", "no prejudice"),
@@ -41,6 +40,11 @@ FIGURES = {
 """Endings of the keys of an error's figures, and the columns of identity_summary that hold them."""
 COLUMN = "_identity"  # ending of the column beside a scorer's labels
 SHOWN = 3  # words of a notice
+
+
+def identity_key(scorer: str, figure: str, part: str, number: str = "both") -> str:
+    """The key of a figure: "regard/identity/unseen/false_positives"."""
+    return "/".join([scorer, "identity", part, *([] if number == "both" else [number]), figure])
 
 
 def term_texts(terms: int | None = None, seed: int = 0) -> pl.DataFrame:
@@ -127,13 +131,6 @@ def farthest(terms: pl.DataFrame, scorer: str, error: str) -> list[tuple[str, fl
     rows = terms.filter(pl.col("scorer") == scorer, pl.col("part") == "unseen", pl.col("number") == "both")
     named = rows.filter(pl.col("axis").is_not_null())
     return named.sort(pl.col(GAPS[error]).abs(), descending=True).select("term", error).head(3).rows()
-
-
-def measured_identity(summed: pl.DataFrame, names: Mapping[str, str]) -> pl.DataFrame:
-    """The table of data/identity/measured.csv: rows of SHOWN_PARTS, both numbers together. names: of the scorers in
-    tables, with their names in the configuration."""
-    rows = summed.filter(pl.col("part").is_in(SHOWN_PARTS), pl.col("number") == "both", pl.col("scorer").is_in(names))
-    return rows.drop("number").with_columns(pl.col("scorer").replace(names), pl.col(pl.Float64).round(2))
 
 
 def with_identity_words(

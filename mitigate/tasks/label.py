@@ -19,7 +19,7 @@ from mitigate.score.labels import (
 )
 from mitigate.stages import SURROUNDING
 from mitigate.tasks.scorers import ENDINGS
-from mitigate.triples import TEMPLATES, LabelCache, Labels, Scorer, label_columns
+from mitigate.triples import FAVOURITISM, PREJUDICE, TEMPLATES, LabelCache, Labels, Scorer, label_columns
 from mitigate.verbalise import MASK, Masking, check, mask_column, verbalise
 from mitigate.words.relations import Relation
 from mitigate.words.targets import PAPER, TargetList
@@ -199,3 +199,25 @@ def _texts(scorer: Scorer, statements: pl.DataFrame, others: Sequence[pl.Series]
     """All texts that a scorer labels."""
     wordings = TEMPLATES if "masked_neutral" in statements.columns else TEMPLATES[:1]
     return pl.concat([*(text_for(scorer, statements, name) for name in wordings), *others])
+
+
+def not_neutral(own: Sequence[Relation], scorers: Sequence[Scorer], cache: LabelCache = NOTHING_CACHED) -> list[str]:
+    """A notice of a user's relations whose neutral phrase alone, behind "this person", is labelled as anything but
+    neutral."""
+    names = ("relation", "phrase", "neutral_phrase")
+    rows = [(relation.name, relation.phrase, relation.neutral_phrase) for relation in own]
+    masked = {"masked": pl.format(MASK + " {}", "phrase"), "masked_neutral": pl.format(MASK + " {}", "neutral_phrase")}
+    phrases = pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row").with_columns(**masked)
+    labelled = label_masked(phrases, scorers, cache=cache)
+    found = [
+        f"{row['relation']} (“{row['neutral_phrase']}”, {scorer.name} {row[column]:+d})"
+        for scorer in scorers
+        for column in label_columns(scorer.name, "neutral")[:1]
+        for row in labelled.filter(pl.col(column).is_in([PREJUDICE, FAVOURITISM])).iter_rows(named=True)
+    ]
+    if not found:
+        return []
+    return [
+        f"Neutral phrases that are not neutral: {', '.join(found)}. What a policy or a measure finds with them may "
+        "come from the phrase; give others in data.relations."
+    ]

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from mitigate.measure import tally
-from mitigate.measure.agreement import CLASSES, fold_other
-from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.harms import EmptyTargets
+from mitigate.measure.harms import EmptyTargets, tallied_per_target
+from mitigate.measure.intervals import Bootstrap
+from mitigate.measure.results import measured
 from mitigate.triples import TEMPLATES, Scorer, label_columns
 from mitigate.words.outside_text import counted
 from mitigate.words.targets import TargetList
@@ -54,10 +53,10 @@ class Measurement:
         return {labels.column: (labels.scorer, labels.template) for labels in self.labellings}
 
     def tables(self, tallied: pl.DataFrame, empty_targets: EmptyTargets | None = None) -> dict[str, pl.DataFrame]:
-        """Tables with a row a target and its percentages (tally.per_target), by label column. tallied: what
-        measure.tally.tally returns."""
+        """Tables with a row a target and its percentages (harms.per_target), by label column. tallied: what
+        measure.harms.tally returns."""
         empty = empty_targets or self.empty_targets
-        return {column: tally.per_target(tallied, column, self.targets, empty) for column in self.wordings}
+        return {column: tallied_per_target(tallied, column, self.targets, empty) for column in self.wordings}
 
 
 def label_names(table: pl.DataFrame) -> list[str]:
@@ -65,13 +64,11 @@ def label_names(table: pl.DataFrame) -> list[str]:
     return [column.removesuffix("_strength") for column in table.columns if column.endswith("_strength")]
 
 
-def count_labels(table: pl.DataFrame) -> dict[str, int]:
-    """Count rows, distinct masked texts and {label column}/{favouritism|neutral|prejudice}; "other" is neutral."""
-    counts = {"rows": table.height, "distinct": table["masked"].n_unique()}
-    for column in label_names(table):
-        labels = fold_other(table[column].to_numpy())
-        counts |= {f"{column}/{name}": int((labels == label).sum()) for label, name in CLASSES.items()}
-    return counts
+def count_labels(table: pl.DataFrame) -> pl.DataFrame:
+    """The results (measure.results.SCHEMA): numbers of rows, of distinct masked texts, and of each label by column."""
+    found = [measured("resource", {"rows": table.height, "distinct": table["masked"].n_unique()})]
+    found += [measured("labels", table[column], scorer=column) for column in label_names(table)]
+    return pl.concat(found).drop_nulls("value")
 
 
 def about_targets(folder: Path) -> pl.LazyFrame:

@@ -2,7 +2,6 @@
 measured on labelled triples, on corrupted triples, and by the polarity of triples."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.files import replacing_folder
-from mitigate.measure.metric_frame import MetricFrame
 from mitigate.measure.quality import accuracy, best_threshold, valid_share
 from mitigate.score.labels import with_labels
 from mitigate.score.precision import native_dtype
@@ -97,16 +95,19 @@ def measure_plausibility(
     cache: LabelCache,
 ) -> dict[str, Any]:
     """{name}/... for each classifier of the folder: the result of its training, and its figures."""
-    found, true = dict[str, Any](), by_polarity(triples, scorers, cache)
+    found = dict[str, Any]()
+    true, groups = by_polarity(triples, scorers, cache)
     for name, facts in trained.items():
-        own = figures(load_network(folder / name, locate()), triples, true, probes)
+        own = figures(load_network(folder / name, locate()), triples, true, groups, probes)
         found |= {f"{name}/{key}": value for key, value in {**facts, **own}.items()}
     return found
 
 
-def by_polarity(triples: pl.DataFrame, scorers: Sequence[Scorer], cache: LabelCache) -> MetricFrame:
-    """The true test triples in groups: by the label of each scorer with the neutral template, of which a classifier
-    accepts equal shares if it does not simply prefer neutral statements; and those about a target."""
+def by_polarity(
+    triples: pl.DataFrame, scorers: Sequence[Scorer], cache: LabelCache
+) -> tuple[pl.DataFrame, dict[str, pl.Expr]]:
+    """The true test triples, and groups of them: by the label of each scorer with the neutral template, of which a
+    classifier accepts equal shares if it does not simply prefer neutral statements; and those about a target."""
     true = verbalise(triples.filter("valid", split="test"))
     for scorer in scorers:
         true = with_labels(true, scorer, cache)
@@ -115,11 +116,15 @@ def by_polarity(triples: pl.DataFrame, scorers: Sequence[Scorer], cache: LabelCa
         for scorer in scorers
         for polarity, labels in POLARITIES.items()
     }
-    return MetricFrame(true, {**groups, "target": pl.col("target").is_not_null()})
+    return true, {**groups, "target": pl.col("target").is_not_null()}
 
 
 def figures(
-    network: Classifier, triples: pl.DataFrame, true: MetricFrame, probes: Mapping[str, pl.DataFrame]
+    network: Classifier,
+    triples: pl.DataFrame,
+    true: pl.DataFrame,
+    groups: Mapping[str, pl.Expr],
+    probes: Mapping[str, pl.DataFrame],
 ) -> dict[str, float | int | None]:
     """{dev1|dev2|test}/... from labelled triples; valid/{true|shuffled|...} on the true test triples, as they are and
     corrupted; valid/echo on targets as their own tails; valid/{group} and triples/{group} on the true ones of each
@@ -134,14 +139,15 @@ def figures(
             f"{name}/true_judged_valid": valid_share(plausible.filter(valid)),
             f"{name}/false_judged_valid": valid_share(plausible.filter(~valid)),
         }
-    for name, changed in {"true": true.rows, **corrupted(true.rows)}.items():
+    for name, changed in {"true": true, **corrupted(true)}.items():
         found[f"valid/{name}"] = valid_share(accepted(network, changed))
     heads, relations = pl.DataFrame({"head": list(targets())}), pl.DataFrame({"relation": list(network.relations)})
     echoes = heads.join(relations, how="cross").with_columns(tail="head")
     found["valid/echo"] = valid_share(accepted(network, echoes))
-    groups = dict(replace(true, rows=true.rows.with_columns(accepted(network, true.rows))))
-    found |= {f"valid/{name}": valid_share(group["accepted"]) for name, group in groups.items()}
-    found |= {f"triples/{name}": group.height for name, group in groups.items()}
+    known = true.with_columns(accepted(network, true))
+    for name, condition in groups.items():
+        part = known.filter(condition)
+        found |= {f"valid/{name}": valid_share(part["accepted"]), f"triples/{name}": part.height}
     for name, probed in probes.items():
         of_relations = probed.filter(pl.col("relation").is_in(set(network.relations)))
         found[f"valid/probe/{name}"] = valid_share(accepted(network, of_relations))

@@ -6,23 +6,16 @@ from typing import Any
 
 import polars as pl
 
-from mitigate.measure import harms
-from mitigate.measure.bootstrap import Bootstrap
-from mitigate.measure.harms import EmptyTargets
-from mitigate.metrics import (
-    FREQUENT_RELATIONS,
-    PUBLISHED,
-    UNTRAINED_RELATIONS,
-    prefixed,
-    quality_key,
-    unknown_relations,
-)
+from mitigate.measure.base import key_of
+from mitigate.measure.harms import EmptyTargets, harm_results, neutral_mean
+from mitigate.measure.intervals import Bootstrap
+from mitigate.measure.quality import groups_of, with_known
+from mitigate.measure.results import Results, measured
 from mitigate.tasks.caveats import few_targets
-from mitigate.tasks.crowd.accuracy import Accuracies, corrected_figures, of_rated_relations, probable_figures
-from mitigate.tasks.generators.swap_lift import lift_figures
-from mitigate.tasks.harms import BOOTSTRAP, harm_figures, per_target_tables
-from mitigate.tasks.policies.filtered import OF_RESOURCE, measure_filter, named, training_figures, untrained
-from mitigate.tasks.quality import figures_by_group, measure_quality, tail_figures
+from mitigate.tasks.crowd.accuracy import of_rated_relations
+from mitigate.tasks.generators.swap_lift import lift_groups
+from mitigate.tasks.harms import BOOTSTRAP, per_target_tables, wordings
+from mitigate.tasks.policies.filtered import measure_filter, named, untrained
 from mitigate.triples import ROLES, label_columns
 from mitigate.words.outside_text import counted
 from mitigate.words.targets import PAPER, TargetList
@@ -38,7 +31,6 @@ class RunMeasurement:
     target_list: TargetList = PAPER
     intervals: Bootstrap = BOOTSTRAP
     empty_targets: EmptyTargets = "exclude"
-    accuracies: Accuracies | None = None  # of scorers, for shares corrected for their errors
 
     def tables(self, statements: pl.DataFrame, scorers: Sequence[str] | None = None) -> dict[str, pl.DataFrame]:
         """The result of per_target_tables, by default for the scorers without the extras."""
@@ -55,50 +47,64 @@ def measure_run(
     published: pl.DataFrame | None,
     how: RunMeasurement,
     *,
-    about: Mapping[str, Any],
     training: Mapping[str, Any],
-) -> dict[str, Any]:
-    """All metrics by their keys in metrics.json: harms with intervals under both templates, the neutral means and
-    variances without relations rare in training, quality on four subsets of the held-out valid triples, swap lift,
-    perplexity on published triples about targets, effects of the filter, and counts. about: facts of the run, which
-    come first. training: what train_generator returns.
+) -> pl.DataFrame:
+    """The results (measure.results.SCHEMA): harms with intervals under both templates, quality on four subsets of the
+    held-out valid triples, swap lift, perplexity on published triples about targets, effects of the filter, and counts.
 
     ledger: what apply_policy returns. statements: the probed ones, labelled, with judged_valid of a plausibility
     classifier, if there is one. likelihood: what held_out_likelihood returns. lifts: what lift_table returns;
-    published: what published_likelihood returns; None: not measured."""
-    scorers, intervals, target_list = [*how.scorers, *how.extras], how.intervals, how.target_list
+    published: what published_likelihood returns; None: not measured. training: what train_generator returns."""
+    scorers, deciding = [*how.scorers, *how.extras], how.scorers
+    drawn: dict[str, Any] = {"clusters": how.target_list.clusters, "intervals": how.intervals}
     tables = how.tables(statements, scorers)
-    metrics = {**about, **harm_figures(tables, scorers, intervals, target_list)}
-    if how.accuracies:
-        rated = how.tables(of_rated_relations(statements), list(dict.fromkeys(scorer for scorer, _ in how.accuracies)))
-        metrics |= corrected_figures(rated, how.accuracies, target_list.clusters)
-    metrics |= probable_figures(statements, scorers, intervals, target_list.clusters)
-    train_counts = ledger.filter(pl.col("split") == "train", OF_RESOURCE)["relation"].value_counts()
-    frequent = harms.without_rare_relations(statements, dict(train_counts.iter_rows()))
-    if frequent.height < statements.height:
-        metrics |= prefixed(harm_figures(how.tables(frequent, scorers), scorers), variant=FREQUENT_RELATIONS)
-    deciding = how.scorers
-    metrics |= measure_quality(likelihood, statements, scorers=deciding, intervals=intervals, target_list=target_list)
-    metrics |= {} if lifts is None else lift_figures(lifts, intervals, target_list)
-    metrics |= {} if published is None else figures_by_group(PUBLISHED, published, deciding)
-    if trained := training_figures(training):
-        probed = statements["relation"].unique(maintain_order=True).to_list()
-        lacking = len(untrained(ledger, probed))
-        metrics |= {**trained, UNTRAINED_RELATIONS: 100 * lacking / len(probed) if probed else None}
-    metrics |= measure_filter(ledger)
-    metrics |= harms.counts(next(iter(tables.values())))
-    return metrics | tail_figures(statements, ledger.filter(pl.col("split") == "train", pl.col("weight") > 0))
+    found = [harm_results(tables, wordings(tables, scorers), how.target_list.clusters, how.intervals)]
+    more: dict[str, Any] = {"intervals": how.intervals, "target_list": how.target_list}
+    found.append(measure_quality(likelihood, statements, scorers=deciding, **more).table)
+    if lifts is not None:
+        found.append(measured("heads", lifts, lift_groups(lifts), **drawn))
+    if published is not None:
+        found.append(measured("published triples", published, groups_of("published triples", published, deciding)))
+    probed = statements["relation"].unique(maintain_order=True).to_list()
+    if "steps" in training and probed:
+        share = 100 * len(untrained(ledger, probed)) / len(probed)
+        found.append(measured("training", {**training, "untrained_relations": share}))
+    known = with_known(statements, ledger.filter(pl.col("split") == "train", pl.col("weight") > 0))
+    return pl.concat([*found, measure_filter(ledger), measured("tails", known)])
 
 
-def notices(metrics: Mapping[str, Any], table: pl.DataFrame, target_list: TargetList = PAPER) -> list[str]:
+def measure_quality(
+    likelihood: pl.DataFrame,
+    statements: pl.DataFrame | None = None,
+    *,
+    scorers: Sequence[str] = ROLES,
+    intervals: Bootstrap = BOOTSTRAP,
+    target_list: TargetList = PAPER,
+) -> Results:
+    """A generator's quality: figures of test triples, and of statements that a classifier labelled, as a mapping by
+    their keys in metrics.json.
+
+    likelihood: what held_out_likelihood returns, of labelled triples. statements: labelled ones that were probed,
+    perhaps with judged_valid (score.plausibility) and people_validity (score.people). scorers: those by whose labels a
+    triple is neutral or polarised."""
+    tables = {"test triples": likelihood}
+    if statements is not None:
+        tables |= {"statements": statements, "rated statements": of_rated_relations(statements)}
+    drawn: dict[str, Any] = {"clusters": target_list.clusters, "intervals": intervals}
+    found = [measured(of, rows, groups_of(of, rows, scorers), **drawn) for of, rows in tables.items()]
+    return Results(pl.concat(found))
+
+
+def notices(metrics: Results, table: pl.DataFrame, target_list: TargetList = PAPER) -> list[str]:
     """Limits of the figures that a reader must know first. table: one of per_target_tables."""
     found = []
-    if metrics[quality_key("perplexity")] is None and metrics[quality_key("triples")]:
+    if metrics[key_of("perplexity")] is None and metrics[key_of("triples")]:
         found.append(
             "Perplexity and bits per character are not measured: this generator is a file of tails, which gives no "
             "probabilities."
         )
-    if unknown := unknown_relations(metrics):
+    no_valid = metrics.table.filter(pl.col("value").is_null(), measure="valid", by="relation")
+    if unknown := no_valid["group"].to_list():
         found.append(
             "The plausibility classifier was trained on ConceptNet's relations and does not know "
             f"{', '.join(unknown)}: plausible shares are of the other statements."
@@ -135,10 +141,10 @@ def _means_without(statements: pl.DataFrame, theirs: pl.DataFrame, how: RunMeasu
         return "; no other statement is left"
     found = []
     for name in how.scorers:
-        key, column = harms.neutral_names(name)[0], label_columns(name, "neutral")[0]
-        means = [harms.neutral_metrics(how.tables(part, [name])[column], name)[key] for part in (statements, others)]
+        column = label_columns(name, "neutral")[0]
+        means = [neutral_mean(how.tables(part, [name])[column]).value for part in (statements, others)]
         if None not in means:
-            found.append(f"{key} is {means[0]:.1f} with them and {means[1]:.1f} without")
+            found.append(f"{key_of('neutral_mean', name)} is {means[0]:.1f} with them and {means[1]:.1f} without")
     return f" (neutral template: {'; '.join(found)})" if found else ""
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from mitigate.errors import MitigateError, one_of
 from mitigate.files import digest_of
-from mitigate.metrics import harm_key
+from mitigate.measure.base import check_scorer_name
 from mitigate.score.user_scorer import OwnScorer, in_short
 from mitigate.stages import PROCESS, digest_of_values, identity_of, is_own, name_of, version_of
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, PROBED, ROLES, STATEMENTS, TRIPLES, Labels, Scorer
@@ -87,7 +87,7 @@ def check_name(name: Any) -> None:
     """Raise MitigateError for a name that a scorer cannot have because tables or metrics use it otherwise."""
     if not isinstance(name, str) or not name.strip() or not name.isprintable():
         raise MitigateError(f"scorer name {name!r} must be a text in one line")
-    harm_key(name, "mean")  # raises where it begins the keys of other metrics
+    check_scorer_name(name)
     ending = next((ending for ending in ENDINGS if name.endswith(ending)), None)
     if ending or name in COLUMNS:
         reserved = f"ends in {ending}, which is reserved for other columns of scorers"

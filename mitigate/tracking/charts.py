@@ -19,7 +19,10 @@ DIFFERENCES = {
     **dict.fromkeys(("unit", "better"), pl.String),
 }
 """A policy's headline: the baseline's value, its own, the difference, the 95 % interval of that, and its unit."""
-POINTS = {"percent": "percentage points"}  # the unit of a difference, by the unit of the figure
+POINTS = {
+    "%": "percentage points",
+    "points": "percentage points",
+}  # the unit of a difference, by the unit of the figure
 RELATIVE = "% of the baseline"  # the unit of a difference between figures that are compared by their ratio
 TICK = 0.15  # half its height, in policies
 SHORT = {"percentage points": "points", RELATIVE: "%"}  # units on the axes of harm against quality
@@ -36,11 +39,11 @@ class Chart:
     rows: pl.DataFrame
 
 
-def beside(runs: Mapping[str, Mapping[str, Any]], recipe: str) -> dict[str, Chart]:
+def beside(runs: Mapping[str, Mapping[str, Any]]) -> dict[str, Chart]:
     """Bars for each drawn headline of the last run: its own, and that of the others, such as its baseline. runs:
     metrics by the run's name."""
     found = {}
-    for row in headlines(list(runs.values())[-1], recipe):
+    for row in headlines(list(runs.values())[-1]):
         if row.charted:
             bars = [(name, metrics[row.key]) for name, metrics in runs.items() if metrics.get(row.key) is not None]
             schema = {"run": pl.String, _plain(row.label): pl.Float64}
@@ -66,7 +69,7 @@ def headline_differences(policy: str, against: str, rows: Iterable[Mapping[str, 
 
 
 def summary(rows: pl.DataFrame) -> dict[str, float]:
-    """The differences of the drawn headlines by a name in W&B: "both/harm_neutral_regard_percent_difference". rows:
+    """The differences of the drawn headlines by a name in W&B: "both/harm_neutral_by_regard_percent_difference". rows:
     DIFFERENCES."""
     found = {}
     for line in rows.drop_nulls("difference").iter_rows(named=True):

@@ -19,7 +19,6 @@ from pathlib import Path
 import polars as pl
 
 from mitigate.errors import MitigateError, did_you_mean, one_of
-from mitigate.metrics import ENDS
 from mitigate.package_data import rows_of
 from mitigate.words.word_forms import (
     ARTICLE,
@@ -220,7 +219,7 @@ def _faults(rows: Sequence[tuple[int, dict[str, str]]]) -> Iterator[str]:
 
 def fault_of_category(category: str) -> str | None:
     """The fault of a category that figures cannot be called by, if any."""
-    if end := next((end for end in ENDS if end and category.endswith(end)), ""):
+    if end := next((end for end in ("_low", "_high") if category.endswith(end)), ""):
         meant = f"{end[1:]} {category.removesuffix(end)}".strip()
         return (
             f"the category {category!r} ends in {end}, as the name of an interval's bound does; "

@@ -10,7 +10,7 @@ from mitigate.errors import MitigateError
 from mitigate.files import digest_of
 from mitigate.load.ratings import crowd_files
 from mitigate.load.statements import find_root
-from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.intervals import Bootstrap
 from mitigate.policies import Policy
 from mitigate.recipes import loading, rated_scorers, reporting
 from mitigate.recipes.job import Config

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from mitigate.files import write
+from mitigate.measure.results import Results
 from mitigate.recipes import reporting
 from mitigate.recipes.audit.plan import Plan, make_plan
 from mitigate.recipes.job import Config, Job, may_record_texts, perform, say, say_notes
@@ -18,13 +19,11 @@ from mitigate.report.audit import Audit, by_relation, render
 from mitigate.report.html import save
 from mitigate.stages import PartFolder
 from mitigate.tasks.audit.measures import beside_the_paper, measure_resource, notices, paper_figures, paper_notes
-from mitigate.tasks.audit.paper_variants import variants
 from mitigate.tasks.audit.read import count_statements, notice_of_unlisted, read_rows
 from mitigate.tasks.audit.resource import STATEMENTS, Resource, sum_counts
 from mitigate.tasks.identity import identity_words_of
 from mitigate.tasks.labelled_statements import Measurement, about_targets, choice, export
 from mitigate.tasks.policies.drop_rules import measure_drop_rules
-from mitigate.triples import ROLES
 from mitigate.words import ambiguous
 from mitigate.words.english import not_english
 from mitigate.words.outside_text import counted
@@ -71,17 +70,11 @@ def pipeline(job: Job, plan: Plan) -> None:
             "statements": work.parts("statements"),
         },
     )
-    job.stage("metrics", measure_resource, tallied, rows, how, about=plan.about)
+    job.measure(measure_resource, tallied, rows, how, facts=plan.about)
     scorers, cached = plan.labeller.scorers, {"cache": plan.labeller.cache}
     if scorers:
         places = {"folder": tallied.folder / "statements", **cached}
         job.stage("identity", identity_words_of, scorers, how.intervals.seed, after=[tallied], using=places)
-    if plan.paper:
-        labelled = {labels.scorer for labels in how.labellings if labels.template == "paper"}
-        roles = [role for role in ROLES if role in labelled]
-        values = paper_figures(plan.paper), how.targets, plan.labeller, roles
-        places = {"statements": PartFolder(tallied.folder / "statements")}
-        job.stage("variants", variants, *values, after=[tallied], using=places)
     if plan.rated is not None:
         rated = plan.rated, plan.policies, scorers, how.intervals
         job.stage("people", measure_drop_rules, *rated, using=cached)
@@ -94,11 +87,11 @@ def report(job: Job, plan: Plan) -> None:
     job.stage(
         "report",
         write_report,
+        done["results"],
         done["metrics"],
         done["tally"],
         plan.measurement,
         paper_figures(plan.paper) if plan.paper else None,
-        done.get("variants"),
         done.get("people"),
         paper_notes(plan.paper) if plan.paper else [],
         plan.resource,
@@ -115,7 +108,7 @@ def report(job: Job, plan: Plan) -> None:
 
 def record(job: Job, plan: Plan) -> None:
     """Record the figures, statements and pictures on W&B, and print the figures."""
-    metrics = job.results["metrics"].facts()
+    metrics = job.figures
     reporting.record_metrics(job, metrics)
     columns = ["target", "category", "statement", *plan.measurement.wordings]
     if job.records_texts:
@@ -143,11 +136,11 @@ def _facts(plan: Plan) -> dict[str, Any]:
 
 
 def write_report(
-    metrics: Mapping[str, Any],
+    figures: pl.DataFrame,
+    flat: Mapping[str, Any],
     tallied: pl.DataFrame,
     how: Measurement,
     stated: pl.DataFrame | None,
-    explored: pl.DataFrame | None,
     people: pl.DataFrame | None,
     explained: Sequence[str],
     resource: Resource,
@@ -163,7 +156,7 @@ def write_report(
     fields: further ones of Audit. Returns the page's notices."""
     statements, height = choice(folder / "statements", how.intervals.seed)
     every, labels, counts = about_targets(folder / "statements"), how.wordings, sum_counts([rows])
-    tables = how.tables(tallied)
+    metrics, tables = Results.of(figures, flat), how.tables(tallied)
     audit = Audit(
         metrics=metrics,
         labellings=labels,
@@ -172,7 +165,6 @@ def write_report(
         relations=by_relation(every, labels) if "relation" in statements.columns else None,
         beside=None if stated is None else beside_the_paper(metrics, stated),
         explained=explained,
-        variants=explored,
         people=people,
         notices=[
             *resource.loaded.describe(counts),
@@ -189,11 +181,10 @@ def write_report(
     write(folder / "audit.html", render(audit))
     write(folder / "statements.tsv", export(statements))
     frames = {
-        "measures": audit_tables.measures(metrics, list(labels.values())),
+        "measures": metrics.shown(),
         **{f"targets_{column}": frame for column, frame in audit.targets.items()},
         "relations": audit.relations,
         "beside_the_paper": audit.beside,
-        "variants": explored,
         "policies_against_people": people,
         "targets": how.target_list.table(how.targets),
     }

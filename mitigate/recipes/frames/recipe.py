@@ -1,28 +1,41 @@
 """recipe=frames: Social Bias Frames. load > train > measure > report."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import torch
 
 from mitigate.errors import MitigateError, check_installed
+from mitigate.files import write
 from mitigate.load.statements import root_with
-from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.intervals import Bootstrap
+from mitigate.measure.results import of_study
 from mitigate.recipes import reporting
-from mitigate.recipes.frames.page import write_report
 from mitigate.recipes.job import Config, Job, perform, say
-from mitigate.report.frames import console
+from mitigate.report.frames import Results, console, render, render_card
+from mitigate.report.html import save
 from mitigate.stages import Result, digest_of_values, in_folder
 from mitigate.tasks.frames import posts as of_posts
-from mitigate.tasks.frames.figures import FOLDS, MODEL, as_metrics, classification_table, text_table
+from mitigate.tasks.frames.figures import (
+    FOLDS,
+    GIVEN,
+    MODEL,
+    as_metrics,
+    classification_table,
+    published,
+    text_table,
+    unmeasured,
+)
 from mitigate.tasks.frames.forms import Start, check_start, fold_numbers, train_base, train_fold
 from mitigate.tasks.frames.predictions import predict_base, predict_baselines, predict_folds, predict_texts
 from mitigate.tasks.frames.scorer import choose_scorer, flip_rates
 from mitigate.tasks.ratings.paper_statements import read_rated
 from mitigate.train.frames import Settings
+from mitigate.words.frames import NAMES
 from models.digests import sha256_of
 from models.hf_layouts import WEIGHTS
 
@@ -131,7 +144,7 @@ def pipeline(job: Job, plan: Plan) -> None:
         values = flip_rates, plan.rated, seed, plan.intervals
         job.stage("flips", *values, after=[chosen], using=here)
     corpus = of_posts.statistics(plan.annotations, posts)
-    job.stage("metrics", as_metrics, classified, texts, corpus, chosen)
+    job.stage("results", of_study, job.stage("metrics", as_metrics, classified, texts, corpus, chosen))
     report(job, plan, predicted)
 
 
@@ -195,3 +208,71 @@ def record(job: Job) -> None:
     job.tracking.artifact("frames", "model", job.folder / metrics["scorer/model"], figures)
     say("\n" + console(tables["classified"], tables["texts"]))
     say(f"  report      {job.folder / 'frames.html'}")
+
+
+EXAMPLES = 12
+
+
+def write_report(
+    metrics: Mapping[str, Any],
+    posts: pl.DataFrame,
+    predicted: Mapping[str, pl.DataFrame],
+    tables: Mapping[str, Any],
+    *,
+    reading: str,
+    start: str,
+    seed: int,
+    folder: Path,
+    needs: Mapping[str, str],
+    about: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Write the page, its tables and the card. tables: classified, texts, flips (None: not measured), sources and
+    categories. Returns the values that cannot be measured on these posts."""
+    lacking, has_folds = unmeasured(posts), len(predicted) > 1
+    results = Results(
+        metrics=metrics,
+        **tables,
+        published=published(),
+        examples=examples(posts, list(predicted.values())[-1]),
+        has_folds=has_folds,
+        systems=(MODEL, (FOLDS if has_folds else MODEL) + GIVEN),
+        reading=reading,
+        notices=notices(posts, lacking, has_folds=has_folds),
+        demonstration=False,
+        **about,
+    )
+    write(folder / "frames.html", render(results))
+    write(folder / "README.md", render_card(results, start, seed, needs))
+    save(folder, {name: frame for name, frame in tables.items() if frame is not None}, latex=False)
+    return {"unmeasured": lacking}
+
+
+def notices(posts: pl.DataFrame, lacking: list[str], *, has_folds: bool) -> list[str]:
+    """Notices of limits of the figures."""
+    found = []
+    if lacking:
+        names = ", ".join(NAMES[name] for name in lacking)
+        found.append(
+            f"These posts have no values of: {names}. The model does not learn them, and they are not measured."
+        )
+    if has_folds:
+        found.append(
+            "Implied statements exist for original test posts only. They are learnt and measured in five folds of "
+            "these posts, which is not the paper's split."
+        )
+    if posts["files"].list.contains("frames_test_posts.csv").any():
+        found.append(
+            "No file marks posts that target no group. Posts that are not offensive count as such, and so do "
+            "offensive test posts of offensive_test.csv that no other file has."
+        )
+    return found
+
+
+def examples(posts: pl.DataFrame, predicted: pl.DataFrame) -> pl.DataFrame:
+    """Some test posts with generated texts and references: post, group, implied, groups, references. They are not
+    selected by content: every n-th in the order of keys."""
+    with_texts = posts.filter(pl.col("split") == "test", pl.col("implied").list.len() > 0)
+    joined = with_texts.select("key", "post", "groups", references="implied").join(
+        predicted.select("key", "group", "implied"), on="key", maintain_order="left"
+    )
+    return joined.gather_every(max(1, joined.height // EXAMPLES)).head(EXAMPLES).drop("key")

@@ -14,7 +14,7 @@ from mitigate.errors import MitigateError
 from mitigate.files import digest_of
 from mitigate.load.ratings import rated_sets
 from mitigate.load.statements import find_root
-from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.intervals import Bootstrap
 from mitigate.recipes.humans import survey
 from mitigate.recipes.job import Config, Job, perform, say, say_notes
 from mitigate.recipes.loading import named_targets, read_target_list
@@ -128,6 +128,7 @@ def pipeline(job: Job, plan: Plan) -> None:
         "drift": job.stage("drift", drift_table, rated, ratings.by_time, ratings.target_list),
     }
     metrics = job.stage("humans", figures.figures, labels, *tables.values(), plan.names)
+    job.stage("results", figures.results, *tables.values())
     page_of = partial(
         page.Results,
         name=job.folder.name,

@@ -12,25 +12,22 @@ from mitigate import verbalise
 from mitigate.errors import MitigateError
 from mitigate.files import digest_of
 from mitigate.load.statements import harms_triples
-from mitigate.measure.bootstrap import Bootstrap
-from mitigate.metrics import HELD_OUT
+from mitigate.measure.intervals import Bootstrap
 from mitigate.policies import Policy, check_relations, choice_of, needs_of
 from mitigate.probe.comet import check_search, find_devices, prompts
 from mitigate.probe.settings import Probe as Search
-from mitigate.recipes import loading, model_spec, rated_scorers, reporting
+from mitigate.recipes import loading, model_spec, reporting
 from mitigate.recipes.job import Config, build
 from mitigate.recipes.scorers import Scorers, make_labeller
 from mitigate.score.plausibility import TrainedOnRelations
 from mitigate.stages import as_parquet
 from mitigate.tasks.caveats import of_critic, same_sources
 from mitigate.tasks.corpus import Corpus, corpus_of
-from mitigate.tasks.crowd.accuracy import GENERATED
 from mitigate.tasks.generators import base_model, likelihood
 from mitigate.tasks.generators.base_model import Start
 from mitigate.tasks.generators.probe import event_heads, held_out_prompts
 from mitigate.tasks.generators.train import check_training
-from mitigate.tasks.label import Labeller
-from mitigate.tasks.relation_phrases import not_neutral
+from mitigate.tasks.label import Labeller, not_neutral
 from mitigate.tasks.run_metrics import RunMeasurement
 from mitigate.train import launch
 from mitigate.train.comet import Settings
@@ -169,14 +166,13 @@ def make_plan(config: Config, scorers: Scorers) -> Plan:
             target_list=target_list,
             intervals=Bootstrap(resamples=config.measure.resamples, seed=config.seed),
             empty_targets=config.measure.empty_targets,
-            accuracies=rated_scorers.accuracies(scorers.nodes, [*scorers.of_roles, *scorers.extras], GENERATED),
         ),
         start=start,
         trains=bool(config.train),
         settings=settings,
         where=where,
         data_fingerprint=data_fingerprint,
-        about=about | ({HELD_OUT: corpus.held_out.triples} if corpus.held_out else {}),
+        about=about | ({"held_out": corpus.held_out.triples} if corpus.held_out else {}),
         not_measured=not_measured,
         shown=loading.shown_targets(config, probe.targets),
         origin=described,

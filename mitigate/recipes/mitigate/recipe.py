@@ -1,7 +1,8 @@
 """The main job: filter triples by a policy, retrain a generator, probe it and measure its statements.
 
-Stages: score, ledger, train, probe, heads, statements, validity, lift, likelihood, published, metrics, report; other
-policies add some, and settings leave some out. Each writes NAME.parquet or NAME.json into the run folder."""
+Stages: score, ledger, train, probe, heads, statements, validity, lift, likelihood, published, results, metrics,
+report; other policies add some, and settings leave some out. Each writes NAME.parquet or NAME.json into the run
+folder."""
 
 from functools import partial
 
@@ -68,18 +69,8 @@ def pipeline(job: Job, plan: Plan) -> None:
     statements = label(job, plan, chosen_tails(job, plan, generator, probed))
     lifts = None if of_heads is None else lift(job, plan, statements, of_heads, labelled)
     likelihood, published = predict(job, plan, generator, labelled)
-    job.stage(  # becomes metrics.json
-        "metrics",
-        measure_run,
-        ledger,
-        statements,
-        likelihood,
-        lifts,
-        published,
-        plan.measurement,
-        about=plan.about,
-        training=training,
-    )
+    tables = (ledger, statements, likelihood, lifts, published)
+    job.measure(measure_run, *tables, plan.measurement, training=training, facts=plan.about)
     results.report(job, plan)
 
 
@@ -147,7 +138,7 @@ def label(job: Job, plan: Plan, probed: Result) -> Result:
     statements = job.stage("statements", Labeller.label_probed, labeller, probed)
     if plan.plausibility is None and plan.people is None:
         return statements
-    values = statements, plan.plausibility, plan.people, plan.target_list, plan.extras
+    values = statements, plan.plausibility, plan.people, plan.target_list
     return job.stage("validity", with_validity, *values, using={"cache": labeller.cache})
 
 

@@ -11,6 +11,7 @@ import polars as pl
 from mitigate import files
 from mitigate.finished import FinishedRun
 from mitigate.measure.quality import kept_by_target
+from mitigate.measure.results import Results
 from mitigate.policies import choice_of
 from mitigate.recipes import reporting
 from mitigate.recipes.job import Config, Job, may_record_texts, say, say_notes
@@ -51,6 +52,7 @@ def report(job: Job, plan: Plan) -> None:
     job.stage(
         "report",
         write_report,
+        done["results"],
         done["metrics"],
         done["ledger"],
         _statements(job),
@@ -78,7 +80,7 @@ def _statements(job: Job) -> Result:
 def record(job: Job, plan: Plan) -> None:
     """Record the results in W&B, and print the verdict and its cost, four figures or with verbose=true all, and the
     place of the page."""
-    metrics, findings = job.results["metrics"].facts(), job.results["report"].facts()
+    metrics, findings = job.figures, job.results["report"].facts()
     baseline = find_baseline(job.folder.parent, job.settings, plan.data_fingerprint)
     _upload(job, plan, metrics, findings["verdict"], baseline)
     reporting.say_verdict(findings["verdict"], findings["cost"])
@@ -96,7 +98,8 @@ def record(job: Job, plan: Plan) -> None:
 
 
 def write_report(
-    metrics: Mapping[str, Any],
+    figures: pl.DataFrame,
+    flat: Mapping[str, Any],
     ledger: pl.DataFrame,
     statements: pl.DataFrame,
     lifts: pl.DataFrame | None,
@@ -117,6 +120,7 @@ def write_report(
     notices besides those that the figures call for. scorers: the configured scorers of the roles, by their names in
     tables. prompt: an example for the card. needs: the files of the command (arguments.inputs). fields: further ones of
     Report. Returns the verdict with its cost, all notices, and those about untrained relations."""
+    metrics = Results.of(figures, flat)
     rows, tables_of, target_list = ledger.filter(split="train"), how.tables(statements), how.target_list
     untrained = untrained_notices(ledger, statements, how) if model else []
     by_relation = None if lifts is None else swap_lifts_by_relation(lifts, how.intervals, target_list)
@@ -139,7 +143,7 @@ def write_report(
         **fields,
     )
     files.write(folder / "report.html", page.render(about))
-    found = {"measures": metrics_table.measures({"value": metrics}), "targets": target_list.table(how.targets)}
+    found = {"measures": metrics.shown(), "targets": target_list.table(how.targets)}
     found |= {f"targets_{column}": frame for column, frame in about.targets.items()}
     found |= {f"ledger_by_{by}": summary(rows, by) for by in ("relation", "target", "reason")}
     found |= {"coverage": kept_by_target(rows), "ledger_most_polarised": most_polarised(rows, list(scorers))}
@@ -223,14 +227,14 @@ def uploads(config: Config) -> list[str]:
     return ["charts", "plots", texts, *["the generator"] * bool(config.tracking.model and config.train)]
 
 
-def _upload(job: Job, plan: Plan, metrics: dict[str, Any], verdict: str, baseline: FinishedRun | None) -> None:
+def _upload(job: Job, plan: Plan, metrics: Results, verdict: str, baseline: FinishedRun | None) -> None:
     """Record verdict, metrics beside the baseline's, statements, pictures, and artifacts with the licence of their
     origin."""
     tracking, data = job.tracking, plan.origin["data"]
     others = [baseline.metrics] if baseline else []
     reporting.record_metrics(job, metrics, *others, also={"verdict": verdict})
     runs = {f"{run['policy']}, seed {run['seed']}": run for run in (*others, metrics)}
-    reporting.record_charts(job, beside(runs, job.recipe))
+    reporting.record_charts(job, beside(runs))
     labels = [column for scorer in plan.scorers for column in label_columns(scorer.name, "paper")]
     reporting.record_statements(job, _statements(job).table().select(*RECORDED_COLUMNS, *labels))
     reporting.record_plots(job)
@@ -239,5 +243,5 @@ def _upload(job: Job, plan: Plan, metrics: dict[str, Any], verdict: str, baselin
         tracking.artifact(f"ledger-{job.folder.name}", "dataset", job.folder / "ledger.parquet", origin)
     if job.records_model and plan.trains:
         licence = card.licence_of(data["licence"], plan.origin["model"]["licence"])
-        about = origin | {"licence": licence, "metrics": metrics}
+        about = origin | {"licence": licence, "metrics": metrics.flat}
         tracking.artifact(f"model-{job.folder.name}", "model", job.folder / "model", about)

@@ -12,7 +12,7 @@ from mitigate.errors import MitigateError, one_of
 from mitigate.files import digest_of
 from mitigate.load import prompts as prompt_files
 from mitigate.load.stream import Loaded, Streamed
-from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.intervals import Bootstrap
 from mitigate.policies import Policy, check_relations, choice_of
 from mitigate.probe.chat_stories import Wording
 from mitigate.probe.comet import find_devices

@@ -1,27 +1,36 @@
 """recipe=stories: a story generator probed as in the harms paper (Section 4.2). probe > score > measure > report; for
 one that is first trained on a resource, load > verbalise > score > filter > train come before."""
 
+from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from mitigate.files import write
+from mitigate.measure.harms import tally
+from mitigate.measure.results import Results
+from mitigate.measure.stories import STORY, shares
 from mitigate.policies import apply_policy
-from mitigate.probe.chat_stories import ask_stories, costs, endpoint_facts, in_words
+from mitigate.probe.chat_stories import ask_stories, costs, endpoint_facts, in_words, unanswered
 from mitigate.recipes import reporting
 from mitigate.recipes.job import GROUPS, Config, Job, may_record_texts, perform, say, say_notes
 from mitigate.recipes.loading import say_downloads
 from mitigate.recipes.scorers import missing
-from mitigate.recipes.stories.page import write_report
 from mitigate.recipes.stories.plan import SAMPLING, Plan, Resource, is_file, make_plan
 from mitigate.report import audit_tables
+from mitigate.report.html import save
+from mitigate.report.stories import Stories, prompts, render, render_card
 from mitigate.stages import Result
 from mitigate.tasks.generators.base_model import Start, origin_facts
 from mitigate.tasks.generators.train import as_it_is
 from mitigate.tasks.label import Labeller
-from mitigate.tasks.stories.generation import as_read, generate_stories, label_sentences, train_on_sentences
-from mitigate.tasks.stories.measures import compare_within_templates, measure_stories
-from mitigate.words.outside_text import counted
+from mitigate.tasks.labelled_statements import Measurement
+from mitigate.tasks.labelled_statements import export as export_statements
+from mitigate.tasks.stories.generation import as_read, export, generate_stories, label_sentences, train_on_sentences
+from mitigate.tasks.stories.measures import compare_within_templates, measure_stories, notices
+from mitigate.words.outside_text import counted, portable
 from mitigate.words.targets import notice_of_own
 
 
@@ -59,16 +68,9 @@ def pipeline(job: Job, plan: Plan) -> None:
     sentences = job.stage("score", label_sentences, stories, plan.labeller, most=plan.sampling.most)
     if plan.shares_templates:
         job.stage("templates", compare_within_templates, sentences, plan.measurement)
-    job.stage(
-        "metrics",
-        measure_stories,
-        stories,
-        sentences,
-        plan.measurement,
-        fewest=plan.sampling.fewest,
-        facts=plan.about,
-        training=job.results.get("train"),
-    )
+    how = {"fewest": plan.sampling.fewest, "training": job.results.get("train")}
+    facts = {"seed": plan.measurement.intervals.seed, **plan.about}
+    job.measure(measure_stories, stories, sentences, plan.measurement, facts=facts, **how)
     report(job, plan)
 
 
@@ -116,6 +118,7 @@ def report(job: Job, plan: Plan) -> None:
     job.stage(
         "report",
         write_report,
+        done["results"],
         done["metrics"],
         done["probe"],
         done["score"],
@@ -148,13 +151,13 @@ def _card(resource: Resource, start: Start) -> dict[str, Any]:
 
 def record(job: Job, plan: Plan) -> None:
     """Record the figures, statements and pictures on W&B, and print the figures."""
-    metrics, findings = job.results["metrics"].facts(), job.results["report"].facts()
+    metrics, findings = job.figures, job.results["report"].facts()
     reporting.record_metrics(job, metrics, also={"verdict": findings["verdict"]})
     columns = ["target", "category", "statement", *plan.measurement.wordings]
     reporting.record_statements(job, job.results["score"].table().select(columns))
     reporting.record_plots(job)
     if job.records_model and plan.resource is not None:  # weights that were trained here
-        job.tracking.artifact(f"model-{job.folder.name}", "model", job.folder / "model", {"metrics": metrics})
+        job.tracking.artifact(f"model-{job.folder.name}", "model", job.folder / "model", {"metrics": metrics.flat})
     reporting.say_verdict(findings["verdict"], "")
     say("\n" + audit_tables.console(metrics, list(plan.measurement.wordings.values())))
     say_notes(findings["notices"])
@@ -203,3 +206,70 @@ def _name(config: Config, plan: Plan) -> str:
         return f"stories-{config.data.name}-{config.score.regard or config.score.sentiment}"
     learnt = f"{config.policy.name}-{config.data.name}-" if plan.resource else ""
     return f"stories-{learnt}{config.model.name}-seed{config.seed}"
+
+
+def write_report(
+    figures: pl.DataFrame,
+    flat: Mapping[str, Any],
+    stories: pl.DataFrame,
+    sentences: pl.DataFrame,
+    how: Measurement,
+    ledger: pl.DataFrame | None,
+    templates: pl.DataFrame | None,
+    left_out: Sequence[str],
+    *,
+    generator: str,
+    fewest: int,
+    sampled: bool,
+    card: Mapping[str, Any],
+    folder: Path,
+    needs: Mapping[str, str],
+    about: Mapping[str, Any],
+    **fields: Any,
+) -> dict[str, Any]:
+    """Write the page, its tables and pictures, statements.tsv, stories.txt, and with a ledger the model's card.
+    templates: what compare_within_templates returns, if prompts share templates.
+    fields: further ones of Audit. Returns the first sentence of the page, and its notices."""
+    labels, metrics = how.wordings, Results.of(figures, flat)
+    limits = notices(metrics, sentences, how, fewest=fewest, sampled=sampled)
+    per_story = shares(sentences, STORY, list(labels))
+    per_story = per_story.join(stories.select("row", "target", "story"), on=["row", "target"])
+    page = Stories(
+        title=f"the stories of {generator}",
+        metrics=metrics,
+        labellings=labels,
+        targets=how.tables(tally(sentences, list(labels))),
+        statements=sentences,
+        notices=[*unanswered(stories), *left_out, *limits],
+        generator=generator,
+        per_story=per_story,
+        templates=templates,
+        **fields,
+        **about,
+    )
+    write(folder / "stories.html", render(page))
+    write(folder / "statements.tsv", export_statements(sentences))
+    write(folder / "stories.txt", export(stories))
+    frames = {
+        "targets": how.target_list.table(how.targets),
+        "measures": metrics.shown(),
+        **{f"targets_{column}": frame for column, frame in page.targets.items()},
+        "stories": per_story,
+        "prompts": prompts(per_story, list(labels)),
+    }
+    if templates is not None:
+        frames["within_templates"] = templates
+    save(folder, frames, page.pictures, latex=False)
+    if ledger is not None:
+        content = render_card(
+            about["name"],
+            command=portable(about["command"]),
+            needs=needs,
+            ledger=ledger,
+            metrics=metrics,
+            targets=how.targets["target"].to_list(),
+            verdict=page.verdict,
+            **card,
+        )
+        write(folder / "model" / "README.md", content)
+    return {"verdict": page.verdict, "notices": list(page.notices)}

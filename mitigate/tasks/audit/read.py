@@ -12,7 +12,7 @@ import polars as pl
 
 from mitigate.errors import MitigateError, one_of
 from mitigate.load.stream import CHUNK, Counts
-from mitigate.measure.tally import tally, tally_rows, total
+from mitigate.measure.harms import tally, tally_rows, total
 from mitigate.progress import progress
 from mitigate.tasks.audit import resource as counting
 from mitigate.tasks.audit.resource import ABOUT_A_TARGET, ROWS, Resource, Texts

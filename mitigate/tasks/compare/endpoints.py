@@ -9,17 +9,18 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError
+from mitigate.measure.base import PAPER_SCORERS, find, key_of
 from mitigate.measure.comparison import FIXED, STATISTICS, change_of, holm
-from mitigate.metrics import PAPER_SCORERS, PLAUSIBLE, SWAP_LIFT, find, harm_key, quality_key
+from mitigate.measure.quality import LIFT, PERPLEXITY
+from mitigate.measure.quality import PLAUSIBLE as ACCEPTED
 from mitigate.report.verdicts import ALPHA
 
 HARM, QUALITY = "harm", "quality"
 HARMS = (
-    harm_key("crowd", "mean", template="neutral"),
-    harm_key("regard", "mean", template="neutral"),
-    harm_key("regard", "mean"),
+    key_of("neutral_mean", "crowd", "neutral"),
+    key_of("neutral_mean", "regard", "neutral"),
+    key_of("neutral_mean", "regard", "paper"),
 )
-LIFT, ACCEPTED = quality_key(SWAP_LIFT, "all"), quality_key(PLAUSIBLE, "all")
 PRIMARY = {
     "contrast": pl.String,
     "endpoint": pl.String,  # HARM or QUALITY
@@ -51,9 +52,7 @@ class Endpoints:
 
     harm: Sequence[str] = HARMS
     quality: Sequence[str] = (LIFT, ACCEPTED)
-    margins: Mapping[str, float] = field(
-        default_factory=lambda: {LIFT: -2.0, ACCEPTED: -1.0, quality_key("perplexity", "neutral"): 1.03}
-    )
+    margins: Mapping[str, float] = field(default_factory=lambda: {LIFT: -2.0, ACCEPTED: -1.0, PERPLEXITY: 1.03})
 
     @property
     def declared(self) -> list[str]:
@@ -77,7 +76,7 @@ def with_own_scorers(endpoints: Endpoints, scorers: Iterable[str]) -> Endpoints:
         return endpoints
     own = [name for name in reversed(list(scorers)) if name not in PAPER_SCORERS]
     return replace(
-        endpoints, harm=[*HARMS, *(harm_key(name, "mean", template=t) for name in own for t in ("neutral", "paper"))]
+        endpoints, harm=[*HARMS, *(key_of("neutral_mean", name, t) for name in own for t in ("neutral", "paper"))]
     )
 
 

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from mitigate.finished import FinishedRun
+from mitigate.measure.base import find
 from mitigate.measure.comparison import neutral_side_by_side
 from mitigate.measure.harms import per_target
 from mitigate.measure.seeds import neutral_changes
-from mitigate.metrics import TEMPLATE_PREFIX, parse
 from mitigate.tasks.compare.run_groups import Contrast, statements_of
 from mitigate.tasks.targets import list_of_runs
 
@@ -29,7 +29,7 @@ def harm_differences(
             before, after = (
                 [per_target_table(run, column, relations) for run in side] for side in (contrast.before, contrast.after)
             )
-            rows = neutral_changes(before, after, scorer, clusters)
+            rows = neutral_changes(before, after, scorer, clusters, template)
             found.append(_named(rows, contrast.name, scorer, template))
     return pl.concat(found)
 
@@ -78,13 +78,12 @@ def chance(runs: Sequence[FinishedRun], column: str, relations: Sequence[str]) -
 
 
 def _named(rows: pl.DataFrame, contrast: str, scorer: str, template: str) -> pl.DataFrame:
-    """Prepend contrast, scorer, template, measure, category ("" for all targets) and the key in metrics.json."""
-    keys = [parse(figure) for figure in rows["figure"]]
+    """Prepend contrast, scorer, template, measure and category ("" for all targets)."""
+    known = [figure for figure in map(find, rows["figure"]) if figure]
     labels = {"contrast": contrast, "scorer": scorer, "template": template}
     return rows.select(
         *(pl.lit(value).alias(name) for name, value in labels.items()),
-        pl.Series("measure", [key.stem for key in keys], dtype=pl.String),
-        pl.Series("category", [key.part for key in keys], dtype=pl.String),
-        (pl.lit(TEMPLATE_PREFIX[template]) + pl.col("figure")).alias("figure"),
-        pl.exclude("figure"),
+        pl.Series("measure", [figure.measure for figure in known], dtype=pl.String),
+        pl.Series("category", [figure.group for figure in known], dtype=pl.String),
+        *rows.columns,
     )

@@ -1,7 +1,7 @@
 """Costs of a policy: quality figures of the runs, with intervals if both sides had the same prompts."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from statistics import geometric_mean
 from typing import Any
@@ -9,30 +9,30 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mitigate import metrics
 from mitigate.finished import FinishedRun
-from mitigate.measure.bootstrap import cluster_numbers
-from mitigate.measure.comparison import DIFFERENCE, RATIO, SEEDS, STATISTICS, Change
-from mitigate.measure.quality import is_scored, sentence_bleu2, share_by_target
+from mitigate.measure.base import Figure, find, measure_of_figure, measures, own_measures
+from mitigate.measure.comparison import DIFFERENCE, RATIO, SEEDS, STATISTICS, Change, in_range
+from mitigate.measure.intervals import FEW_TARGETS, cluster_numbers
+from mitigate.measure.quality import BY_LABEL, GENERATOR, groups_of, is_scored, sentence_bleu2, share_by_target
+from mitigate.measure.results import Groups
 from mitigate.measure.seeds import Changes, by_seeds, of_seeds, weighted_difference
 from mitigate.measure.swap_lift import PROMPT, with_weights
-from mitigate.measure.uncertainty import FEW_TARGETS
-from mitigate.metrics import ABOUT_BITS, ABOUT_PERPLEXITY, PEOPLE_VALID, PLAUSIBLE, SWAP_LIFT, quality_key
 from mitigate.tasks.compare.figures import statements_with
 from mitigate.tasks.compare.run_groups import LIFT, LIKELIHOOD, PUBLISHED, Contrast, statements_of, table_of
-from mitigate.tasks.generators.swap_lift import GENERATOR, lift_parts
-from mitigate.tasks.quality import BY_LABEL, conditions, relation_parts
+from mitigate.tasks.generators.swap_lift import lift_groups
 from mitigate.tasks.targets import list_of_runs
 from mitigate.triples import ROLES
 
 Sides = Sequence[Sequence[pl.DataFrame]]
 """A table of each run of the baseline, and of each of the others."""
+Part = tuple[str, str]
+"""`by` and `group` of a figure."""
 TRIPLE = ["row", "head", "relation", "tail"]
-OF_THE_PROBE = (metrics.DISTINCT_TAILS, metrics.SHARED_TAILS, *metrics.NOVELTY)
-GROUPED = [row for row in metrics.of_rows(metrics.TEST_TRIPLES, metrics.PROBED, metrics.RATED) if row.part]
-COSTS = [row.key for row in GROUPED if row.family != "count"]
-VALID = {PLAUSIBLE: ("judged_valid", metrics.PROBED), PEOPLE_VALID: ("people_validity", metrics.RATED)}
+OF_THE_PROBE = ("distinct_tails", "shared_tails", "novelty/T_sro", "novelty/T_o", "novelty/U_o")
+VALID = {"valid": ("judged_valid", "statements"), "people_valid": ("people_validity", "rated statements")}
 """The columns of generated statements with their validity, and the rows that shares are on."""
+GROUPED = ("test triples", "statements", "rated statements")
+"""The tables of figures that runs are compared by besides those with intervals."""
 TRIPLES, TARGETS, HEADS = "test triples", "targets", "heads"
 SCHEMA = {
     "contrast": pl.String,
@@ -63,10 +63,12 @@ def _of_triples(contrast: Contrast, scorers: Sequence[str]) -> Iterator[dict[str
     if not _are_same(sides, TRIPLE):
         return
     first, sizes = sides[0][0], _sizes(sides)
-    overall = conditions(metrics.TEST_TRIPLES, first, scorers)
-    for part, tables in _parts(sides, overall | relation_parts(first)):
-        measures = ("perplexity", "bits_per_char") if part in overall else ("perplexity",)
-        yield from _likelihoods(tables, sizes, measures, part, TRIPLES)
+    overall = groups_of("test triples", first, scorers)
+    relations = first["relation"].unique(maintain_order=True)
+    every = {**overall, **{("relation", name): pl.col("relation") == name for name in relations}}
+    for part, tables in _parts(sides, every):
+        names = ("perplexity", "bits_per_char") if part in overall else ("perplexity",)
+        yield from _likelihoods(tables, sizes, names, part, TRIPLES)
         if part in overall:
             yield _bleu2(part, tables)
 
@@ -79,8 +81,9 @@ def _published(contrast: Contrast, scorers: Sequence[str]) -> Iterator[dict[str,
     sides = [[table_of(run, PUBLISHED) for run in side] for side in (contrast.before, contrast.after)]
     if _are_same(sides, TRIPLE[1:]):
         sizes = _sizes(sides)
-        for part, tables in _parts(sides, conditions(metrics.PUBLISHED, sides[0][0], scorers)):
-            yield from _likelihoods(tables, sizes, (ABOUT_PERPLEXITY, ABOUT_BITS), part, TARGETS)
+        for part, tables in _parts(sides, groups_of("published triples", sides[0][0], scorers)):
+            names = ("about_perplexity", "about_bits_per_char")
+            yield from _likelihoods(tables, sizes, names, part, TARGETS)
 
 
 def _are_same(sides: Sides, columns: Sequence[str]) -> bool:
@@ -97,7 +100,7 @@ def _sizes(sides: Sides) -> list[str]:
     return [size for size in ("tokens", "characters") if is_likely and _are_same(sides, [size])]
 
 
-def _parts(sides: Sides, named: Mapping[str, pl.Expr]) -> Iterator[tuple[str, Sides]]:
+def _parts(sides: Sides, named: Groups) -> Iterator[tuple[Part, Sides]]:
     """Yield the parts for whose condition the first table has rows, with these rows of all tables."""
     for part, condition in named.items():
         kept = sides[0][0].select(condition).to_series()
@@ -106,12 +109,12 @@ def _parts(sides: Sides, named: Mapping[str, pl.Expr]) -> Iterator[tuple[str, Si
 
 
 def _likelihoods(
-    sides: Sides, sizes: Sequence[str], measures: Sequence[str], part: str, drawn: str
+    sides: Sides, sizes: Sequence[str], names: Sequence[str], part: Part, drawn: str
 ) -> Iterator[dict[str, Any]]:
     """Yield the ratio of perplexities per token, and the difference of bits per character of the tails that have
-    characters. measures: the names of these figures, or of the first alone."""
+    characters. names: of these measures, or of the first alone."""
     units = {"tokens": _perplexity, "characters": _bits}
-    for measure, (size, unit) in zip(measures, units.items(), strict=False):
+    for measure, (size, unit) in zip(names, units.items(), strict=False):
         if size not in sizes:
             continue
         some = [[table.filter(pl.col(size) > 0) for table in side] for side in sides]
@@ -121,7 +124,7 @@ def _likelihoods(
             np.stack([table["nll"].to_numpy() for table in side], axis=1) / weights[:, None] for side in some
         )
         nats = _drawn(before, after, weights, cluster_numbers(first, {}, "head"))
-        yield _row(quality_key(measure, part), first.height, Changes(*map(unit, nats)), drawn)
+        yield _row(Figure(measure, by=part[0], group=part[1]).key, first.height, Changes(*map(unit, nats)), drawn)
 
 
 def _perplexity(nats: Change) -> Change:
@@ -133,13 +136,13 @@ def _bits(nats: Change) -> Change:
     return Change(nats.baseline / bit, nats.value / bit, DIFFERENCE, nats.error / bit, nats.degrees)
 
 
-def _bleu2(part: str, sides: Sides) -> dict[str, Any]:
+def _bleu2(part: Part, sides: Sides) -> dict[str, Any]:
     """The difference of sentence BLEU-2 of the first tail that each model generates for each head and relation."""
     tables = [[_sentence_scores(table) for table in side] for side in sides]
     heads = tables[0][0].select("head")
     before, after = (np.stack([100 * table["bleu2"].to_numpy() for table in side], axis=1) for side in tables)
     found = _drawn(before, after, np.ones(heads.height), cluster_numbers(heads, {}, "head"))
-    return _row(quality_key("bleu2", part), heads.height, found, TRIPLES)
+    return _row(Figure("bleu2", by=part[0], group=part[1]).key, heads.height, found, TRIPLES)
 
 
 def _sentence_scores(likelihood: pl.DataFrame) -> pl.DataFrame:
@@ -160,11 +163,11 @@ def _lifts(contrast: Contrast) -> Iterator[dict[str, Any]]:
         [table.select(*PROMPT, value=pl.col("accepted") - pl.col("elsewhere")) for table in measured], PROMPT
     )
     clusters = list_of_runs(contrast.runs).clusters
-    for part, condition in lift_parts(joined).items():
+    for part, condition in lift_groups(joined).items():
         rows = with_weights(joined.filter(condition))
         if not rows.is_empty():
             found = _drawn(*_split(rows, contrast), rows["weight"].to_numpy(), cluster_numbers(rows, clusters, "head"))
-            yield _row(quality_key(SWAP_LIFT, part), rows["head"].n_unique(), found, HEADS)
+            yield _row(Figure("swap_lift", by=part[0], group=part[1]).key, rows["head"].n_unique(), found, HEADS)
 
 
 def _valid(contrast: Contrast, relations: Sequence[str], scorers: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -173,11 +176,11 @@ def _valid(contrast: Contrast, relations: Sequence[str], scorers: Sequence[str])
     for measure, (column, rows) in VALID.items():
         if not all(column in statements_of(run).columns for run in contrast.runs):
             continue
-        for part, condition in conditions(rows, first, scorers).items():
+        for part, condition in groups_of(rows, first, scorers).items():
             table = _valid_shares(contrast.runs, relations, condition, column)
             if not table.is_empty():
                 found = _drawn(*_split(table, contrast), np.ones(table.height), cluster_numbers(table, clusters))
-                yield _row(quality_key(measure, part), table.height, found, TARGETS)
+                yield _row(Figure(measure, by=part[0], group=part[1]).key, table.height, found, TARGETS)
 
 
 def _valid_shares(
@@ -203,17 +206,18 @@ def _split(table: pl.DataFrame, contrast: Contrast) -> tuple[np.ndarray, np.ndar
 def _without_intervals(contrast: Contrast, scorers: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Further figures of the runs' metrics; means over seeds, of perplexity geometric as for those with intervals. The
     intervals here rest on the seeds alone."""
+    costs = {one.name for one in measures(*GROUPED) if one.family != "count"} | {one.name for one in own_measures()}
     for key in contrast.before[0].metrics:
-        parsed = metrics.find(key)
-        if parsed is None or parsed.variant or parsed.end or not (parsed.stem in COSTS or key in OF_THE_PROBE):
+        figure = find(key)
+        if figure is None or figure.variant or figure.measure not in (*costs, *OF_THE_PROBE):
             continue
-        if parsed.part in BY_LABEL and not scorers:
+        if figure.group in BY_LABEL and not scorers:
             continue
         if any(run.metrics.get(key) is None for run in contrast.runs):
             continue
         first, second = ([run.metrics[key] for run in side] for side in (contrast.before, contrast.after))
         found = of_seeds(first, second)
-        if parsed.stem == metrics.quality("perplexity").key:
+        if figure.measure == "perplexity":
             found = Change(geometric_mean(first), geometric_mean(second), RATIO)
         yield _row(key, None, Changes(found, found), None)
 
@@ -234,4 +238,5 @@ def _row(figure: str, items: int | None, found: Changes, drawn: str | None) -> d
     row = {"figure": figure, "items": items, **found.drawn.row()}
     if not several:  # with one model each nothing is tested about policies
         row |= {"p": None}
-    return row | by_seeds(found, with_seeds if several or seeds_alone else str(drawn))
+    row |= by_seeds(found, with_seeds if several or seeds_alone else str(drawn))
+    return in_range(row, measure_of_figure(figure).unit)

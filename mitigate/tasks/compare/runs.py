@@ -9,15 +9,17 @@ from urllib.parse import quote
 
 import polars as pl
 
-from mitigate import files, metrics
+from mitigate import files
 from mitigate.finished import FinishedRun, Named
+from mitigate.measure.base import PAPER_SCORERS, bounds, key_of
+from mitigate.measure.learnt import no_conclusion
+from mitigate.measure.quality import BASELINES
 from mitigate.report import compared_runs, contrast_findings
 from mitigate.report.compared_runs import Comparison
 from mitigate.report.contrast_findings import Pair
 from mitigate.report.examples import only_in
 from mitigate.report.html import save
 from mitigate.report.pareto import HARMS, QUALITIES, Axis
-from mitigate.report.scorer_reliability import proxies
 from mitigate.report.verdicts import gates
 from mitigate.tasks.compare.endpoints import Endpoints, primary, within_margins
 from mitigate.tasks.compare.figures import chance, harm_differences, moves, statements_with
@@ -25,7 +27,6 @@ from mitigate.tasks.compare.quality import quality_differences
 from mitigate.tasks.compare.run_groups import Contrast
 from mitigate.tasks.compare.run_plan import ENDPOINTS, RunsPlan, make_plan, read_compared
 from mitigate.tasks.compare.scorers import filtered_by
-from mitigate.training_checks import no_conclusion
 
 MOST_DIFFERENT = 5  # targets that are shown: those that rose, and as many that fell
 
@@ -114,7 +115,6 @@ def overview(plan: RunsPlan, *figures: pl.DataFrame) -> dict[str, Any]:
         "lines": compared_runs.lines(page),
         "figures": contrast_findings.figures(page.pairs),
         "notices": plan.notices,
-        "proxies": proxies(plan.scorers),
     }
 
 
@@ -176,10 +176,10 @@ def _by_figure(table: pl.DataFrame) -> dict[str, dict[str, Any]]:
 def models(plan: RunsPlan) -> pl.DataFrame:
     """A row for each run: policy, seed, run, and, if it has them, its figures on the plots' axes with the bounds of
     their intervals, and the swap lift of the baselines on the same heads."""
-    measures = (metrics.SWAP_LIFT, *map(metrics.lift_of, metrics.BASELINE_LIFTS))
+    lifts = ("swap_lift", *(f"swap_lift_{name}" for name in BASELINES))
     plotted = [axis.key for axis in (*axes_of(plan), *QUALITIES)]
-    ends = [bound for key in plotted for bound in metrics.bounds(key) if any(bound in run.metrics for run in plan.runs)]
-    keys = list(dict.fromkeys([*plotted, *ends, *map(metrics.quality_key, measures)]))
+    ends = [bound for key in plotted for bound in bounds(key) if any(bound in run.metrics for run in plan.runs)]
+    keys = list(dict.fromkeys([*plotted, *ends, *map(key_of, lifts)]))
     rows = [(arm.name, run.seed, run.folder.name, *map(run.metrics.get, keys)) for arm in plan.arms for run in arm.runs]
     schema = {"policy": pl.String, "seed": pl.Int64, "run": pl.String, **dict.fromkeys(keys, pl.Float64)}
     return pl.DataFrame(rows, schema=schema, orient="row")
@@ -188,8 +188,8 @@ def models(plan: RunsPlan) -> pl.DataFrame:
 def axes_of(plan: RunsPlan) -> list[Axis]:
     """Plotted harms: the paper's, and those by further scorers, which may be held-out ones."""
     compared = dict.fromkeys(scorer for scorer, _ in plan.labellings.values())
-    further = [scorer for scorer in compared if scorer not in metrics.PAPER_SCORERS]
-    keys = [metrics.harm_key(scorer, "mean", template="neutral") for scorer in further]
+    further = [scorer for scorer in compared if scorer not in PAPER_SCORERS]
+    keys = [key_of("neutral_mean", scorer, "neutral") for scorer in further]
     return [
         *(harm for harm in HARMS if harm.slug in compared),
         *(Axis(key, f"% neutral by {scorer}", scorer) for scorer, key in zip(further, keys, strict=True)),

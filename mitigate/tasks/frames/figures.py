@@ -5,9 +5,10 @@ from typing import Any
 
 import polars as pl
 
-from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.base import bounds
 from mitigate.measure.frames import FIGURES, classification, text_figures, text_scores
-from mitigate.metrics import bounds, keyed
+from mitigate.measure.intervals import Bootstrap
+from mitigate.measure.results import keyed
 from mitigate.package_data import frame_of
 from mitigate.tasks.frames.predictions import truth_of
 from mitigate.words.frames import CHOICES, PARENTS, TEXTS

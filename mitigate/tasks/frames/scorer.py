@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 
 from mitigate.files import write
-from mitigate.measure.bootstrap import Bootstrap
 from mitigate.measure.frames import calibrated, calibration_error, fit_calibration
+from mitigate.measure.intervals import Bootstrap
 from mitigate.score.frames import FILE, Frames, logit
 from mitigate.tasks.frames.posts import share_of
 from mitigate.tasks.frames.predictions import truth_of

@@ -12,13 +12,13 @@ import numpy as np
 import polars as pl
 
 from mitigate.measure import swap_lift
-from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.intervals import Bootstrap
+from mitigate.measure.quality import BASELINES, GENERATOR, is_neutral
+from mitigate.measure.results import ALL, Groups
 from mitigate.measure.swap_lift import PROMPT
-from mitigate.metrics import BASELINE_LIFTS, ENDS, SWAP_LIFT, lift_of, quality_key, relation_part
 from mitigate.score.labels import NOTHING_CACHED
 from mitigate.score.plausibility import with_plausibility
 from mitigate.tasks.generators.probe import HELD_OUT
-from mitigate.tasks.quality import is_neutral
 from mitigate.triples import ROLES, LabelCache, Scorer
 from mitigate.words.targets import PAPER, TargetList
 
@@ -26,7 +26,7 @@ PRIMARY = (HELD_OUT, "profession")
 """The groups where a difference between heads is knowledge."""
 LEAST_OF_ORACLE = 10.0
 """Percent. Where even an oracle's tails are accepted less often, the classifier cannot assess a relation."""
-GENERATOR, ORACLE = "generator", "oracle"
+ORACLE = "oracle"
 NEUTRAL_TAILS = ~pl.col("group").is_in(PRIMARY)
 TOP = 10  # tails of a prompt
 POOL = 100  # random tails of a relation: a classifier reads each phrase, and many phrases take long
@@ -46,7 +46,7 @@ def lift_table(
     seed: int = 1,
     cache: LabelCache = NOTHING_CACHED,
 ) -> pl.DataFrame:
-    """A row for each system and prompt: system (GENERATOR, those of BASELINE_LIFTS), group, head, relation, `accepted`
+    """A row for each system and prompt: system (GENERATOR, those of BASELINES), group, head, relation, `accepted`
     and `elsewhere` (measure.swap_lift.shares), and `counts`, whether an oracle reaches LEAST_OF_ORACLE percent with the
     group and relation. Groups and relations that do not count have rows of the oracle alone.
 
@@ -83,29 +83,15 @@ def lift_table(
     return pl.concat(named).join(reached, on=["group", "relation"], how="left", maintain_order="left")
 
 
-def lift_parts(table: pl.DataFrame) -> dict[str, pl.Expr]:
-    """The parts of swap lift: "all" (the groups of PRIMARY, with equal weights), every group, and each relation of
-    "all" ("relation/IsA")."""
+def lift_groups(table: pl.DataFrame) -> Groups:
+    """The groups of heads: all (those of PRIMARY, with equal weights), every group, and each relation of all. table:
+    with group and relation."""
     primary = pl.col("group").is_in(PRIMARY)
-    groups = {str(name): pl.col("group") == name for name in table["group"].unique(maintain_order=True)}
-    relations = table.filter(primary)["relation"].unique().sort()
-    of_relations = {relation_part(name): primary & (pl.col("relation") == name) for name in relations}
-    return {"all": primary} | groups | of_relations
-
-
-def lift_figures(table: pl.DataFrame, intervals: Bootstrap, target_list: TargetList = PAPER) -> dict[str, float | None]:
-    """Swap lift of each of lift_parts by its keys in metrics.json: the generator's with its interval over heads, and,
-    except for single relations, the baselines'. table: what lift_table returns."""
-    counting = table.filter("counts")
-    metrics: dict[str, float | None] = {}
-    for part, condition in lift_parts(counting).items():
-        rows = counting.filter(condition)
-        found = _measured(rows.filter(system=GENERATOR), intervals, target_list)
-        metrics |= {quality_key(SWAP_LIFT, part) + end: value for end, value in zip(ENDS, found, strict=True)}
-        for system in BASELINE_LIFTS if "/" not in part else ():
-            found = _measured(rows.filter(system=system), intervals, target_list)
-            metrics[quality_key(lift_of(system), part)] = found.value
-    return metrics
+    counting = table.filter("counts") if "counts" in table.columns else table
+    groups = {("subset", str(name)): pl.col("group") == name for name in counting["group"].unique(maintain_order=True)}
+    relations = counting.filter(primary)["relation"].unique().sort()
+    of_relations = {("relation", name): primary & (pl.col("relation") == name) for name in relations}
+    return {ALL: primary, **groups, **of_relations}
 
 
 def by_relation(table: pl.DataFrame, intervals: Bootstrap, target_list: TargetList = PAPER) -> pl.DataFrame:
@@ -119,9 +105,9 @@ def by_relation(table: pl.DataFrame, intervals: Bootstrap, target_list: TargetLi
         row |= {name: mine[name].mean() for name in ("accepted", "elsewhere")}
         row |= {"lift": found.value, "low": found.low, "high": found.high}
         rows.append(
-            row | {name: _measured(part.filter(system=name), intervals, target_list).value for name in BASELINE_LIFTS}
+            row | {name: _measured(part.filter(system=name), intervals, target_list).value for name in BASELINES}
         )
-    numbers = dict.fromkeys(["accepted", "elsewhere", "lift", "low", "high", *BASELINE_LIFTS], pl.Float64)
+    numbers = dict.fromkeys(["accepted", "elsewhere", "lift", "low", "high", *BASELINES], pl.Float64)
     named = {"group": pl.String, "relation": pl.String, "heads": pl.Int64, "counts": pl.Boolean}
     return pl.DataFrame(rows, schema={**named, **numbers})
 

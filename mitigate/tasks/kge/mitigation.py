@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mitigate import metrics as keys
 from mitigate.files import replacing_folder
+from mitigate.measure.base import PERTURBED, PROJECTED, REGULARISED
 from mitigate.probe.kge import Attribute
 from mitigate.tasks.kge.question import Question
 from mitigate.tasks.kge.training import EMBEDDINGS, open_embeddings, summed_direction
@@ -89,7 +89,7 @@ def perturb(network: Embeddings, question: Question, seed: int) -> Tensor:
     return entities + far[:, None] * drawn / drawn.norm(dim=1, keepdim=True)
 
 
-VARIANTS = {"regularise": keys.REGULARISED, "project": keys.PROJECTED, "perturb": keys.PERTURBED}
+VARIANTS = {"regularise": REGULARISED, "project": PROJECTED, "perturb": PERTURBED}
 """Mitigations, and their names in keys of figures and in folders. perturb is the control of project."""
 CHANGES: dict[str, Callable[[Embeddings, Question, int], Tensor]] = {"project": project_out, "perturb": perturb}
 """Changes of trained vectors, by the seed: all entities."""

@@ -8,8 +8,9 @@ import numpy as np
 import polars as pl
 
 from mitigate.measure import confusion
-from mitigate.measure.bootstrap import Bootstrap
-from mitigate.metrics import bounds, keyed
+from mitigate.measure.base import bounds
+from mitigate.measure.intervals import Bootstrap
+from mitigate.measure.results import keyed
 from mitigate.policies import Policy
 from mitigate.tasks.ratings.agreement import label_described, words_and_texts
 from mitigate.triples import NEUTRAL, PREJUDICE, LabelCache, Scorer

@@ -10,10 +10,8 @@ import polars as pl
 
 from mitigate import files
 from mitigate.errors import MitigateError
-from mitigate.measure.declared_measures import declared_figures
-from mitigate.measure.metric_frame import MetricFrame
-from mitigate.measure.quality import kept_by_target
-from mitigate.metrics import ADDED, DROPPED, KEPT, TRAINING_BY_TARGET, TRAINING_PASSES, TRAINING_STEPS, WEIGHT
+from mitigate.measure.quality import OF_RESOURCE, kept_by_target
+from mitigate.measure.results import by_category, measured
 from mitigate.policies import Policy, Scored, choice_of
 from mitigate.report import datasheet
 from mitigate.report.datasheet import Datasheet
@@ -24,7 +22,6 @@ from mitigate.words.outside_text import counted
 MUCH = 90.0
 """Percent of a relation's training triples; a policy that takes more of them is reported."""
 NAMED = 8  # relations in a notice
-OF_RESOURCE = pl.col("source_row").is_null()  # the policy made the others
 EMPTY = pl.col("lost") == 100.0
 TRIPLE = ("row", "split", "head", "relation", "tail")
 SHEET = "README.md"
@@ -67,33 +64,12 @@ def named(relations: Sequence[str]) -> str:
     return ", ".join(relations[:NAMED]) + more
 
 
-def measure_filter(ledger: pl.DataFrame) -> dict[str, Any]:
-    """Numbers of training triples that the policy kept, dropped and added, and the shares of those about targets that
-    it kept (measure.quality). ledger: what apply_policy returns."""
-    return filter_figures(ledger) | declared_figures(
-        TRAINING_BY_TARGET, MetricFrame.by_category(kept_by_target(ledger))
-    )
-
-
-def training_figures(training: Mapping[str, Any]) -> dict[str, Any]:
-    """Steps, and passes over the data; empty for a generator that was not trained. training: what train_generator
-    returns."""
-    if "steps" not in training:
-        return {}
-    return {TRAINING_STEPS: training["steps"], TRAINING_PASSES: training.get("passes")}
-
-
-def filter_figures(ledger: pl.DataFrame) -> dict[str, Any]:
-    """Numbers of the resource's training triples that the policy kept, at any weight, and dropped; the number that it
-    added; and the total weight."""
-    train = ledger.filter(pl.col("split") == "train")
-    own, kept = train.filter(OF_RESOURCE), train.filter(OF_RESOURCE, pl.col("weight") > 0)
-    return {
-        KEPT: kept.height,
-        DROPPED: own.height - kept.height,
-        ADDED: train.height - own.height,
-        WEIGHT: float(train["weight"].cast(pl.Float64).sum()),
-    }
+def measure_filter(ledger: pl.DataFrame) -> pl.DataFrame:
+    """Results (measure.results.SCHEMA): numbers of training triples that the policy kept, dropped and added, and the
+    shares of those about targets that it kept. ledger: what apply_policy returns."""
+    of_targets = kept_by_target(ledger)
+    found = measured("ledger", ledger.filter(pl.col("split") == "train"))
+    return pl.concat([found, measured("training triples", of_targets, by_category(of_targets))])
 
 
 def check_filters(policy: Policy) -> None:

@@ -1,13 +1,9 @@
-"""Estimates of people's ratings of generated statements: their validity, their plausibility, and the probability that
-they are polarised."""
-
-from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+"""Estimates of people's ratings of generated statements: their validity and their plausibility."""
 
 import polars as pl
 
 from mitigate.measure.swap_lift import is_echo
-from mitigate.score.labels import NOTHING_CACHED, with_answers, with_labels
+from mitigate.score.labels import NOTHING_CACHED, with_answers
 from mitigate.score.plausibility import with_plausibility
 from mitigate.tasks.crowd.accuracy import RELATIONS
 from mitigate.triples import LabelCache, Scorer
@@ -15,28 +11,15 @@ from mitigate.verbalise import mask_column
 from mitigate.words.targets import PAPER, TargetList
 
 
-@runtime_checkable
-class Calibrated(Protocol):
-    """A scorer whose probabilities are close to the shares of raters."""
-
-    @property
-    def polar(self) -> Scorer: ...
-
-
 def with_validity(
     statements: pl.DataFrame,
     plausibility: Scorer | None,
     people: Scorer | None,
     target_list: TargetList = PAPER,
-    scorers: Sequence[Scorer] = (),
     *,
     cache: LabelCache = NOTHING_CACHED,
 ) -> pl.DataFrame:
-    """Add to statements the columns of with_plausibility and with_people_valid, for the given classifiers; and the
-    probabilities of being polarised of scorers that have calibrated ones."""
-    for scorer in scorers:
-        if isinstance(scorer, Calibrated):
-            statements = with_labels(statements, scorer.polar, cache)
+    """Add to statements the columns of with_plausibility and with_people_valid, for the given classifiers."""
     if plausibility is not None:
         statements = with_plausibility(statements, plausibility, cache)
     return statements if people is None else with_people_valid(statements, people, target_list, cache=cache)

@@ -11,7 +11,7 @@ import polars as pl
 
 from mitigate.measure import confusion
 from mitigate.measure.agreement import CLASSES, auc, auc_of_a_rater
-from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.intervals import Bootstrap
 from mitigate.score.people import POLAR, VALID, Crowd2, CrowdLM, FromRatings, PeopleValid, plain, polarity
 from mitigate.tasks.crowd.accuracy import ALL, FIGURES, GENERATED, RELATIONS, accuracy_table, parts_by
 from mitigate.tasks.crowd.training import VOTES, vote_shares

@@ -10,12 +10,12 @@ import polars as pl
 
 from mitigate.measure import agreement, confusion
 from mitigate.measure.agreement import classification, fleiss_of, fleiss_sums, fold_other, vote_counts
-from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.base import ENDS
 from mitigate.measure.identity import FALSE_POSITIVES
-from mitigate.metrics import ENDS, identity_key
+from mitigate.measure.intervals import Bootstrap
 from mitigate.report.scorer_reliability import ALWAYS_NEUTRAL, KAPPA, PEOPLE, RESOURCES, paper
 from mitigate.score.labels import NOTHING_CACHED, label_column, text_for, with_labels
-from mitigate.tasks.identity import identity_metrics, identity_summary, mean_false_positives
+from mitigate.tasks.identity import identity_key, identity_metrics, identity_summary, mean_false_positives
 from mitigate.tasks.ratings.paper_statements import most_say
 from mitigate.triples import NEUTRAL, OTHER, ROLES, LabelCache, Scorer, label_columns
 from models.heads import fold_of

@@ -13,9 +13,10 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.finished import open_run
+from mitigate.measure.base import ENDS
 from mitigate.measure.human_ratings import Drift, Votes, without_drift
-from mitigate.measure.uncertainty import FEW_TARGETS
-from mitigate.metrics import ENDS, keyed
+from mitigate.measure.intervals import FEW_TARGETS
+from mitigate.measure.results import keyed
 from mitigate.tasks.ratings.paper_statements import target_of
 from mitigate.words.relations import parse_sentence
 from mitigate.words.targets import PAPER, TargetList, targets

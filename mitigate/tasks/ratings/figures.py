@@ -11,10 +11,10 @@ from typing import Any
 import polars as pl
 
 from mitigate.measure.agreement import CLASSES, fleiss_kappa, krippendorff_alpha, majority, vote_counts
-from mitigate.measure.bootstrap import Bootstrap, cluster_numbers
+from mitigate.measure.base import bounds
 from mitigate.measure.comparison import holm, sign_flip_test
-from mitigate.measure.uncertainty import mean_over_targets
-from mitigate.metrics import bounds, keyed
+from mitigate.measure.intervals import Bootstrap, cluster_numbers, mean_over_targets
+from mitigate.measure.results import keyed, of_study
 from mitigate.report.metric_display import ordered
 from mitigate.tasks.ratings import anchors
 from mitigate.tasks.ratings.agreement import SCORERS, measure_agreement
@@ -115,6 +115,16 @@ def figures(
 ) -> dict[str, Any]:
     """All figures as in humans.json, with the agreement of the scorers' labels."""
     return measure_agreement(labels, scorers) | flat(summary, raters, differences) | anchors.flat(drift)
+
+
+def results(
+    summary: pl.DataFrame, raters: pl.DataFrame, differences: pl.DataFrame, drift: pl.DataFrame
+) -> pl.DataFrame:
+    """The tables as results (measure.results.SCHEMA), by source and category or relation."""
+    found = keyed("{source}/{part}", summary.with_columns(pl.col("part").fill_null("")).drop("by").rows(named=True))
+    found |= keyed("raters/{rater}", raters.rows(named=True)) | anchors.flat(drift)
+    found |= keyed("difference/{source}/{figure}", differences.rows(named=True))
+    return of_study({key.replace("//", "/"): value for key, value in found.items()})
 
 
 def flat(summary: pl.DataFrame, raters: pl.DataFrame, differences: pl.DataFrame) -> dict[str, Any]:

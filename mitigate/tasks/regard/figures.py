@@ -9,7 +9,7 @@ import polars as pl
 from scipy import stats
 
 from mitigate.measure.agreement import classification, fold_other, majority, vote_counts
-from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.intervals import Bootstrap
 from mitigate.score.precision import native_dtype
 from mitigate.score.regard import MiniLMRegard, NgramRegard, labels
 from mitigate.tasks.identity import identity_metrics, identity_summary, label_identity_terms, measure_identity_terms

@@ -1,22 +1,18 @@
-"""All figures of stories, as the flat object of metrics.json."""
+"""All figures of stories."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
 
-from mitigate import metrics as keys
 from mitigate.measure import stories as measuring
-from mitigate.measure.harms import POLARISED
+from mitigate.measure.harms import tally
+from mitigate.measure.results import by_category, measured
 from mitigate.measure.stories import STORY
-from mitigate.measure.tally import tally
 from mitigate.tasks.audit import measures as audit
 from mitigate.tasks.labelled_statements import Measurement, long_texts
-from mitigate.tasks.policies.filtered import training_figures
 from mitigate.words.prompts import KINDS, kind_of
 from mitigate.words.targets import TargetList
-
-NO_FACTS: Mapping[str, Any] = {}
 
 
 def measure_stories(
@@ -25,35 +21,31 @@ def measure_stories(
     how: Measurement,
     *,
     fewest: int,
-    permutations: int = 1000,
-    facts: Mapping[str, Any] = NO_FACTS,
     training: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Harms of the sentences (audit.measures.harms), with intervals; harms for each kind of target ("by_kind/...");
-    figures of whole stories; and differences between targets by chance ("sentiment/by_chance_D_O-", with p).
+) -> pl.DataFrame:
+    """The results (measure.results.SCHEMA): harms of the sentences, with intervals, also for each kind of target;
+    figures of whole stories; and differences between targets by chance.
 
     stories: what generate_stories returns; sentences: what label_sentences returns. fewest: sentences that a story
-    should have; permutations: of stories among targets. facts stand before the figures. training: what
-    train_on_sentences returns, if the generator was trained."""
-    names, target_list, seed = list(how.wordings), how.target_list, how.intervals.seed
+    should have. training: what train_on_sentences returns, if the generator was trained."""
+    names, target_list = list(how.wordings), how.target_list
     tallied, per_story = tally(sentences, names), measuring.shares(sentences, STORY, names)
-    found: dict[str, Any] = {"seed": seed, **facts}
-    found |= {keys.ROWS: stories["row"].n_unique(), keys.ROWS_ABOUT_A_TARGET: sentences["row"].n_unique()}
-    found |= audit.harms(tallied, how)
-    found |= training_figures(training or {})
-    found |= measuring.story_counts(stories, per_story, fewest, names)
-    found |= {keys.NAMING_TARGET: measuring.naming_target(sentences, own_patterns(target_list))}
-    found |= {keys.DISTINCT_SENTENCES: measuring.distinct_sentences(sentences)}
-    tables = how.tables(tallied)
-    kinds = {target: kind_of(target, target_list) for target in how.targets["target"]}
-    has_kinds = stories["kind"].is_in(KINDS).any()
-    for name in names:
-        if has_kinds:
-            found |= measuring.by_kind(tables[name], kinds, name, target_list.clusters, how.intervals)
-        for share in POLARISED:
-            by_chance, p = measuring.by_chance(per_story, name, share, permutations, seed) or (None, None)
-            found |= {keys.harm_key(name, "by chance", share): by_chance, keys.harm_key(name, "p", share): p}
-    return found
+    whole = measuring.all_stories(stories, sentences, fewest, own_patterns(target_list))
+    counts = {"rows": stories["row"].n_unique(), "rows_about_a_target": sentences["row"].n_unique()}
+    found = [measured("resource", counts).drop_nulls("value"), audit.harms(tallied, how)]
+    found += [measured("stories", whole), measured("sentences", sentences)]
+    found += [measured("whole stories", measuring.per_story_of(per_story, name), scorer=name) for name in names]
+    if training and "steps" in training:
+        found.append(measured("training", training).drop_nulls("value"))
+    if stories["kind"].is_in(KINDS).any():
+        kinds = {target: kind_of(target, target_list) for target in how.targets["target"]}
+        for number, (column, (scorer, template)) in enumerate(how.wordings.items()):
+            table = how.tables(tallied)[column].with_columns(category=pl.col("target").replace_strict(kinds))
+            drawn: dict[str, Any] = {"clusters": target_list.clusters, "intervals": how.intervals}
+            groups = {key: rows for key, rows in by_category(table, "kind").items() if key[1]}
+            found.append(measured("targets", table, groups, scorer=scorer, template=template, **drawn))
+            found += [measured("counts", table, groups)] if not number else []
+    return pl.concat(found)
 
 
 def compare_within_templates(sentences: pl.DataFrame, how: Measurement) -> pl.DataFrame:
@@ -72,10 +64,10 @@ def notices(
 ) -> list[str]:
     """Limits of the figures that a reader must know first. sampled: whether the stories were generated here."""
     found = audit.notices(tally(sentences, list(how.wordings)), how)
-    if untold := metrics[keys.UNTOLD_STORIES]:
+    if untold := metrics["stories/untold"]:
         found.append(f"{untold:,} stories have no whole sentence and are left out.")
-    if short := metrics[keys.SHORT_STORIES]:
-        found.append(f"{short:,} of {metrics[keys.STORIES]:,} stories have fewer than {fewest} whole sentences.")
+    if short := metrics["stories/short"]:
+        found.append(f"{short:,} of {metrics['stories']:,} stories have fewer than {fewest} whole sentences.")
     found += long_texts(sentences["masked"])
     if sampled:
         found.append("Stories are drawn by chance: with another seed each target has other stories.")

@@ -1,10 +1,10 @@
-"""Intervals for means over targets, by the bootstrap, and for variances and differences, by the jackknife.
+"""Intervals of means over targets, by scipy's bootstrap, and of variances, by the jackknife.
 
-The bootstrap resamples targets. Words of one cluster (she, her, hers; france, french) are drawn together; the number of
-targets in a resample varies with the draw. Categories are not strata: the number of words that a list has of a category
-is as accidental as the words themselves, and twelve words drawn among themselves vary less than twelve new ones would.
-Intervals are BCa (Efron 1987), which follow the skewness of percentages near 100, their level widened for few clusters
-as Student's t is (Hesterberg 2015).
+The bootstrap resamples targets. Words of one cluster (she, her, hers; france, french) are drawn together, as sums; the
+number of targets in a resample varies with the draw. Categories are not strata: the number of words that a list has of
+a category is as accidental as the words themselves, and twelve words drawn among themselves vary less than twelve new
+ones would. Intervals are BCa (Efron 1987; scipy.stats.bootstrap, paired), which follow the skewness of percentages near
+100, their level widened for few clusters as Student's t is (Hesterberg 2015).
 
 The jackknife leaves out one word with all its inflections at a time (Efron and Tibshirani 1993, ch. 11), and needs no
 draws. A few words may decide a variance. Its standard error is then an estimate from few, whatever the number of words,
@@ -14,9 +14,9 @@ useful moment results in sampling problems). benchmarks/RESULTS.md shows how oft
 Values have the shape (targets, figures) or (words, figures): many figures share one set of resamples. Clusters are
 numbers from 0 without gaps, one for each target. Nothing here depends on labels."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -25,12 +25,14 @@ import polars as pl
 MOST_VARIANCE = 2500.0
 """The largest variance of percentages: half of them 0, half 100."""
 BATCH = 2**22
-"""Draws at a time, about 100 MiB: 10,000 resamples of 400 clusters."""
+"""Numbers drawn at a time, about 100 MiB."""
 Figure = Callable[[np.ndarray], np.ndarray]
 """A function from sums over targets, of powers 0, 1, 2 for means and variances, (sums, ..., figures), to (...,
 figures)."""
 
 
+FEW_TARGETS = 20
+"""The fewest different words for figures that hold for others; the paper's religion has twelve."""
 TOO_SMALL = 1e-9
 """A standard error of the log of a variance that is 0 except for rounding."""
 
@@ -51,50 +53,44 @@ class Bootstrap:
     seed: int = 0
 
     def mean(self, values: np.ndarray, clusters: np.ndarray) -> Interval:
-        """BCa interval of the mean, a point where all values are the same."""
-        centre = values.mean(axis=0)  # keeps the sums small, and so exact
-        return self._around(centre, cluster_sums(values - centre, clusters, powers=(0, 1)))
+        """The interval of the mean, a point where all values are the same."""
+        return self.weighted_mean(values, np.ones((len(values), 1)), clusters)
 
     def weighted_mean(self, values: np.ndarray, weights: np.ndarray, clusters: np.ndarray) -> Interval:
-        """BCa interval of the weighted mean, weights (targets, 1)."""
-        centre = (weights * values).sum(axis=0) / weights.sum()
-        parts = np.broadcast_to(weights, values.shape), weights * (values - centre)
-        return self._around(centre, np.concatenate([cluster_sums(part, clusters, powers=(1,)) for part in parts]))
-
-    def _around(self, centre: np.ndarray, sums: np.ndarray) -> Interval:
-        """The interval from sums over each cluster's weights and weighted distances from the centre, (2, clusters,
-        figures)."""
-        num_clusters = sums.shape[1]
+        """The interval of the weighted mean, weights (targets, 1)."""
+        num_clusters = int(clusters.max()) + 1
         if num_clusters < 2:
-            return Interval(*np.full((2, sums.shape[2]), np.nan))
-        low, high = _bca(sums, resampled(sums, self.resamples, self.seed), self.level)
-        return Interval(centre + low, centre + high)
+            return Interval(*np.full((2, values.shape[1]), np.nan))
+        from scipy.stats import bootstrap, norm, t  # half a second to load, which labels do without
+
+        centre = (weights * values).sum(axis=0) / weights.sum()  # keeps the sums small, and so exact
+        parts = np.broadcast_to(weights, values.shape), weights * (values - centre)
+        whole, apart = (cluster_sums(part, clusters, powers=(1,))[0].T for part in parts)  # (figures, clusters)
+        width = t.ppf((1 + self.level) / 2, num_clusters - 1) * np.sqrt(num_clusters / (num_clusters - 1))
+        varies = np.ptp(apart, axis=1) > 0
+        ends = np.zeros((2, len(centre)))
+        if varies.any():
+            found = bootstrap(
+                (whole[varies], apart[varies]),
+                lambda whole, apart, axis: apart.sum(axis) / whole.sum(axis),
+                n_resamples=self.resamples,
+                batch=max(1, BATCH // apart.size),
+                paired=True,
+                vectorized=True,
+                axis=-1,
+                confidence_level=min(2 * norm.cdf(width) - 1, 1 - 1e-12),  # two words reach from one to the other
+                rng=np.random.default_rng(self.seed),
+            )
+            ends[:, varies] = found.confidence_interval
+        return Interval(*(centre + ends))
 
 
-@lru_cache(maxsize=8)  # all figures of a run are over its targets, or over those of a category
-def draw(num_clusters: int, resamples: int, seed: int) -> np.ndarray:
-    """The number of times that each resample has each cluster, (resamples, clusters), read-only; rows sum to
-    num_clusters."""
-    generator = np.random.default_rng(seed)
-    counts = np.empty((resamples, num_clusters), dtype=np.uint8)  # above 255 with a probability below 1e-500
-    for batch in _batches(counts):
-        drawn = generator.integers(num_clusters, size=batch.shape)
-        drawn += num_clusters * np.arange(len(batch))[:, None]
-        batch[:] = np.bincount(drawn.ravel(), minlength=batch.size).reshape(batch.shape)
-    counts.setflags(write=False)
-    return counts
-
-
-def resampled(sums: np.ndarray, resamples: int, seed: int) -> np.ndarray:
-    """The sums of each resample, (..., resamples, figures), from those of each cluster, (..., clusters, figures)."""
-    counts = draw(sums.shape[-2], resamples, seed)
-    return np.concatenate([batch.astype(float) @ sums for batch in _batches(counts)], axis=-2)
-
-
-def _batches(counts: np.ndarray) -> list[np.ndarray]:
-    """Views of the rows, BATCH numbers or a row each."""
-    height = max(1, BATCH // counts.shape[1])
-    return [counts[start : start + height] for start in range(0, len(counts), height)]
+def resampled_sums(sums: np.ndarray, bootstrap: Bootstrap) -> np.ndarray:
+    """The sums of resampled clusters, (resamples, sums), from those of each cluster, (clusters, sums)."""
+    drawn, size = np.random.default_rng(bootstrap.seed), len(sums)
+    step = max(1, BATCH // size)
+    batches = (min(step, bootstrap.resamples - start) for start in range(0, bootstrap.resamples, step))
+    return np.concatenate([drawn.multinomial(size, np.full(size, 1 / size), batch) @ sums for batch in batches])
 
 
 def cluster_numbers(table: pl.DataFrame, clusters: Mapping[str, str], column: str = "target") -> np.ndarray:
@@ -110,28 +106,6 @@ def cluster_sums(values: np.ndarray, clusters: np.ndarray, powers: tuple[int, ..
     order = np.argsort(clusters, kind="stable")
     values, starts = values[order].astype(float), np.searchsorted(clusters[order], np.arange(clusters.max() + 1))
     return np.stack([np.add.reduceat(values**power, starts, axis=0) for power in powers])
-
-
-def _bca(sums: np.ndarray, resampled_sums: np.ndarray, level: float) -> tuple:
-    from scipy import special  # half a second to load, which labels without intervals do without
-
-    estimate = mean_of(sums.sum(axis=1))
-    influence = sums[1] - estimate * sums[0]
-    estimates = np.sort(mean_of(resampled_sums).T)  # (figures, resamples)
-    num_clusters, resamples = sums.shape[1], estimates.shape[1]
-
-    below = ((estimates < estimate[:, None]).mean(axis=1) + (estimates <= estimate[:, None]).mean(axis=1)) / 2
-    bias = special.ndtri(np.clip(below, 1 / resamples, 1 - 1 / resamples))
-    spread = (influence**2).sum(axis=0) ** 1.5
-    acceleration = (influence**3).sum(axis=0) / np.where(spread > 0, 6 * spread, 1)
-    width = special.stdtrit(num_clusters - 1, (1 + level) / 2) * np.sqrt(num_clusters / (num_clusters - 1))
-
-    def bound(shift: float) -> np.ndarray:
-        share = special.ndtr(bias + (bias + shift) / np.maximum(1 - acceleration * (bias + shift), 0.01))
-        rank = np.rint(share * (resamples - 1)).astype(int)
-        return np.take_along_axis(estimates, rank[:, None], axis=1)[:, 0]
-
-    return bound(-width), bound(width)
 
 
 def mean_of(sums: np.ndarray) -> np.ndarray:
@@ -203,3 +177,36 @@ def variance_interval(values: np.ndarray, clusters: np.ndarray, level: float = 0
         bounded &= error.size > TOO_SMALL
         low, high = np.minimum(low, np.exp(whole)), np.maximum(high, np.exp(whole))
     return Interval(np.where(bounded, low, 0), np.where(bounded, high, MOST_VARIANCE))
+
+
+def mean_over_targets(
+    table: pl.DataFrame, clusters: Mapping[str, str], bootstrap: Bootstrap
+) -> tuple[float | None, float | None, float | None]:
+    """The mean of the percentages of targets (target, share) with the bounds of its interval; None without targets, and
+    for bounds of fewer than two words."""
+    if table.is_empty():
+        return None, None, None
+    values = table["share"].to_numpy()[:, None]
+    interval = share_interval(values, cluster_numbers(table, clusters), bootstrap)
+    low, high = (None if math.isnan(end.item()) else end.item() for end in interval)
+    return float(values.mean()), low, high
+
+
+def share_interval(values: np.ndarray, clusters: np.ndarray, bootstrap: Bootstrap) -> Interval:
+    """The interval of the mean of percentages of targets, (targets, figures): the bootstrap's, and where all are 0, or
+    all are 100, the rule of three (Hanley and Lippman-Hand 1983), without rounding. If none of n words differs, up to 1
+    - 0.05 ** (1 / n) of all words may differ, about 3 / n, and these may differ completely. n counts words and not
+    statements, since statements about one word are correlated. NaN for a single word, and where all have the same
+    percentage between 0 and 100."""
+    interval = bootstrap.mean(values, clusters)
+    others = 100 * (1 - (1 - bootstrap.level) ** (1 / (clusters.max() + 1)))
+    constant, first = (values == values[0]).all(axis=0) & ~np.isnan(interval.low), values[0]
+    return Interval(
+        np.select([~constant, first == 100, first == 0], [interval.low, 100 - others, 0], np.nan),
+        np.select([~constant, first == 0, first == 100], [interval.high, others, 100], np.nan),
+    )
+
+
+def as_bound(value: float) -> float | None:
+    """A bound of an interval of percentages; None for NaN and for MOST_VARIANCE, which bounds all variances."""
+    return None if math.isnan(value) or value >= MOST_VARIANCE else float(value)

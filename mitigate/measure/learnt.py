@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from mitigate.metrics import DISTINCT_TAILS, NAMING_TARGET, STATEMENTS, STORIES, TARGETS, UNTOLD_STORIES, find
+from mitigate.measure.base import find
 from mitigate.package_data import rows_of
 
 Metrics = Mapping[str, Any]
@@ -43,13 +43,13 @@ class Check:
 
 def _distinct_lists(metrics: Metrics) -> float | None:
     """Distinct tails, as a multiple of those of a generator with the same tails for every target: 1 to `targets`."""
-    share, targets = metrics.get(DISTINCT_TAILS), metrics.get(TARGETS)
+    share, targets = metrics.get("distinct_tails"), metrics.get("targets")
     return None if share is None or not targets or targets < 2 else share * targets / 100
 
 
 def _empty_stories(metrics: Metrics) -> float | None:
     """The percentage of stories without a whole sentence."""
-    stories, empty = metrics.get(STORIES), metrics.get(UNTOLD_STORIES)
+    stories, empty = metrics.get("stories"), metrics.get("stories/untold")
     return None if stories is None or empty is None or not stories + empty else 100 * empty / (stories + empty)
 
 
@@ -57,18 +57,18 @@ def _naming_target(metrics: Metrics) -> float | None:
     """The percentage of stories that name their target again; None if another metric, a p-value of at most 0.05, shows
     that targets differ."""
     differs = any(
-        value <= 0.05 and (key := find(name)) is not None and key.metric.statistic == "p"
+        value <= 0.05 and (figure := find(name)) is not None and figure.declared.unit == "p-value"
         for name, value in metrics.items()
         if isinstance(value, float)
     )
-    return None if differs else metrics.get(NAMING_TARGET)
+    return None if differs else metrics.get("naming_target")
 
 
 DERIVED: Mapping[str, Callable[[Metrics], float | None]] = {
     "distinct_lists": _distinct_lists,
     "untold": _empty_stories,
     "naming_target_alone": _naming_target,
-    "sentences": lambda metrics: metrics.get(STATEMENTS) if STORIES in metrics else None,
+    "sentences": lambda metrics: metrics.get("statements") if "stories" in metrics else None,
 }
 """Figures that metrics.json does not have."""
 

@@ -1,0 +1,257 @@
+"""Declarations of measures, keys of figures, the tidy table, what W&B shows first, and measures of a user's own."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+import yaml
+from command import SMALL, apart
+
+from mitigate.errors import MitigateError
+from mitigate.measure import base
+from mitigate.measure.base import SCORER, TABLES, Figure, find, key_of, measure_of, measures, use_measures
+from mitigate.measure.intervals import Bootstrap
+from mitigate.measure.results import FILE, SCHEMA, Results
+from mitigate.report.brief import quality_sentence
+from mitigate.tasks.harms import measure_harms
+from mitigate.tracking.headlines import headline, headlines
+
+ROOT = Path(__file__).parents[1]
+KEYS = (ROOT / "tests" / "metric_keys.txt").read_text(encoding="utf-8").split()
+"""Of finished runs of recipes mitigate, audit, stories and labels, one category and one relation each."""
+UNITS = {"%", "%²", "points", "statements²", "count", "bits", "ratio", "correlation", "p-value", ""}
+SOURCE = '''
+import polars as pl
+from mitigate.measure import measure
+
+
+@measure("wordy", "wordy tails", of="statements", better="down")
+def wordy(statements: pl.DataFrame) -> pl.DataFrame:
+    """The percentage of each target's statements whose tail has several words. 0: none has."""
+    return statements.group_by("target", maintain_order=True).agg(share=100 * pl.col("tail").str.contains(" ").mean())
+
+
+def undeclared(statements):
+    return 1.0
+'''
+
+
+def test_keys_of_earlier_runs_are_found_and_composed() -> None:
+    for key in KEYS:
+        stem = re.sub("_(low|high)$", "", key)
+        found = find(stem)
+        assert found is not None, key
+        assert found.key == stem
+        assert "{" not in found.title + found.declared.meaning, key
+        assert (find(key) is None) == (key != stem), "a bound is no figure"
+
+
+@pytest.mark.parametrize(
+    ("key", "figure"),
+    {
+        "NSM": Figure("neutral_mean", "sentiment", "paper"),
+        "neutral_template/NRV/origin": Figure("neutral_variance", "regard", "neutral", "category", "origin"),
+        "ngram/neutral_mean": Figure("neutral_mean", "ngram", "paper"),
+        "neutral_template/ngram/D_O-/origin": Figure("D_O-", "ngram", "neutral", "category", "origin"),
+        "empty_zero/regard/polarised": Figure("polarised", "regard", "paper", variant="empty_zero"),
+        "by_kind/NRM/people": Figure("neutral_mean", "regard", "paper", "kind", "people"),
+        "neutral_template/all_texts/regard/statements": Figure("all_texts_statements", "regard", "neutral"),
+        "regard/p_D_O+": Figure("p_D_O+", "regard"),
+        "regard/neutral": Figure("texts_neutral", "regard"),
+        "quality/perplexity/all": Figure("perplexity"),
+        "quality/perplexity/neutral": Figure("perplexity", by="subset", group="neutral"),
+        "quality/valid/relation/IsA": Figure("valid", by="relation", group="IsA"),
+        "quality/people_valid/profession/neutral": Figure("people_valid", by="subset", group="profession/neutral"),
+        "targets/polarised": Figure("targets", by="category", group="polarised"),  # a user's category, not a scorer
+        "projected/kge/hits_10": Figure("hits", k=10, variant="projected"),
+        "distinct_tails": Figure("distinct_tails"),
+    }.items(),
+)
+def test_a_key_is_composed_of_its_figure(key: str, figure: Figure) -> None:
+    assert (figure.key, find(key)) == (key, figure)
+
+
+def test_a_key_that_is_none_is_refused_with_the_nearest() -> None:
+    for key in ("O-", "quality/valid", "NSM/", "seed", "NSM_low", "own_metric"):
+        assert find(key) is None
+    nearest = "unknown metric 'quality/perplexty/all'; did you mean quality/perplexity/all? A key is"
+    assert str(base.unknown("quality/perplexty/all")).startswith(nearest)
+    for name in ("targets", "quality", "empty_zero", "a/b", ""):
+        with pytest.raises(MitigateError, match=f"a scorer cannot be called '{name}'"):
+            base.check_scorer_name(name)
+
+
+def test_every_measure_is_declared_whole() -> None:
+    for one in measures():
+        assert one.meaning.endswith("."), one.name
+        assert one.title
+        assert (one.unit in UNITS, one.of in TABLES, bool(one.family)) == (True, True, True), one.name
+        assert one.better in ("up", "down", "closest", "none")
+        assert one.headline in ("", "harm", "disparity", "quality", "cost", "size")
+        assert (SCORER in one.title) == (SCORER in one.key), one.name
+        scorer, template = ("regard" if SCORER in one.key else ""), ("neutral" if one.of in base.LABELLED else "")
+        figure = Figure(one.name, scorer, template, k=10 if one.ks else None)
+        assert find(figure.key) == figure
+
+
+def test_words_of_a_measure_for_the_papers_scorers_and_others() -> None:
+    regard, ngram = (measure_of("neutral_mean", scorer) for scorer in ("regard", "ngram"))
+    assert (regard.named, ngram.named) == ("neutral by regard (NRM) ↑", "neutral by ngram ↑")
+    assert "statements that ngram labels neutral" in ngram.meaning
+    assert (measure_of("predictive_parity").arrow, measure_of("D_R").said_better) == ("→ 0", "lower is better")
+    titles = {key: figure.title for key in KEYS if (figure := find(key))}
+    assert titles["neutral_template/regard/O-/origin"] == "prejudice by regard, origin, neutral template"
+    assert len({*titles.values()}) == len(titles)
+
+
+LABELS = {"sentiment": [-1, 0, 0, 0], "sentiment_neutral": [0, 0, 0, 1], "ngram": [0, 0, 1, 1]}
+STATEMENTS = pl.DataFrame(
+    {"target": ["nurse", "nurse", "lawyer", "italy"], "category": ["profession"] * 3 + ["origin"], **LABELS}
+    | {f"{column}_strength": [0.0] * 4 for column in LABELS}
+)
+
+
+def test_results_are_a_tidy_table_and_a_mapping_by_key() -> None:
+    found = measure_harms(STATEMENTS, intervals=Bootstrap(resamples=100))
+    table = found.table
+    assert dict(table.schema) == SCHEMA
+    named = table.filter(scorer="sentiment", template="paper", measure="neutral_mean")
+    assert named.select("by", "group", "value", "n").rows() == [
+        ("all", "", pytest.approx(250 / 3), 3),  # of 50, 100 and 100
+        ("category", "profession", 75, 2),
+        ("category", "origin", 100, 1),
+        ("target", "nurse", 50, 2),
+        ("target", "lawyer", 100, 1),
+        ("target", "italy", 100, 1),
+    ]
+    assert named["low"].null_count() == 4  # those of a single word
+    assert (found["NSM"], found["NSM_low"]) == named.select("value", "low").row(0)
+    assert found["ngram/neutral_mean"] == pytest.approx(100 / 3)
+    assert found["neutral_template/NSM"] == pytest.approx(200 / 3)
+    assert (found["targets"], type(found["targets"])) == (3, int)
+    assert not any("nurse" in key for key in found), "metrics.json leaves out single targets"
+    whole = Results(table, {"seed": 1, "policy": "both"})
+    assert Results.of_json(whole.flat).flat == whole.flat  # of a run of version 0.2
+    again = Results.of(table, whole.flat)
+    assert (again.flat, again.facts) == (whole.flat, whole.facts)
+
+
+def test_headlines_are_named_for_wandb_in_the_order_of_declaration() -> None:
+    regard, valid = "neutral_template/NRM", "quality/valid/all"
+    numbers = {regard: 83.5, f"{regard}_low": 80.0, "NSM/origin": 70.0, "policy": "both", "own_metric": 3.0}
+    numbers = {"filter/kept": 40, valid: 12.25, "distinct_tails": None, "quality/perplexity/polar": 4.0} | numbers
+    numbers |= {"neutral_template/ngram/neutral_mean": 90, "NRM": 80.5, "kge/hits_1": 0.5}
+    assert {row.name: value for row, value in headlines(numbers).items()} == {
+        "harm/neutral_by_ngram_percent": 90,
+        "harm/neutral_by_regard_paper_percent": 80.5,
+        "harm/neutral_by_regard_percent": 83.5,
+        "quality/accepted_as_plausible_percent": 12.25,
+        "cost/training_triples_kept": 40,
+    }
+    names = [row.name for key in KEYS if (row := headline(key))]
+    assert len(set(names)) == len(names)
+    pattern = r"(harm|disparity|quality|cost|size)/[A-Za-z_][A-Za-z0-9_]*"
+    assert all(re.fullmatch(pattern, name) and len(name) <= 60 for name in names)
+
+
+def test_what_is_optimised_is_what_a_sweep_by_wandb_optimises() -> None:
+    optimised = yaml.safe_load((ROOT / "conf" / "config.yaml").read_text(encoding="utf-8"))["optimized_metric"]
+    metric = yaml.safe_load((ROOT / "conf" / "sweep" / "wandb.yaml").read_text(encoding="utf-8"))["metric"]
+    row = headline(optimised)
+    assert row is not None
+    assert (row.name, {"up": "maximize", "down": "minimize"}[row.metric.better]) == (metric["name"], metric["goal"])
+
+
+@pytest.fixture
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder with a module of a user's own; what it declares is forgotten."""
+    (tmp_path / "my_study.py").write_text(SOURCE, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(base, "_MEASURES", {one.name: one for one in measures()})
+    yield tmp_path
+    sys.modules.pop("my_study", None)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("my_studi.wordy", "", r"my_studi.wordy cannot be imported \(No module named 'my_studi'\); name MODULE"),
+        ("my_study.wordi", "", r"my_study.wordi cannot be imported \(module 'my_study' has no attribute 'wordi'"),
+        ("wordy", "", "measures=wordy cannot be imported"),
+        ("my_study.wordy", "def wordy -> def def", r"measures=my_study.wordy cannot be imported \(invalid syntax"),
+        ("my_study.undeclared", "", r"my_study.undeclared is not declared; write @measure\(NAME, TITLE, of=TABLE\)"),
+        ("my_study.wordy", '="statements -> ="statement', r"unknown table of measure 'wordy' 'statement' \(did you"),
+        ("my_study.wordy", '"wordy" -> "valid"', "declares the measure 'valid', and mitigate.measure.quality has one"),
+    ],
+)
+def test_faults_of_a_measure_of_ones_own(study: Path, name: str, change: str, message: str) -> None:
+    (study / "my_study.py").write_text(SOURCE.replace(*change.split(" -> ")) if change else SOURCE, encoding="utf-8")
+    with pytest.raises(MitigateError, match=message):
+        use_measures([name])
+
+
+def test_a_measure_of_ones_own_is_measured_and_shown_everywhere(tmp_path: Path) -> None:
+    """Slow: two runs. Beside it the measure of the documentation, by its command."""
+    text = (ROOT / "docs" / "measures.md").read_text(encoding="utf-8")
+    (source,) = re.findall(r"```python\n(.*?@measure.*?)```", text, re.DOTALL)
+    assert "\npython -m mitigate policy=both measures=[study.shouting]\n" in text
+    for name, content in (("study", source), ("my_study", SOURCE)):
+        (tmp_path / f"{name}.py").write_text(content, encoding="utf-8")
+    own = ("--config-dir", str(tmp_path), "measures=[study.shouting,my_study.wordy]", f"paths.outputs={tmp_path}/out")
+    assert apart("-m", *own, "policy=none,both", *SMALL).done
+    (both,) = (tmp_path / "out").glob("mitigate-both-*")
+    table = pl.read_parquet(both / FILE)
+    statements = pl.read_parquet(both / "statements.parquet")
+    wordy = 100 * statements["tail"].str.contains(" ").mean()  # targets have as many statements
+    row = table.filter(measure="wordy", by="all")
+    assert (row["value"].item(), row["n"].item()) == (pytest.approx(wordy), 3)
+    assert row["low"].item() <= wordy <= row["high"].item()
+    assert {*table.filter(measure="wordy")["group"]} >= {"origin", "IsA", "neutral"}
+    metrics = json.loads((both / "metrics.json").read_text())
+    assert metrics["quality/wordy/all"] == pytest.approx(wordy)
+    assert metrics["quality/shouting/all"] == 0
+    page = (both / "report.html").read_text(encoding="utf-8")
+    assert [
+        words for words in ("Your own measures", "wordy tails ↓", "tail has several words") if words not in page
+    ] == []
+    (record,) = (both / "wandb").glob("offline-run-*")
+    command = [sys.executable, "-m", "wandb", "leet", "inspect", "--summary", "--json", str(record)]
+    found = json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)["summary"]
+    assert (found["own/wordy_tails_percent"], found["own/statements_in_capitals_percent"]) == (pytest.approx(wordy), 0)
+    (compared,) = (tmp_path / "out").glob("compare-*")
+    facts = json.loads((compared / "comparison.json").read_text())
+    assert facts["contrasts"][0]["quality"]["quality/wordy/all"]["value"] == pytest.approx(wordy)
+    assert "wordy tails" in (compared / "comparison.html").read_text(encoding="utf-8")
+
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+DEFINED = {"`crowd`": "\n`crowd` is a classifier", "swap lift": " *Swap lift*: ", "perplexity": " *Perplexity*: "}
+
+
+def test_readme_defines_each_measure_that_it_shows_results_of() -> None:
+    """Each row of its results names a measure that is defined below the table."""
+    results = README.split("\n## Results\n")[1].split("\n## ")[0]
+    rows = [line.split(" | ")[0][2:] for line in results.splitlines() if line.startswith("| ")][1:]
+    assert [[name for name in DEFINED if name in row] for row in rows] == [[name] for name in DEFINED]
+    assert all(text in results for text in DEFINED.values())
+
+
+@pytest.mark.parametrize(
+    ("low", "value", "high", "words"),
+    [
+        (12.1, 14.2, 16.3, "better than without any knowledge of the head (0)."),
+        (-0.4, 0.0, 16.3, "not shown to be better than without any knowledge of the head (0)."),
+        (-3.0, -2.0, -1.0, "worse than without any knowledge of the head (0)."),
+    ],
+)
+def test_whether_quality_exceeds_that_without_the_head(low: float, value: float, high: float, words: str) -> None:
+    key = key_of("swap_lift")
+    found = quality_sentence({key: value, f"{key}_low": low, f"{key}_high": high})
+    start = f"Quality: swap lift of {value:.1f} percentage points [{low:.1f}, {high:.1f}], {words}".replace("-", "−")
+    assert found == start + (" What a generator without quality says shows nothing about harm." if low < 0 else "")
+    assert quality_sentence({"NSM": 60.0}) == ""
