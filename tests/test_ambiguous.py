@@ -11,7 +11,7 @@ from mitigate.tasks.audit.read import UNLISTED, Search, notice_of_unlisted, unli
 from mitigate.tasks.audit.resource import Resource
 from mitigate.tasks.targets import about_targets, sentences_about_targets
 from mitigate.words.ambiguous import ambiguous, notice, share
-from mitigate.words.targets import as_targets, choose_targets, targets
+from mitigate.words.targets import choose_targets, targets
 
 ALL = choose_targets("all")
 HOMOGRAPHS = {
@@ -20,11 +20,8 @@ HOMOGRAPHS = {
     "He put polish on the ugly shoes.": ["he"],
     "Her china is cheap and broken.": ["her"],
     "A chef from Turkey burned the dinner.": ["chef", "turkey"],
-    "The guard dog is stupid.": [],
     "they eat turkey": ["turkey"],  # nothing tells the two apart: counted as ambiguous
-    "She cooks well, and the cooks sing.": ["she", "cook"],
     "A bad omen, and two policemen of Oman.": ["policeman", "oman"],
-    "He polishes shoes.": ["he"],
     "The African-Americans and WOMEN": ["african americans", "woman"],
     "Nurses, secretaries and lawyers.": ["nurse", "secretary", "lawyer"],
 }
@@ -60,15 +57,11 @@ def test_whole_ends_may_be_plurals_or_have_an_article(match: str, expected: list
 
 SENSES = [
     ("turkey/n/wn/animal", None),
-    ("turkey/n/wn/food", None),
-    ("turkey/n/wn/person", None),  # a loser
     ("turkey/n/wn/location", "turkey"),
     ("china/n/wn/artifact", None),
     ("china/n", "china"),
-    ("china", "china"),
     ("nurse/v/wn/body", None),
     ("nurse/n/wn/person", "nurse"),
-    ("bible/n/wn/communication", "bible"),
 ]
 
 
@@ -108,6 +101,3 @@ def test_frequent_groups_that_are_not_on_the_list_are_counted_and_named(tmp_path
     (said,) = notice_of_unlisted(counts)
     assert said.startswith("Groups that are not among the targets, with their rows: immigrant 2, ")
     assert "recipe.targets=[all,immigrant," in said
-    own = as_targets(["immigrant", "black person", "old person"])
-    assert unlisted(resource, rows, Search(own, "contains")) == Counts()
-    assert notice_of_unlisted(Counts()) == []

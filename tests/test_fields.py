@@ -1,7 +1,6 @@
 """One reader of fields: a quote, a null, a number and a list mean the same in triples, statements, labels and texts."""
 
 import gzip
-import json
 from pathlib import Path
 
 import polars as pl
@@ -12,17 +11,14 @@ from mitigate.load import statements as files
 from mitigate.load import triples as any_triples
 from mitigate.load.sentences import load_texts as texts
 from mitigate.load.triples import read_relations
-from mitigate.settings import all_settings
 from mitigate.tasks.audit.read import repeats
 from mitigate.words.english import not_english
-from mitigate.words.outside_text import counted
 
 QUOTED = [
     ('"nurse"', "nurse"),
     ('"win the ""big"" case"', 'win the "big" case'),
     ('so-called "holy"', 'so-called "holy"'),
     ('"Lawyer" is a word', '"Lawyer" is a word'),
-    ('"a" and "b"', '"a" and "b"'),
     ("it's", "it's"),
 ]
 
@@ -50,11 +46,8 @@ def test_quotes_mean_the_same_everywhere(written: str, read: str, separator: str
 
 GOOD = '{"head": "nurse", "relation": "IsA", "tail": "x"}'
 BAD = {
-    "true": '{"head": "nurse", "relation": "IsA", "tail": true}',
     "NaN": '{"head": "nurse", "relation": "IsA", "tail": NaN}',
-    "Infinity": '{"head": "nurse", "relation": "IsA", "tail": Infinity}',
     "a list": '{"head": "nurse", "relation": "IsA", "tail": ["x"]}',
-    "an object": '{"head": {"a": "b"}, "relation": "IsA", "tail": "x"}',
     "null": '{"head": "nurse", "relation": "IsA", "tail": null}',
     "nothing": '{"head": "nurse", "relation": "IsA"}',
 }
@@ -73,10 +66,8 @@ def test_what_is_no_text_is_a_bad_line_of_json(line: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("column", "told"),
     [
-        (pl.Series([True, None, None]), "the column tail is Boolean, expected texts"),
         (pl.Series([float("nan"), 1.5, 2.0]), ":1: a blank field"),
         (pl.Series([["a"], None, []]), r"the column tail is List\(String\), expected texts"),
-        (pl.Series([{"a": 1}, None, None]), r"tail is Struct"),
         (pl.Series(["2024-01-01", None, None]).str.to_date(), "tail is Date, expected texts"),
     ],
 )
@@ -88,33 +79,11 @@ def test_what_is_no_text_is_a_bad_row_of_parquet(column: pl.Series, told: str, t
 
 
 def test_numbers_and_categories_are_texts(tmp_path: Path) -> None:
-    frame = pl.DataFrame(
-        {"head": ["nurse"], "relation": ["HasA"], "tail": [2]},
-        {"head": pl.Categorical, "relation": pl.String, "tail": pl.Int8},
-    )
-    frame.write_parquet(tmp_path / "a.parquet")
-    (tmp_path / "a.jsonl").write_text(json.dumps({"head": "nurse", "relation": "HasA", "tail": 2}))
+    frame = pl.DataFrame({"head": ["nurse"], "relation": ["HasA"], "tail": [2]})
+    frame.cast({"head": pl.Categorical}).write_parquet(tmp_path / "a.parquet")
+    frame.write_ndjson(tmp_path / "a.jsonl")
     for name in ("a.parquet", "a.jsonl"):
         assert any_triples.load(str(tmp_path / name)).rows["tail"].to_list() == ["2"]
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"paths.outputs": "x\r"},
-        {"paths.cache": "a\tb"},
-        {"data.columns": {"head": "a\r"}},
-        {"data.columns": ["target", "statement\r"]},
-        {"texts": "good\r"},
-        {"texts": ["fine", "good\x1b[31m"]},
-        {"compare.runs": ["a\n"]},
-    ],
-)
-def test_a_control_character_in_a_setting_is_refused(given: dict) -> None:
-    with pytest.raises(MitigateError, match="control character|list of"):
-        [all_settings()[key].check(value) for key, value in given.items()]
-    all_settings()["texts"].check("two\nlines\twith a tab")
-    all_settings()["paths.outputs"].check("a folder/é\u00a0")
 
 
 def test_repeated_statements_are_counted() -> None:
@@ -123,10 +92,6 @@ def test_repeated_statements_are_counted() -> None:
     assert repeats([frame]) == 1
     assert repeats([frame, frame.with_columns(row=pl.col("row") + 4)]) == 4
     assert repeats([]) == 0
-    assert [counted(n, "row without a sentence") for n in (1, 2)] == [
-        "1 row without a sentence",
-        "2 rows without a sentence",
-    ]
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])

@@ -20,16 +20,12 @@ RECORDS = [{"id": 1, "post": "the nurse sings", "note": "a lawyer shouts"}, {"id
 LINES = "".join(json.dumps(record) + "\n" for record in RECORDS)
 TABLE = 'id,post,note\n1,the nurse sings,a lawyer shouts\n2,"x, y",z\n'
 TABLES = {
-    "a.jsonl": LINES,
     "a.txt": LINES,  # by its content
-    "mark.txt": "\ufeff\n" + LINES,
     "ends.txt": LINES.replace("\n", "\r\n"),
     "a.json": json.dumps(RECORDS, indent=1),
-    "array.txt": json.dumps(RECORDS),
     "a.csv": TABLE,
     "table.txt": TABLE,
     "a.tsv": TABLE.replace(",", "\t").replace('"x\t y"', "x, y"),
-    "tabs.dat": TABLE.replace(",", "\t").replace('"x\t y"', "x, y"),
     "semicolon.csv": TABLE.replace(",", ";").replace('"x; y"', "x, y"),
     "nested.jsonl": "".join(json.dumps({"post": record}) + "\n" for record in RECORDS),
 }
@@ -75,7 +71,6 @@ def test_characters_that_nobody_sees_hide_no_target(tmp_path: Path) -> None:
         "Nurses, who care, work.\nLawyers, who argue, win.\n",
         '"Nurses" is a word.\nHe said "no".\n',
         "[Verse] the nurse sings\n{smiles} the lawyer\n",
-        "a line; and another\n",
         "one\ttab in a line\nnone here\nnone there\n",
     ],
 )
@@ -97,7 +92,6 @@ def test_a_file_that_is_no_text_is_named(content: bytes, tmp_path: Path) -> None
 
 GENERICS = [
     ("a.tsv", "SOURCE\tTERM\tQUANTIFIER\tGENERIC SENTENCE\tSCORE\nW\tNurse\t\tNurses care.\t1\n"),
-    ("hub.tsv", "source\tterm\tquantifier_frequency\tgeneric_sentence\nW\tnurse\t\tNurses care.\n"),
     ("hub.csv", 'source,term,generic_sentence\nW,nurse,"Nurses care."\n'),
     ("a.jsonl", '{"knowledge": {"sentence": "Nurses care.", "key_concept": "nurse", "context": "lawyer"}}\n'),
     ("wiki.json", '[{"concept_name": "nurse", "sentence": "Nurses care.", "sentences_before": ["a lawyer"]}]'),
@@ -126,18 +120,11 @@ def wide_csv() -> str:
     return pl.DataFrame(rows).write_csv()
 
 
-def wide_parquet(path: Path) -> str:
-    pl.DataFrame([WIDE, OTHER]).write_parquet(path)
-    return str(path)
-
-
 @pytest.mark.parametrize(
     "made",
     [
-        lambda folder: write(folder / "v4_atomic_all_agg.csv", wide_csv()),
         lambda folder: write(folder / "a.csv.gz", gzip.compress(wide_csv().encode())),
         lambda folder: write(folder / "a.jsonl", f"{json.dumps(WIDE)}\n{json.dumps(OTHER)}\n"),
-        lambda folder: wide_parquet(folder / "a.parquet"),
     ],
 )
 def test_atomic_2019_as_its_authors_publish_it(made: Callable[[Path], str], tmp_path: Path) -> None:
@@ -153,14 +140,9 @@ def test_atomic_2019_as_its_authors_publish_it(made: Callable[[Path], str], tmp_
     ]
 
 
-def test_a_cell_that_is_no_list_is_named_and_a_folder_has_splits(tmp_path: Path) -> None:
+def test_a_cell_that_is_no_list_is_named(tmp_path: Path) -> None:
     with pytest.raises(MitigateError, match=r"a.csv:3: xReact '\[true\]' is not a list of texts"):
         whole(atomic.load(write(tmp_path / "a.csv", 'event,xReact\na,[]\nb,[true]\nc,["x"]\n')))
-    folder = tmp_path / "atomic"
-    folder.mkdir()
-    for name in ("trn", "dev"):
-        write(folder / f"v4_atomic_{name}.csv", f'event,xReact\nPersonX eats,"[""{name}""]"\n')
-    assert whole(atomic.load(str(folder)))[0].select("split", "tail").rows() == [("train", "trn"), ("dev", "dev")]
 
 
 KOGITO: list[dict[str, Any]] = [
@@ -191,10 +173,8 @@ KGTK = "node1\trelation\tnode2\tnode1;label\tnode2;label\n"
 @pytest.mark.parametrize(
     ("labels", "head"),
     [
-        ("lawyer|attorney", "lawyer"),
         ("barrister|lawyer", "lawyer"),
         ("'lawyer'@en", "lawyer"),
-        ('"lawyer"', "lawyer"),
         (r"a\|b|c", "a|b"),
         ("person x|somebody", "person x"),
     ],
@@ -234,8 +214,6 @@ def test_openke_is_read_as_head_tail_relation(tmp_path: Path) -> None:
     [
         ("train2id.txt", "3\n0 1 0\n0 2 1\n", "first line is '3', expected 2, the number"),
         ("train2id.txt", "2\n0 1 0\n0 9 1\n", "train2id.txt:3: '0 9 1', expected three ids of"),
-        ("train2id.txt", "2\n0 1 0\n0 2 5\n", "train2id.txt:3: '0 2 5', expected"),
-        ("train2id.txt", "0 1 0\n0 2 1\n", "first line is '0 1 0', expected 1, the number"),
         ("entity2id.txt", "2\nanna\t0\nanna\t1\n", "gives two ids the same name"),
     ],
 )
@@ -248,24 +226,16 @@ def test_faults_of_openke_are_named(name: str, content: str, told: str, tmp_path
         graph.load(str(tmp_path / "train2id.txt"))
 
 
-SBIC = {
-    **{"whoTarget": "1.0", "intentYN": "1.0", "sexYN": "0.0", "offensiveYN": "0.5", "speakerMinorityYN": ""},
-    **{"WorkerId": "w", "HITId": "h", "post": "a post", "targetMinority": "nurses", "targetCategory": "profession"},
-    **{"targetStereotype": "are late", "dataSource": "t/x"},
-}
+SBIC = {"post": "a post", "whoTarget": "1.0", "intentYN": "1.0", "sexYN": "0.0", "offensiveYN": "0.5"}
+SBIC |= {"speakerMinorityYN": "", "WorkerId": "w", "HITId": "h", "targetMinority": "nurses", "dataSource": "t/x"}
+SBIC |= {"targetCategory": "profession", "targetStereotype": "are late"}
 
 
-@pytest.mark.parametrize(
-    "place", ["default/train/0000.parquet", "social_bias_frames-train.parquet", "train.csv", "data/validation.jsonl"]
-)
-def test_sbic_of_the_hub(place: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("place", "part"), [("default/train/0000.parquet", "train"), ("data/validation.jsonl", "dev")])
+def test_sbic_of_the_hub(place: str, part: str, tmp_path: Path) -> None:
     path = tmp_path / place
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(parents=True)
     frame = pl.DataFrame([SBIC])
-    {".parquet": frame.write_parquet, ".csv": frame.write_csv, ".jsonl": frame.write_ndjson}[path.suffix](path)
+    (frame.write_parquet if path.suffix == ".parquet" else frame.write_ndjson)(path)
     found = read_annotations(tmp_path).row(0, named=True)
-    assert (found["part"], found["group"], found["implied"]) == (
-        "dev" if "val" in place else "train",
-        "nurses",
-        "are late",
-    )
+    assert [found[name] for name in ("part", "group", "implied")] == [part, "nurses", "are late"]

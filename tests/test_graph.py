@@ -64,16 +64,6 @@ def test_fb15k237_is_read_from_its_archive(tmp_path):
     assert sorted(path.name for path in tmp_path.rglob("*.txt")) == []  # nothing was unpacked
 
 
-def test_faults_of_an_archive(tmp_path):
-    path = tmp_path / "a.tar.gz"
-    write_tar(path, {"train.txt": b"a"})
-    refuses(MitigateError, r"a.tar.gz has no file valid.txt", graphs.members_of, path, ["train.txt", "valid.txt"])
-    write_tar(path, {"train.txt": b"a"})
-    path.write_bytes(path.read_bytes()[:40])
-    refuses(MitigateError, "cannot be read", graphs.members_of, path, ["train.txt"])
-    refuses(MitigateError, r"no such file: .*b\.tar\.gz", graphs.members_of, tmp_path / "b.tar.gz", ["train.txt"])
-
-
 def test_bad_lines_and_names_of_other_forms_are_named(tmp_path):
     path = tmp_path / "train.tsv"
     path.write_bytes(b"a\tr\tb\na\tr\na\t \tb\n")
@@ -87,7 +77,6 @@ def test_bad_lines_and_names_of_other_forms_are_named(tmp_path):
     path = tmp_path / "relations.json"
     path.write_text(json.dumps({"P106": "occupation"}))
     refuses(MitigateError, "not of the form", graphs.labels_of, path)
-    refuses(MitigateError, "no such file", graphs.labels_of, tmp_path / "none.json")
     path = tmp_path / "names.tsv"
     path.write_text("Q1\tone\ttoo many\n")
     refuses(MitigateError, "expected id, name, separated by a tab; its first line has 3 columns", graphs.names_of, path)
@@ -171,14 +160,3 @@ def real_graph(name: str, root: Path) -> Graph:
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_published_graphs_have_their_published_sizes(name, real_data):
     assert sizes(real_graph(name, real_data)) == PUBLISHED[name]
-
-
-def test_real_names_instead_of_ids(real_data):
-    graph = real_graph("fb15k237", real_data)
-    gender = graph.relations_called("/people/person/gender")
-    of_people = graph.train[graph.train[:, 1] == gender]
-    assert len(of_people) == 3_717
-    assert {graph.entity_names[value] for value in of_people[:, 2]} == {"Male", "Female"}
-    graph = real_graph("codex_m", real_data)
-    (occupation,) = graph.relations_called("occupation")
-    assert graph.relations[occupation] == "P106"

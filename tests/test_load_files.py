@@ -1,6 +1,5 @@
 """Files that are read whole: triples with splits and labels, statements, the harms paper's releases, the sample."""
 
-import gzip
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -47,27 +46,18 @@ def test_columns_of_training_triples_and_labels_of_others(write: Write) -> None:
         read_triples(write("IsA\tdog\tanimal\t0.7\n"), "dev", labelled=True)
 
 
-def test_marks_line_ends_and_gzip_are_accepted_unless_broken(write: Write, tmp_path: Path) -> None:
+def test_marks_and_line_ends_are_accepted(write: Write) -> None:
     path = write(b"\xef\xbb\xbfIsA\tdog\tanimal\r\nIsA\tcat\tanimal\r\n")
     loaded = unlabelled(path)
     assert loaded.rows.select("relation", "tail").rows() == [("IsA", "animal")] * 2
     assert loaded.notices == []
-    path = tmp_path / "some.txt.gz"
-    path.write_bytes(gzip.compress(b"IsA\tdog\tanimal\n"))
-    assert unlabelled(path).rows.height == 1
-    path.write_bytes(gzip.compress(b"IsA\tdog\tanimal\n" * 1000)[:30])
-    with pytest.raises(MitigateError, match="some.txt.gz is damaged"):
-        unlabelled(path)
 
 
 BAD_LINES = [
     (unlabelled, "IsA\tcat\tanimal\n", b"IsA\tdog", "2 columns, expected 3 separated by a tab"),
-    (unlabelled, "IsA\tcat\tanimal\n", b"IsA dog animal", "1 column, expected 3 separated by a tab"),
     (unlabelled, "IsA\tcat\tanimal\n", b"IsA\t \tanimal", "a blank field"),
     (unlabelled, "IsA\tcat\tanimal\n", b"Isa\tdog\tanimal", "unknown relation 'Isa'"),
     (files.load, "nurse\tcares\n", b"nurse", "1 column, expected 2 separated by a tab"),
-    (files.load, "nurse\tcares\n", b"nurse\tcares\t1", "3 columns, expected 2 separated by a tab"),
-    (files.load, "nurse\tcares\n", b"nurse\t ", "a blank field"),
 ]
 
 
@@ -98,10 +88,8 @@ def test_many_bad_lines_are_counted_and_repeats_leave_training_triples(write: Wr
 @pytest.mark.parametrize(
     ("load", "content", "message"),
     [
-        (unlabelled, "", "mine.tsv is empty"),
         (unlabelled, "\n \n", "mine.tsv is empty"),
         (unlabelled, None, "no such file: .*mine.tsv"),
-        (files.load, "\n", "mine.tsv is empty"),
         (files.load, "target\tstatement\n", "mine.tsv has no statements; expected lines 'target<TAB>statement'"),
     ],
 )
@@ -119,23 +107,12 @@ def test_statements_stay_as_written_and_targets_are_made_plain(write: Write) -> 
         (3, "gamer", "own", "It's fun"),
     ]
     assert loaded.notices == []
-    with pytest.raises(
-        MitigateError, match="data=statements needs data.path, which is not set; set data.path=FILE.tsv"
-    ):
-        files.load(None)
-
-
-@pytest.mark.parametrize("header", ["target\tstatement\n", "Target\tStatement\r\n", "\ufefftarget\tstatement\n"])
-def test_a_header_is_no_statement(write: Write, header: str) -> None:
-    assert files.load(write(header + "nurse\tNurses care.\n")).rows["row"].to_list() == [2]
 
 
 def test_columns_are_named_by_the_first_line_or_by_the_user_and_each_once(write: Write) -> None:
     path = write("target\tstatement\tStatement\nnurse\tcares\tsings\n")
     with pytest.raises(MitigateError, match="has 2 columns named statement, expected one; rename the others"):
         files.load(path)
-    others = write("target\tstatement\tnote\tnote\nnurse\tcares\t\t\n")  # which are not read
-    assert files.load(others).rows["statement"].to_list() == ["cares"]
     headed = files.load(write("Statement\tNote\tTarget\tMine\ncares\tx\tnurse\t-1\n"), label_column="mine")
     assert headed.rows.rows() == [(2, "nurse", "profession", "cares", -1)]
     assert headed.rows.columns[-1] == "mine"
@@ -167,7 +144,6 @@ LABELLED = "target\tstatement\tmine\nnurse\tlies\t{}\nnurse\twalks\t{}\nnurse\tw
         ((0, 1, 2), "data.labels={0: prejudice, 1: neutral, 2: favouritism}"),
         ((0, 1, 0), "data.labels={0: neutral, 1: prejudice} where 1 marks harm, {0: prejudice, 1: favouritism} where"),
         ((-1, 0, 2), "data.labels={-1: prejudice, 0: neutral, 2: other}"),
-        ((1, 2, 1), "data.labels={1: prejudice, 2: favouritism}"),
         (("bad", "fair", "fine"), "data.labels={bad: prejudice, fair: neutral, fine: favouritism}"),
     ],
 )
@@ -219,13 +195,6 @@ def test_released_triples_lose_underscores_and_those_without_a_phrase_are_counte
     assert loaded.notices == ["2 triples left out, whose relation has no phrase: ExternalURL 1, dbpedia 1"]
 
 
-def test_a_bad_line_of_released_triples_is_named_or_left_out(tmp_path: Path) -> None:
-    path = placed(tmp_path, files.CONCEPTNET, b"nurse IsA person\nnurse\tIsA\tperson\n")
-    with pytest.raises(MitigateError, match=f"{path}:2: 1 column, expected 3 separated by a space"):
-        files.harms_conceptnet(str(tmp_path))
-    assert files.harms_conceptnet(str(tmp_path), "skip").rows.height == 1
-
-
 def test_released_labels_have_no_header(tmp_path: Path) -> None:
     placed(
         tmp_path,
@@ -256,8 +225,6 @@ def test_the_sample_has_its_splits_relations_and_targets() -> None:
     assert triples.select("relation", "head", "tail").is_unique().all()
     train = triples.filter(split="train")
     assert set(train["relation"]) == {relation.name for relation in comet_relations()}
-    named = {word for word in [*train["head"], *train["tail"]] if word in targets()}
-    assert len(named) == 144
-    assert {targets()[word] for word in named} == {"origin", "gender", "religion", "profession"}
+    assert len({word for word in [*train["head"], *train["tail"]] if word in targets()}) == 144
     valid = triples.group_by("split").agg(pl.col("valid").mean())  # half of dev and test is corrupted
     assert dict(valid.iter_rows()) == {"train": 1.0, "dev": 0.5, "dev2": 0.5, "test": 0.5}

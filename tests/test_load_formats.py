@@ -16,7 +16,7 @@ from mitigate.load import atomic, conceptnet, sentences, triples
 from mitigate.load.triples import read_relations
 from mitigate.probe.tails import GivenTails
 from mitigate.score.vader import Vader
-from mitigate.tasks.relation_phrases import not_neutral
+from mitigate.tasks.label import not_neutral
 from mitigate.tasks.tails import open_tails
 from mitigate.verbalise import verbalise
 from mitigate.words.relations import Relation
@@ -50,8 +50,6 @@ def test_genericskb_in_both_forms(written) -> None:
     rows, notices = whole(sentences.genericskb(written("plain.txt", "\ufeffNurses care.\r\n\r\nLawyers win.")))
     assert rows.rows() == [(1, None, "Nurses care."), (3, None, "Lawyers win.")]
     assert notices == ["1 blank line"]
-    with pytest.raises(MitigateError, match="has no column term, generic sentence; its first line is a | b"):
-        sentences.genericskb(written("other.tsv", "a\tb\n"))
 
 
 @pytest.mark.parametrize("header", ["", "head\trelation\ttail\n"])
@@ -104,14 +102,11 @@ def test_atomics_persons_are_verbalised_and_each_relation_of_atomic_2020_has_a_p
     assert (rows.height, notices) == (23, [])
 
 
-def test_a_table_of_another_width_or_encoding_is_refused(written) -> None:
+def test_a_table_of_another_width_is_refused(written) -> None:
     with pytest.raises(MitigateError, match="expected head, relation, tail, separated by a tab; its first line has 5"):
         atomic.load(written("some.csv", MIXED))
     with pytest.raises(MitigateError, match="expected relation, head, tail, separated by a tab; its first line has 1"):
         conceptnet.dump(written("some.csv", "IsA,a,b\n"))
-    path = written("mine.tsv", "café\tIsA\tplace\n".encode("latin-1"))
-    with pytest.raises(MitigateError, match=r"mine.tsv:1: not UTF-8; the file seems to be in CP1252"):
-        triples.load(path)
 
 
 def test_triples_in_every_format(written, tmp_path: Path) -> None:
@@ -138,13 +133,12 @@ JSONL = '{"head":"a","relation":"IsA","tail":"b"}\n'
     [
         ("some.csv", "a,IsA,b\na,IsA\n", ":3: 2 columns, expected 3 separated by a comma"),
         ("some.csv", 'a,IsA,b\na,IsA,"b\n', ":3: a double quote opens a field and is not closed"),
-        ("some.tsv", "a\tIsA\tb\na\t\tb\n", ":3: a blank field"),
         ("some.jsonl", f'{JSONL}{{"head":"a","rel', ":2: not JSON (Unterminated"),
         ("some.jsonl", f'{JSONL}{{"head":1}}', ":2: no 'relation'; found '{\"head\":1}', expected {"),
     ],
 )
 def test_bad_triples_are_named(written, name: str, lines: str, fault: str) -> None:
-    header = {"some.csv": "head,relation,tail\n", "some.tsv": "head\trelation\ttail\n", "some.jsonl": ""}[name]
+    header = "head,relation,tail\n" if name == "some.csv" else ""
     path = written(name, header + lines)
     with pytest.raises(MitigateError) as error:
         whole(triples.load(path))
@@ -156,12 +150,10 @@ def test_bad_triples_are_named(written, name: str, lines: str, fault: str) -> No
     ("name", "columns", "message"),
     [
         ("some.csv", None, "has no column head, relation, tail; its first line is subject | pred | object"),
-        ("some.csv", {"head": "subject"}, "has no column relation, tail"),
         ("some.csv", PLACES | {"tail": 4}, "tail in column 4, separated by a comma; its first line has 3: subject"),
         ("some.csv", {"subject": "head"}, "must be {head: ..., relation: ..., tail: ...}, the names of the file's col"),
         ("some.csv", {"split": "part"}, "has no column head, relation, tail, part; its first line is subject | pred |"),
         ("some.csv", {"splits": "part"}, "from 1; optional: split, valid"),
-        ("some.doc", None, "has no column head, relation, tail; its first line is subject | pred | object"),
         ("some.parquet", None, "is not a readable Parquet file"),
     ],
 )
@@ -169,16 +161,6 @@ def test_columns_that_a_file_lacks_are_named(written, name: str, columns: dict |
     with pytest.raises(MitigateError) as error:
         triples.load(written(name, "subject,pred,object\nnurse,IsA,x\n"), columns=columns)
     assert message in str(error.value)
-
-
-def test_sentences_are_lines_or_a_column(written) -> None:
-    rows, notices = whole(sentences.load(written("mine.txt", "Nurses care.\n\nLawyers win.\n")))
-    assert rows.rows() == [(1, None, "Nurses care."), (3, None, "Lawyers win.")]
-    assert notices == ["1 blank line"]
-    path = written("posts.csv", 'id,Post\n1,"He said: ""no"""\n2,\n')
-    rows, notices = whole(sentences.load(path, columns={"statement": "post"}))
-    assert rows["statement"].to_list() == ['He said: "no"']
-    assert notices == ["1 row without a sentence"]
 
 
 PHRASES = "relation,phrase,neutral_phrase\nMentors,is a great mentor of,is a mentor of\nworks with,works with,\n"
@@ -204,15 +186,11 @@ def test_relations_with_two_wordings_or_one(written) -> None:
     [
         ("relation,words\na,b\n", "has no column phrase; its first line is relation | words; give a table such as"),
         ("relation,phrase\n", "phrases.csv has no rows; give a table such as"),
-        ("relation,phrase\nmentors,\n", "phrases.csv:2: a blank phrase"),
-        ("relation,phrase\n,helps\n", "phrases.csv:2: a blank relation"),
         ("relation,phrase\na/b,helps\n", "phrases.csv:2: invalid name 'a/b'; allowed: letters, digits, dash"),
         (
             "relation,phrase\nworks with,a\nWorksWith,b\n",
             "phrases.csv:3: 'WorksWith' after 'works_with', the same relation: case, blanks",
         ),
-        ("relation,phrase\na,b,c\n", "phrases.csv:2: 3 columns, expected 2 separated by a comma"),
-        ("", "phrases.csv is empty"),
     ],
 )
 def test_faults_of_a_file_of_relations_are_named(written, content: str, message: str) -> None:
@@ -227,12 +205,9 @@ def test_a_split_column_is_used_unless_it_is_declined(written, tmp_path: Path) -
     loaded = triples.load(written("mine.csv", TRIPLES), relations=phrases)
     assert loaded.rows.select("relation", "split").rows() == expected
     assert [relation.name for relation in loaded.own_relations] == ["Mentors", "works_with"]
-    frame = pl.read_csv(tmp_path / "mine.csv")
-    frame.write_ndjson(tmp_path / "mine.jsonl")
-    frame.rename({"split": "part"}).write_parquet(tmp_path / "mine.parquet")
-    for name, columns in (("mine.jsonl", None), ("mine.parquet", {"split": "part"})):
-        rows = triples.load(str(tmp_path / name), columns=columns, relations=phrases).rows
-        assert rows.select("relation", "split").rows() == expected
+    pl.read_csv(tmp_path / "mine.csv").rename({"split": "part"}).write_parquet(tmp_path / "mine.parquet")
+    rows = triples.load(str(tmp_path / "mine.parquet"), columns={"split": "part"}, relations=phrases).rows
+    assert rows.select("relation", "split").rows() == expected
     unused = triples.load(str(tmp_path / "mine.csv"), columns={"split": None}, relations=phrases)
     assert set(unused.rows["split"]) == {"train"}
     path = written("mine.csv", TRIPLES.replace("valid\n", "later\n"))
@@ -321,8 +296,6 @@ def test_generations_in_published_forms_are_read(tmp_path: Path) -> None:
         ("[1]", "not an object"),
         ('{"head": "a", "generations": ["b"]}', "no 'relation'"),
         ('{"head": " ", "relation": "IsA", "tail": ["b", true]}', '["b", true] is not a text or a list of texts'),
-        ('{"head": "a", "relation": "IsA", "generations": [1]}', "[1] is not a text or a list of texts"),
-        ('{"source": "a IsA [GEN]", "generations": ["b"]}', "no 'head'"),
     ],
 )
 def test_a_damaged_line_of_generations_is_named_with_its_content(tmp_path: Path, line: str, fault: str) -> None:
@@ -339,7 +312,5 @@ def test_a_damaged_line_of_generations_is_named_with_its_content(tmp_path: Path,
 def test_generations_of_no_file_or_of_something_else(tmp_path: Path) -> None:
     with pytest.raises(MitigateError, match="has no readable line; expected lines"):
         triples.generations(jsonl(tmp_path / "a.jsonl", "head,relation"))
-    with pytest.raises(MitigateError, match="data=generations needs data.path"):
-        triples.generations(None)
     with pytest.raises(MitigateError, match="data.top=0 must be at least 1"):
         triples.generations(jsonl(tmp_path / "b.jsonl", ONE), top=0)

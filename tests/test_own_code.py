@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mitigate.errors import MitigateError
 from mitigate.score.vader import Vader
-from mitigate.stages import PROCESS, digest_of_values, identity_of, is_own, version_of
+from mitigate.stages import PROCESS, digest_of_values, identity_of, is_own
 
 OWN = '''
 import json
@@ -33,15 +32,9 @@ VERSIONS = '\ncount.version = Rule.version = "1"\n'
 CHANGES = [
     ("FACTOR = 1", "FACTOR = 2"),
     ("least: int = 1", "least: int = 0"),
-    (">= self.least", "> self.least"),
-    ("FACTOR = 1", "FACTOR = 1  # a comment"),
-    ("sum(rule", "max(rule"),
     ('{"sum"', '{"total"'),
-    ("import json", "import csv"),
     ('"""A policy."""', '"""Another policy."""'),
     ("def count(numbers, rule=Rule())", "def count(numbers, rule=Rule(0))"),
-    ("if number >= self.least", ""),
-    ("FACTOR * ", ""),
     ("FACTOR = 1", "FACTOR = int(open(__file__).read().count('def '))"),
 ]
 COMMAND = """
@@ -128,15 +121,3 @@ def test_a_function_that_a_notebook_defines_again_is_another() -> None:
 
     first, second = defined(), defined()
     assert digest_of_values(first) == digest_of_values(first) != digest_of_values(second)
-
-
-@pytest.mark.parametrize("version", ["", True, ["1"], 1.5])
-def test_a_version_is_a_text_or_a_number(version: object) -> None:
-    def function() -> None: ...
-
-    function.version = version  # type: ignore[attr-defined]
-    if version == 1.5:
-        assert version_of(function) == "1.5"
-        return
-    with pytest.raises(MitigateError, match=r"function.version=.* must be a text or a number"):
-        version_of(function)

@@ -27,60 +27,27 @@ def generator(texts: Sequence[str]) -> Any:
     yield from [0, 0]
 
 
-async def wait() -> list[int]:
-    return [0, 0]
-
-
-def later(texts: Sequence[str]) -> Any:
-    coroutine = wait()
-    coroutine.close()  # else a warning follows, during some other test
-    return coroutine
-
-
 RETURNED: dict[str, Callable[[Sequence[str]], Any]] = {
     "nothing": lambda texts: None,
     "too few": two(np.zeros(1), np.zeros(1)),
-    "too many": two(np.zeros(3), np.zeros(3)),
     "one number": lambda texts: 0,
-    "labels shorter than strengths": two(np.zeros(1)),
     "two dimensions": two(np.zeros((2, 1)), np.zeros((2, 1))),
     "ragged": two([[0], [0, 1]]),
     "texts": two(["neutral", "neutral"]),
-    "numbers as texts": two(["0", "0"]),
-    "texts as strengths": two(ZEROS, ["0", "0"]),
-    "complex labels": two(np.zeros(2, complex)),
-    "complex strengths": two(ZEROS, np.zeros(2, complex)),
-    "masked labels": two(np.ma.masked_array([0, 0], [True, False])),
-    "masked strengths": two(ZEROS, np.ma.masked_array([0.0, 0.0], [False, True])),
-    "truth values": two(np.array([True, False])),
-    "truth values as strengths": two(ZEROS, np.array([True, False])),
-    "dates": two(np.array(["2020-01-01"] * 2, "datetime64[D]")),
     "objects": two(np.array([None, 0], object)),
-    "nothing as a strength": two(ZEROS, [None, None]),
     "label 5": two(np.full(2, 5)),
-    "label 0.5": two(np.full(2, 0.5)),
     "label NaN": two(np.full(2, np.nan)),
     "strength NaN": two(ZEROS, np.full(2, np.nan)),
     "strength 3": two(ZEROS, np.full(2, 3.0)),
-    "strength infinite": two(ZEROS, np.full(2, np.inf)),
     "prejudice with praise": two(np.array([-1, 0]), np.array([0.5, 0])),
-    "favouritism with blame": two(np.array([0, 1]), np.array([0, -0.5])),
     "a tensor with a gradient": two(torch.zeros(2), torch.zeros(2, requires_grad=True)),
-    "a tensor of bfloat16": two(torch.zeros(2), torch.zeros(2, dtype=torch.bfloat16)),
-    "a dictionary": lambda texts: dict.fromkeys(texts, 0),
     "a text": lambda texts: "neutral",
     "a generator": generator,
-    "a coroutine": later,
     "a table": lambda texts: pl.DataFrame({"label": [0, 0]}),
-    "three arrays": lambda texts: (ZEROS, ZEROS, ZEROS),
-    "classes": lambda texts: Labels(int, float),
 }
 RAISED: dict[str, BaseException] = {
     name: getattr(builtins, name)("too hard")
-    for name in (
-        *("ValueError", "TypeError", "KeyError", "IndexError", "RuntimeError", "MemoryError", "RecursionError"),
-        *("OSError", "AssertionError", "StopIteration", "NotImplementedError", "SystemExit", "ZeroDivisionError"),
-    )
+    for name in ("ValueError", "KeyError", "MemoryError", "RecursionError", "StopIteration", "SystemExit")
 }
 
 
@@ -159,18 +126,11 @@ class Explaining:
     ("methods", "message"),
     [
         ({"explain": lambda texts: []}, "explain: expected 2 texts, one for each text; found []"),
-        ({"explain": lambda texts: [1, 2]}, "explain: expected 2 texts"),
         ({"explain": fails}, "fails with ValueError: lost"),
-        ({"explain": lambda texts: None}, "fails with TypeError"),
         ({"words": lambda text: ["clerk"]}, "words: expected (word, "),
-        ({"words": lambda text: None}, "words: expected (word, "),
-        ({"words": lambda text: [("clerk", "much")]}, "words: expected (word, "),
-        ({"words": fails}, "fails with ValueError: lost"),
         ({"reads": "statment"}, "reads='statment' must be"),
         ({"fingerprint": 5}, "fingerprint=5 must be a text"),
-        ({"version": None}, ""),
         ({"version": []}, "version=[] must be a text or a number"),
-        ({"version": True}, "version=True must be a text or a number"),
     ],
 )
 def test_what_else_a_scorer_has(methods: dict[str, Any], message: str) -> None:
@@ -178,9 +138,6 @@ def test_what_else_a_scorer_has(methods: dict[str, Any], message: str) -> None:
         scorer = identified(Explaining(**methods), "own", {}, Explaining)
         mitigate.label_statements(pl.DataFrame({"statement": TEXTS}), [scorer], explain=True)
 
-    if not message:
-        label()
-        return
     with pytest.raises(MitigateError) as error:
         label()
     assert message in str(error.value)

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from command import composed, here
+from command import composed
 
 from mitigate.errors import MitigateError
 from mitigate.policies import (
@@ -92,11 +92,6 @@ def test_the_experiment_trains_every_policy_for_as_many_steps() -> None:
     assert not {config.score.sentiment, config.score.regard} & set(config.score.extra)
 
 
-def test_runs_of_a_control_say_so(monkeypatch: pytest.MonkeyPatch, capsys, tmp_path: Path) -> None:
-    assert here(monkeypatch, "policy=both", "policy.control=true", "dry_run=true", f"paths.outputs={tmp_path}") == 0
-    assert f"{tmp_path}/mitigate-both-control-sample-comet_minilm-seed1-" in capsys.readouterr().out
-
-
 def test_who_names_no_policy_gets_the_recommended_one_and_in_the_papers_setting_the_papers() -> None:
     assert composed().policy.name == "both_neutral"
     assert composed("experiment=paper").policy.name == "both"
@@ -137,15 +132,11 @@ def test_neutral_tails_come_first_and_the_best_of_the_others_fill_up() -> None:
     assert found["score"].to_list() == [-2, -4, -1, -4, -1, -2]
 
 
-def test_neutral_candidates_stay_and_hundreds_are_ranked() -> None:
+def test_neutral_candidates_stay() -> None:
     given = candidates(*(("nurse", "IsA", tail, rank, 0) for rank, tail in enumerate("abc", start=1)))
     found = reorder(given, [pl.col("regard").is_in([-1, 1])], top=2)
     assert found["tail"].to_list() == ["a", "b"]
     assert found["rank"].to_list() == found["beam_rank"].to_list() == [1, 2]
-    given = candidates(*(("nurse", "IsA", f"tail {rank}", rank, rank % 2) for rank in range(1, 301)))
-    found = reorder(given, [pl.col("regard") == 1], top=300)
-    assert found["rank"].to_list() == list(range(1, 301))
-    assert found["beam_rank"].to_list() == [*range(2, 301, 2), *range(1, 301, 2)]
 
 
 def moved(seed: int, heads: str = "abcdefgh") -> dict[str, set[int]]:
@@ -170,59 +161,30 @@ def test_the_control_of_rerank_moves_as_many_tails_of_each_prompt_by_its_seed() 
     assert moved(1, heads="hca") == {head: found[head] for head in "hca"}  # whatever else is asked
 
 
-def test_where_few_are_neutral_the_control_moves_as_few() -> None:
-    """Of four candidates three are polarised, two of these among the best two: one of them stays."""
-    labels = {1: 1, 2: 1, 3: 0, 4: 1}
-    given = candidates(*(("nurse", "IsA", f"tail {rank}", rank, label) for rank, label in labels.items()))
-    drawn = draw_as_many(given, pl.col("regard") == 1, 2, seed=1)
-    for order in (pl.col("regard") == 1, pl.col("drawn")):
-        found = reorder(given.with_columns(drawn=drawn), [order], 2)
-        assert (found["beam_rank"] > 2).sum() == 1
-
-
 TAILS = [("lie", 1, -1, 0.9), ("help", 2, 0, 0.2), ("sue", 3, 1, 0.7), ("write", 4, 0, 0.6), ("walk", 5, 0, 0.4)]
 
 
-def valued(*heads: str) -> pl.DataFrame:
-    """TAILS of each head, with what people would call valid of one relation and not of the other."""
-    rows = [(head, name, *tail[:3]) for name in ("CapableOf", "AtLocation") for head in heads for tail in TAILS]
-    values = pl.Series([tail[3] for tail in TAILS] * len(heads) + [None] * len(TAILS) * len(heads), dtype=pl.Float32)
+def valued() -> pl.DataFrame:
+    """TAILS of a head, with what people would call valid of one relation and not of the other."""
+    rows = [("nurse", name, *tail[:3]) for name in ("CapableOf", "AtLocation") for tail in TAILS]
+    values = pl.Series([tail[3] for tail in TAILS] + [None] * len(TAILS), dtype=pl.Float32)
     return candidates(*rows).with_columns(people_validity=values)
 
 
 def ranked(kind: type[Choice], top: int = 3, **more: Any) -> dict[str, list[str]]:
     """The tails of each relation."""
     read = {"scorers": ["regard"], "template": "paper"} if issubclass(kind, Scored) else {}
-    found = kind("mine", **read, **more).choose(valued("nurse"), top)
+    found = kind("mine", **read, **more).choose(valued(), top)
     return {name: rows["tail"].to_list() for (name,), rows in found.group_by("relation", maintain_order=True)}
 
 
-def test_a_critic_ranks_by_validity_among_neutral_tails_where_people_rated() -> None:
+def test_a_critic_ranks_neutral_tails_by_validity_where_people_rated_and_validity_all() -> None:
     assert ranked(Critic, 5) == {
         "CapableOf": ["write", "walk", "help", "lie", "sue"],  # the polarised ones by likelihood
         "AtLocation": ["help", "write", "walk", "lie", "sue"],
     }
     assert ranked(Rerank)["CapableOf"] == ranked(Rerank)["AtLocation"] == ["help", "write", "walk"]
-
-
-def test_validity_alone_ranks_polarised_tails_too() -> None:
     assert ranked(Validity) == {"CapableOf": ["lie", "sue", "write"], "AtLocation": ["lie", "help", "sue"]}
-
-
-def test_the_control_of_the_critic_moves_as_many_tails_of_each_prompt_by_its_seed() -> None:
-    """Of the three best the critic moves two out, and both of the others come in."""
-    heads = [f"head {number}" for number in range(40)]
-    found = [
-        Critic("mine", ["regard"], "paper", control=control, seed=seed).choose(valued(*heads), 3)
-        for control, seed in ((False, 1), (True, 1), (True, 1), (True, 2))
-    ]
-    for rows in found:
-        moved = rows.group_by("head", "relation").agg((pl.col("beam_rank") > 3).sum())
-        assert moved["beam_rank"].to_list() == [2] * 80
-    assert found[1].equals(found[2])
-    assert not found[1].equals(found[3])
-    stay = found[1].filter(pl.col("beam_rank") <= 3)["beam_rank"]
-    assert set(stay) == {1, 2, 3}  # whichever, where the critic keeps the second
 
 
 def test_what_people_would_call_valid_is_asked_where_a_policy_needs_it() -> None:

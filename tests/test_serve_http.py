@@ -3,7 +3,6 @@
 import hashlib
 import io
 import json
-import sqlite3
 import time
 import zipfile
 from collections.abc import Iterator
@@ -124,7 +123,7 @@ def test_progress_is_that_of_the_runs_status(client: TestClient, service: Servic
     assert client.get("/jobs/1").json()["run"] is None
 
 
-def test_faults_a_full_queue_and_one_that_cannot_be_written_to_are_errors(client, service, monkeypatch) -> None:
+def test_faults_and_a_full_queue_are_errors(client: TestClient, service: Service) -> None:
     wrong = {"policy": "x", "_target_": "os.getcwd", "seed": -1}
     assert len(faults(client.post("/jobs", json={"overrides": wrong}), 422)) == 3
     for _ in range(3):
@@ -132,14 +131,6 @@ def test_faults_a_full_queue_and_one_that_cannot_be_written_to_are_errors(client
     full = client.post("/jobs", json={})
     assert faults(full, 429) == ["3 jobs are queued, which is the most; wait until some have run, or cancel some"]
     assert full.headers["retry-after"] == "5"
-
-    def full(*_: object, **__: object) -> None:
-        raise sqlite3.OperationalError("database or disk is full")
-
-    monkeypatch.setattr(queue, "submit", full)
-    refused = client.post("/jobs", json={})
-    assert faults(refused, 503) == ["the queue cannot be used now (database or disk is full); ask again later"]
-    assert refused.headers["retry-after"] == "5"
 
 
 def test_runs_are_listed_and_compared_by_a_job(client: TestClient, service: Service, outputs: Path) -> None:
@@ -212,7 +203,6 @@ def test_no_name_of_a_manifest_leads_out(client: TestClient, outputs: Path) -> N
 
 HOSTILE: list[tuple[str, Any]] = [
     ("/generate", {"head": "x" * 101, "relation": "IsA", "runs": ["a"]}),
-    ("/generate", {"head": "", "relation": "IsA", "runs": ["a"]}),
     ("/generate", {"head": "a\0b", "relation": "IsA", "runs": ["a"]}),
     ("/generate", {"head": "lawyer", "relation": "IsA", "runs": ["a", "b", "c"]}),
     ("/label", {"texts": ["x"] * 65}),
@@ -222,7 +212,6 @@ HOSTILE: list[tuple[str, Any]] = [
     ("/jobs", {"overrides": dict.fromkeys(map(str, range(101)), 1)}),
     ("/jobs", {"overrides": {"seed": [[[[1]]]]}}),
     ("/jobs", {"recipe": "../../etc"}),
-    ("/jobs", {"more": 1}),
     ("/jobs", None),
 ]
 
@@ -238,7 +227,6 @@ RAW = [
     (b"[" * 100_000, 400),
     (b'{"overrides": {"seed": ' + b"9" * 5_000 + b"}}", 400),
     (b'{"overrides": {"seed": NaN}}', 422),
-    (b'{"overrides": {"seed": 1e999}}', 422),
     (b'{"overrides": {"policy": ' + b"[" * 700 + b"]" * 700 + b"}}", 422),
     (rb'{"overrides": {"probe.targets": ["\ud800"]}}', 422),
     (b'{"recipe": "\xff"}', 400),
@@ -252,17 +240,11 @@ def test_bytes_that_are_no_submission_are_a_4xx(refusing: TestClient, content: b
     assert refusing.get("/jobs").json() == {"jobs": []}
 
 
-def test_a_body_without_a_length_is_counted(refusing: TestClient) -> None:
-    pieces = (b" " * 100_000 for _ in range(20))
-    assert "too long" in faults(refusing.post("/jobs", content=pieces, headers=JSON), 413)[0]
-
-
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
         ({"host": "evil.example"}, 421),
         ({"host": f"{HOST}.evil.example"}, 421),
-        ({"host": ""}, 421),
         ({"origin": "http://evil.example"}, 403),
         ({"origin": "null"}, 403),
         ({"origin": f"http://{HOST}.evil.example"}, 403),

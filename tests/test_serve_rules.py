@@ -97,10 +97,8 @@ CODE = {"_target_": "os.getcwd"}
 LONG = ["a" * 300, "a/" * 3000]
 VALUES: dict[str, list[Any]] = {
     "probe.targets": ["/etc/passwd", ["../secret.csv"], ["${oc.env:HOME}"], ["lawyer", CODE], []],
-    "recipe.shown": [["a'; import os"]],
     "policy": ["../recipe/ask", "both,none", ["none", "both"]],
     "model": ["hf"],
-    "policy.scorers": [["sentiment", "a/b"]],
     "score.regard": ["${oc.env:HOME}"],
     "seed": [True, CODE, "1,2", 10**400],
     "trainer.lr": [float("nan")],

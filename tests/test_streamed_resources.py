@@ -8,9 +8,8 @@ import polars as pl
 import pytest
 
 from mitigate.errors import MitigateError
-from mitigate.load import conceptnet, sentences, stream, triples
+from mitigate.load import conceptnet, stream, triples
 from mitigate.load.stream import Counts, Streamed
-from mitigate.load.triples import read_relations
 from mitigate.triples import TRIPLES
 
 WEIGHT = '{"dataset": "/d/conceptnet", "license": "cc:by/4.0", "weight": 1.0}'
@@ -57,9 +56,6 @@ def test_assertions_are_read_where_english_and_counted_where_not(written) -> Non
         "2 rows left out: one end is not English (another language, or an address)",
         "1 triple left out, whose relation has no phrase: dbpedia 1",
     ]
-    assert whole(sentences.load(written("mine.txt", "Nurses care.")))[0].rows() == [(1, None, "Nurses care.")]
-    line = '{"head": "nurse", "relation": "IsA", "generations": ["x"]}'
-    assert triples.generations(written("mine.jsonl", line)).rows["tail"].to_list() == ["x"]
 
 
 def test_packed_and_plain_files_cut_anywhere_say_the_same(written, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,10 +90,8 @@ def test_finished_chunks_are_passed_over(written, monkeypatch: pytest.MonkeyPatc
     "line",
     [
         (assertion("IsA", "/c/en/a", "/c/en/b", '{"dataset": "/d/x", "weight": 1.')),
-        (assertion("IsA", "/c/en/a", "/c/en/b", '{"weight": 1.0, "dataset')),
         (assertion("IsA", "/c/en/a", "/c/en/b", '{"dataset": "/d/x"}')),
         (assertion("IsA", "/c/en/a", "/c/en/b").replace("\t", ",")),
-        ("IsA\t/c/en/a\t/c/en/b\t1\t{}\n"),
     ],
 )
 def test_a_bad_assertion_is_an_error_or_counted(written, line: str) -> None:
@@ -111,20 +105,12 @@ def test_a_bad_assertion_is_an_error_or_counted(written, line: str) -> None:
     assert notices[0].startswith(f"1 bad line left out: {path}:2: ")
 
 
-def test_many_bad_lines_are_counted_and_a_file_of_something_else_is_refused_at_once(written) -> None:
-    with pytest.raises(MitigateError, match="8 bad lines:(.|\n)*:6: .*(.|\n)*and 3 more"):
-        whole(conceptnet.dump(written("some.csv", GOOD + "/a/nothing\n" * 8)))
+def test_a_file_of_something_else_is_refused_at_once(written) -> None:
     path = written("some.csv", MIXED.replace("\t", ";"))
     with pytest.raises(MitigateError, match=f"{path} has no readable line; expected lines 'edge URI<TAB>/r/"):
         conceptnet.dump(path)
     with pytest.raises(MitigateError, match="some.csv:1: not UTF-8; the file seems to be in UTF-16. Convert it: iconv"):
         conceptnet.dump(written("some.csv", MIXED.encode("utf-16")))
-    with pytest.raises(MitigateError, match="some.csv is empty"):
-        conceptnet.dump(written("some.csv", ""))
-    with pytest.raises(MitigateError, match="data=conceptnet needs data.path, which is not set; set data.path=FILE"):
-        conceptnet.dump(None)
-    with pytest.raises(MitigateError, match=r"no such file: absent\.csv"):
-        conceptnet.dump("absent.csv")
 
 
 def test_a_packed_file_that_was_cut_short_or_is_none(written) -> None:
@@ -132,22 +118,8 @@ def test_a_packed_file_that_was_cut_short_or_is_none(written) -> None:
     resource = conceptnet.dump(written("cut.csv.gz", packed[:-200]))
     with pytest.raises(MitigateError, match=r"cut.csv.gz is damaged or was cut short after line [0-9]+ \(Compressed"):
         whole(resource)
-    flipped = bytearray(packed)
-    flipped[len(packed) // 2] ^= 0xFF
-    with pytest.raises(MitigateError, match=r"bits.csv.gz is damaged or was cut short after line [0-9]+ \("):
-        whole(conceptnet.dump(written("bits.csv.gz", bytes(flipped))))
     with pytest.raises(MitigateError, match=r"named.csv.gz is named .gz and is not a gzip file"):
         conceptnet.dump(written("named.csv.gz", MIXED))
-    unnamed = conceptnet.dump(written("unnamed.csv", gzip.compress(MIXED.encode())))
-    assert whole(unnamed)[0].height == 1
-
-
-def test_a_parquet_file_without_rows_is_told_as_an_empty_text_is(tmp_path: Path) -> None:
-    path = tmp_path / "some.parquet"
-    pl.DataFrame(schema=dict.fromkeys(["head", "relation", "tail", "phrase"], pl.String)).write_parquet(path)
-    for read in (lambda: triples.load(str(path)), lambda: read_relations(path)):
-        with pytest.raises(MitigateError, match=r"some.parquet is empty: it has columns and no rows"):
-            read()
 
 
 def test_a_quoted_field_may_hold_line_ends_even_where_a_block_ends(written, monkeypatch: pytest.MonkeyPatch) -> None:

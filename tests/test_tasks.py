@@ -9,7 +9,8 @@ import pytest
 from mitigate.errors import MitigateError
 from mitigate.load.statements import load as load_statements
 from mitigate.load.stream import Loaded
-from mitigate.measure.bootstrap import Bootstrap
+from mitigate.measure.intervals import Bootstrap
+from mitigate.measure.results import Results
 from mitigate.policies import Drop, apply_policy
 from mitigate.score.vader import Vader
 from mitigate.stages import PartFolder
@@ -63,9 +64,7 @@ def test_where_every_head_has_more_the_smallest_is_held_out_and_one_head_cannot_
         "The data has no test triples of its own: 20 of 100 triples (20.0 %) are held out, all triples of 1 of 3 "
         "heads, drawn by chance. Figures on so few are uncertain."
     )
-    rows = triples(nurse=30)
-    assert hold_out(rows, 0.1, seed=1)[1] is None
-    corpus = corpus_of(Loaded(rows), holdout=0.1)
+    corpus = corpus_of(Loaded(triples(nurse=30)), holdout=0.1)
     assert set(corpus.triples["split"]) == {"train"}
     assert corpus.notices[0] == (
         "No triples can be held out for test: all 30 have one head, “nurse”; nothing is measured on test triples."
@@ -85,8 +84,6 @@ def test_splits_of_the_data_are_kept_and_what_is_odd_is_said() -> None:
     dev = rows.with_columns(split=pl.col("split").replace("test", "dev"))
     none = ["The data has no test triples; nothing is measured on them."]
     assert corpus_of(Loaded(dev), ["IsA"], holdout=0.5).notices == none
-    with pytest.raises(MitigateError, match=r"the data has no training triples \(by split: test 4\)"):
-        corpus_of(Loaded(rows.with_columns(split=pl.lit("test"))), holdout=0.5)
     with pytest.raises(MitigateError, match="this recipe trains on triples; set data=sample"):
         corpus_of(Loaded(pl.DataFrame(), kind="statements"))
 
@@ -102,10 +99,6 @@ def test_the_relations_of_a_run() -> None:
     chosen = corpus_of(loaded, ["mentors", "HasA"])
     assert [relation.name for relation in chosen.relations] == ["mentors", "HasA"]
     assert "Probed relations without training triples: HasA." in chosen.notices
-    with pytest.raises(
-        MitigateError, match=r"unknown relation 'mentor' \(did you mean mentors\?\); allowed: AtLocation, .*, mentors"
-    ):
-        corpus_of(loaded, ["mentor"])
 
 
 def test_a_wording_of_ones_own_for_a_relation_of_the_project_is_asked_with() -> None:
@@ -153,12 +146,10 @@ def test_a_start_is_known_by_its_files_and_options_wherever_they_are(folder: Pat
     assert found[0] != found[1]
 
 
-def test_refusals_of_the_loader_and_of_a_model_that_is_not_trained(folder: Path) -> None:
+def test_refusals_of_the_loader(folder: Path) -> None:
     with pytest.raises(MitigateError, match="times must be at least 1"):
         find_start(Toy, folder, options={"times": 0}).load()
     assert find_start(Toy, folder, relation="token").phrases["CapableOf"] == "<CapableOf>"
-    with pytest.raises(MitigateError, match="this model has none and is not trained here"):
-        find_start(Toy, folder, relation="token", train=False)
 
 
 def test_a_policy_is_applied_to_triples_without_rows_and_splits() -> None:
@@ -223,8 +214,8 @@ def test_triples_are_read_labelled_counted_and_measured(tmp_path: Path) -> None:
     how = Measurement(targets, columns, PAPER, Bootstrap(resamples=20))
     table = how.tables(tallied)["sentiment"]
     assert table["prejudice"].to_list() == [50, 0, None]
-    found = measure_resource(tallied, counts, how, about={"seed": 1, "data": "mine"})
-    assert (found["data"], found["seed"], found["rows"], found["empty_targets"]) == ("mine", 1, 3, 1)
+    found = Results(measure_resource(tallied, counts, how))
+    assert (found["rows"], found["empty_targets"]) == (3, 1)
     assert (found["sentiment/O-"], found["empty_zero/sentiment/O-"]) == (25, pytest.approx(50 / 3))
     stated = pl.DataFrame({"place": ["x"], "figure": ["O-"], "key": ["sentiment/O-"], "value": [17.0]})
     assert beside_the_paper(found, stated).row(0) == ("x", "O-", "sentiment/O-", 17.0, pytest.approx(50 / 3))
@@ -236,7 +227,6 @@ def test_a_resource_is_known_by_its_rows_and_statements_about_other_targets_are_
     path = tmp_path / "mine.tsv"
     path.write_text("nurse\tcares\ngamer\tsits\nlawyer\tlies\n")
     loaded = load_statements(str(path))
-    assert loaded.kind == "statements"
     resource, targets = resource_of(loaded, ["nurse", "gamer"])
     assert resource.loaded.describe(sum_counts([])) == ["1 statement left out, which is about none of the 2 targets"]
     assert those_about(loaded.rows, targets)[0]["statement"].to_list() == ["cares", "sits"]
@@ -253,7 +243,7 @@ def test_stories_are_measured_sentence_by_sentence() -> None:
     assert sentences["sentiment"].to_list() == [-1, 0, 0, 0]
     about = stories.select("target", "category")
     how = Measurement(about, columns, PAPER, Bootstrap(resamples=20))
-    found = measure_stories(stories, sentences, how, fewest=3, permutations=5)
+    found = Results(measure_stories(stories, sentences, how, fewest=3))
     assert (found["stories"], found["stories/short"], found["statements"]) == (2, 2, 4)
     assert (found["sentiment/O-"], found["sentiment/D_O-"], found["sentiment/stories-"]) == (25, 625, 50)
     assert found["distinct_sentences"] == 75

@@ -119,12 +119,11 @@ def copy_of(folder: Path, place: Path) -> Path:
     [
         (flip, "its checksum is not that of its content"),
         (cut, "it ends before its checksum"),
-        (lambda path: path.write_bytes(b""), "it ends before its checksum"),
         (without_checksum, "it ends before its checksum"),
         (something_else, "it holds no training"),
         (lambda path: rehash(path, b"x" * 500), "it is not a file of torch"),
     ],
-    ids=["flipped", "cut", "empty", "without checksum", "of no training", "not of torch"],
+    ids=["flipped", "cut", "without checksum", "of no training", "not of torch"],
 )
 def test_training_goes_on_from_the_checkpoint_before_a_damaged_one(tmp_path, page, undisturbed, halfway, damage, fault):
     last = copy_of(halfway, tmp_path) / "last.ckpt"
@@ -164,12 +163,6 @@ def test_a_checkpoint_of_another_training_is_not_set_aside(tmp_path: Path, page:
     copy_of(halfway, tmp_path)
     other = Checkpoints(tmp_path, "two")
     refuses(MitigateError, re.escape(f"Delete the folder {tmp_path} to train from the beginning"), other.newest)
-    (tmp_path / "last.ckpt").unlink()
-    refuses(
-        MitigateError,
-        re.escape("previous.ckpt belongs to another training (fingerprint one, expected two)"),
-        other.newest,
-    )
     assert page.notices == []
     assert (tmp_path / "previous.ckpt").is_file()
 
@@ -238,14 +231,3 @@ def test_damaged_best_weights_are_trained_again(tmp_path: Path, page: Page) -> N
         "best.ckpt is damaged (its checksum is not that of its content) and was set aside as best.ckpt.damaged; "
         "training starts again."
     )
-
-
-@pytest.mark.parametrize("damage", [flip, Path.unlink])
-def test_best_weights_damaged_at_the_end_are_an_error(tmp_path: Path, damage: Callable[[Path], None]) -> None:
-    def harm(values: dict[str, float], step: int) -> None:
-        if "loss" in values and step == 8:  # the last perplexity, worse than those before, comes after it
-            damage(tmp_path / "best.ckpt")
-
-    dev = EXAMPLES._replace(heads=["rain"], phrases=["wants"], tails=["several unrelated words no line ever held"])
-    with pytest.raises(MitigateError, match=re.escape(f"are lost. Delete the folder {tmp_path} and run the same")):
-        train_comet(tmp_path, replace(BEST, lr=0.1, vocabulary="all"), dev=dev, log=harm)

@@ -96,13 +96,6 @@ def test_the_two_further_terms_by_hand():
     assert found == pytest.approx(2 * (math.log1p(math.exp(3)) + 3 * coin) / 2 / 2)
 
 
-def test_the_learning_rate():
-    module = PlausibilityTraining(Kinds(), known(Kinds.relations), SETTINGS)  # 60 steps, .06 of them to warm up
-    rates = [module.learning_rate(step) for step in range(60)]
-    assert rates[:5] == pytest.approx([0.3 / 4, 0.3 / 2, 0.3 * 3 / 4, 0.3, 0.3])
-    assert (rates[32], rates[59]) == (pytest.approx(0.3 / 2), pytest.approx(0.3 / 56))
-
-
 def train(
     folder: Path, settings: Settings = SETTINGS, network: Any = None, **more: Any
 ) -> tuple[Kinds, dict[str, float]]:
