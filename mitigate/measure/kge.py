@@ -347,14 +347,14 @@ of_rankings = partial(measure, of="rankings", source=DAS, unit="correlation")
 def agreement_of_seeds(rankings: pl.DataFrame) -> float | None:
     """Spearman's correlation between the changes of professions in two trainings that differ by seed; mean over all
     pairs."""
-    return agreement(_by_model(rankings.filter(~pl.col("is_other"))))
+    return agreement(by_model(rankings.filter(~pl.col("is_other"))))
 
 
 @of_rankings("seeds/shared_ends", "extreme professions that two seeds share", unit="%", decimals=0)
 def shared_by_seeds(rankings: pl.DataFrame) -> float | None:
     """The percentage of the 20 professions at each end of one training's ranking that are among those of another; mean
     over all pairs."""
-    found = shared_ends(_by_model(rankings.filter(~pl.col("is_other"))), ENDS_SHOWN)
+    found = shared_ends(by_model(rankings.filter(~pl.col("is_other"))), ENDS_SHOWN)
     return None if found is None else 100 * found
 
 
@@ -371,7 +371,7 @@ def agreement_of_models(rankings: pl.DataFrame) -> float | None:
     return float(np.mean(known)) if known else None
 
 
-def _by_model(changes: pl.DataFrame) -> np.ndarray:
+def by_model(changes: pl.DataFrame) -> np.ndarray:
     """The changes of a table (model, profession, change) as an array (models, professions)."""
     return changes["change"].to_numpy().reshape(-1, changes["profession"].n_unique())
 

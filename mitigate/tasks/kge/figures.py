@@ -2,22 +2,15 @@
 
 from collections.abc import Mapping
 
-import numpy as np
 import polars as pl
 
 from mitigate.measure.base import PROJECTED
 from mitigate.measure.intervals import Bootstrap
-from mitigate.measure.kge import over_seeds, rank_correlation
+from mitigate.measure.kge import by_model, over_seeds, rank_correlation
 from mitigate.measure.results import measured
 from mitigate.tasks.kge.question import Question
 
 EXACT = Bootstrap()  # intervals over trainings are Student's, and need no draws
-
-
-def by_model(changes: pl.DataFrame) -> np.ndarray:
-    """The changes of a table (model, profession, change) as an array (models, professions)."""
-    size = changes["profession"].n_unique()
-    return changes["change"].to_numpy().reshape(-1, size)
 
 
 def profession_table(question: Question, changes: pl.DataFrame) -> pl.DataFrame:
