@@ -1,8 +1,8 @@
-"""The screening of benchmarks/plan3.md: trains the models of each seed, generates one pool of 40 tails for each prompt,
-and measures all decodings of a model on it. It goes on where it stopped.
+"""The screening and the test of benchmarks/plan3.md: trains the models of each seed, generates a pool of tails for each
+prompt, and measures all decodings of a model on it. It goes on where it stopped.
 
     python benchmarks/plan3.py readers --data DIR --lm LM --work FOLDER    fits the readers, once (minutes)
-    python benchmarks/plan3.py run --data DIR --lm LM --work FOLDER [--hours H] [-- further settings]
+    python benchmarks/plan3.py run --data DIR --lm LM --work FOLDER [--hours H] [--part test] [-- further settings]
     python benchmarks/plan3.py table                                       the screening as Markdown
 
 LM: the folder of the converted SmolLM2 that smollm.py (in the tag v0.2.0) prints. A finished model is a row of
@@ -14,7 +14,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -52,11 +52,11 @@ from mitigate.words.targets import PAPER
 from models.heads import LABELS
 
 CSV = Path(__file__).with_name("plan3.csv")
-SEEDS, POOL, TOP, KS = (11, 12, 13), 40, 10, (1, 3, 5, 10)
+TOP, KS = 10, (1, 3, 5, 10)
 SETTINGS = (
     *("experiment=cn100k_cpu", "trainer.max_epochs=1000", "trainer.max_steps=743", "tracking=none", "probe.heads=2000"),
-    *(f"probe.relations=[{','.join(RELATIONS2)}]", f"score.critic.folder={HEADS}/first/people_valid"),
-    *(f"score.people_valid.folder={HEADS}/second_lm/people_valid", "probe.precision=bf16"),
+    *(f"score.critic.folder={HEADS}/first/people_valid", "probe.precision=bf16"),
+    f"score.people_valid.folder={HEADS}/second_lm/people_valid",
 )
 HEADS_ALONE = "policy.scope=person_heads"
 MODELS: Mapping[str, tuple[str, ...]] = {
@@ -77,11 +77,32 @@ GAMES = ("constants", "echo", "random", "dose25", "dose50", "dose75")
 READERS = ("crowd2", "crowd_lm")
 
 
-def decodings(model: str) -> list[str]:
-    """The decodings of a model; the first is as it is."""
-    found = ["as_is", *(CONTRAST if "tagged" in model else ()), *CHOOSING]
-    found += AT_RANDOM if model == "none" or model.startswith("random") else ()
-    return found + ([*RIVALS, *GAMES] if model == "none" else [])
+@dataclass(frozen=True)
+class Part:
+    """A part of the plan: its seeds and models, the size of a pool, the relations, the thirds of targets and heads, and
+    the systems that know nothing of a target."""
+
+    csv: Path
+    seeds: Sequence[int]
+    models: Sequence[str]
+    pool: int
+    relations: Sequence[str]  # none: all 34
+    thirds: Sequence[int]
+    games: Sequence[str] = ()
+
+    def decodings(self, model: str) -> list[str]:
+        """The decodings of a model; the first is as it is."""
+        found = ["as_is", *(CONTRAST if "tagged" in model else ()), *CHOOSING]
+        found += AT_RANDOM if model == "none" or model.startswith("random") else ()
+        found += RIVALS if model == "none" else ()
+        kept = [name for name in found if name not in ORDERS or ORDERS[name].candidates <= self.pool]
+        return kept + (list(self.games) if model == "none" else [])
+
+
+PARTS = {
+    "screening": Part(CSV, (11, 12, 13), tuple(MODELS), 40, RELATIONS2, (0,), GAMES),
+    "test": Part(CSV.with_name("plan3_test.csv"), (31, 32, 33, 34, 35), ("none", "both_neutral"), 20, (), (1, 2)),
+}
 
 
 def main() -> None:
@@ -90,24 +111,30 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="the folder with conceptnet100k/ and humans/")
     parser.add_argument("--lm", type=Path, help="the folder of the converted SmolLM2")
     parser.add_argument("--work", type=Path, help="models, pools and labels")
-    parser.add_argument("--csv", type=Path, default=CSV)
+    parser.add_argument("--part", choices=PARTS, default="screening")
+    parser.add_argument("--csv", type=Path, help="the rows, by default those of the part")
+    parser.add_argument("--seeds", type=int, nargs="+", help="some of the part's")
     parser.add_argument("--hours", type=float, default=1e9, help="after these no model is started")
     parser.add_argument("--few", type=int, help="a rehearsal with so many targets")
     own, more = (sys.argv[1:].index("--"), sys.argv[1:]) if "--" in sys.argv else (None, [])
     given = parser.parse_args(sys.argv[1:][:own])
     given.more = more[own + 1 :] if own is not None else []
+    part = PARTS[given.part]
+    given.csv, given.seeds = given.csv or part.csv, given.seeds or part.seeds
     os.chdir(ROOT)
     if given.what == "table":
         print(screening(pl.read_csv(given.csv)))
     elif given.what == "readers":
         fit_readers(given)
     else:
-        run(given)
+        run(given, part)
 
 
 class Polar:
     """The scorer of whether people would rather call a text polarised than neutral, for texts as `crowd` reads them: 1
     or 0, and the calibrated probability."""
+
+    version = "1"
 
     def __init__(self, crowd: Crowd2) -> None:
         self.name = crowd.name + POLAR
@@ -129,28 +156,29 @@ def fit_readers(given: argparse.Namespace) -> None:
         print(train_harm(texts, lm, 1, scorer="crowd_lm", base=str(given.lm), folder=folder), flush=True)
 
 
-def run(given: argparse.Namespace) -> None:
+def run(given: argparse.Namespace, part: Part) -> None:
     began = monotonic()
-    for seed in SEEDS:
-        for model in MODELS:
+    for model in part.models:
+        for seed in given.seeds:
             done = pl.read_csv(given.csv).select("seed", "model").rows() if given.csv.is_file() else []
             if (seed, model) in done:
                 continue
             if monotonic() - began > 3600 * given.hours:
                 return
-            rows = pl.DataFrame(rows_of(seed, model, given))
+            rows = pl.DataFrame(rows_of(seed, model, part, given))
             before = [pl.read_csv(given.csv, schema_overrides=rows.schema)] if given.csv.is_file() else []
             write(given.csv, pl.concat([*before, rows]).write_csv())
             print(f"seed {seed}, {model}: {monotonic() - began:,.0f} s since the start", flush=True)
 
 
-def rows_of(seed: int, model: str, given: argparse.Namespace) -> list[dict[str, Any]]:
+def rows_of(seed: int, model: str, part: Part, given: argparse.Namespace) -> list[dict[str, Any]]:
     """The rows of a model's decodings."""
     people = f"score.people_valid.encoder_folder={given.lm}"
     where = (f"data.root={given.data}", f"paths.cache={given.work / 'cache'}", people, f"seed={seed}")
     with initialize_config_dir(str(ROOT / "conf"), version_base=None):
         # The critic is configured with the policy `critic`; a model's own policy follows below.
-        settings = [*SETTINGS, *where, *MODELS[model], *given.more]
+        relations = [f"probe.relations=[{','.join(part.relations)}]"] if part.relations else []
+        settings = [*SETTINGS, *relations, *where, *MODELS[model], *given.more]
         config = configured(compose("config", settings))
         critic = Scorers(config.score).critic(Critic("critic"))
         plan = make_plan(config, Scorers(config.score))
@@ -163,43 +191,43 @@ def rows_of(seed: int, model: str, given: argparse.Namespace) -> list[dict[str, 
         how = {"model": place / "model", "checkpoints": place / "checkpoints", "where": plan.where}
         train_generator(ledger, plan.start, plan.settings, tags=plan.policy.tags(plan.target_list), **how)
     clock.append(monotonic())
-    pool, of_heads = pools(plan, place, given.few)
+    pool, of_heads = pools(plan, place, part, given.few)
     clock.append(monotonic())
     labeller = plan.labeller.by(plan.scorers)
-    pool, of_heads = (label_candidates(part, labeller, critic) for part in (pool, of_heads))
+    pool, of_heads = (label_candidates(tails, labeller, critic) for tails in (pool, of_heads))
     readers = [
         Crowd2(given.work / "readers/crowd2"),
         CrowdLM(given.work / "readers/crowd_lm", str(given.lm)),
     ]
     own = {"seed": seed, "model": model, "commit": commit(), "processor": processor(), "steps": plan.settings.max_steps}
     found = []
-    for decoding in decodings(model):
-        said, of_others = (chosen(decoding, part, triples, seed) for part in (pool, of_heads))
+    for decoding in part.decodings(model):
+        said, of_others = (chosen(decoding, tails, triples, seed) for tails in (pool, of_heads))
         found.append(own | {"decoding": decoding} | measured(plan, readers, said, of_others, triples))
     seconds = np.diff([*clock, monotonic()]).round(1).tolist()
     spent = dict(zip(("s_labels", "s_training", "s_pool", "s_measures"), seconds, strict=True))
     return [row | spent for row in found]
 
 
-def pools(plan: Plan, place: Path, few: int | None) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The POOL best tails for the targets of the first third of the clusters and for the heads of the first third of
-    the groups, with the contrast of control tokens."""
+def pools(plan: Plan, place: Path, part: Part, few: int | None) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The best tails for the targets of the part's thirds of clusters and for the heads of its thirds of the groups,
+    with the contrast of control tokens."""
     cluster = pl.col("target").replace(PAPER.clusters)
-    is_mine = cluster.map_elements(lambda name: third_of(name) == 0, return_dtype=pl.Boolean)
+    is_mine = cluster.map_elements(lambda name: third_of(name) in part.thirds, return_dtype=pl.Boolean)
     group = pl.col("head").map_elements(lambda head: crc32(head.encode()) % GROUPS, return_dtype=pl.Int64)
-    is_others = group.map_elements(lambda number: third_of(f"group {number}") == 0, return_dtype=pl.Boolean)
+    is_others = group.map_elements(lambda number: third_of(f"group {number}") in part.thirds, return_dtype=pl.Boolean)
     targets = plan.probe.targets.filter(is_mine).head(few or 1000)
     prompts = plan.probe.held_out_prompts.filter(is_others).head(few or 100_000)
     generator = trained(plan.start, place / "model", f"{place.parent.name}/{place.name}")
-    search = {**plan.search, "beams": POOL, "top": POOL}
+    search = {**plan.search, "beams": part.pool, "top": part.pool}
     found = []
     for name in ("pool", "heads"):
         if not (path := place / f"{name}.parquet").is_file():
-            parts = PartFolder(place / f"{name}_parts", "1")
             if name == "pool":
+                parts = PartFolder(place / f"{name}_parts")
                 tails = probe_generator(generator, targets, plan.probe.relations, parts=parts, **search)
             else:
-                tails = probe_heads(generator, prompts, parts=parts, **search)
+                tails = probe_heads(generator, prompts, **search)
             if plan.policy.tags() is not None:  # "" is every head
                 tails = with_contrast(tails, generator)
             tails.write_parquet(path.with_suffix(".part"))

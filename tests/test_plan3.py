@@ -61,7 +61,9 @@ def test_a_policy_passes_up_to_its_first_failure() -> None:
 
 
 def test_each_control_is_decoded_as_its_policy_is() -> None:
+    decodings = plan3.PARTS["screening"].decodings
     for model in ("tagged", "tagged_heads"):
-        controls = [name.replace("critic", "random_critic") for name in plan3.decodings(model)]
-        assert set(plan3.decodings(model)) | set(controls) <= set(plan3.decodings(f"random_{model}"))
-    assert {"random_critic20", "random_critic40", *plan3.GAMES} <= set(plan3.decodings("none"))
+        controls = [name.replace("critic", "random_critic") for name in decodings(model)]
+        assert set(decodings(model)) | set(controls) <= set(decodings(f"random_{model}"))
+    assert {"random_critic20", "random_critic40", *plan3.GAMES} <= set(decodings("none"))
+    assert plan3.PARTS["test"].decodings("none") == ["as_is", "critic20", "random_critic20", "rerank20"]
