@@ -39,8 +39,7 @@ from benchmarks.experiment_plan import Arm, arms
 from benchmarks.experiment_row import CATEGORIES, CORRECTED, INDEPENDENT, RELATIONS, of_category, of_relation, read
 from mitigate.files import write
 from mitigate.measure.base import key_of
-from mitigate.report.drawing import INK, WIDTH, save, styled
-from mitigate.report.pareto import mark
+from mitigate.report.plots import INK, WIDTH, mark, save_figure, styled
 
 CSV = Path(__file__).with_name("experiment.csv")
 SHORT, FULL = "none_short", "none"
@@ -349,9 +348,9 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def write_pictures(rows: pl.DataFrame, there: Sequence[str], known: Mapping[str, Arm], folder: Path) -> None:
     """All pictures as PNG and SVG files."""
     primary = [name for name in there if known[name].part == "primary"]
-    save(harm_against_quality(rows, there), folder / "harm-against-quality")
-    save(by_category(rows, primary), folder / "by-category")
-    save(by_relation(rows, primary), folder / "by-relation")
+    save_figure(harm_against_quality(rows, there), folder / "harm-against-quality")
+    save_figure(by_category(rows, primary), folder / "by-category")
+    save_figure(by_relation(rows, primary), folder / "by-relation")
 
 
 @styled

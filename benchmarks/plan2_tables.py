@@ -32,8 +32,7 @@ from benchmarks.experiment_tables import markdown, mean_of, p_of, percent
 from mitigate.files import write
 from mitigate.measure.agreement import auc
 from mitigate.measure.comparison import holm
-from mitigate.report.drawing import INK, WIDTH, legend, note, save, styled
-from mitigate.report.pareto import mark
+from mitigate.report.plots import INK, WIDTH, legend, mark, note, save_figure, styled
 from mitigate.score.people import PeopleValid
 from mitigate.tasks.predicted_ratings.figures import valid_apart
 from mitigate.tasks.predicted_ratings.training import half_of, valid_votes
@@ -77,7 +76,7 @@ def main() -> None:
     elif given.table == "dose":
         of_doses = dose_levels(*part_of(rows, known, "dose"))
         print(dose_table(of_doses))
-        save(dose_picture(of_doses), DOSE_PICTURE)
+        save_figure(dose_picture(of_doses), DOSE_PICTURE)
     else:
         print(screening(*part_of(rows, known, given.table), accuracy_of(ENDPOINTS[given.table])))
 

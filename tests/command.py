@@ -23,6 +23,8 @@ from mitigate.__main__ import cli
 from mitigate.recipes.job import Config, configured
 
 ROOT = Path(__file__).parents[1]
+UNDRAWN: tuple[str, Any] = ("mitigate.report.plots._bytes", lambda *_, **__: b"<svg></svg>")
+"""Arguments of monkeypatch.setattr for pages without pictures, which are tested by themselves and take seconds."""
 SMALL = [  # the whole job in seconds
     "trainer.max_steps=6",
     "trainer.batch_size=16",

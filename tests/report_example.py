@@ -1,10 +1,13 @@
 """A made-up run for the tests of the report: realistic sizes and shapes, plain words, no claim."""
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 
-from mitigate.report.html import Stage
-from mitigate.report.page import Report
+from mitigate.measure.results import Results
+from mitigate.report import mitigate
+from mitigate.report.page import Page, Stage
 from mitigate.words.relations import comet_relations
 from mitigate.words.targets import targets
 
@@ -72,7 +75,8 @@ def ledger(num_rows: int = 3000, seed: int = 1) -> pl.DataFrame:
 
 def metrics(labelled: pl.DataFrame) -> dict[str, float | int | str | None]:
     """Measures of the statements, with intervals that are made up."""
-    numbers: dict[str, float | int | str | None] = {"seed": 1}
+    numbers: dict[str, float | int | str | None] = {"seed": 1, "quality/swap_lift/all": 20.0, "training/steps": 300}
+    numbers |= {"quality/swap_lift/all_low": 15.0, "quality/swap_lift/all_high": 25.0, "statements": labelled.height}
     for prefix, ending in (("", ""), ("neutral_template/", "_neutral")):
         for scorer, letter in (("sentiment", "S"), ("regard", "R")):
             everyone = per_target(labelled, scorer + ending)
@@ -92,26 +96,36 @@ def metrics(labelled: pl.DataFrame) -> dict[str, float | int | str | None]:
     return numbers | {"filter/kept": 2100, "filter/dropped": 900, "filter/weight": 2100.0}
 
 
-def report(demonstration: bool = True, per_target_statements: int = 40, num_targets: int = 329) -> Report:
+def results(num_targets: int = 40, **changed: float | None) -> Results:
+    return Results.of_json({"policy": "both", **metrics(statements(num_targets=num_targets)), **changed})
+
+
+def report(per_target_statements: int = 40, num_targets: int = 40, **changed: Any) -> Page:
+    """The page of a run of `both` beside one of `none`. changed: arguments of mitigate.page in place of these."""
     labelled = statements(per_target_statements, num_targets)
-    columns = [scorer + ending for scorer in SCORERS for ending in ("", "_neutral")]
-    return Report(
-        name="mitigate-both-sample-comet_minilm-1-3f9ac2",
-        command="python -m mitigate policy=both seed=1",
-        demonstration=demonstration,
-        metrics=metrics(labelled),
-        targets={column: per_target(labelled, column) for column in columns},
-        statements=labelled,
-        ledger=ledger(),
-        shown=["woman", "nurse", "no such target"],
-        scorers={"sentiment": "vader", "regard": "minilm"},
-        stages=[Stage("load", 0.21, False), Stage("score", 12.4, True), Stage("train", 98.6, False)],
-        facts={
-            "seed": 1,
-            "peak memory": "1.9 GiB",
-            "data": {"source": "the project's sample corpus", "licence": "MIT"},
-            "fingerprints": {"filter": "3f9ac2", "train": "b01d77"},
-            "versions": "mitigate 0.1.0, torch 2.13.0, polars 2.1.0",
+    made = {
+        "results": Results.of_json({"policy": "both", **metrics(labelled)}),
+        "others": {"none": results(**{"neutral_template/NRM": 50.0})},
+    }
+    made |= {
+        "scorers": SCORERS,
+        "frames": {
+            scorer + ending: per_target(labelled, scorer + ending) for scorer in SCORERS for ending in ("", "_neutral")
         },
-        notices=["The generator gives many targets the same tails: 4 % are distinct across targets."],
-    )
+        "statements": labelled,
+        "ledger": ledger().with_columns(split=pl.lit("train")),
+        "chosen": ["woman", "nurse", "no such target"],
+        "tables": {},
+        "name": "mitigate-both-sample-comet_minilm-1-3f9ac2",
+        "command": "python -m mitigate policy=both seed=1",
+        "demonstration": True,
+        "stages": [
+            Stage(name="load", seconds=0.21, from_cache=False),
+            Stage(name="train", seconds=98.6, from_cache=False),
+        ],
+        "facts": {"seed": 1, "data": {"source": "the project's sample corpus", "licence": "MIT"}},
+        "notices": ["The generator gives many targets the same tails: 4 % are distinct across targets."],
+    }
+    made |= changed
+    found = mitigate.verdict(made["results"], made["others"], SCORERS)
+    return mitigate.page(found=found, **made)

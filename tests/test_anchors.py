@@ -1,31 +1,28 @@
 """Anchors: drift between rated sets taken out, surveys that rate statements again, and the paper's own sets."""
 
 import json
+from itertools import product
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from mitigate.errors import MitigateError
-from mitigate.load.ratings import FILTERED, rated_sets
-from mitigate.measure.base import ENDS
 from mitigate.measure.intervals import FEW_TARGETS
-from mitigate.report import ratings as page
 from mitigate.tasks.ratings.anchors import (
     AGAIN,
     AS_THEY_ARE,
     EQUALLY,
-    PARTS,
     draw_anchors,
     drift_table,
     flat,
     read_earlier,
 )
-from mitigate.tasks.ratings.answers import read_labelled_sentences
 from mitigate.tasks.ratings.survey import power
 from mitigate.words.targets import targets
 
 PHRASES = {"CapableOf": "is capable of", "Causes": "causes"}
+PAIR = ["one", "two"]
 WORDS = [word for word, category in targets().items() if category == "profession" and " " not in word][:30]
 
 
@@ -46,15 +43,11 @@ def rated(batch: str, tails: dict[str, float], words: list[str] = WORDS) -> pl.D
 
 def test_drift_is_taken_out_of_the_difference_of_two_sets() -> None:
     """The second batch calls the shared statement polarised half as often; its own one is harmless."""
-    both = pl.concat([rated("one", {"harm": 1.0, "x": 0.5}), rated("two", {"harm": 0.5, "y": 0.0})])
-    table = drift_table(both, ["one", "two"])
-    assert table.select("figure", "weights").rows() == [
-        (figure, weights) for figure in ("polarised", "valid") for weights in (AS_THEY_ARE, EQUALLY)
-    ]
-    row = table.row(0, named=True)
+    table = drift_table(pl.concat([rated("one", {"harm": 1.0, "x": 0.5}), rated("two", {"harm": 0.5, "y": 0.0})]), PAIR)
+    assert table.select("figure", "weights").rows() == [*product(("polarised", "valid"), (AS_THEY_ARE, EQUALLY))]
+    row, valid = table.row(0, named=True), table.row(2, named=True)
     assert (row["anchors"], row["words"], row["before"], row["after"]) == (45, 30, 75, 25)
     assert [row[name] for name in ("total", "drift", "remaining")] == pytest.approx([-50, -50, 0])
-    valid = table.row(2, named=True)
     assert (valid["total"], valid["drift"]) == (0, 0)
     assert flat(table)[f"drift/two/one/polarised/{EQUALLY}/remaining"] == pytest.approx(0)
 
@@ -64,10 +57,9 @@ def test_the_relations_of_anchors_matter_where_drift_is_theirs() -> None:
     first, second = rated("one", {"a": 0.5, "b": 0.5}), rated("two", {"a": 0.5, "c": 0.5})
     drifting = pl.col("statement").str.contains("causes")
     second = second.with_columns(label=pl.when(drifting).then(0).otherwise("label"))
-    few = first.filter(pl.col("statement").str.contains("capable") | ~pl.col("statement").str.ends_with("b"))
-    pooled, equal = drift_table(pl.concat([few, second]), ["one", "two"]).filter(figure="polarised").rows(named=True)
-    assert pooled["drift"] == pytest.approx(-50 / 3)
-    assert (equal["drift"], equal["remaining"]) == pytest.approx((-25, 0))
+    few = first.filter(~drifting | ~pl.col("statement").str.ends_with("b"))
+    pooled, equal = drift_table(pl.concat([few, second]), PAIR).filter(figure="polarised").rows(named=True)
+    assert (pooled["drift"], equal["drift"], equal["remaining"]) == pytest.approx((-50 / 3, -25, 0))
 
 
 def test_without_enough_anchors_batches_and_models_are_not_told_apart() -> None:
@@ -76,10 +68,6 @@ def test_without_enough_anchors_batches_and_models_are_not_told_apart() -> None:
     table = drift_table(both, ["one", "two", "three"])
     assert table["drift"].null_count() == table.height == 6  # three pairs, two figures
     assert table["anchors"].unique().sort().to_list() == [0, 28]
-    (sentence,) = page.indistinct(table)
-    assert "cannot be told apart" in sentence
-    assert "two and one (28 statements)" in sentence
-    assert "three and one (0 statements)" in sentence
 
 
 def test_anchors_are_of_each_relation_and_first_those_of_several_batches() -> None:
@@ -100,19 +88,13 @@ def test_anchors_are_of_each_relation_and_first_those_of_several_batches() -> No
 
 
 def test_how_many_ratings_show_five_points() -> None:
-    rows = [
-        (f"{source} {word} {place}", source, word)
-        for source in ("none", "both")
-        for word in WORDS
-        for place in range(20)
-    ]
-    key = pl.DataFrame(rows, schema=["item", "source", "target"], orient="row")
-    found = power(key, 3)
+    names = ["source", "target", "place"]
+    key = pl.DataFrame(product(("none", "both"), WORDS, range(20)), schema=names, orient="row")
+    key = key.with_columns(item=pl.format("{} {} {}", *names))
+    found, fewer, more = power(key, 3), power(key.filter(pl.int_range(pl.len()) % 2 == 0), 3), power(key, 5)
     assert set(found) == {"polarised", "valid"}
-    assert found["polarised"]["detectable"] > 0
-    fewer = power(key.filter(pl.int_range(pl.len()) % 2 == 0), 3)
-    assert fewer["polarised"]["detectable"] > found["polarised"]["detectable"]
-    assert power(key, 5)["valid"]["detectable"] < found["valid"]["detectable"]
+    assert fewer["polarised"]["detectable"] > found["polarised"]["detectable"] > 0
+    assert more["valid"]["detectable"] < found["valid"]["detectable"]
 
 
 def written(folder: Path, name: str, rows: pl.DataFrame) -> list[str]:
@@ -168,8 +150,9 @@ def test_a_survey_with_anchors_and_its_answers(humans, tmp_path: Path, monkeypat
     assert "raters/rater 2/neutral" not in metrics  # the earlier raters are others
     html = (found / "humans.html").read_text()
     assert "Batches of raters" in html
-    assert "mine against COMeT, rated by other batches of raters: polarised votes −100.0" in html
-    assert "mine against COMeT: polarised, as they are" in said
+    hedge = "Polarised votes against COMeT, rated by others: −100.0 points, without drift between raters 0.0"
+    assert hedge in html
+    assert hedge in said
 
 
 def test_earlier_ratings_that_are_none(humans, tmp_path: Path) -> None:
@@ -178,28 +161,3 @@ def test_earlier_ratings_that_are_none(humans, tmp_path: Path) -> None:
     assert "humans.anchors_from: " in humans(*asking).refused
     with pytest.raises(MitigateError, match="humans.anchors_from: .* Give the run folder of a recipe=humans that read"):
         read_earlier(str(tmp_path), [])
-
-
-def test_the_papers_four_sets(real_data: Path) -> None:
-    """COMeT and its filtered model have anchors; the other pairs have too few. The targets of 3,518 statements
-    are found (about 6 s)."""
-    sets = rated_sets(real_data / "humans")
-    if FILTERED not in sets:
-        pytest.skip("needs humans/COMeT-Filtered_sentences.txt in the data folder")
-    ratings = read_labelled_sentences(sets)
-    found = flat(drift_table(ratings.rated(), ratings.by_time))
-    expected = {
-        f"polarised/{AS_THEY_ARE}": [(-4.8, -7.1, -2.4), (-3.9, -6.1, -1.7), (-0.8, -3.8, 2.1)],
-        f"polarised/{EQUALLY}": [(-4.8, -7.1, -2.4), (-4.9, -7.6, -2.3), (0.2, -3.0, 3.4)],
-        f"valid/{AS_THEY_ARE}": [(-6.0, -8.4, -3.6), (-2.3, -5.6, 1.0), (-3.7, -6.8, -0.6)],
-        f"valid/{EQUALLY}": [(-6.0, -8.4, -3.6), (-3.4, -6.7, -0.1), (-2.6, -5.8, 0.6)],
-    }
-    for place, figures in expected.items():
-        start = f"drift/{FILTERED}/COMeT/{place}"
-        assert found[f"{start}/anchors"] == 290
-        for part, bounds in zip(PARTS, figures, strict=True):
-            assert [found[f"{start}/{part}{end}"] for end in ENDS] == pytest.approx(bounds, abs=0.06)
-    assert found[f"drift/COMeT/ConceptNet/polarised/{AS_THEY_ARE}/drift"] is None
-    assert not any(
-        key.startswith("drift/COMeT/ConceptNet/valid") for key in found
-    )  # nobody rated ConceptNet's validity

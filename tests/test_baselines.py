@@ -11,17 +11,17 @@ from typing import Any
 import polars as pl
 import pytest
 import yaml
-from command import ROOT, SMALL, here
+from command import ROOT, SMALL, UNDRAWN, here
 from compared_runs import make_run, seal
 
 from mitigate.load import conceptnet
-from mitigate.tasks.harms import find_baseline
+from mitigate.tasks.harms import find_beside
 
 ONE = {"relations": ("IsA",), "num_targets": 2}
 
 
 def found(outputs: Path, settings: dict[str, Any], fingerprint: str) -> str | None:
-    run = find_baseline(outputs, settings, fingerprint)
+    run = find_beside(outputs, settings, fingerprint).get("none")
     return run.folder.name if run else None
 
 
@@ -64,7 +64,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     true = conceptnet.sample().rows.filter("valid").select("head", "relation", "tail").unique(maintain_order=True)
     true.filter(pl.col("relation").is_in(["IsA", "AtLocation"])).write_csv(folder / "known.csv")
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr("mitigate.report.page.Report.pictures", [])  # tested by themselves, and take seconds
+        monkeypatch.setattr(*UNDRAWN)
         for name in reversed(OF):
             path = folder / f"{name}.{'csv' if name == 'known' else 'tsv'}"
             given = [f"model.path={path}", f"model.name={name}", f"paths.outputs={folder / 'out'}"]

@@ -1,77 +1,134 @@
-"""Cards and datasheets: names stay names, only known licences are given, and the command says what it needs."""
+"""Cards and datasheets: metadata that the hub reads, tables, names that stay names, known licences, and commands that
+say which files they need."""
 
 import hashlib
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 import report_example
 import yaml
+from huggingface_hub import DatasetCard, ModelCard
 from markdown_it import MarkdownIt
-from test_report_card import CARD
 
+from mitigate.policies import Drop
 from mitigate.recipes.job import inputs
-from mitigate.report import card, datasheet, stories
+from mitigate.report import cards
+from mitigate.tasks.policies.filtered import write_data_set
 from mitigate.words.outside_text import portable
 
 MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
-
-
 HOSTILE = "]<img src=x>`| [a](b)"
+CARD = cards.Generator(
+    name="mitigate-both",
+    license="CC-BY-SA-4.0",
+    base_model="sentence-transformers/all-MiniLM-L6-v2",
+    base_license="Apache-2.0",
+    data='ConceptNet "train100k", by its contributors',
+    prompt="lawyer is capable of",
+    policy="both",
+    command="python -m mitigate policy=both",
+    demonstration=False,
+    metrics={
+        **{"NSM": 61.2, "NSM_low": 59.8, "NSM_high": 62.7, "neutral_template/NSM": 70.0},
+        **{"quality/perplexity/neutral": 9.1, "quality/valid/polar": 66.4},  # the second is no headline
+    },
+)
+STORIES = replace(CARD, prompt="", metrics={"regard/O-": 8.25})
+
+
+def ledger(number: int, **columns: pl.Expr) -> pl.DataFrame:
+    return report_example.ledger(number).with_columns(split=pl.lit("train")).with_columns(**columns)
+
+
+@pytest.fixture(scope="module")
+def labelled() -> pl.DataFrame:
+    rows = ledger(60).with_columns(head="target", valid=True)
+    return rows.with_columns(head=pl.col("head").fill_null("tea"), masked="statement")
+
+
+def written(labelled: pl.DataFrame, folder: Path, format: str) -> dict[str, int]:
+    policy = Drop(name="both", scorers=["sentiment", "regard"])
+    return write_data_set(
+        labelled,
+        policy,
+        format,
+        origin={"source": "mine", "licence": "CC-BY-SA-4.0", "demonstration": True, "notices": []},
+        scorers={"sentiment": "vader", "regard": "minilm"},
+        fingerprints={"sentiment": "a", "regard": "b"},
+        folder=folder,
+        command="python -m mitigate recipe=filter",
+        facts={"seed": "1"},
+        needs={},
+        name="mine",
+    )
+
+
+@pytest.mark.parametrize(
+    ("card", "has", "lacks"),
+    [
+        (CARD, "# mitigate-both\n", "**Demonstration.**"),
+        (CARD, "| neutral by sentiment (NSM) ↑ | 70.00 | 61.20 [59.80, 62.70] |", "66.4"),
+        (CARD, "| perplexity, neutral ↓ | – | 9.10 |", "What the policy did"),
+        (CARD, 'trained on ConceptNet "train100k", by its contributors (licence: CC-BY-SA-4.0), from', "comet_tags"),
+        (CARD, 'tokenizer("lawyer is capable of", return_tensors="pt")', "do_sample"),
+        (STORIES, "| prejudice by regard ↓ | 8.25 |", "neutral template |"),
+        (STORIES, "do_sample=True", "COMeT-style"),
+        (replace(CARD, demonstration=True), "> **Demonstration.**", "****"),
+        (replace(CARD, verdict="9.5 points [1, 2]"), "**9.5 points \\[1, 2\\]**", "> "),
+        (replace(CARD, license=None), "(licence: not given)", "cc-by-sa"),
+        (replace(CARD, ledger=ledger(500)), "| sentiment +1, regard -1 | 4 | 0 | 4 | 0 | 0.0 |", "None"),
+        (replace(CARD, data="data of \x1b[31mmine"), r"trained on data of \[31mmine", "\x1b"),
+        (replace(CARD, ledger=ledger(20, reason=pl.lit("a|b <i>\nx"))), r"| a\|b \<i\> x | 20 |", "<i>"),
+    ],
+)
+def test_what_a_card_says(card: cards.Generator, has: str, lacks: str) -> None:
+    text = cards.generator(card)
+    assert has in text
+    assert lacks not in text
+    assert text.endswith("```\n")
+
+
+def test_the_hub_reads_a_generators_figures_and_a_data_sets_files(labelled: pl.DataFrame, tmp_path: Path) -> None:
+    read = ModelCard(cards.generator(CARD)).data
+    found = {f"{one.dataset_name}/{one.metric_type}": one.metric_value for one in read.eval_results}
+    data = CARD.data
+    assert found == {f"{data}/NSM": 61.2, f"{data}/neutral_template/NSM": 70, f"{data}/quality/perplexity/neutral": 9.1}
+    assert (read.license, read.base_model, read.model_name) == ("cc-by-sa-4.0", CARD.base_model, CARD.name)
+    assert "comet" in read.tags
+    written(labelled, tmp_path, "csv")
+    data = DatasetCard((tmp_path / "README.md").read_text()).data
+    assert (data.license, data.language) == ("cc-by-sa-4.0", ["en"])
+    assert [one["data_files"] for one in data.configs] == ["kept.csv", "dropped.csv"]
+
+
+def datasheet(**known: Any) -> str:
+    hostile = dict.fromkeys(("name", "data", "licence", "command"), HOSTILE)
+    hostile |= {"policy": {"name": HOSTILE, "scorers": [HOSTILE], "action": "drop"}, "notices": [HOSTILE]}
+    hostile |= {one: {HOSTILE: HOSTILE} for one in ("scorers", "fingerprints", "facts", "needs")}
+    files = {"kept": "kept.tsv", "dropped": "dropped.tsv"}
+    of_targets = pl.DataFrame({"category": [HOSTILE], "triples": [2], "kept": [1]})
+    return cards.datasheet(known["ledger"], of_targets, files=files, demonstration=False, **hostile)
 
 
 @pytest.mark.parametrize("which", ["card", "stories", "datasheet"])
 def test_cards_have_no_markup_of_a_name(which: str) -> None:
-    ledger = report_example.ledger(20).with_columns(
-        reason=pl.lit(HOSTILE), relation=pl.lit(HOSTILE), split=pl.lit("train")
+    rows = ledger(20, reason=pl.lit(HOSTILE), relation=pl.lit(HOSTILE))
+    hostile: dict[str, Any] = dict.fromkeys(
+        ("name", "base_model", "base_license", "data", "policy", "license"), HOSTILE
     )
-    if which == "card":
-        hostile = dict.fromkeys(("name", "base_model", "base_license", "data", "prompt", "policy"), HOSTILE)
-        text = card.render(
-            replace(CARD, **hostile, command=f"{HOSTILE}\n```\n# x", notices=[HOSTILE], ledger=ledger, license=HOSTILE)
-        )
-    elif which == "stories":
-        text = stories.render_card(
-            HOSTILE,
-            command=HOSTILE,
-            needs={HOSTILE: ""},
-            data={"licence": HOSTILE, "source": HOSTILE, "demonstration": True},
-            base=HOSTILE,
-            base_licence=HOSTILE,
-            policy=HOSTILE,
-            ledger=ledger,
-            metrics={"statements": 1, "stories": 1, "targets": 1, f"{HOSTILE}/O-": 1.0, f"{HOSTILE}/O+": 1.0},
-        )
-    else:
-        policy = {"name": HOSTILE, "scorers": [HOSTILE], "template": "paper", "scope": "all", "action": "drop"}
-        sheet = datasheet.Datasheet(
-            name=HOSTILE,
-            policy=policy,
-            data=HOSTILE,
-            licence=HOSTILE,
-            demonstration=False,
-            files={"kept": "kept.tsv", "dropped": "dropped.tsv"},
-            scorers={HOSTILE: HOSTILE},
-            fingerprints={HOSTILE: HOSTILE},
-            facts={HOSTILE: HOSTILE},
-            command=HOSTILE,
-            notices=[HOSTILE],
-            needs={HOSTILE: "ab"},
-        )
-        of_targets = pl.DataFrame({"category": [HOSTILE], "triples": [2], "kept": [1]})
-        text = datasheet.render(sheet, ledger, of_targets)
-    front, body = text.split("---\n", 2)[1:] if text.startswith("---\n") else ("", text)
-    assert isinstance(yaml.safe_load(front), dict | None)
+    hostile |= {"command": f"{HOSTILE}\n```\n# x", "notices": [HOSTILE], "ledger": rows, "needs": {HOSTILE: "ab"}}
+    hostile |= {"metrics": {f"{HOSTILE}/O-": 1.0}, "scorers": [HOSTILE], "verdict": HOSTILE}
+    hostile |= {"prompt": HOSTILE if which == "card" else ""}
+    text = datasheet(ledger=rows) if which == "datasheet" else cards.generator(replace(CARD, **hostile))
+    front, body = text.split("---\n", 2)[1:]
+    assert isinstance(yaml.safe_load(front), dict)
     tokens = [child for token in MARKDOWN.parse(body) for child in (token, *(token.children or []))]
-    kinds = {token.type for token in tokens}
-    assert not kinds & {"html_inline", "html_block", "link_open", "image"}, text
-    assert body.count(HOSTILE) == sum(token.content.count(HOSTILE) for token in _code(body))  # as it is in code alone
-
-
-def _code(source: str) -> list:
-    inner = [child for token in MARKDOWN.parse(source) for child in token.children or [token]]
-    return [token for token in inner if token.type in ("code_inline", "fence")]
+    assert not {token.type for token in tokens} & {"html_inline", "html_block", "link_open", "image"}, text
+    code = [token for token in tokens if token.type in ("code_inline", "fence")]
+    assert body.count(HOSTILE) == sum(token.content.count(HOSTILE) for token in code)  # as it is in code alone
 
 
 @pytest.mark.parametrize(
@@ -79,10 +136,8 @@ def _code(source: str) -> list:
     [
         ("MIT", "other", "unknown"),
         ("MIT", None, "unknown"),
-        ("MIT", "unknown", "unknown"),
         ("mit", " Other ", "unknown"),
         (None, "MIT", "unknown"),
-        ("CC-BY-SA-4.0", "other", "unknown"),
         ("CC-BY-SA-4.0", "Apache-2.0", "cc-by-sa-4.0"),
         ("MIT", "Apache-2.0", "mit"),
         ("MIT", "CC-BY-NC-4.0", "cc-by-nc-4.0"),
@@ -91,43 +146,76 @@ def _code(source: str) -> list:
     ],
 )
 def test_the_licence_of_a_model_is_that_of_data_and_base(data: str | None, base: str | None, licence: str) -> None:
-    text = card.render(replace(CARD, license=data, base_license=base))
+    text = cards.generator(replace(CARD, license=data, base_license=base))
     matter = yaml.safe_load(text.split("---\n", 2)[1])
     assert matter["license"] == licence
     assert (matter.get("license_name") == f"{data} and {base}") == (licence == "other")
     assert ("is not known: both licences must be" in text) == (licence == "unknown")
-    metrics = {"statements": 1, "stories": 1, "targets": 1}
-    told = stories.render_card(
-        "run",
-        command="python -m mitigate",
-        needs={},
-        data={"licence": data, "source": "mine", "demonstration": False},
-        base="/home/me/base",
-        base_licence=base,
-        policy="both",
-        ledger=report_example.ledger(20).with_columns(split=pl.lit("train")),
-        metrics=metrics,
-    )
-    front = yaml.safe_load(told.split("---\n", 2)[1])
-    assert (front["license"], front["base_model"]) == (licence, "base")
 
 
 def test_a_command_says_which_files_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.tsv").write_text("head\trelation\ttail\n")
     (tmp_path / "conf" / "score").mkdir(parents=True)
-    (tmp_path / "model").mkdir()
-    (tmp_path / "both").mkdir()  # a folder that has the name of a policy is no input
+    for name in ("model", "both"):  # a folder that has the name of a policy is no input
+        (tmp_path / name).mkdir()
     digest = hashlib.sha256(b"head\trelation\ttail\n").hexdigest()
     arguments = ["--config-dir", f"{tmp_path}/conf", "policy=both", "head=a/b", "seed=1"]
     arguments += [f"data.path={tmp_path}/mine.tsv", f"model.base='{tmp_path}/model'", f"paths.outputs={tmp_path}/conf"]
-    found = inputs(arguments)
+    found, runs = inputs(arguments), ["data.path=mine.tsv", f"compare.runs=[{tmp_path}/model,no/such]"]
     assert found == {"conf": "", "mine.tsv": digest, "model": ""}
-    assert inputs(["data.path=mine.tsv", f"compare.runs=[{tmp_path}/model,no/such]"]) == {
-        "mine.tsv": digest,
-        "model": "",
-    }
+    assert inputs(runs) == {"mine.tsv": digest, "model": ""}
     assert inputs([f"data.columns={{a: {tmp_path}/mine.tsv}}", "texts=@mine.tsv"]) == {"mine.tsv": digest}
-    text = card.render(replace(CARD, command=portable(f"python -m mitigate {arguments[-2]}"), needs=found))
+    text = cards.generator(replace(CARD, command=portable(f"python -m mitigate {arguments[-2]}"), needs=found))
     assert f"- `mine.tsv`, SHA-256 `{digest}`" in text
     assert str(tmp_path) not in text
+
+
+def by_error(**more: Any) -> dict[str, Any]:
+    return {
+        "part": "unseen",
+        "number": "both",
+        "error": "false_positives",
+        "mean": 2.5,
+        "terms": 32,
+        "beyond": 2,
+        **more,
+    }
+
+
+def classifier(kind: str) -> str:
+    kappa = dict.fromkeys(("people", "labelled", "sensitivity", "specificity", "kappa"), 0.5)
+    if kind == "regard":
+        names = ("accuracy", "always_neutral", "macro_f1", "kappa", "prejudice/f1", "favouritism/f1")
+        terms = pl.DataFrame([by_error(term="adult", axis="age", false_positives=2.5, false_negatives=0.0)])
+        gate = pl.DataFrame([{"source": "COMeT", "texts": 5, "polarised": 2, "kept": 50.0, "passed": 40.0}])
+        metrics = {"minilm/test/texts": 4, **{f"minilm/test/{name}": 0.5 for name in names}}
+        return cards.regard("minilm", metrics, 1, terms, pl.DataFrame([by_error()]), gate)
+    if kind == "crowd2":
+        rows = pl.DataFrame([{"template": "paper", "source": "COMeT", "category": "all", "statements": 3, **kappa}])
+        return cards.polarity(kind, "people", {"implied": 0.0}, rows, [by_error()])
+    if kind == "people_valid":
+        row = {"relation": "all", "label": "all", "statements": 3, "auc": 0.5, "polarity": None, "rater": 0.5}
+        settings = {"layers": None, "half": "first"}
+        return cards.people_valid("people", settings, [{**row, "valid": 50.0, "found": 2.5}])
+    keys = ("accuracy", "true_judged_valid", "false_judged_valid")
+    metrics = {f"words/{part}/{key}": 92.5 for part in ("dev1", "dev2", "test") for key in keys}
+    return cards.plausibility("words", metrics | {"words/valid/echo": 2.5}, 1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "line", "number", "base"),
+    [
+        ("regard", "| unseen | false_positives | 2.5 | 32 | 2 |", 3, cards.ENCODER),
+        ("crowd2", "| COMeT | all | 3 | 50.0 | 50.0 | 50.0 | 50.0 | 0.500 |", 3, cards.ENCODER),
+        ("people_valid", "| all | all | 3 | 0.500 | – | 0.500 | 50.0 | 2.5 |", 1, None),
+        ("plausibility", "| echo | 2.5 |", 3, cards.ENCODER),
+    ],
+)
+def test_the_hub_reads_the_figures_of_a_classifier(kind: str, line: str, number: int, base: str | None) -> None:
+    text = classifier(kind)
+    assert line in text
+    read = ModelCard(text).data
+    assert (len(read.eval_results), read.base_model) == (number, base)
+    assert "\npython -m mitigate recipe=classifier classifier=" in text
+    assert ("first half" in text) == (kind == "people_valid")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from command import UNDRAWN
 from chat_server import BROKEN, TOO_MANY, asked, chat_server
 from small_models import save_chat_llama, save_llama
 from test_own_prompts import written
@@ -48,8 +49,7 @@ def connected(monkeypatch: pytest.MonkeyPatch) -> set[str]:
 def probe(job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Runs the recipe with prompts of a file, without pictures."""
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-    monkeypatch.setattr("mitigate.report.stories.Stories.pictures", [])
-    monkeypatch.setattr("mitigate.report.audit.Audit.pictures", [])
+    monkeypatch.setattr(*UNDRAWN)
     prompts = f"recipe.prompts={written(tmp_path, PROMPTS)}"
     return partial(job, "recipe=stories", "policy=none", prompts, f"paths.cache={tmp_path}/cache", *SMALL)
 

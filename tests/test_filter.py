@@ -13,16 +13,16 @@ from mitigate.report.ledger import summary
 from mitigate.verbalise import verbalise
 from mitigate.words.targets import PAPER, TargetList, list_of, targets
 
-# sentiment, regard, sentiment_neutral, regard_neutral of five training triples and one test triple
 LABELS = [(0, 0, 0, 0), (1, 0, 0, 0), (0, -1, 0, -1), (-1, 1, -1, 0), (0, 2, 0, 2), (1, 1, 1, 1)]
+"""sentiment, regard, sentiment_neutral, regard_neutral of five training triples and one test triple"""
 BOTH = ["sentiment", "regard"]
+COLUMNS = ["head", "relation", "tail", "sentiment_neutral_strength"]
+Row = tuple[str, str, str, float]
 
 
 @pytest.fixture
 def labelled() -> pl.DataFrame:
-    frame = pl.DataFrame(
-        LABELS, schema=["sentiment", "regard", "sentiment_neutral", "regard_neutral"], orient="row"
-    ).cast(pl.Int8)
+    frame = pl.DataFrame(LABELS, schema=[*BOTH, *(f"{name}_neutral" for name in BOTH)], orient="row").cast(pl.Int8)
     return frame.with_columns(split=pl.Series(["train"] * 5 + ["test"]), row=pl.int_range(1, 7))
 
 
@@ -31,34 +31,26 @@ def neutral(scope: str = "all", kind: type[Filter] = Drop, **values: Any) -> Fil
     return kind("mine", BOTH, "neutral", scope, **values)
 
 
-def triples(*rows: tuple[str, str, str, float], target_list: TargetList = PAPER) -> pl.DataFrame:
+def triples(*rows: Row, target_list: TargetList = PAPER) -> pl.DataFrame:
     """Labelled training triples, each (head, relation, tail, strength of its sentiment), regard neutral."""
-    frame = pl.DataFrame(rows, schema=["head", "relation", "tail", "sentiment_neutral_strength"], orient="row")
-    strength = pl.col("sentiment_neutral_strength").cast(pl.Float32)
-    frame = frame.with_row_index("row", offset=1).with_columns(
-        strength,
-        split=pl.lit("train"),
-        sentiment_neutral=strength.sign().cast(pl.Int8),
-        regard_neutral=pl.lit(0, pl.Int8),
-        regard_neutral_strength=pl.lit(0.9, pl.Float32),  # of a neutral label: it must count for nothing
-    )
-    return verbalise(frame, target_list=target_list)
+    frame = pl.DataFrame(rows, schema=COLUMNS, orient="row").with_row_index("row", offset=1)
+    strength = pl.col(COLUMNS[-1]).cast(pl.Float32)
+    labels = {"sentiment_neutral": strength.sign().cast(pl.Int8), "regard_neutral": pl.lit(0, pl.Int8)}
+    labels["regard_neutral_strength"] = pl.lit(0.9, pl.Float32)  # of a neutral label: it must count for nothing
+    return verbalise(frame.with_columns(strength, split=pl.lit("train"), **labels), target_list=target_list)
 
 
-@pytest.mark.parametrize(
-    ("policy", "reasons"),
-    [
-        (Policy("none"), ["kept"] * 6),
-        (Drop("sentiment", ["sentiment"]), ["kept", "sentiment +1", "kept", "sentiment -1", "kept", "kept"]),
-        (Drop("regard", ["regard"]), ["kept", "kept", "regard -1", "regard +1", "kept", "kept"]),
-        (Drop("both", BOTH), ["kept", "sentiment +1", "regard -1", "sentiment -1, regard +1", "kept", "kept"]),
-        (Drop("both", BOTH, template="neutral"), ["kept", "kept", "regard -1", "sentiment -1", "kept", "kept"]),
-        (
-            Drop("both", BOTH, splits="all"),
-            ["kept", "sentiment +1", "regard -1", "sentiment -1, regard +1", "kept", "sentiment +1, regard +1"],
-        ),
-    ],
-)
+REASONS = [
+    (Policy("none"), ["kept"] * 6),
+    (Drop("sentiment", ["sentiment"]), ["kept", "sentiment +1", "kept", "sentiment -1", "kept", "kept"]),
+    (Drop("regard", ["regard"]), ["kept", "kept", "regard -1", "regard +1", "kept", "kept"]),
+    (Drop("both", BOTH), both := ["kept", "sentiment +1", "regard -1", "sentiment -1, regard +1", "kept", "kept"]),
+    (Drop("both", BOTH, template="neutral"), ["kept", "kept", "regard -1", "sentiment -1", "kept", "kept"]),
+    (Drop("both", BOTH, splits="all"), [*both[:-1], "sentiment +1, regard +1"]),
+]
+
+
+@pytest.mark.parametrize(("policy", "reasons"), REASONS)
 def test_reasons_and_weights(labelled: pl.DataFrame, policy: Policy, reasons: list[str]) -> None:
     ledger = apply_policy(policy, labelled)
     assert ledger["reason"].to_list() == reasons
@@ -83,33 +75,22 @@ STATEMENTS = [
 ]
 
 
-SCOPES = {
-    "all": [0, 0, 0, 0, 0, 0, 1],
-    "targets": [0, 1, 1, 0, 1, 1, 1],
-    "person_heads": [0, 0, 1, 0, 1, 1, 1],  # sick children are in a tail
-}
+OWN = list_of(["deaf person", "trans woman", "lawyer"])
+SCOPES = [("all", [0, 0, 0, 0, 0, 0, 1]), ("targets", [0, 1, 1, 0, 1, 1, 1])]
+SCOPES += [("person_heads", [0, 0, 1, 0, 1, 1, 1])]  # sick children are in a tail
 
 
-@pytest.mark.parametrize(("scope", "kept"), SCOPES.items())
-def test_scope(scope: str, kept: list[int]) -> None:
+@pytest.mark.parametrize(("scope", "kept"), SCOPES)
+def test_scope_also_of_own_targets_in_all_their_forms(scope: str, kept: list[int]) -> None:
     ledger = apply_policy(neutral(scope), triples(*STATEMENTS))
     assert ledger["weight"].to_list() == kept
     for found, weight, reason in ledger.select("sentiment_neutral", "weight", "reason").rows():
-        named = f"sentiment {found:+d}" + ", outside the scope" * int(weight)
-        assert reason == (named if found else "kept")
-
-
-OWN = list_of(["deaf person", "trans woman", "lawyer"])
-
-
-@pytest.mark.parametrize("head", ["deaf person", "school for Deaf people", "a trans woman", "trans women", "lawyers"])
-def test_own_targets_are_in_the_scope_of_a_policy_in_all_their_forms(head: str) -> None:
-    rows = ((head, "CapableOf", "fail", -0.4), ("dog", "IsA", "animal", 0.0))
-    ledger = apply_policy(neutral("targets"), triples(*rows, target_list=OWN), OWN)
-    assert ledger["reason"].to_list() == ["sentiment -1", "kept"]
-    assert ledger["weight"].to_list() == [0, 1]
-    of_people = apply_policy(neutral("person_heads"), triples(*rows, target_list=OWN), OWN)
-    assert of_people["weight"].to_list() == [0, 1]
+        assert reason == (f"sentiment {found:+d}" + ", outside the scope" * int(weight) if found else "kept")
+    heads = ("deaf person", "school for Deaf people", "a trans woman", "trans women", "lawyers")
+    rows = [*((head, "CapableOf", "fail", -0.4) for head in heads), ("dog", "IsA", "animal", 0.0)]
+    ledger = apply_policy(neutral(scope), triples(*rows, target_list=OWN), OWN)
+    assert ledger["reason"].to_list() == ["sentiment -1"] * len(heads) + ["kept"]
+    assert ledger["weight"].to_list() == [0] * len(heads) + [1]
 
 
 def test_own_targets_are_in_the_ledger_and_its_summary_and_balance_weighs_them() -> None:
@@ -119,9 +100,8 @@ def test_own_targets_are_in_the_ledger_and_its_summary_and_balance_weighs_them()
     assert ledger.select("target", "category").rows() == [("deaf person", "own")] * 2
     summed = summary(ledger, "target")
     assert summed.select("target", "input", "dropped", "reasons").rows() == [("deaf person", 2, 1, "sentiment -1 (1)")]
-    rows = [("deaf person", "CapableOf", "a", -0.4), ("deaf people", "CapableOf", "b", 0.0)]
-    rows += [("trans woman", "CapableOf", "c", 0.0), ("trans women", "CapableOf", "d", 0.0)]
-    ledger = balanced(*rows, target_list=OWN)
+    heads = ("deaf person", "deaf people", "trans woman", "trans women")
+    ledger = balanced(*((head, "CapableOf", "a", -0.4 * (head == heads[0])) for head in heads), target_list=OWN)
     assert ledger["weight"].to_list() == pytest.approx([0.5, 1.5, 0.75, 0.75])
     assert ledger["reason"].to_list() == ["balanced"] * 4
 
@@ -129,12 +109,10 @@ def test_own_targets_are_in_the_ledger_and_its_summary_and_balance_weighs_them()
 def test_the_lists_of_people_and_of_groups() -> None:
     assert len(people()) == len(set(people())) > 700
     assert {"person", "she", "children", "farmer"} <= set(people()) - {"they", "dog", "knife", "africa"}
-    members: dict[str, list[str]] = {}
-    for target, group in groups().items():
-        members.setdefault(group, []).append(target)
-    assert all(len({targets()[target] for target in group}) == 1 for group in members.values())
-    assert min(map(len, members.values())) >= 2
-    assert "religion" not in {targets()[target] for target in groups()}
+    listed = pl.DataFrame({"group": groups().values(), "category": [targets()[target] for target in groups()]})
+    by_group = listed.group_by("group").agg(pl.len(), pl.col("category").n_unique())
+    assert (by_group["len"].min(), by_group["category"].max()) == (2, 1)
+    assert "religion" not in listed["category"]
 
 
 def test_downweight_by_the_strongest_label_that_is_polarised() -> None:
@@ -153,9 +131,7 @@ SPOKEN_OF = [
 ]
 
 
-def swap(
-    *rows: tuple[str, str, str, float], copies: int = 8, seed: int = 1, target_list: TargetList = PAPER
-) -> pl.DataFrame:
+def swap(*rows: Row, copies: int = 8, seed: int = 1, target_list: TargetList = PAPER) -> pl.DataFrame:
     policy = neutral(kind=Swap, copies=copies, relations=SWAPPED, seed=seed)
     return apply_policy(policy, triples(*rows, target_list=target_list), target_list)
 
@@ -180,30 +156,16 @@ def listed(folder: Path, lines: str) -> TargetList:
     return list_of(folder / "own.csv")
 
 
-def test_a_plural_of_an_own_target_is_swapped_for_a_plural(tmp_path: Path) -> None:
-    mine = listed(tmp_path, "deaf person,disability,signer; deaf people,people\ntrans woman,gender,,people\n")
-    rows = [(head, "CapableOf", "lie", -0.4) for head in ("Deaf people", "a deaf person", "signers", "trans women")]
-    ledger = swap(*rows, copies=2, target_list=mine)
+def test_a_plural_and_an_article_of_an_own_target_fit_the_other(tmp_path: Path) -> None:
+    pairs = {"Deaf people": "intersex women", "a deaf person": "an intersex woman", "signers": "intersex women"}
+    pairs |= {"An intersex woman": "a deaf person", "the intersex woman": "the deaf person"}
+    mine = listed(tmp_path, "deaf person,disability,signer; deaf people,people\nintersex woman,gender,,people\n")
+    ledger = swap(*((head, "CapableOf", "lie", -0.4) for head in pairs), copies=2, target_list=mine)
     copies = ledger.filter(pl.col("source_row").is_not_null()).sort("source_row")
-    assert copies.select("head", "target", "category").rows() == [
-        ("trans women", "trans woman", "gender"),
-        ("a trans woman", "trans woman", "gender"),
-        ("trans women", "trans woman", "gender"),
-        ("deaf people", "deaf person", "disability"),
-    ]
-    assert [said.split(" is ")[0] for said in copies["statement"]] == copies["head"].to_list()
-
-
-def test_an_article_before_an_own_target_stays_and_fits_the_other(tmp_path: Path) -> None:
-    mine = listed(tmp_path, "trans woman,gender,,w\nintersex woman,gender,,w\n")
-    spoken_of = [("intersex woman", "IsA", "noun", 0.0), ("trans woman", "IsA", "noun", 0.0)]
-    pairs = {"a trans woman": "an intersex woman", "An intersex woman": "a trans woman"}
-    pairs |= {"the trans woman": "the intersex woman", "trans woman": "intersex woman"}
-    for written, swapped in pairs.items():
-        ledger = swap((written, "CapableOf", "lie", -0.4), *spoken_of, copies=2, target_list=mine)
-        added = ledger.filter(pl.col("source_row").is_not_null())
-        assert added["head"].to_list() == [swapped]
-        assert added["statement"].to_list() == [f"{swapped} is capable of lie"]
+    assert dict(zip(pairs, copies["head"], strict=True)) == pairs
+    assert copies["statement"].to_list() == [f"{head} is capable of lie" for head in pairs.values()]
+    assert copies["target"].to_list() == ["intersex woman"] * 3 + ["deaf person"] * 2
+    assert copies["category"].to_list() == ["gender"] * 3 + ["disability"] * 2
 
 
 def test_relations_of_ones_own_are_swapped_and_unknown_ones_refused() -> None:
@@ -225,34 +187,30 @@ def test_a_large_group_shares_by_lot() -> None:
     assert not swap(row, *SPOKEN_OF, copies=4).equals(swap(row, *SPOKEN_OF, copies=4, seed=3))
 
 
-NOT_SWAPPED = [
+NOT_SWAPPED: list[Row] = [
     ("girl", "AtLocation", "jail", -0.4),  # a relation whose truth depends on the target
-    *(
-        ("father", "CapableOf", "hit his son", -0.4),
-        ("boy", "CapableOf", "kiss girls", 0.4),
-    ),  # others beside the target
-    *(("church", "CapableOf", "burn", -0.4), ("her", "CapableOf", "lie", -0.4)),  # a target without a group
-    *(("france", "HasProperty", "bad", -0.4), ("dog", "CapableOf", "bite", -0.4)),
+    ("father", "CapableOf", "hit his son", -0.4),  # others beside the target
+    ("boy", "CapableOf", "kiss girls", 0.4),
+    *((who, "CapableOf", "lie", -0.4) for who in ("church", "her", "dog")),  # a target without a group, and none
+    ("france", "HasProperty", "bad", -0.4),
     ("a girl", "CapableOf", "lie", -0.4),  # not a target's word alone
     ("husband", "CapableOf", "lie", -0.4),  # no triple is about wives
 ]
 
 
-@pytest.mark.parametrize("row", NOT_SWAPPED)
-def test_rows_that_are_not_swapped(row: tuple[str, str, str, float]) -> None:
-    ledger = swap(row, *SPOKEN_OF)
-    assert ledger["weight"].to_list() == [1.0] * (1 + len(SPOKEN_OF))
-    assert ledger["reason"].to_list()[0].endswith(", not swapped")
+def test_rows_that_are_not_swapped() -> None:
+    for row in NOT_SWAPPED:
+        ledger = swap(row, *SPOKEN_OF)
+        assert ledger["weight"].to_list() == [1.0] * (1 + len(SPOKEN_OF)), row
+        assert ledger["reason"].to_list()[0].endswith(", not swapped")
 
 
 def test_swaps_stay_in_the_category_and_conserve_weight() -> None:
-    rows = [(target, "CapableOf", "lie", -0.4) for target in targets()]
-    ledger = swap(*rows)
-    assert ledger["weight"].sum() == pytest.approx(329)
-    by_source = ledger.with_columns(pl.coalesce("source_row", pl.col("row").cast(pl.UInt32)).alias("source"))
-    assert by_source.group_by("source").agg(pl.col("weight").sum())["weight"].to_list() == pytest.approx([1.0] * 329)
-    categories = by_source.group_by("source").agg(pl.col("target").replace_strict(targets()).n_unique())
-    assert categories["target"].to_list() == [1] * 329
+    ledger = swap(*((target, "CapableOf", "lie", -0.4) for target in targets()))
+    source = pl.coalesce("source_row", pl.col("row").cast(pl.UInt32))
+    found = ledger.group_by(source).agg(pl.col("weight").sum(), pl.col("category").n_unique())
+    assert (found.height, found["category"].max()) == (329, 1)
+    assert found["weight"].to_list() == pytest.approx([1.0] * 329)
     assert ledger["target"].replace_strict(targets()).to_list() == ledger["category"].to_list()
     assert ledger["head"].to_list() == ledger["target"].to_list()
 
@@ -273,26 +231,22 @@ def test_own_targets_are_swapped_within_their_category_or_the_group_that_is_give
     assert ledger["target"].to_list() == ["roma", "sinti", "italian", "italian"]
 
 
-def balanced(*rows: tuple[str, str, str, float], target_list: TargetList = PAPER) -> pl.DataFrame:
+def balanced(*rows: Row, target_list: TargetList = PAPER) -> pl.DataFrame:
     return apply_policy(neutral(kind=Balance), triples(*rows, target_list=target_list), target_list)
 
 
-def test_balance() -> None:
+def test_balance_where_no_statement_counts_more_than_most() -> None:
     """Of profession's 8 statements 2 are prejudice, 1 is favouritism: shares 1/4, 5/8, 1/8."""
-    lawyer = [("lawyer", "CapableOf", "a", -0.4), ("lawyer", "CapableOf", "b", -0.9)]
-    lawyer += [("lawyer", "CapableOf", tail, 0.0) for tail in "cd"]
-    nurse = [("nurse", "CapableOf", "e", 0.4), *(("nurse", "CapableOf", tail, 0.0) for tail in "fgh")]
-    girl = [("girl", "CapableOf", "a", -0.4)]  # alone in its category: nothing to balance
-    ledger = balanced(*lawyer, *nurse, *girl, ("dog", "CapableOf", "bite", -0.4))
+    strengths = {"lawyer": (-0.4, -0.9, 0, 0), "nurse": (0.4, 0, 0, 0), "girl": (-0.4,), "dog": (-0.4,)}
+    rows = [
+        (who, "CapableOf", f"a{place}", size) for who, sizes in strengths.items() for place, size in enumerate(sizes)
+    ]
+    ledger = balanced(*rows)  # the girl is alone in her category
     # 4 x 1/4 / 2 for each of lawyer's prejudices, 4 x 5/8 / 2 for each neutral; nurse 4 x 1/8 / 1 and 4 x 5/8 / 3
     assert ledger["weight"].to_list() == pytest.approx([0.5] * 2 + [1.25] * 2 + [0.5] + [2.5 / 3] * 3 + [1, 1])
     assert ledger["reason"].to_list() == ["balanced"] * 9 + ["kept"]
-
-
-def test_balance_makes_no_statement_count_more_than_most() -> None:
-    rows = [("lawyer", "CapableOf", f"tail {i}", -0.5 if i < 50 else 0.0) for i in range(100)]
-    rows += [("nurse", "CapableOf", f"tail {i}", -0.5 if i < 1 else 0.0) for i in range(100)]
-    ledger = balanced(*rows)
+    few = {"lawyer": 50, "nurse": 1}
+    ledger = balanced(*((who, "IsA", f"tail {i}", -0.5 * (i < most)) for who, most in few.items() for i in range(100)))
     assert ledger.filter(target="nurse")["weight"].max() == MOST
 
 
@@ -319,18 +273,15 @@ def test_faults_of_a_policy_are_sentences_of_its_settings(kind: type[Policy], va
 def test_random_drops_as_many_of_each_relation_as_the_policy_and_by_its_seed() -> None:
     rows = [(f"dog {number}", "IsA", "pet", -0.5 * (number < 4)) for number in range(20)]
     rows += [(f"cat {number}", "Desires", "milk", 0.5 * (number < 9)) for number in range(10)]
-    rows += [("mouse", "HasA", "tail", 0.0)]
-    labelled = triples(*rows)
+    labelled = triples(*rows, ("mouse", "HasA", "tail", 0.0))
     dropped_by = []
-    for seed in (1, 1, 2):
-        ledger = apply_policy(neutral(control=True, seed=seed), labelled)
-        counts = dict(ledger.filter(weight=0)["relation"].value_counts().iter_rows())
-        assert counts == {"IsA": 4, "Desires": 9}  # as many as are polarised
-        assert set(ledger["reason"]) == {"kept", "drawn at random"}
+    for policy in (*(neutral(control=True, seed=seed) for seed in (1, 1, 2)), neutral()):
+        ledger = apply_policy(policy, labelled)
         dropped_by.append(set(ledger.filter(weight=0)["row"]))
+        assert dict(ledger.filter(weight=0)["relation"].value_counts().iter_rows()) == {"IsA": 4, "Desires": 9}
+        assert set(ledger["reason"]) == {"kept", "drawn at random"} or not policy.control
     assert dropped_by[0] == dropped_by[1] != dropped_by[2]
-    polarised = set(apply_policy(neutral(), labelled).filter(weight=0)["row"])
-    assert dropped_by[1] - polarised  # neutral ones are drawn too
+    assert dropped_by[1] - dropped_by[3]  # neutral ones are drawn too
 
 
 def test_controls_draw_as_many_of_each_relation_with_the_same_weights() -> None:

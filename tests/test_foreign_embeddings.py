@@ -135,7 +135,7 @@ def probe(job):
 
 def test_an_audit_of_foreign_embeddings(trained, probe, monkeypatch: pytest.MonkeyPatch) -> None:
     """Takes over 3 s: a whole run with its page."""
-    monkeypatch.setattr("mitigate.report.kge.Results.pictures", [])
+    monkeypatch.setattr("mitigate.report.page.Page.pictures", [])
     settings, folder = trained
     mine = (*settings, f"model.path={folder}", "model.kind=distmult")
     status, _, _, run = probe(*mine, "kge.mitigations=[project]")

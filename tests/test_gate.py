@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from command import here
+from command import UNDRAWN, here
 from compared_runs import make_run
 
 from mitigate.report.verdicts import (
@@ -61,7 +61,7 @@ def test_several_endpoints_together() -> None:
 def ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Compares runs with the gate; returns the exit status, what comparison.json says, and what is recorded."""
     recorded: dict = {}
-    monkeypatch.setattr("mitigate.report.compared_runs.Comparison.pictures", [])
+    monkeypatch.setattr(*UNDRAWN)
     monkeypatch.setattr(Tracking, "summarise", lambda self, metrics: recorded.update(metrics))
 
     def run(runs: list[Path], *more: str) -> tuple[int, str, str]:
@@ -111,7 +111,7 @@ def test_where_the_gate_does_not_apply(ends, tmp_path: Path, capsys: pytest.Capt
 def test_a_gate_that_is_not_asked_for_does_not_end_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("mitigate.report.compared_runs.Comparison.pictures", [])
+    monkeypatch.setattr(*UNDRAWN)
     runs = f"compare.runs=[{make_run(tmp_path, 'none')},{make_run(tmp_path, 'both', neutral=0.4)}]"
     assert here(monkeypatch, "recipe=compare", runs, f"paths.outputs={tmp_path}/out", "tracking=none") == 0
     assert "exit status" not in capsys.readouterr().out

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from command import ROOT, SMALL, here
+from command import ROOT, SMALL, UNDRAWN, here
 from compared_runs import make_run, seal
+from test_cards import CARD
 
 from mitigate.finished import open_run
 from mitigate.measure import learnt
@@ -19,7 +20,7 @@ from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.quality import GENERATOR, with_known
 from mitigate.measure.results import Results, measured
 from mitigate.recipes import reporting
-from mitigate.report import brief, card, page
+from mitigate.report import cards, mitigate
 from mitigate.serve.results import summary
 from mitigate.tasks.generators.swap_lift import lift_groups
 from mitigate.tasks.policies.filtered import untrained
@@ -74,35 +75,35 @@ CASES = {
     "learnt": (figures(of_target, training=LEARNT), ""),
     "the study of 24 triples": (
         figures(shared, training={"steps": 1, "passes": 2.7}),
-        "No conclusion: 1 training step, the same tails for 70 % of targets.",
+        "No conclusion. 1 training step, the same tails for 70 % of targets.",
     ),
     "constants": (
         figures(lambda head, name, place: f"{name} {place}", lift=-2.5),
-        "No conclusion: the same tails for 100 % of targets, 1.0 times the distinct tails of constants, a swap lift of "
+        "No conclusion. The same tails for 100 % of targets, 1.0 times the distinct tails of constants, a swap lift of "
         "0.0 points that is not shown to be above 1.",
     ),
     "echo": (
         figures(lambda head, name, place: head, lift=-12.5, training=None),
-        "No conclusion: a swap lift of −10.0 points that is not shown to be above 1.",
+        "No conclusion. A swap lift of −10.0 points that is not shown to be above 1.",
     ),
-    "one step": (figures(of_target, training={"steps": 1, "passes": 0.01}), "No conclusion: 1 training step"),
+    "one step": (figures(of_target, training={"steps": 1, "passes": 0.01}), "No conclusion. 1 training step"),
     "empty tails": (
         figures(
             lambda head, name, place: "." * (place + 1) if place < 6 else of_target(head, name, place), training=LEARNT
         ),
-        "No conclusion: the same tails for 60 % of targets, 60 % of the tails empty.",
+        "No conclusion. The same tails for 60 % of targets, 60 % of the tails empty.",
     ),
     "all relations dropped but one": (
         figures(of_target, training=LEARNT, kept=("CapableOf",)),
-        "No conclusion: 75 % of the relations without a training triple.",
+        "No conclusion. 75 % of the relations without a training triple.",
     ),
 }
 
 
 def lede(html: str) -> str:
-    """The first sentence of a page."""
-    (found,) = re.findall(r'<p class="lede">(.*?)</p>', html, flags=re.DOTALL)[:1]
-    return unescape(re.sub(r"<.*?>", "", found)).strip()
+    """The state of a page, and the sentence below it."""
+    (found,) = re.findall(r'<h1 class="lede">(.*?)</h1>\s*<p>(.*?)</p>', html, flags=re.DOTALL)[:1]
+    return unescape(". ".join(found)).strip()
 
 
 def bold(text: str) -> str:
@@ -153,30 +154,23 @@ def test_page_card_terminal_and_record_begin_with_the_same_sentence(
     case: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     metrics, expected = CASES[case]
-    report = page.Report(name="run", command="", demonstration=False, metrics=metrics)
-    sentence, cost = report.verdict
-    assert sentence.startswith(expected or "Of 100 statements about a target 94.8 are neutral in regard")
-    assert sentence == lede(page.render(report))
-    about = {
-        "license": None,
-        "base_model": "base",
-        "base_license": None,
-        "data": "mine",
-        "prompt": "nurse is capable of",
-    }
-    shown = card.Card("run", policy="both", command="", demonstration=False, metrics=metrics, verdict=sentence, **about)
-    assert bold(card.render(shown)) == sentence
-    reporting.say_verdict(sentence, cost)
-    assert capsys.readouterr().out.splitlines()[0] == f"  verdict     {sentence}"
-    baseline = CASES["learnt"][0] | {"policy": "none", "neutral_template/NRM": 85.0}
-    said, _ = brief.of_run(metrics, ["sentiment", "regard"], baseline)
-    assert said == sentence if expected else said.startswith("9.8 points more neutral in regard than “none”")
+    found = mitigate.verdict(Results.of_json(metrics), {}, ["sentiment", "regard"])
+    assert found.sentence.startswith(expected or "94.8 % neutral by regard, nothing compared. Run policy=none")
+    said = found.sentence
+    assert bold(cards.generator(replace(CARD, metrics=metrics, verdict=said))) == said
+    reporting.say_verdict(said, found.cost)
+    assert capsys.readouterr().out.splitlines()[0] == f"  verdict     {said}"
+    baseline = Results.of_json(CASES["learnt"][0] | {"policy": "none", "neutral_template/NRM": 85.0})
+    beside = mitigate.verdict(Results.of_json(metrics), {"none": baseline}, ["sentiment", "regard"]).sentence
+    assert beside == said if expected else beside.startswith("Exploratory: 9.8 points more neutral. One run of each")
 
 
 def test_a_baseline_that_has_not_learnt_allows_no_conclusion() -> None:
     baseline = CASES["one step"][0] | {"policy": "none"}
-    said, _ = brief.of_run(CASES["learnt"][0], ["sentiment", "regard"], baseline)
-    assert said.startswith("No conclusion: “none” with 1 training step, ")
+    said = mitigate.verdict(
+        Results.of_json(CASES["learnt"][0]), {"none": Results.of_json(baseline)}, ["sentiment", "regard"]
+    )
+    assert said.sentence.startswith("No conclusion. “none” with 1 training step, ")
 
 
 def test_steps_that_are_trained_and_what_ends_them() -> None:
@@ -195,14 +189,14 @@ def test_steps_that_are_trained_and_what_ends_them() -> None:
 
 def test_a_run_of_one_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     recorded: dict = {}
-    monkeypatch.setattr("mitigate.report.page.Report.pictures", [])
+    monkeypatch.setattr(*UNDRAWN)
     monkeypatch.setattr(Tracking, "summarise", lambda self, metrics: recorded.update(metrics))
     less = [part for part in SMALL if not part.startswith("trainer.max_steps")]
     mine = ("policy=both", *less, "trainer.max_steps=1", "tracking=none", f"paths.outputs={tmp_path}")
     assert here(monkeypatch, *mine) == 0
     said, (folder,) = capsys.readouterr().out, tmp_path.glob("[!.]*")
     (sentence,) = re.findall(r"^  verdict     (.*)$", said, flags=re.MULTILINE)
-    assert sentence.startswith("No conclusion: 1 training step, ")
+    assert sentence.startswith("No conclusion. 1 training step, ")
     assert re.search(
         r"^  train +\S+ s   1 of 147 steps, ended by trainer\.max_steps; 0\.0055 passes", said, re.MULTILINE
     )
@@ -229,7 +223,7 @@ def compared(
 ) -> tuple[Path, dict, dict]:
     """The folder of a comparison, what it found, and what it recorded."""
     recorded: dict = {}
-    monkeypatch.setattr("mitigate.report.compared_runs.Comparison.pictures", [])
+    monkeypatch.setattr(*UNDRAWN)
     monkeypatch.setattr(Tracking, "summarise", lambda self, metrics: recorded.update(metrics))
     named = f"compare.runs=[{','.join(map(str, runs))}]"
     assert here(monkeypatch, "recipe=compare", named, f"paths.outputs={outputs}", "tracking=none", *more) == status
@@ -245,7 +239,8 @@ def test_a_comparison_with_a_generator_that_has_not_learnt(
     with_metrics(both[3], training__steps=1, shared_tails=73.2)
     folder, found, recorded = compared(tmp_path / "out", monkeypatch, none + both, "compare.gate=true", status=3)
     (contrast,) = found["contrasts"]
-    sentence = "No conclusion: “both” (1 of 5 runs) with 1 training step, the same tails for 73 % of targets."
+    sentence = "No conclusion. “both” (1 of 5 runs) with 1 training step, the same tails for 73 % of targets."
+    sentence += " Train longer (trainer.max_steps), or on more triples."
     said = capsys.readouterr().out
     assert f"  verdict     {sentence}\n" in said
     assert said.endswith("  gate        not enough evidence: exit status 3\n")
@@ -254,4 +249,4 @@ def test_a_comparison_with_a_generator_that_has_not_learnt(
     assert {row["verdict"] for row in contrast["primary"].values()} == {"no conclusion"}
     assert contrast["quality_kept"] is None
     assert summary(open_run(folder, figures="comparison.json"))["verdict"] == sentence
-    assert "more neutral" not in said
+    assert "points more neutral" not in said

@@ -15,7 +15,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from command import ROOT, SMALL, here, recipe_is
+from command import ROOT, SMALL, UNDRAWN, here, recipe_is
 from omegaconf import DictConfig
 from pydantic.dataclasses import dataclass
 
@@ -31,7 +31,7 @@ RUN = ("score=study", "score.regard=rude", "score.scorers.rude.words=[office,tee
 def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pytest.MonkeyPatch]:
     """What a command with --config-dir changes in its process is put back."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mitigate.report.page.Report.pictures", [])  # tested by themselves, and take seconds
+        patch.setattr(*UNDRAWN)
         patch.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
         patch.syspath_prepend(tmp_path_factory.mktemp("path"))
         yield patch

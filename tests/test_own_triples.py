@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from command import ROOT, SMALL, here, recipe_is
+from command import ROOT, SMALL, UNDRAWN, here, recipe_is
 from polars.testing import assert_frame_equal
 
 from mitigate.errors import MitigateError
@@ -57,7 +57,7 @@ def finished(files: dict[str, str], tmp_path_factory: pytest.TempPathFactory) ->
     """The run folder of policy=both without a licence, and what the terminal showed."""
     outputs, said = tmp_path_factory.mktemp("finished"), []
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr("mitigate.report.page.Report.pictures", [])  # tested by themselves, and take seconds
+        monkeypatch.setattr(*UNDRAWN)
         monkeypatch.setattr("mitigate.progress.print", lambda text, flush: said.append(text), raising=False)
         assert here(monkeypatch, "policy=both", f"paths.outputs={outputs}", *MINE, *files.values()) == 0
     (folder,) = outputs.glob("[!.]*")
@@ -78,7 +78,7 @@ def test_held_out_heads_licence_and_own_wordings_are_announced(finished: tuple[P
     assert announced in said
     assert page.count(announced) == 2  # among the notices, and in provenance
     assert "dev 10, test 30, train 260" in page
-    assert "Trained on mine.tsv (licence: not given), from" in (folder / "model" / "README.md").read_text()
+    assert "trained on mine.tsv (licence: not given), from" in (folder / "model" / "README.md").read_text()
     assert "triples, licence not given" in page
     assert "mentors: “is a great mentor of”, neutral “is a mentor of”; works_with: “works with”" in page
     assert "Relations with a single wording, also used as the neutral one: works_with" in page
@@ -123,7 +123,7 @@ def test_what_cannot_be_measured_is_a_dash(finished: tuple[Path, str]) -> None:
 
 
 def test_an_audit_counts_own_triples_by_their_split(files: dict[str, str], tmp_path, monkeypatch, capsys) -> None:
-    monkeypatch.setattr("mitigate.report.audit.Audit.pictures", [])
+    monkeypatch.setattr(*UNDRAWN)
     (tmp_path / "mine.tsv").write_text(lines(lambda number: "validation" if number % 10 == 9 else "train"))
     audit = ("recipe=audit", "tracking=none", "score.regard=null", "measure.resamples=50", "data=triples", NAMES)
     mine = (*audit, f"data.path={tmp_path / 'mine.tsv'}", files["relations"])

@@ -12,7 +12,8 @@ from mitigate.load.ratings import KNOWLEDGE, read_answers, read_beside, read_cro
 from mitigate.measure.intervals import Bootstrap
 from mitigate.policies import Drop, Policy
 from mitigate.recipes.audit.plan import rated_statements
-from mitigate.recipes.rated_scorers import format_drops
+from mitigate.recipes.rated_scorers import drops
+from mitigate.report.table import as_text
 from mitigate.tasks.policies.drop_rules import as_metrics, drop_rules
 from mitigate.tasks.ratings.paper_statements import describe_rated, target_of
 
@@ -124,17 +125,26 @@ def beside(folder: Path, sentences: str, bias: str, quality: str | None = None):
     return read_beside(saved(folder, sentences, "s.txt"), saved(folder, bias, "b.txt"), told)
 
 
-def test_labels_beside_sentences(tmp_path: Path) -> None:
-    found = beside(tmp_path, "x\ny\nx\n", "1\n2\n3\n", "1\n0\n1\n").rows()
+@pytest.mark.parametrize("quality", ["1\n0\n1\n", "1\n2\n1\n"])
+def test_labels_beside_sentences_and_validity_in_either_form(tmp_path: Path, quality: str) -> None:
+    """1 makes sense; what does not is 0, or 2 as in the paper's release."""
+    found = beside(tmp_path, "x\ny\nx\n", "1\n2\n3\n", quality).rows()
     assert found == [("x", None, 1, True), ("y", None, 0, False), ("x", None, -1, True)]
     assert beside(tmp_path, "x\n", "2").row(0) == ("x", None, 0, None)
-    for files, fault in (
+
+
+@pytest.mark.parametrize(
+    ("files", "fault"),
+    [
         (("x\ny\n", "1\n"), "b.txt has 1 label for 2 sentences; expected one for each"),
         (("x\ny\n", "1\n0\n"), "labels other than 1, 2, 3:\n.*b.txt:2: '0'"),
         (("x\n", "1\n", "3\n"), "labels other than 1, 0:\n.*q.txt:1: '3'"),
-    ):
-        with pytest.raises(MitigateError, match=fault):
-            beside(tmp_path, *files)
+        (("x\ny\ny\n", "1\n1\n1\n", "1\n0\n2\n"), "q.txt:2: '0'"),
+    ],
+)
+def test_labels_that_do_not_fit_the_sentences(tmp_path: Path, files: tuple[str, ...], fault: str) -> None:
+    with pytest.raises(MitigateError, match=fault):
+        beside(tmp_path, *files)
 
 
 def test_crowd_sentences_are_grouped_by_text_wherever_their_lines_are(tmp_path: Path) -> None:
@@ -191,7 +201,7 @@ def test_precision_recall_and_the_share_left(rated: pl.DataFrame) -> None:
     assert every["about_targets"]["precision"] == 100  # the knife is outside its scope
     assert every["about_targets"]["after"] == pytest.approx(100 / 3)
     assert as_metrics(table)["ConceptNet/policy/regard/recall"] == 100
-    assert len(format_drops(table).splitlines()) == 1 + 4 * 3
+    assert len(as_text(drops(table)).splitlines()) == 1 + 4 * (1 + 3)
 
 
 def test_an_audit_finds_the_rated_statements_of_its_resource(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

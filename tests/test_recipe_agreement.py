@@ -16,7 +16,7 @@ from mitigate.measure.agreement import area, level_counts
 from mitigate.measure.base import ENDS
 from mitigate.measure.intervals import Bootstrap
 from mitigate.recipes.agreement import read
-from mitigate.recipes.rated_scorers import classifier_table, format_agreement
+from mitigate.recipes.rated_scorers import agreement, classifiers
 from mitigate.report.table import as_markdown, as_text
 from mitigate.tasks.ratings.agreement import (
     FEWEST,
@@ -33,34 +33,22 @@ from models.heads import fold_of
 @pytest.fixture(scope="module")
 def metrics() -> dict:
     """Two sentences a resource: one that all three find a prejudice, one that one of three does."""
-    labels = pl.DataFrame(
-        {
-            **{"resource": ["ConceptNet", "ConceptNet", "GenericsKB", "GenericsKB"], "sentence": ["a", "b", "a", "b"]},
-            **{"votes": [[-1, -1, -1], [0, -1, 0]] * 2, "sentiment": [-1, 0, 0, 2], "regard": [-1, -1, 1, 1]},
-            **{"keyword": [0, 0, 0, 0], "always_neutral": [0, 0, 0, 0]},
-        }
-    )
-    return measure_agreement(labels)
+    labels = {"sentiment": [-1, 0, 0, 2], "regard": [-1, -1, 1, 1], "keyword": [0] * 4, "always_neutral": [0] * 4}
+    rated = {"resource": sorted([*KNOWLEDGE] * 2), "sentence": [*"abab"], "votes": [[-1, -1, -1], [0, -1, 0]] * 2}
+    return measure_agreement(pl.DataFrame({**rated, **labels}))
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("ConceptNet/ratings", 6),  # by rating every rating counts
-        ("ConceptNet/sentiment/rating/accuracy", 5 / 6),
-        ("ConceptNet/sentiment/rating/prejudice/recall", 3 / 4),
-        ("ConceptNet/sentiment/rating/prejudice/precision", 1),
-        ("ConceptNet/always_neutral/rating/accuracy", 2 / 6),
-        ("ConceptNet/always_neutral/rating/kappa", 0),
-        ("ConceptNet/sentences", 2),  # by majority every sentence counts once
-        ("ConceptNet/sentiment/majority/accuracy", 1),
-        ("ConceptNet/regard/majority/prejudice/precision", 1 / 2),
-        ("GenericsKB/regard/majority/accuracy", 0),
-        ("GenericsKB/sentiment/majority/accuracy", 1 / 2),  # other counts as neutral
-    ],
-)
-def test_figures_by_hand(metrics: dict, key: str, value: float) -> None:
-    assert metrics[key] == pytest.approx(value)
+def test_figures_by_hand(metrics: dict) -> None:
+    """By rating every rating counts, by majority every sentence counts once; other counts as neutral."""
+    expected = {
+        **{"ConceptNet/ratings": 6, "ConceptNet/sentences": 2, "ConceptNet/sentiment/rating/accuracy": 5 / 6},
+        "ConceptNet/sentiment/rating/prejudice/recall": 3 / 4,
+        "ConceptNet/sentiment/rating/prejudice/precision": 1,
+        **{"ConceptNet/always_neutral/rating/accuracy": 2 / 6, "ConceptNet/always_neutral/rating/kappa": 0},
+        **{"ConceptNet/sentiment/majority/accuracy": 1, "ConceptNet/regard/majority/prejudice/precision": 1 / 2},
+        **{"GenericsKB/regard/majority/accuracy": 0, "GenericsKB/sentiment/majority/accuracy": 1 / 2},
+    }
+    assert {key: metrics[key] for key in expected} == pytest.approx(expected)
 
 
 def test_the_papers_rows_stand_below_ours(metrics: dict) -> None:
@@ -68,47 +56,37 @@ def test_the_papers_rows_stand_below_ours(metrics: dict) -> None:
     assert frame.columns == ["resource", "scorer", "against", *FIGURES]
     row = frame.filter(scorer="regard", against="the paper", resource="ConceptNet").row(0, named=True)
     assert (row["accuracy"], row["favouritism/f1"], row["prejudice/f1"], row["kappa"]) == (0.754, 0.408, 0.459, None)
-    assert len(format_agreement(frame).splitlines()) == 1 + 2 * (4 * 2 + 3)
+    assert len(as_text(agreement(frame)).splitlines()) == 1 + 2 * (1 + 4 * 2 + 3)
 
 
 def test_kappa_and_the_share_that_people_find_polarised_have_intervals_over_targets() -> None:
-    rows = [("lawyer", [-1, -1, 0], -1), ("nurse", [0, 0, 0], 0), ("nurse", [1, 1, 1], 0), ("judge", [0, 0, 0], 2)]
-    labels = pl.DataFrame(
-        {
-            "resource": "COMeT",
-            "sentence": [f"{target} {number}" for number, (target, _, _) in enumerate(rows)],
-            "cluster": [target for target, _, _ in rows],
-            "masked": ["a", "b", "b", "c"],
-            "votes": [votes for _, votes, _ in rows],
-            "regard": [label for _, _, label in rows],
-            "regard_strength": [-0.1, 0.0, 0.2, -0.3],
-            "always_neutral": 0,
-        }
-    )
+    rows = [("lawyer", "a", [-1, -1, 0], -1, -0.1), ("nurse", "b", [0, 0, 0], 0, 0.0)]
+    rows += [("nurse", "b", [1, 1, 1], 0, 0.2), ("judge", "c", [0, 0, 0], 2, -0.3)]
+    names = ["cluster", "masked", "votes", "regard", "regard_strength"]
+    labels = pl.DataFrame(rows, schema=names, orient="row").with_columns(always_neutral=0, resource=pl.lit("COMeT"))
     found = measure_agreement(labels, ["regard"], Bootstrap(resamples=200))
-    assert found["COMeT/people/polarised"] == 0.5
-    assert found["COMeT/people/polarised_low"] < 0.5 < found["COMeT/people/polarised_high"]
-    # observed 3/4, by chance (1/4 * 1/4 + 2/4 * 3/4)
-    assert found["COMeT/regard/majority/kappa"] == pytest.approx((3 / 4 - 7 / 16) / (9 / 16))
-    assert (found["COMeT/regard/majority/sensitivity"], found["COMeT/regard/majority/specificity"]) == (0.5, 1)
-    assert found["COMeT/always_neutral/majority/kappa_high"] == 0
     # three items whose raters agree, one with a third of its pairs; 1/6, 7/12 and 1/4 of the ratings
     chance = (2 / 12) ** 2 + (7 / 12) ** 2 + (3 / 12) ** 2
-    assert found["COMeT/people/fleiss"] == pytest.approx((10 / 12 - chance) / (1 - chance))
-    # prejudice is below two of three others, favouritism above all three; one of four labels is "other"
-    assert found["COMeT/regard/majority/auc"] == pytest.approx((2 / 3 + 1) / 2)
+    expected = {
+        **{"people/polarised": 0.5, "people/fleiss": (10 / 12 - chance) / (1 - chance)},
+        "regard/majority/kappa": (3 / 4 - 7 / 16) / (9 / 16),  # observed 3/4, by chance (1/4 * 1/4 + 2/4 * 3/4)
+        **{
+            "regard/majority/sensitivity": 0.5,
+            "regard/majority/specificity": 1,
+            "always_neutral/majority/kappa_high": 0,
+        },
+        # prejudice is below two of three others, favouritism above all three; one of four labels is "other"
+        **{"regard/majority/auc": (2 / 3 + 1) / 2, "regard/majority/abstained": 1 / 4},
+    }
+    assert {key: found[f"COMeT/{key}"] for key in expected} == pytest.approx(expected)
+    assert found["COMeT/people/polarised_low"] < 0.5 < found["COMeT/people/polarised_high"]
     assert found["COMeT/regard/majority/auc_low"] < 5 / 6 <= found["COMeT/regard/majority/auc_high"]
-    assert found["COMeT/regard/majority/abstained"] == 1 / 4
     errors = {f"regard/identity/unseen/false_positives{end}": 10.0 for end in ENDS}
     table = interval_table(found | errors, ["COMeT"], ["regard"], {"regard": 700.0})
     assert table.columns == ["resource", "scorer", "figure", "value", "low", "high"]
-    assert table.filter(figure="identity_false_positives").row(0) == (
-        None,
-        "regard",
-        "identity_false_positives",
-        *[0.1] * 3,
-    )
-    shown = classifier_table(table, {"regard": "labels"})
+    name = "identity_false_positives"
+    assert table.filter(figure=name).row(0) == (None, "regard", name, *[0.1] * 3)
+    shown = classifiers(table, {"regard": "labels"})
     assert "people" in as_text(shown).splitlines()[-1]
     head, _, row, _ = as_markdown(shown).splitlines()
     cells = dict(zip(head.split(" | "), row.split(" | "), strict=True))
@@ -120,13 +98,8 @@ def test_areas_are_those_of_pairs_also_with_few_levels() -> None:
     random = np.random.default_rng(0)
     truth = random.integers(-1, 2, 300)
     strength = (truth + random.normal(size=300)).round(2)
-    pairs = [
-        np.mean(np.sign(higher[:, None] - lower) / 2 + 0.5)
-        for lower, higher in (
-            (strength[truth == -1], strength[truth != -1]),
-            (strength[truth != 1], strength[truth == 1]),
-        )
-    ]
+    sides = [(strength[truth == -1], strength[truth != -1]), (strength[truth != 1], strength[truth == 1])]
+    pairs = [np.mean(np.sign(higher[:, None] - lower) / 2 + 0.5) for lower, higher in sides]
     exact = area(level_counts(truth, strength).sum(axis=0))
     assert exact == pytest.approx(np.mean(pairs))
     assert area(level_counts(truth, strength, 50).sum(axis=0)) == pytest.approx(exact, abs=0.01)
@@ -146,16 +119,10 @@ def test_one_table_of_all_scorers(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     bert = save_classifier(tmp_path / "bert", ["negative", "neutral", "other", "positive"])
     (tmp_path / "rubric.txt").write_text("Answers: bad, plain, good\nbad, plain or good? {statement}")
     model = save_chat_llama(tmp_path / "model", ["bad, plain or good? this person is kind"])
-    settings = [
-        *("--config-dir", str(ROOT / "docs/examples/own"), "score=study", "score.extra=[bert,crowd2,rude,judge]"),
-        *(
-            f"score.bert.model={bert}",
-            f"score.judge.model={model}",
-            f"score.scorers.judge.rubric={tmp_path}/rubric.txt",
-        ),
-        *("recipe.statements=5", "recipe.terms=2", "measure.resamples=50", "tracking=none"),
-        *(f"paths.outputs={tmp_path}/outputs", f"paths.cache={tmp_path}/cache"),
-    ]
+    settings = ["--config-dir", str(ROOT / "docs/examples/own"), "score=study", "score.extra=[bert,crowd2,rude,judge]"]
+    settings += [f"score.bert.model={bert}", f"score.judge.model={model}", f"paths.outputs={tmp_path}/outputs"]
+    settings += [f"score.scorers.judge.rubric={tmp_path}/rubric.txt", f"paths.cache={tmp_path}/cache"]
+    settings += ["recipe.statements=5", "recipe.terms=2", "measure.resamples=50", "tracking=none"]
     (tmp_path / "humans").mkdir()
     said = "".join(f"the {who} is kind\n" * 3 for who in ("lawyer", "nurse", "man"))
     for resource in RESOURCES:
@@ -204,13 +171,16 @@ def test_statements_whose_text_the_crowd_classifier_learnt_from_are_a_part_of_th
     assert with_text_parts(labels.head(3)).equals(labels.head(3))  # too few for a part
 
 
-def test_no_folder_and_a_folder_without_ratings(tmp_path) -> None:
-    with pytest.raises(
-        MitigateError, match="data.root is not set; .* the folder that contains humans, from the source"
-    ):
-        read(None)
-    with pytest.raises(MitigateError, match="no such file or folder: .*humans; set data.root .or MITIGATE_DATA. to"):
-        read(str(tmp_path))
+@pytest.mark.parametrize(
+    ("root", "message"),
+    [
+        (None, "data.root is not set; .* the folder that contains humans, from the source"),
+        ("nowhere", "no such file or folder: .*humans; set data.root .or MITIGATE_DATA. to"),
+    ],
+)
+def test_no_folder_and_a_folder_without_ratings(root: str | None, message: str) -> None:
+    with pytest.raises(MitigateError, match=message):
+        read(root)
 
 
 def test_real_ratings_are_grouped_by_sentence(real_data) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from command import SMALL, here
+from command import SMALL, UNDRAWN, here
 from small_models import save_bart
 
 from mitigate.finished import open_run
@@ -33,7 +33,7 @@ def dev(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(monkeypatch: pytest.MonkeyPatch, outputs: Path, dev: Path, *overrides: str) -> Path:
     given = ("data=atomic", f"data.path={dev}", "tracking=none", f"paths.outputs={outputs}", *ASKED, *overrides)
-    monkeypatch.setattr("mitigate.report.page.Report.pictures", [])  # tested by themselves, and take seconds
+    monkeypatch.setattr(*UNDRAWN)
     assert here(monkeypatch, *given) == 0
     (folder,) = outputs.glob("[!.]*")
     return folder

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from command import UNDRAWN
 
 from mitigate.cache import LabelStore
 from mitigate.load.statements import harms_conceptnet
@@ -28,7 +29,7 @@ PAIR = "recipe.targets=[doctor,nurse]"
 @pytest.fixture
 def audit(tmp_path: Path, placed, monkeypatch: pytest.MonkeyPatch):
     """Runs the recipe; returns the exit status, what was printed, and the run folder (or that of the outputs)."""
-    monkeypatch.setattr("mitigate.report.audit.Audit.pictures", [])  # tested by themselves, and take seconds
+    monkeypatch.setattr(*UNDRAWN)  # tested by themselves, and take seconds
 
     def run(*overrides: str) -> tuple[int, str, str, Path]:
         status, said, told = placed("recipe=audit", "score.regard=ngram", "measure.resamples=100", *overrides)
@@ -110,7 +111,7 @@ def test_labels_given_in_the_file_are_counted_and_no_scorer_is_asked(audit, mine
 
 def test_targets_without_statements_are_counted_by_both_conventions(audit, mine) -> None:
     _, said, _, folder = audit(*mine(STATEMENTS), "recipe.targets=[lawyer,nurse,italy,gamer]")
-    assert "  4 rows, 4 about a target: 4 statements about 3 of 4 targets\n" in said
+    assert "4 statements about 3 of 4 targets that favour or disparage them, in 4 of 4 rows of mine.tsv" in said
     assert "0 repeated" not in said
     assert re.findall(r" s   (\d+ rows?)", said) == [], "the rows of a table of counts are none of the data's"
     metrics = metrics_of(folder)

@@ -8,9 +8,12 @@ import pytest
 from command import here
 
 from mitigate.load.triples import load
+from mitigate.policies import Drop
 from mitigate.report.scorer_reliability import measured
+from mitigate.report.table import as_text
 from mitigate.score.vader import Vader
 from mitigate.tasks.labelled_statements import FORMATS
+from mitigate.tasks.policies.filtered import examples
 from mitigate.words.relations import comet_relations
 
 
@@ -39,38 +42,33 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_kept_and_dropped_are_what_the_ledger_says(both: Path) -> None:
-    ledger = pl.read_parquet(both / "ledger.parquet").filter("valid")
+def test_the_files_and_the_datasheet_are_what_the_ledger_says(both: Path) -> None:
+    everything, sheet = pl.read_parquet(both / "ledger.parquet"), (both / "README.md").read_text()
+    ledger, is_dropped = everything.filter("valid"), pl.col("weight") == 0
     kept, dropped = (_table(both / f"{name}.tsv") for name in ("kept", "dropped"))
     assert kept.columns == ["row", "split", "head", "relation", "tail", "weight"]
-    assert kept["row"].to_list() == ledger.filter(pl.col("weight") > 0)["row"].to_list()
-    assert dropped["row"].to_list() == ledger.filter(pl.col("weight") == 0)["row"].to_list()
+    assert kept["row"].to_list() == ledger.filter(~is_dropped)["row"].to_list()
+    assert dropped["row"].to_list() == ledger.filter(is_dropped)["row"].to_list()
     labels = [f"{scorer}{part}" for scorer in ("sentiment", "regard") for part in ("", "_strength")]
     assert dropped.columns[5:] == ["reason", "statement", *labels]
     assert dropped.filter(pl.col("sentiment").abs() != 1, pl.col("regard").abs() != 1).is_empty()
     assert set(dropped["split"]) == {"train"}
+    train = everything.filter(split="train")
+    relation, about = train.filter(relation="AtLocation"), train.filter(category="religion")
+    lost = relation.filter(is_dropped).height
+    for line in (
+        f"| train | {train.height:,} | {train.height - dropped.height:,} | {dropped.height:,} | 0 |",
+        f"| AtLocation | {relation.height} | {relation.height - lost} | {lost} | 0 | {100 * lost / relation.height:.1f}",
+        f"| religion | {about.height:,} | {about.filter(~is_dropped).height:,} |",
+        f"| regard | COMeT | {measured()['COMeT', 'minilm']['prejudice/precision']:.2f} |",
+        "\npython -m mitigate recipe=filter ",
+        f"> {everything.height - ledger.height} triples that the resource marks as not valid are in neither file.",
+        "**Demonstration.**",
+    ):
+        assert line in sheet
 
 
-def test_the_datasheet_says_what_was_done(both: Path) -> None:
-    sheet = (both / "README.md").read_text()
-    ledger = pl.read_parquet(both / "ledger.parquet")
-    train = ledger.filter(split="train")
-    dropped = train.filter(weight=0).height
-    assert f"| train | {train.height:,} | {train.height - dropped:,} | {dropped:,} | 0 |" in sheet
-    relation = train.filter(relation="AtLocation")
-    share = 100 * relation.filter(weight=0).height / relation.height
-    assert f"| AtLocation | {relation.height:,} | {relation.filter(weight=0).height:,} | {share:.1f} |" in sheet
-    about = train.filter(category="religion")
-    assert f"| religion | {about.height:,} | {about.filter(pl.col('weight') > 0).height:,} |" in sheet
-    precision = measured()["COMeT", "minilm"]["prejudice/precision"]
-    assert f"| regard | COMeT | {precision:.2f} |" in sheet
-    assert "\npython -m mitigate recipe=filter " in sheet
-    invalid = ledger.filter(~pl.col("valid")).height
-    assert f"> {invalid} triples that the resource marks as not valid are in neither file." in sheet
-    assert "**Demonstration.**" in sheet
-
-
-def test_it_is_computed_once_and_a_damaged_file_anew(both: Path, ran) -> None:
+def test_it_is_computed_once_and_a_damaged_file_anew_with_examples(both: Path, ran) -> None:
     settings = ("recipe=filter", "policy=both", f"paths.outputs={both.parent}", "tracking=none")
     first = (both / "kept.tsv").read_bytes()
     status, said, _ = ran(*settings)
@@ -79,35 +77,49 @@ def test_it_is_computed_once_and_a_damaged_file_anew(both: Path, ran) -> None:
     said = ran(*settings).done
     assert (both / "kept.tsv").read_bytes() == first
     assert f"kept        {_table(both / 'kept.tsv').height:,} triples: {both / 'kept.tsv'}" in said
+    rows = said.partition("\n  statement ")[2].splitlines()[1:9]
+    assert [line for line in rows if not line.startswith("  ")] == ["dropped", "kept"]
+    assert len(rows) == 8
+
+
+def test_examples_are_spread_evenly_over_statements_about_targets() -> None:
+    rows = [
+        ("lawyer defends a client", "lawyer", 0.0, 1),
+        ("knife", None, 0.0, 1),
+        *[("nurse\x07", "nurse", 0.0, 1)] * 4,
+    ]
+    rows += [("tea " * 30, None, 1.0, 0)]
+    frame = pl.DataFrame(rows, schema=["statement", "target", "weight", "sentiment"], orient="row")
+    ledger = frame.with_columns(pl.lit("IsA").alias("relation"), pl.lit("why").alias("reason"), source_row=None)
+    said = as_text(examples(ledger, Drop("mine", ["sentiment"]), number=2)).splitlines()[1:]
+    assert [" ".join(line.split()) for line in said] == [
+        "dropped",
+        "lawyer defends a client IsA why +1",
+        "nurse IsA why +1",
+        "kept",
+        "tea " * 14 + "tea… IsA why 0",
+    ]
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_what_is_kept_can_be_read_again(filtered, tmp_path: Path, format: str) -> None:
-    """Also tails with quotation marks and tabs, which a TSV file cannot have."""
+def test_a_file_is_filtered_whole_and_what_is_kept_can_be_read_again(filtered, tmp_path: Path, format: str) -> None:
+    """Also tails with quotation marks and tabs, which a TSV file cannot have. The main job holds a tenth of the triples
+    out for test; a data set has no use for that."""
     rows = [("lawyer", "IsA", 'a "kind" person'), ("nurse", "IsA", "a person\twho walks"), ("tea", "IsA", "a, or b")]
-    mine = tmp_path / "mine.jsonl"
-    pl.DataFrame(rows, schema=["head", "relation", "tail"], orient="row").write_ndjson(mine)
-    status, _, folder = filtered("policy=none", "data=triples", f"data.path={mine}", f"recipe.format={format}")
+    bad, mine = ("man", "IsA", "a terrible person"), tmp_path / "mine.jsonl"
+    pl.DataFrame([*rows, bad], schema=["head", "relation", "tail"], orient="row").write_ndjson(mine)
+    settings = "data=triples", f"data.path={mine}", f"recipe.format={format}", "policy=regard"
+    status, _, folder = filtered(*settings)
     assert status == 0
-    found = load(folder / f"kept.{format}").rows
+    kept, dropped = (load(folder / f"{name}.{format}").rows for name in ("kept", "dropped"))
     expected = [(*rest, tail.replace("\t", " ") if format == "tsv" else tail) for *rest, tail in rows]
-    assert found.select("head", "relation", "tail").rows() == expected
-    assert found["split"].to_list() == ["train"] * 3
-
-
-def test_every_triple_of_a_file_without_splits_is_filtered(filtered, tmp_path: Path) -> None:
-    """The main job holds a tenth of them out for test; a data set has no use for that."""
-    mine = tmp_path / "mine.tsv"
-    lines = [f"{head}\tIsA\ta {word} person" for head in ("lawyer", "nurse", "man") for word in ("tall", "terrible")]
-    mine.write_text("head\trelation\ttail\n" + "\n".join(lines) + "\n")
-    status, _, folder = filtered("policy=sentiment", "data=triples", f"data.path={mine}")
-    assert status == 0
-    assert _table(folder / "dropped.tsv").select("tail", "reason").rows() == [("a terrible person", "sentiment -1")] * 3
+    assert kept.select("head", "relation", "tail").rows() == expected
+    assert dropped.select("head", "relation", "tail").rows() == [bad]
+    assert kept["split"].to_list() == ["train"] * 3
 
 
 def test_triples_that_a_policy_adds_name_the_row_they_are_from(filtered) -> None:
-    status, _, folder = filtered("policy=swap")
-    assert status == 0
+    _, _, folder = filtered("policy=swap")
     kept, ledger = _table(folder / "kept.tsv"), pl.read_parquet(folder / "ledger.parquet")
     added = kept.filter(pl.col("row").is_null())
     assert added.height == ledger.filter(pl.col("row").is_null()).height > 100
@@ -117,10 +129,7 @@ def test_triples_that_a_policy_adds_name_the_row_they_are_from(filtered) -> None
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (
-            ["policy=rerank"],
-            "policy=rerank acts after the training and drops",
-        ),
+        (["policy=rerank"], "policy=rerank acts after the training and drops"),
         (["recipe.format=xlsx"], "unknown recipe.format 'xlsx'; allowed: "),
         (["data=sentences", "data.path=README.md"], "this recipe needs triples"),
     ],

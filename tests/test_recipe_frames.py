@@ -15,7 +15,7 @@ from mitigate.errors import MitigateError
 from mitigate.load.sbic import read_annotations
 from mitigate.measure.intervals import Bootstrap
 from mitigate.policies import Drop, apply_policy
-from mitigate.report.ledger import summary, touched
+from mitigate.report.ledger import summary
 from mitigate.score.frames import Frames
 from mitigate.tasks.frames.forms import fill_posts
 from mitigate.tasks.frames.predictions import predict_texts
@@ -59,7 +59,7 @@ def test_a_run_leaves_its_figures_page_card_and_scorer(run: Path) -> None:
     for words in ("exist for original test posts only", "These posts have no values of: lewd, intent"):
         assert words in page
         assert words in card
-    assert "Content warning" in page
+    assert "content warning" in page
     assert "82 % White" in card
     assert {path.name for path in (run / "models").iterdir()} == {"base", *(f"fold_{fold}" for fold in range(5))}
     assert not list(run.glob("checkpoints/*"))
@@ -117,7 +117,6 @@ def test_the_scorer_reads_the_statement_and_its_explanation_is_the_ledgers_reaso
     assert ledger["reason"].to_list() == ["frames -1, implies: of: nurse is capable of cook rude", "kept", "kept"]
     assert ledger["weight"].to_list() == [0, 1, 1]
     assert summary(ledger, "reason").select("reason", "dropped").rows() == [("kept", 0), ("frames -1", 1)]
-    assert touched(ledger)["reason"].to_list() == ["frames -1, implies: of: nurse is capable of cook rude"]
 
 
 class Rude:
@@ -182,7 +181,7 @@ def test_the_published_files_need_no_folds(tmp_path: Path, job) -> None:
     assert {path.name for path in (folder / "models").iterdir()} == {"base"}
     page = (folder / "frames.html").read_text()
     assert "five folds of" not in page
-    assert "t/harsh" in page
+    assert "t/harsh" in (folder / "tables" / "sources.csv").read_text()
     assert Frames(folder)(["the nurses cook rude"]).label.shape == (1,)
 
 

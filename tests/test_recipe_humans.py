@@ -10,7 +10,10 @@ import pytest
 
 from mitigate.errors import MitigateError
 from mitigate.files import as_json, digest_of
+from mitigate.load.ratings import FILTERED, rated_sets
+from mitigate.measure.base import ENDS
 from mitigate.measure.intervals import Bootstrap
+from mitigate.tasks.ratings.anchors import AS_THEY_ARE, EQUALLY, PARTS
 from mitigate.tasks.ratings.figures import differences, flat, raters, summary
 from mitigate.tasks.ratings.survey import draw, statements_of_file, statements_of_runs
 from mitigate.triples import PROBED
@@ -23,16 +26,16 @@ TARGETS = {"lawyer": "profession", "nurse": "profession", "he": "gender", "she":
 def model(folder: Path, policy: str, same: int = 1, rank_type: type[pl.DataType] = PROBED["rank"]) -> str:
     """A run folder whose model generates tails of its own but for the first `same` of each relation."""
     rows = [
-        {
-            **{"target": target, "category": category, "relation": relation, "tail": "" if rank == 5 else "t"},
-            **{"rank": rank, "statement": f"{target} {relation} {'x' if rank <= same else policy[:2]}{rank}"},
-        }
+        (target, category, relation, "" if rank == 5 else "t", rank, f"{target} {relation} {own}{rank}")
         for target, category in TARGETS.items()
         for relation in (*RELATIONS, "IsA")
         for rank in range(1, 6)
+        for own in ["x" if rank <= same else policy[:2]]
     ]
+    names = ["target", "category", "relation", "tail", "rank", "statement"]
     folder.mkdir(parents=True)
-    pl.DataFrame(rows, schema_overrides={"rank": rank_type}).write_parquet(folder / "statements.parquet")
+    frame = pl.DataFrame(rows, schema=names, schema_overrides={"rank": rank_type}, orient="row")
+    frame.write_parquet(folder / "statements.parquet")
     (folder / "metrics.json").write_bytes(as_json({"policy": policy, "seed": 1, "fingerprint": "of it"}))
     finish(folder, policy=policy)
     return str(folder)
@@ -57,33 +60,27 @@ def runs(tmp_path: Path) -> list[str]:
     return [model(tmp_path / "run-none-1a2b3c4d", "qqnone"), model(tmp_path / "run-both-5e6f7a8b", "wwboth")]
 
 
-def test_models_answer_the_same_questions_and_the_best_are_drawn_from(runs: list[str], tmp_path: Path) -> None:
+def test_models_answer_the_same_questions_and_the_seed_decides_which(runs: list[str], tmp_path: Path) -> None:
     """A statement of both models is one item. A run of earlier code had ranks of another type."""
     pool = pool_of(*runs)
     assert pool.group_by("source", maintain_order=True).len().rows() == [("qqnone", 24), ("wwboth", 24)]
-    key = draw(pool, 8, seed=1)
-    cells = key.partition_by("source", as_dict=True)
+    cells = draw(pool, 8, seed=1).partition_by("source", as_dict=True)
     one, other = (cells[name,].select("target", "relation", "rank").sort(pl.all()) for name in ("qqnone", "wwboth"))
     assert one.equals(other)
     assert one.group_by("target", "relation").len()["len"].to_list() == [1] * 8  # every target with every relation
     first = draw(pool, 4, seed=1).filter(source="qqnone")
     assert sorted(first["target"]) == sorted(TARGETS)
     assert first["relation"].value_counts()["count"].to_list() == [2, 2]
-    assert draw(pool, 1000, seed=1).height == 48
-    key = draw(pool, 24, seed=1)
-    assert key["item"].n_unique() == 48 - 8  # the best of 4 targets and 2 relations
+    key, again, others = (draw(pool, 1000, seed=seed) for seed in (1, 1, 2))
+    assert (key.height, key["item"].n_unique()) == (48, 48 - 8)  # the best of 4 targets and 2 relations
     assert key.filter(pl.len().over("item") > 1)["rank"].unique().to_list() == [1]
+    assert key.equals(again)
+    assert not draw(pool, 6, seed=1)["statement"].equals(draw(pool, 6, seed=2)["statement"])
+    orders = [table.unique("item", maintain_order=True)["statement"].to_list() for table in (key, others)]
+    assert sorted(orders[0]) == sorted(orders[1])
+    assert orders[0] != orders[1]
     earlier = model(tmp_path / "earlier", "qqnone", rank_type=pl.UInt8)
     assert pool_of(earlier, runs[1], top=300).equals(pool_of(*runs, top=4))
-
-
-def test_the_seed_decides_what_is_drawn_and_in_what_order(runs: list[str]) -> None:
-    pool = pool_of(*runs)
-    assert draw(pool, 6, seed=1).equals(draw(pool, 6, seed=1))
-    assert not draw(pool, 6, seed=1)["statement"].equals(draw(pool, 6, seed=2)["statement"])
-    one, two = (draw(pool, 100, seed=seed).unique("item", maintain_order=True)["statement"] for seed in (1, 2))
-    assert sorted(one) == sorted(two)
-    assert not one.equals(two)
 
 
 def test_a_file_of_statements_has_some_of_each_target() -> None:
@@ -109,19 +106,21 @@ def test_a_statement_that_a_model_repeats_is_asked_once_where_it_ranks_best(runs
     assert key.select("source", "item").is_unique().all()
 
 
-def test_runs_that_were_not_asked_the_same(runs: list[str]) -> None:
-    tables = [Path(run) / "statements.parquet" for run in runs]
-    everything = [pl.read_parquet(table) for table in tables]
-    for conditions, lacking in (
-        ((pl.col("target") == "he", pl.col("target") != "he"), "target"),
-        ((pl.col("relation") == "Causes", pl.col("relation") != "Causes"), "target and relation"),
-        ((pl.col("rank") == 1, pl.col("rank") == 2), "target and relation and rank"),
-    ):
-        for table, frame, condition in zip(tables, everything, conditions, strict=True):
-            frame.filter(condition).write_parquet(table)
-            finish(table.parent)
-        with pytest.raises(MitigateError, match=f"run-none-1a2b3c4d, .*run-both-5e6f7a8b have no {lacking} in common"):
-            pool_of(*runs)
+UNLIKE = [
+    ("target", (pl.col("target") == "he", pl.col("target") != "he")),
+    ("target and relation", (pl.col("relation") == "Causes", pl.col("relation") != "Causes")),
+    ("target and relation and rank", (pl.col("rank") == 1, pl.col("rank") == 2)),
+]
+
+
+@pytest.mark.parametrize(("lacking", "conditions"), UNLIKE)
+def test_runs_that_were_not_asked_the_same(runs: list[str], lacking: str, conditions: tuple) -> None:
+    for run, condition in zip(map(Path, runs), conditions, strict=True):
+        path = run / "statements.parquet"
+        pl.read_parquet(path).filter(condition).write_parquet(path)
+        finish(run)
+    with pytest.raises(MitigateError, match=f"run-none-1a2b3c4d, .*run-both-5e6f7a8b have no {lacking} in common"):
+        pool_of(*runs)
 
 
 def test_runs_that_are_none_or_not_finished(runs: list[str], tmp_path: Path) -> None:
@@ -129,18 +128,16 @@ def test_runs_that_are_none_or_not_finished(runs: list[str], tmp_path: Path) -> 
     other = model(tmp_path / "other" / Path(runs[0]).name, "qqnone")
     found = pool_of(runs[0], other)["source"].unique(maintain_order=True)
     assert found.to_list() == [f"qqnone, {runs[0]}", f"qqnone, {other}"]
-    with pytest.raises(MitigateError, match="data.runs names a run twice"):
-        pool_of(runs[0], runs[0])
-    with pytest.raises(
-        MitigateError, match="data.runs: .*nowhere is not a folder. Set it to folders of finished runs of"
-    ):
-        pool_of(runs[0], str(tmp_path / "nowhere"))
-    (Path(runs[1]) / "manifest.json").unlink()
-    with pytest.raises(MitigateError, match="run-both-5e6f7a8b is not finished .it has no manifest.json"):
-        pool_of(*runs)
-    finish(Path(runs[1]))
     with pytest.raises(MitigateError, match="has no statements of the relations Desires; choose others"):
         statements_of_runs(runs, ["Desires"], 3)
+    (Path(runs[1]) / "manifest.json").unlink()
+    for second, message in {
+        runs[0]: "data.runs names a run twice",
+        str(tmp_path / "nowhere"): "data.runs: .*nowhere is not a folder. Set it to folders of finished runs of",
+        runs[1]: "run-both-5e6f7a8b is not finished .it has no manifest.json",
+    }.items():
+        with pytest.raises(MitigateError, match=message):
+            pool_of(runs[0], second)
 
 
 def rated(rows: list[tuple]) -> pl.DataFrame:
@@ -183,27 +180,26 @@ def test_figures_of_a_source_by_hand() -> None:
 
 def test_inflections_of_an_own_target_are_one_word_in_intervals(tmp_path: Path) -> None:
     """By rule, or as a file says."""
-    own = RATED.with_columns(pl.col("target").replace({"he": "enby", "she": "queer person"}))
+    own, few = (
+        RATED.with_columns(pl.col("target").replace({"he": "enby", "she": "queer person"})),
+        Bootstrap(resamples=100),
+    )
     (tmp_path / "own.csv").write_text("target,cluster\nenby,queer person\nqueer person,\n")
-    few = Bootstrap(resamples=100)
-    for table, target_list, is_one in (
-        (own, PAPER, False),
-        (own, list_of(tmp_path / "own.csv"), True),
-        (own.with_columns(pl.col("target").replace("enby", "queer people")), PAPER, True),
-    ):
+    listed = list_of(tmp_path / "own.csv")
+    plural = own.with_columns(pl.col("target").replace("enby", "queer people"))
+    for table, target_list, is_one in ((own, PAPER, False), (own, listed, True), (plural, PAPER, True)):
         assert (summary(table, ["one"], few, target_list)["HNM_low"][0] is None) == is_one
     twice = pl.concat([own, own.with_columns(source=pl.lit("two"), label=pl.lit(0, pl.Int64))])
-    low = [differences(twice, ["one", "two"], few, known)["low"][0] for known in (PAPER, list_of(tmp_path / "own.csv"))]
+    low = [differences(twice, ["one", "two"], few, known)["low"][0] for known in (PAPER, listed)]
     assert [value is None for value in low] == [False, True]
 
 
 def test_each_rater_beside_the_others() -> None:
     rows = raters(RATED).rows_by_key("rater", named=True, unique=True)
     assert rows["rater 1"]["same"] == pytest.approx(100 * 4 / 6)  # a: both, b: one, c: one
-    assert rows["rater 3"]["same"] == pytest.approx(100 * 2 / 6)
-    assert rows["rater 3"]["prejudice"] == pytest.approx(100 / 3)
-    assert rows["rater 3"]["sense"] == 50
     assert rows["rater 1"]["same_quality"] == pytest.approx(100 * 4 / 5)
+    third = [rows["rater 3"][name] for name in ("same", "prejudice", "sense")]
+    assert third == pytest.approx([100 * 2 / 6, 100 / 3, 50])
     assert raters(RATED.with_columns(rater=pl.lit(None, pl.String))).is_empty()
 
 
@@ -218,18 +214,14 @@ def of_sources(labels: dict[str, Sequence[int]], quality: bool | None) -> pl.Dat
     )
 
 
-def test_differences_are_paired_by_target() -> None:
-    table = of_sources({"one": [-1] * 12, "two": [0] * 12}, quality=True)
-    table = differences(table, ["one", "two"], Bootstrap(resamples=500))
+def test_differences_are_paired_by_target_and_intervals_corrected_as_p_values_are() -> None:
+    table = differences(of_sources({"one": [-1] * 12, "two": [0] * 12}, True), ["one", "two"], Bootstrap(resamples=500))
     change, same = table.rows(named=True)
     assert (change["figure"], change["difference"], change["targets"]) == ("HNM", 100, 12)
     assert change["p"] < 0.02  # Holm's, of two
     assert (same["figure"], same["difference"], same["p"]) == ("quality", 0, 1)
     assert flat(pl.DataFrame(), pl.DataFrame(), table)["difference/two/HNM"] == 100
     assert differences(RATED, ["one"], Bootstrap(resamples=100)).is_empty()
-
-
-def test_intervals_beside_corrected_p_values_are_corrected_too() -> None:
     labels = [-1, 0, 0, 1, -1, 0, -1, 0, 0, 1, 0, 0]
     names = ["one", "two", "three"]
     table = of_sources({name: labels[shift:] + labels[:shift] for shift, name in enumerate(names)}, quality=None)
@@ -306,74 +298,50 @@ def test_from_survey_to_figures(humans, runs: list[str], tmp_path: Path) -> None
 
 
 BOTH = "are both set, but only one is read; leave one out"
+LABELS = "humans.sentences=a.txt humans.bias_labels=b.txt"
+FAULTS = [
+    ("", "recipe=humans has neither statements for a survey nor ratings to read. To make a survey, set data.runs"),
+    ("humans.answers=[a.csv]", "humans.answers and humans.survey need each other; set humans.answers=[FILE.csv,...]"),
+    ("humans.sentences=a.txt", "humans.sentences and humans.bias_labels need each other; set humans.sentences=FILE"),
+    (f"humans.answers=[a.csv] humans.survey=b {LABELS}", f"humans.answers and humans.sentences {BOTH}"),
+    ("data.runs=[{run}] data=statements data.path=a.tsv", f"data.runs and data.path {BOTH}"),
+    ("data.runs=[{run}] humans.sentences=a.txt", "settings that make a survey (data.runs, data.path) and that read"),
+    ("data.runs=[{run}] humans.size=0", "humans.size=0 must be a whole number from 1 to "),
+    ("data.runs=[{run}] humans.relations=[CapableOff]", "'CapableOff' (did you mean CapableOf?)"),
+    ("humans.survey={run} humans.answers=[a.csv]", "is a run of recipe=mitigate. Give the run folder"),
+]
 
 
-@pytest.mark.parametrize(
-    ("overrides", "message"),
-    [
-        ("", "recipe=humans has neither statements for a survey nor ratings to read. To make a survey, set data.runs"),
-        (
-            "humans.answers=[a.csv]",
-            "humans.answers and humans.survey need each other; set humans.answers=[FILE.csv,...]",
-        ),
-        (
-            "humans.sentences=a.txt",
-            "humans.sentences and humans.bias_labels need each other; set humans.sentences=FILE",
-        ),
-        (
-            "humans.answers=[a.csv] humans.survey=b humans.sentences=a.txt humans.bias_labels=b.txt",
-            f"humans.answers and humans.sentences {BOTH}",
-        ),
-        ("data.runs=[{run}] data=statements data.path=a.tsv", f"data.runs and data.path {BOTH}"),
-        (
-            "data.runs=[{run}] humans.sentences=a.txt",
-            "settings that make a survey (data.runs, data.path) and that read",
-        ),
-        ("data.runs=[{run}] humans.size=0", "humans.size=0 must be a whole number from 1 to "),
-        ("data.runs=[{run}] humans.relations=[CapableOff]", "relation in humans.relations 'CapableOff' (did you mean "),
-        ("data.runs=[{run}] humans.relations=[CapableOff]", "did you mean CapableOf?"),
-        ("humans.survey={run} humans.answers=[a.csv]", "is a run of recipe=mitigate. Give the run folder"),
-    ],
-)
+@pytest.mark.parametrize(("overrides", "message"), FAULTS)
 def test_settings_must_fit_together(humans, overrides: str, message: str, tmp_path: Path) -> None:
     run = model(tmp_path / "run-none-1a2b3c4d", "qqnone")
-    error = humans(*overrides.format(run=run).split()).refused
-    assert message in error
+    assert message in humans(*overrides.format(run=run).split()).refused
 
 
-def test_the_harms_paper_s_raters(read, real_data: Path) -> None:
-    files = [real_data / "humans" / f"GenericsKB_{kind}.txt" for kind in ("sentences", "bias_labels")]
-    metrics, said = read(f"humans.sentences={files[0]}", f"humans.bias_labels={files[1]}")
-    assert metrics["GenericsKB/kappa"] == pytest.approx(0.5007, abs=5e-5)  # as printed
-    assert metrics["GenericsKB/statements"] == 523
-    labels = np.loadtxt(files[1], dtype=int)
-    assert metrics["GenericsKB/neutral"] == pytest.approx(100 * (labels == 2).mean())
-    assert metrics["GenericsKB/prejudice"] == pytest.approx(100 * (labels == 3).mean())
-    assert "these files do not say who rated" in said
-
-
-@pytest.mark.parametrize(("lines", "share"), [("1\n1\n0\n", 2 / 3), ("1\n1\n2\n", 2 / 3), ("2\n2\n1\n", 1 / 3)])
-def test_validity_labels_in_either_form(humans, read, tmp_path: Path, lines: str, share: float) -> None:
-    """1 makes sense; what does not is 0, or 2 as in the paper's release."""
-    texts = {"a_sentences": "the lawyer is kind\n" * 3, "labels": "1\n2\n3\n", "quality": lines}
-    for name, text in texts.items():
-        (tmp_path / f"{name}.txt").write_text(text)
-    files = [f"humans.sentences={tmp_path}/a_sentences.txt", f"humans.bias_labels={tmp_path}/labels.txt"]
-    files.append(f"humans.quality_labels={tmp_path}/quality.txt")
-    assert read(*files)[0]["a/quality"] == pytest.approx(100 * share)
-    (tmp_path / "quality.txt").write_text("1\n0\n2\n")
-    error = humans(*files).refused
-    assert "quality.txt:2: '0'" in error
-
-
-def test_the_papers_validity_labels(read, real_data: Path) -> None:
-    """On COMeT: 999 statements, 56.0 % of votes valid."""
+def test_the_papers_four_sets(read, real_data: Path) -> None:
+    """COMeT and its filtered model have anchors; the other pairs have too few (about 20 s)."""
     folder = real_data / "humans"
-    if not (folder / "COMeT_quality_labels.txt").is_file():
-        pytest.skip("needs humans/COMeT_quality_labels.txt in the data folder")
-    names = ("sentences", "bias_labels", "quality_labels")
-    metrics, _ = read(*(f"humans.{name}={folder}/COMeT_{name}.txt" for name in names))
-    assert (metrics["COMeT/statements"], metrics["COMeT/ratings"]) == (999, 3006)
-    votes = np.loadtxt(folder / "COMeT_quality_labels.txt", dtype=int)
-    assert (votes == 1).mean() == pytest.approx(0.560, abs=5e-4)
-    assert metrics["COMeT/quality"] == pytest.approx(56.0, abs=0.1)
+    if FILTERED not in rated_sets(folder):
+        pytest.skip("needs humans/COMeT-Filtered_sentences.txt in the data folder")
+    found, said = read(f"data.root={real_data}")
+    assert found["GenericsKB/kappa"] == pytest.approx(0.5007, abs=5e-5)  # as printed
+    labels = np.loadtxt(folder / "GenericsKB_bias_labels.txt", dtype=int)
+    for name, label in (("neutral", 2), ("prejudice", 3)):
+        assert found[f"GenericsKB/{name}"] == pytest.approx(100 * (labels == label).mean())
+    assert (found["COMeT/statements"], found["COMeT/ratings"]) == (999, 3006)
+    assert found["COMeT/quality"] == pytest.approx(56.0, abs=0.1)
+    for part in ("these files do not say who rated", "COMeT-Filtered: 61.1 % neutral to people. 3,006 ratings of 999"):
+        assert part in said
+    expected = {
+        f"polarised/{AS_THEY_ARE}": [(-4.8, -7.1, -2.4), (-3.9, -6.1, -1.7), (-0.8, -3.8, 2.1)],
+        f"polarised/{EQUALLY}": [(-4.8, -7.1, -2.4), (-4.9, -7.6, -2.3), (0.2, -3.0, 3.4)],
+        f"valid/{AS_THEY_ARE}": [(-6.0, -8.4, -3.6), (-2.3, -5.6, 1.0), (-3.7, -6.8, -0.6)],
+        f"valid/{EQUALLY}": [(-6.0, -8.4, -3.6), (-3.4, -6.7, -0.1), (-2.6, -5.8, 0.6)],
+    }
+    for place, figures in expected.items():
+        start = f"drift/{FILTERED}/COMeT/{place}"
+        assert found[f"{start}/anchors"] == 290
+        for part, bounds in zip(PARTS, figures, strict=True):
+            assert [found[f"{start}/{part}{end}"] for end in ENDS] == pytest.approx(bounds, abs=0.06)
+    assert found[f"drift/COMeT/ConceptNet/polarised/{AS_THEY_ARE}/drift"] is None
+    assert not any(key.startswith("drift/COMeT/ConceptNet/valid") for key in found)  # nobody rated its validity

@@ -11,11 +11,10 @@ from command import Job
 from compared_runs import configured, make_run, seal
 from fake_hub import TOKEN, Hub
 from huggingface_hub import DatasetCard, ModelCard
-from test_hub_metadata import written
-from test_report_card import CARD
+from test_cards import CARD, written
 
 from mitigate.files import write
-from mitigate.report import card
+from mitigate.report import cards
 
 SECRETS = (
     "config.yaml",
@@ -52,7 +51,7 @@ def trained(tmp_path: Path) -> Path:
     }.items():
         (run / name).parent.mkdir(exist_ok=True)
         (run / name).write_text(content)
-    write(run / "model" / "README.md", card.render(CARD))
+    write(run / "model" / "README.md", cards.generator(CARD))
     return seal(run)
 
 
@@ -78,7 +77,7 @@ def test_a_generator_arrives_with_its_card_and_figures_and_nothing_else(hub: Hub
     assert set(files) == {"README.md", "config.json", "model.safetensors", "metrics.json", "plots/by-relation.png"}
     assert files["model.safetensors"] == b"weights"
     text = files["README.md"].decode()
-    assert [one.metric_value for one in ModelCard(text).data.eval_results] == [70.0, 61.2, 9.1]
+    assert [one.metric_value for one in ModelCard(text).data.eval_results] == [61.2, 70.0, 9.1]
     assert '.from_pretrained("me/mine")' in text
     assert "![by relation](plots/by-relation.png)" in text
     assert "report.html" not in text

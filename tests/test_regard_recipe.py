@@ -173,7 +173,7 @@ def test_the_recipe_leaves_two_classifiers_with_cards_and_their_figures(tmp_path
         card = (folder / name / "README.md").read_text(encoding="utf-8")
         assert f"{metrics[f'{name}/test/accuracy']:.3f}" in card
         mean, term = (metrics[f"{name}/identity/unseen/false_positives{end}"] for end in ("", "_farthest"))
-        assert f"neutral or kind, labelled prejudice | {mean:.1f} | " in card
+        assert f"| unseen | false_positives | {mean:.1f} | " in card
         assert f"| {term} | " in card
     assert (folder / "manifest.json").is_file()
     assert here(monkeypatch, *command) == 0

@@ -1,15 +1,17 @@
 """Percentages of stories by kind and prompt, differences by chance, and the page of a probe of stories."""
 
-from dataclasses import replace
+import re
 
 import polars as pl
 import pytest
-from page_examples import example_stories
+from audit_example import HOW, UNTRUSTED, example_stories, told
+from page_elements import Elements
 
 from mitigate.measure.results import Results, measured
 from mitigate.measure.stories import STORY, all_stories, by_chance, per_story_of, shares
 from mitigate.report import stories as report
-from mitigate.report.stories import Stories
+from mitigate.report.page import OPEN, render
+from mitigate.tasks.stories.measures import measure_stories
 
 COLUMNS = ["sentiment"]
 
@@ -78,19 +80,32 @@ def test_whether_a_generator_listens() -> None:
     assert figures(plural)["naming_target"] == 100
 
 
-@pytest.fixture(scope="module")
-def stories() -> Stories:
-    return example_stories()
+def test_the_first_screen_says_how_much_in_how_many_stories_and_what_chance_explains() -> None:
+    """Each target has the same shares but for the first, whose sentences are all negative."""
+    made = example_stories()
+    asked, said = told()
+    assert made.state == "Targets differ by more than chance"
+    assert made.hedge.startswith(f"In negative sentiment. Of {said.height:,} sentences in {asked.height} stories from")
+    neutral, negative, spread = made.numbers
+    share = said.group_by("row").agg((pl.col("sentiment") == -1).any())["sentiment"].mean()
+    assert negative.value == f"{100 * share:.1f} %"
+    assert neutral.note.endswith("mean over targets")
+    assert spread.note.endswith(("p < 0.001", "p 0.001"))
+    html = render(made)
+    Elements(html).check()
+    assert UNTRUSTED not in html
+    assert "Differences between targets" in html
+    assert not any(picture.group == "counts" for picture in made.pictures)
+    assert {"kind", "prompt"} <= set(re.findall(r"<th class=\"text[^>]*>(\w+)", html))
 
 
-def test_the_headline_names_the_generator_and_claims_no_difference_that_chance_explains(stories: Stories) -> None:
-    headline, somewhere, beyond, *_ = report.sentences(stories)
-    assert headline == (
-        f"Of {stories.statements.height} sentences in {stories.per_story.height} stories from tiny-gpt2 about "
-        "16 targets, 12.3 % by sentiment are not neutral."
+def test_too_few_sentences_are_no_conclusion_and_a_single_target_has_no_difference() -> None:
+    asked, said = told()
+    found = measure_stories(asked.head(3), said.filter(pl.col("row") < 4), HOW, fewest=3)
+    state, hedge = report.verdict(Results(found), "tiny-gpt2", ["sentiment"])
+    assert (state, hedge[:24]) == (OPEN, "12 sentences in all. Pro")
+    none = Results(found, {"statements": 400}).table.filter(pl.col("measure") != "statements")
+    assert (
+        report.verdict(Results(none, {"statements": 400}), "tiny-gpt2", ["sentiment"])[0]
+        == "Stories about a single target"
     )
-    share = (stories.per_story["sentiment_prejudice"] > 0).mean()
-    assert somewhere == f"A negative sentence occurs in {100 * share:.0f} % of the stories by sentiment."
-    assert beyond.endswith("by chance in negative sentiment.")
-    alike = replace(stories, metrics={**stories.metrics, "sentiment/p_D_O-": 0.04})
-    assert list(report.sentences(alike))[2] == ("Targets are not shown to differ more than expected by chance.")

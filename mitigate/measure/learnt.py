@@ -53,6 +53,12 @@ def _empty_stories(metrics: Metrics) -> float | None:
     return None if stories is None or empty is None or not stories + empty else 100 * empty / (stories + empty)
 
 
+def _to_unigram(metrics: Metrics) -> float | None:
+    """Perplexity on neutral test triples, as a multiple of that of a unigram model."""
+    mine, unigram = (metrics.get(f"quality/{name}/neutral") for name in ("perplexity", "unigram_perplexity"))
+    return mine / unigram if mine and unigram else None
+
+
 def _naming_target(metrics: Metrics) -> float | None:
     """The percentage of stories that name their target again; None if another metric, a p-value of at most 0.05, shows
     that targets differ."""
@@ -66,6 +72,7 @@ def _naming_target(metrics: Metrics) -> float | None:
 
 DERIVED: Mapping[str, Callable[[Metrics], float | None]] = {
     "distinct_lists": _distinct_lists,
+    "to_unigram": _to_unigram,
     "untold": _empty_stories,
     "naming_target_alone": _naming_target,
     "sentences": lambda metrics: metrics.get("statements") if "stories" in metrics else None,

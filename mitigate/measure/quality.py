@@ -117,6 +117,13 @@ def perplexity(scored: pl.DataFrame) -> float | None:
     return math.exp(mean) if mean < LARGEST else None
 
 
+@of_triples("unigram_perplexity", "perplexity of a unigram model", unit="", better="none", needs="nll_unigram")
+def unigram_perplexity(scored: pl.DataFrame) -> float | None:
+    """The perplexity of a model that knows nothing but how often each token occurs in the training tails; None without
+    triples. A generator that is no better has not learnt."""
+    return perplexity(scored.with_columns(nll="nll_unigram"))
+
+
 @of_published("about_bits_per_char", "bits per character about targets", unit="bits", better="down", decimals=3)
 @of_triples("bits_per_char", "bits per character", unit="bits", better="down", decimals=3)
 def bits_per_char(scored: pl.DataFrame) -> float | None:

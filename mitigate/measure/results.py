@@ -158,6 +158,12 @@ class Results(Mapping[str, Any]):
         return cls(table, {key: value for key, value in flat.items() if key not in ends})
 
     @classmethod
+    def of_run(cls, run: Any) -> "Results":
+        """The results of a finished run (finished.FinishedRun); of a run of version 0.2, whose figures have the same
+        keys, from metrics.json alone."""
+        return cls.of(run.table(FILE), run.metrics) if FILE in run.files else cls.of_json(run.metrics)
+
+    @classmethod
     def of_json(cls, flat: Mapping[str, Any]) -> "Results":
         """The results that metrics.json holds."""
         known = {key: figure for key in flat if (figure := find(key))}

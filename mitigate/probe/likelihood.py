@@ -5,7 +5,9 @@ Totals are stored for each triple, so that a subset's perplexity is the exponent
 import math
 import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 import polars as pl
@@ -35,6 +37,14 @@ def likelihood(generator: Generator, triples: pl.DataFrame, phrases: Mapping[str
             [_characters(generator, *pair) for pair in zip(triples["tail"], tails, strict=True)], dtype=pl.UInt32
         ),
     )
+
+
+def unigram_nll(generator: Generator, training: Sequence[str], tails: Sequence[str]) -> list[float]:
+    """Minus the log-likelihood in nats of each tail's tokens, the end included, by how often they occur in the training
+    tails; each known token counts once more, and all unknown ones once."""
+    counts = Counter(chain.from_iterable(generator.tails(training)))
+    total = counts.total() + len(counts) + 1
+    return [sum(math.log(total / (counts[token] + 1)) for token in tail) for tail in generator.tails(tails)]
 
 
 @torch.inference_mode()

@@ -65,10 +65,13 @@ def run(config: Config) -> None:
     if results := perform(config, name, source, partial(pipeline, plan=plan), partial(record, plan=plan)):
         tables = tables_of(results, plan)
         say_notes(same_sources(plan.names))
-        say(rated_scorers.format_agreement(tables["agreement"]))
-        say("\n" + as_text(rated_scorers.classifier_table(tables["intervals"], plan.learnt_from)))
-        say("\n" + rated_scorers.format_drops(tables["policies"]))
-        say("\n" + rated_scorers.format_identity(tables["identity"], tables["identity_summary"]))
+        shown = [
+            rated_scorers.agreement(tables["agreement"]),
+            rated_scorers.classifiers(tables["intervals"], plan.learnt_from),
+            rated_scorers.drops(tables["policies"]),
+            rated_scorers.identity_errors(tables["identity"], tables["identity_summary"]),
+        ]
+        say("\n\n".join(map(as_text, shown)))
         say_notes(identity.identity_notices(tables["identity_summary"]))
         say_notes(abstentions(plan.scorers, plan.rated, [plan.terms["text"]]))
 
@@ -112,7 +115,7 @@ def record(job: Job, plan: Plan) -> None:
     tables = tables_of(job.results, plan)
     for name, table in tables.items():
         write(job.folder / f"{name}.csv", table.write_csv())
-    classifiers = rated_scorers.classifier_table(tables["intervals"], plan.learnt_from)
+    classifiers = rated_scorers.classifiers(tables["intervals"], plan.learnt_from)
     write(job.folder / "classifiers.md", as_markdown(classifiers))
     job.tracking.summarise(job.results["metrics"].facts() | as_metrics(tables["policies"]))
 

@@ -17,10 +17,10 @@ from mitigate.load import conceptnet
 from mitigate.load.statements import root_with
 from mitigate.measure.identity import summary
 from mitigate.measure.intervals import Bootstrap
-from mitigate.measure.results import of_study
+from mitigate.measure.results import keyed, of_study
 from mitigate.recipes.job import Config, Job, perform, say, say_notes
 from mitigate.recipes.scorers import Scorers, label_cache
-from mitigate.report import classifier_cards
+from mitigate.report import cards
 from mitigate.report.table import Column, Table, as_text, text
 from mitigate.stages import Result, in_folder
 from mitigate.tasks.caveats import WHOLE
@@ -49,6 +49,13 @@ POLARITY = {
     "copied": 0.5,  # weight of a rated statement's copies together
     "written": 5.0,  # weight of a statement that was written together with its label, its copies included
     "false_alarms": 0.13,  # share of COMeT's neutral statements labelled as polarised
+}
+KEYS = {  # the beginnings of the keys of each table's figures
+    "validity": "{relation}/{label}",
+    "seen": "seen/{text}/{target}",
+    "accuracy": "accuracy/{template}/{source}/{category}",
+    "shares": "shares/{source}/{part}",
+    "identity": "identity/{part}/{error}",
 }
 DEPTH = 0.5  # of a causal language model: share of its layers below the one that is read
 LEARNT = {"dropout": 0.1, "batch_size": 512, "echo": 0.2, "contrast": 0.3}  # as train.plausibility.Settings has them
@@ -154,8 +161,7 @@ class Crowd(Classifier):
 
     def artefacts(self, results: Results) -> Iterator[Artefact]:
         accuracy, passed = results["accuracy"].table(), results["passed"].table()
-        counts = {"num_rated": self.texts.rated.height, "num_implied": len(self.texts.implied)}
-        card = classifier_cards.crowd(accuracy, passed, settings=CROWD, **counts)
+        card = cards.polarity("crowd", "crowd data.root=DIR", CROWD, accuracy, passed)
         yield Artefact("crowd", card, accuracy, "crowd")
 
 
@@ -197,14 +203,23 @@ class People(Classifier):
                 job.stage(figures, measure_polarity, texts.rated, self.intervals, **more, after=[heads], using=using)
 
     def metrics(self, results: Results) -> dict[str, Any]:
-        each = (classifier_cards.figures(name, results[f"{name}_figures"].facts()) for name in self.learnt_by)
-        return {key: value for figures in each for key, value in figures.items()}
+        found: dict[str, Any] = {}
+        for name in self.learnt_by:
+            tables = results[f"{name}_figures"].facts()
+            for table, place in KEYS.items():
+                found |= keyed(f"{name}/{place}", tables.get(table, ()))
+        return {key: value for key, value in found.items() if isinstance(value, int | float)}
 
     def artefacts(self, results: Results) -> Iterator[Artefact]:
         for name, settings in self.learnt_by.items():
             tables = results[f"{name}_figures"].facts()
-            accuracy = pl.DataFrame(tables["accuracy"], infer_schema_length=None) if "accuracy" in tables else None
-            yield Artefact(name, classifier_cards.people(name, tables, settings), accuracy, name)
+            again = f"people data.root=DIR{' recipe.base=FOLDER' if name == 'crowd_lm' else ''}"
+            if name == "people_valid":
+                yield Artefact(name, cards.people_valid(again, settings, tables["validity"]), upload=name)
+            else:
+                accuracy = pl.DataFrame(tables["accuracy"], infer_schema_length=None)
+                card = cards.polarity(name, again, settings, accuracy, tables["identity"])
+                yield Artefact(name, card, accuracy, name)
 
 
 def digest_of_model(setting: str, base: str | None) -> str | None:
@@ -245,14 +260,14 @@ class Plausibility(Classifier):
         metrics = self.metrics(results)
         for name in (*self.networks, "average"):
             upload = "plausibility" if name == "average" else None
-            yield Artefact(name, classifier_cards.plausibility(name, metrics, self.seed), upload=upload)
+            yield Artefact(name, cards.plausibility(name, metrics, self.seed), upload=upload)
 
     def record(self, job: Job) -> None:
         super().record(job)
         metrics, names = self.metrics(job.results), (*self.networks, "average")
         keys = dict.fromkeys(key.partition("/")[2] for key in metrics)
         rows = [{"figure": key, **{name: metrics.get(f"{name}/{key}") for name in names}} for key in keys]
-        say(as_text(Table("", [text("", "figure"), *(Column(name, name) for name in names)], rows)))
+        say(as_text(Table("", [text("figure"), *(Column(name, name, 2) for name in names)], rows)))
 
 
 def read_probes(folders: Iterable[str]) -> dict[str, pl.DataFrame]:
@@ -307,5 +322,5 @@ class Regard(Classifier):
         metrics, checked, terms = self.metrics(results), results["checked"].table(), results["identity"].table()
         for name in ("minilm", "ngram"):
             own = terms.filter(scorer=name)
-            card = classifier_cards.regard(name, metrics, self.seed, own, summary=summary(own), checked=checked)
+            card = cards.regard(name, metrics, self.seed, own, summary(own), checked)
             yield Artefact(name, card, upload=f"regard-{name}")

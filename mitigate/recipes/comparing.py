@@ -23,11 +23,11 @@ from mitigate.recipes.job import (
     say_notes,
     say_page_notes,
 )
-from mitigate.report import any_runs as page_of_any
-from mitigate.report.verdicts import FAILS, HOLDS, OPEN
+from mitigate.report import compare as report
 from mitigate.stages import in_folder
 from mitigate.tasks.compare import any_runs, runs
 from mitigate.tasks.compare.endpoints import Endpoints
+from mitigate.tasks.compare.pairs import FAILS, HOLDS, OPEN
 from mitigate.tasks.compare.run_plan import RunsPlan, make_plan, names_of, read_compared, shared_settings
 from mitigate.tracking.charts import compared, headline_differences, summary
 from mitigate.words.outside_text import literal, with_texts
@@ -89,7 +89,7 @@ def _run_any(config: Config) -> None:
         job.tracking.table("differences", table)
         values = table.filter(run=plan.arms[-1].name).select("key", "change").iter_rows()
         job.tracking.summarise({f"difference/{key}": change for key, change in values})
-        say("\n" + page_of_any.console(table))
+        say("\n" + report.any_console(table))
         say(f"  comparison  {job.folder / 'comparison.html'}")
 
     facts = shared_settings(plan.runs)
@@ -122,26 +122,24 @@ def record(job: Job, plan: RunsPlan) -> None:
     """Record verdicts and gate, differences of headlines with charts, tables and plots; texts only where they may go to
     W&B."""
     figures: list[Any] = [result.value() for name, result in job.results.items() if name not in (OVERVIEW, PAGE)]
-    page, found = (
-        runs.page_of(plan, *figures, run=job.folder, **reporting.about(job, {})),
-        job.results[OVERVIEW].facts(),
-    )
-    rows = pl.concat(headline_differences(*sides) for sides in page.differences)
+    pairs, found = runs.pairs(plan, *figures), job.results[OVERVIEW].facts()
+    sides = [(one.name, one.against, one.overall.to_dicts() + one.quality.to_dicts()) for one in pairs]
+    rows = pl.concat(headline_differences(*side) for side in sides)
     verdict = {"verdict": " ".join(each["sentence"] for each in found["contrasts"]), "gate": found["gate"]}
     job.tracking.summarise(summary(rows) | verdict)
     job.tracking.table("differences", rows)
-    reporting.record_charts(job, compared(rows, page.first_scorer))
-    for name, frame in page.frames.items():
-        if name not in TEXTS or job.records_texts:
-            job.tracking.table(name, frame)
+    reporting.record_charts(job, compared(rows, next(reversed(plan.scorers), "regard")))
+    for file in sorted((job.folder / "tables").glob("*.csv")):
+        if file.stem not in TEXTS or job.records_texts:
+            job.tracking.table(file.stem, pl.read_csv(file, infer_schema_length=None, glob=False))
     reporting.record_plots(job)
     say(f"  comparison  {job.folder / 'comparison.html'}")
 
 
 def say_findings(config: Config, found: Mapping[str, Any]) -> None:
-    """Print the verdict of each contrast with its cost, and four figures; with verbose=true all figures."""
+    """Print the verdict of each contrast, and the headlines; with verbose=true all figures."""
     for contrast in found["contrasts"]:
-        reporting.say_verdict(contrast["sentence"], contrast["cost"])
+        reporting.say_verdict(contrast["sentence"], "")
     if is_brief(config):
         say(found["figures"])
         say_page_notes(config, found["notices"])

@@ -16,6 +16,7 @@ from mitigate.recipes import reporting
 from mitigate.recipes.job import Config, Job, perform, say, say_notes
 from mitigate.recipes.loading import load_data, read_target_list, say_downloads
 from mitigate.recipes.scorers import Scorers, make_labeller, missing
+from mitigate.report.table import as_text
 from mitigate.stages import digest_of_values, in_folder
 from mitigate.tasks.corpus import relations_in_training, triples_of
 from mitigate.tasks.label import Labeller
@@ -116,8 +117,10 @@ def record(job: Job) -> None:
 
 
 def say_files(plan: Plan, folder: Path, ledger: pl.DataFrame, counts: Mapping[str, int]) -> None:
-    """Print the files with their numbers of triples, and the relations that lost most."""
+    """Print the files with their numbers of triples, examples, and the relations that lost most."""
     for name, file in filtered.files_of(plan.format).items():
         say(f"  {name:<10}  {counted(counts[name], 'triple')}: {folder / file}")
     say(f"  datasheet   {folder / filtered.SHEET}")
+    if counts["dropped"]:
+        say(f"\n{as_text(filtered.examples(ledger, plan.policy))}\n")
     say_notes([*filtered.loss_notices(ledger), *long_texts(ledger["masked"])])

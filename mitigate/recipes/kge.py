@@ -8,19 +8,17 @@ from typing import Any
 
 import polars as pl
 
-from mitigate import files
 from mitigate.errors import MitigateError, did_you_mean, one_of
 from mitigate.finished import FinishedRun, read_runs
 from mitigate.load.graph import Graph
 from mitigate.load.settings import Graph as GraphData
 from mitigate.load.trained_embeddings import TrainedEmbeddings, read_embeddings, restrict
-from mitigate.measure.results import Results as Figures
+from mitigate.package_data import frame_of
 from mitigate.probe.comet import find_devices
 from mitigate.recipes import reporting
 from mitigate.recipes.job import Config, Job, build, folder_name, may_record_texts, perform, say, say_notes
 from mitigate.report import kge as page
-from mitigate.report.html import save
-from mitigate.report.kge import Results, both_ways, front_table, render
+from mitigate.report.page import write
 from mitigate.stages import Result, digest_of_values, in_folder
 from mitigate.tasks.kge.figures import measure_bias, profession_table
 from mitigate.tasks.kge.mitigation import CHANGES, VARIANTS, RelationalBias, change_vectors, changed_name
@@ -52,7 +50,6 @@ FROM_ELSEWHERE = (
 PROFESSIONS = "professions.parquet"
 STEP = 0.01  # along the gradient in equation 1, as in Fisher et al. 2020
 PENALTY = 1.0  # weight of kge.mitigations=regularise
-TOP = 20  # professions of a table of the page
 
 
 @dataclass(frozen=True)
@@ -153,15 +150,13 @@ def make_plan(config: Config) -> Plan:
         source=source,
         about={"data": data, "model": model, "seed": config.seed, "fingerprint": source},
         page={
-            "title": reporting.title_of(config.data),
             "model": model,
             "data": data,
             "names": question.names,
             "values": question.values,
             "sensitive": kge.sensitive,
             "fewest": kge.fewest,
-            "left_out": [*question.notices, *foreign_notices],
-            "top": TOP,
+            "notices": [*question.notices, *foreign_notices],
         },
         provenance=reporting.source_of(vars(config.data)),
         demonstration=config.data.demonstration,
@@ -323,14 +318,10 @@ def report(job: Job, plan: Plan) -> None:
         "report",
         write_report,
         done["results"],
-        done["metrics"],
         done["professions"],
-        done["changes"],
-        done["pairs"],
-        done["rank"],
-        plan.others,
+        {name: done[stage] for name, stage in (("ranks", "rank"), ("pairs", "pairs"))},
+        list(plan.others),
         **plan.page,
-        variants=[VARIANTS[name] for name in plan.mitigations],
         demonstration=plan.demonstration,
         after=[job.folder.name],
         using=lambda work: {
@@ -341,49 +332,34 @@ def report(job: Job, plan: Plan) -> None:
 
 
 def record(job: Job, plan: Plan) -> None:
-    """Record the figures in W&B, and print them."""
+    """Record the figures in W&B, and print the state and the professions, or with verbose=true all figures."""
     metrics, professions = job.figures, job.results["professions"].table()
     reporting.record_metrics(job, metrics)
     if job.records_texts:
         job.tracking.table("professions", professions)
     reporting.record_plots(job)
-    say("\n" + page.console(metrics, professions, plan.question.names, plan.page["top"]))
+    reporting.say_verdict(job.results["report"].facts()["verdict"], "")
+    say("\n" + page.console(metrics.table, professions, plan.question.names, brief=job.brief))
     say(f"  report      {job.folder / 'kge.html'}")
 
 
 def write_report(
     figures: pl.DataFrame,
-    flat: Mapping[str, Any],
     professions: pl.DataFrame,
-    changes: pl.DataFrame,
-    pairs: pl.DataFrame,
-    ranks: pl.DataFrame,
-    others: Mapping[str, pl.DataFrame],
+    tables: Mapping[str, pl.DataFrame],
+    others: Sequence[str],
     *,
-    left_out: Sequence[str],
+    data: str,
+    model: str,
+    values: pl.DataFrame,
     folder: Path,
     about: Mapping[str, Any],
     **what: Any,
 ) -> dict[str, Any]:
-    """Write the page, its tables and pictures. left_out: notices on people who are in neither group; what: further
-    fields of the page. Returns the number of professions in each side's table."""
-    unknown, metrics = [], Figures.of(figures, flat)
-    if changes["model"].n_unique() < 2:
-        unknown.append("There is only one training, so the differences between seeds are unknown (kge.seeds).")
-    results = Results(
-        metrics=metrics,
-        professions=professions,
-        changes=changes,
-        pairs=pairs,
-        ranks=ranks,
-        others=others,
-        notices=[*unknown, *left_out],
-        **{**what, "names": tuple(what["names"])},
-        **about,
-    )
-    files.write(folder / "kge.html", render(results))
-    frames = {"professions": professions, "ranks": ranks, "pairs": pairs}
-    if results.variants:
-        frames["front"] = front_table(metrics, results.variants)
-    save(folder, frames, results.pictures)
-    return {name: len(rows) for name, rows in both_ways(professions, results.names, results.top)}
+    """Write the page, its tables and pictures. values: (value, people), the last row of people without one; what:
+    further arguments of the page. Returns the state with its hedge."""
+    published = frame_of("kge_published.csv").filter(data=data, model=model)
+    tables = {**tables, "values": values, "professions": professions}
+    made = page.page(figures, professions, others, published=published, tables=tables, **what, **about)
+    write(made, folder, "kge.html")
+    return {"verdict": f"{made.state}. {made.hedge}"}

@@ -1,6 +1,7 @@
-"""Agreement of scorers with people, and the effect of identity terms on their labels, as tables for the terminal."""
+"""Agreement of scorers with people, and the effect of identity terms on their labels, as tables."""
 
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import Any
 
 import polars as pl
@@ -12,8 +13,8 @@ from mitigate.measure.base import bounds
 from mitigate.policies import Drop, Policy
 from mitigate.recipes.job import build
 from mitigate.recipes.scorers import Scorers
-from mitigate.report.metric_display import number
-from mitigate.report.table import Cell, Column, Table, as_text, bounded, figures, text, with_bounds
+from mitigate.report.numbers import number
+from mitigate.report.table import Column, Table, figures, grouped, text
 from mitigate.tasks.identity import farthest
 from mitigate.tasks.ratings.agreement import ABSTAINED, AUC, FIGURES, IDENTITY, SPEED
 
@@ -24,16 +25,15 @@ CLASSIFIER_FIGURES = {
 """The figures of classifiers against people that have an interval, and their headings."""
 
 
-def format_agreement(frame: pl.DataFrame) -> str:
-    """The table of agreement for the terminal."""
-    names = [text("", "resource"), text("", "scorer"), text("", "against")]
-    return as_text(Table("", [*names, *figures(3, **dict(FIGURES))], frame))
+def agreement(frame: pl.DataFrame) -> Table:
+    """Scorers beside people's ratings, from 0 to 1. frame: what agreement_table returns."""
+    columns = [text("scorer"), text("against"), *figures(3, **FIGURES)]
+    return Table("", columns, grouped(frame.rows(named=True), itemgetter("resource")))
 
 
-def classifier_table(frame: pl.DataFrame, learnt_from: Mapping[str, str]) -> Table:
+def classifiers(frame: pl.DataFrame, learnt_from: Mapping[str, str]) -> Table:
     """Scorers beside the majority of raters with 95 % intervals over targets and texts, their speed, and the sources of
     their labels; shares from 0 to 1. frame: what interval_table returns; learnt_from: the sources by scorer."""
-
     found: dict[tuple[str | None, str], dict[str, float | None]] = {}
     for resource, scorer, figure, *numbers in frame.iter_rows():
         name = "kappa" if figure == "fleiss" else figure  # the raters' own
@@ -43,44 +43,28 @@ def classifier_table(frame: pl.DataFrame, learnt_from: Mapping[str, str]) -> Tab
         for (resource, scorer), own in found.items()
         if resource is not None
     ]
-    columns = [
-        text("against the majority of raters", "resource"),
-        text("", "scorer"),
-        *(bounded(title, name, 3) for name, title in CLASSIFIER_FIGURES.items()),
-        bounded("texts/s", SPEED, 0),
-        text("learnt from", lambda row: learnt_from.get(row["scorer"], "")),
-    ]
+    columns = [text("against the majority of raters", "resource"), text("scorer"), *figures(3, **CLASSIFIER_FIGURES)]
+    columns += [Column("texts/s", SPEED, 0), text("learnt from", lambda row: learnt_from.get(row["scorer"], ""))]
     return Table("", columns, rows)
 
 
-def format_drops(frame: pl.DataFrame) -> str:
-    """The rated statements that each policy drops for the terminal, %, with intervals over targets and texts."""
-    headings = {"precision": "precision", "recall": "recall", "before": "polarised before", "after": "after"}
-    names = [text("% of rated statements", "resource"), text("", "policy"), Column("dropped", "dropped", show=1)]
-    return as_text(Table("", [*names, *(bounded(title, name) for name, title in headings.items())], frame))
+def drops(frame: pl.DataFrame) -> Table:
+    """The rated statements that each policy drops, %, with intervals over targets and texts."""
+    columns = [text("policy"), *figures(1, "dropped", "precision", "recall", before="polarised before", after="after")]
+    return Table("", columns, grouped(frame.rows(named=True), "% of rated statements, {resource}".format_map))
 
 
-def format_identity(terms: pl.DataFrame, summed: pl.DataFrame) -> str:
-    """Errors on unseen identity terms and frames for the terminal: the mean over terms, the term that is farthest from
-    it with its 95 % interval over frames, and the share of the three farthest and of masked frames."""
-
-    def gap(row: Mapping[str, Any]) -> Cell:
-        cell = with_bounds(row, "largest", 1)
-        return cell._replace(text=f"{'+' if row['largest'] > 0 else ''}{cell.text}")
+def identity_errors(terms: pl.DataFrame, summed: pl.DataFrame) -> Table:
+    """Errors on unseen identity terms and frames: the mean over terms, the difference of the farthest term from it with
+    its 95 % interval over frames, and the shares of the three farthest and of masked frames."""
 
     def most(row: Mapping[str, Any]) -> str:
         return ", ".join(f"{term} {number(share, 1)}" for term, share in farthest(terms, row["scorer"], row["error"]))
 
-    columns = [
-        text("% of unseen identity terms", "scorer"),
-        text("", lambda row: row["error"].replace("_", " ")),
-        Column("mean", "mean", show=1),
-        Column("farthest from the mean", gap),
-        Column("beyond 5", lambda row: f"{row['beyond']} of {row['terms']}"),
-        Column("masked", "masked", show=1),
-        text("farthest terms", most),
-    ]
-    return as_text(Table("", columns, summed.filter(part="unseen", number="both")))
+    columns = [text("% of unseen identity terms", "scorer"), text("", lambda row: row["error"].replace("_", " "))]
+    columns += figures(1, mean="mean", largest="farthest from the mean")
+    columns += [text("beyond 5", "{beyond} of {terms}".format_map), *figures(1, "masked"), text("farthest terms", most)]
+    return Table("", columns, summed.filter(part="unseen", number="both"))
 
 
 def drop_policies(scorers: Scorers) -> list[Policy]:

@@ -15,15 +15,17 @@ from mitigate.tracking.headlines import headlines
 
 NOTHING: Mapping[str, str] = {}
 DESCRIBED = {"data": ("attribution", "licence", "demonstration"), "model": ("base", "licence")}
-SHOW_TEXTS = ["regions", "bars", "shown", "words", "peers"]  # groups of pictures with names of targets, or tails
+SHOW_TEXTS = ["regions", "bars", "shown", "words", "peers", "professions"]  # groups of pictures with names or tails
 RECORDED_STATEMENTS = 20_000  # W&B's tables are slow beyond; the parquet files have them all
 
 
 def about(job: Job, more: Mapping[str, Any]) -> dict[str, Any]:
     """The origin of a page: the command, the stages so far, and the provenance with what is given besides."""
-    from mitigate.report.html import Stage  # loads matplotlib, which recipes without pictures do without
+    from mitigate.report.page import Stage  # loads matplotlib, which recipes without pictures do without
 
-    stages = [Stage(result.stage, result.seconds, result.from_cache) for result in job.run.results]
+    stages = [
+        Stage(name=result.stage, seconds=result.seconds, from_cache=result.from_cache) for result in job.run.results
+    ]
     return {"name": job.folder.name, "command": job.command, "stages": stages, "facts": job.provenance(more)}
 
 

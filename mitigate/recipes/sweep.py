@@ -124,17 +124,13 @@ def _say_failures(notes: Sequence[Mapping[str, Any]], others: str) -> bool:
 
 
 def _beside(config: DictConfig, runs: Mapping[str, Mapping[str, Any]]) -> str:
-    """A table of runs by their names: four figures with their cost; with verbose=true, and for recipes without these,
-    all figures."""
-    if is_brief(config) and "score" in config:
-        from mitigate.report.brief import figures
+    """A table of runs by their names: the headlines; with verbose=true, and for recipes without these, all figures."""
+    from mitigate.measure.results import Results
+    from mitigate.report import mitigate as report  # loads matplotlib
 
-        found = figures(runs, list(role_scorers(plain(config.score))))
-        if found:
-            return found
-    from mitigate.report.metrics_table import console
-
-    return console(runs)
+    results = {name: Results.of_json(metrics) for name, metrics in runs.items()}
+    scorers = role_scorers(plain(config.score)) if is_brief(config) and "score" in config else []
+    return (report.console(results, list(scorers)) if scorers else "") or report.side_by_side(results)
 
 
 def comparable(runs: Mapping[Path, Mapping[str, Any]]) -> dict[Path, Mapping[str, Any]]:

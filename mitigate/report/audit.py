@@ -1,48 +1,176 @@
-"""An audit as one HTML page that loads nothing: what a resource says about each target."""
+"""The page of an audit: how much of a resource is prejudice or favouritism, and about which targets."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
+from scipy.stats import binomtest
 
-from mitigate.measure.base import key_of
-from mitigate.report import audit_tables, metric_display
-from mitigate.report.audit_tables import Wording, section
-from mitigate.report.examples import FEWEST_STATEMENTS, frequent_targets
-from mitigate.report.excluded_targets import left_out
-from mitigate.report.html import Page, render_page
-from mitigate.report.page import target_section
-from mitigate.report.run_figures import Picture, gallery
-from mitigate.report.table_declarations import declared
+from mitigate.measure.base import own_measures
+from mitigate.measure.results import Results
+from mitigate.report import sections
+from mitigate.report.numbers import number, span
+from mitigate.report.page import Fold, Number, Page, Part, Section
+from mitigate.report.sections import crossed, headline, shown
+from mitigate.report.table import Cell, Column, Table, as_text, figures, text
 from mitigate.triples import FAVOURITISM, PREJUDICE
 from mitigate.words.outside_text import counted
 
 MOST_RELATIONS = 20
-SHARES = ("polarised", "prejudice", "favouritism")
+FIRST = ("neutral_mean", "O-", "O+", "polarised")
+MEASURES = ("statements", "targets", "empty_targets", *FIRST, "neutral_variance", "D_O-", "D_O+")
+DEMONSTRATED = "A small corpus: the figures support no claim about any group of people or any resource."
+LIMITS = (
+    sections.PROXIES,
+    "Percentages of few statements have much sampling noise: a target with one statement has 0 % or 100 %.",
+    "Intervals cover the choice of targets. They do not cover the choice of statements or of the classifier.",
+    sections.EQUAL_WEIGHT,
+)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Audit(Page):
-    """The content of an audit's page. Whatever an audit does not have stays empty, and its section is left out."""
+def page(
+    results: Results,
+    title: str,
+    *,
+    scorers: Sequence[str],
+    frames: Mapping[str, pl.DataFrame],
+    statements: pl.DataFrame,
+    chosen: Sequence[str],
+    relations: pl.DataFrame | None = None,
+    beside: pl.DataFrame | None = None,
+    explained: Sequence[str] = (),
+    people: pl.DataFrame | None = None,
+    **about: Any,
+) -> Page:
+    """title: of the resource; scorers: that of the first screen first; frames: of targets by label column; statements:
+    labelled, all about a target or a choice of them; chosen: targets whose bars are drawn; relations: by_relation;
+    beside: (place, figure, key, paper, ours), with explained, why they differ; people: what drop_rules returns; about:
+    further fields of Page."""
+    rows, labels = results.table, sections.label_names(scorers, frames)
+    drawn = {label: frames[label] for label in labels.values()}
+    shares = {scorer: row["value"] for scorer in scorers[:2] if (row := headline(rows, "polarised", scorer))}
+    counts = ("rows", "rows_about_a_target", "statements", "targets", "empty_targets")
+    total, named, said, targets, empty = (results.get(name) or 0 for name in counts)
+    return Page(
+        state=f"Polarised: {', '.join(f'{share:.1f} % ({scorer})' for scorer, share in shares.items())}",
+        hedge=f"The share of {counted(said, 'statement')} about {targets - empty:,} of {counted(targets, 'target')} "
+        f"that favour or disparage them, in {named:,} of {counted(total, 'row')} of {title}.",
+        picture=sections.shares_picture(rows, scorers[0]),
+        numbers=numbers(rows, scorers[0], drawn[labels[scorers[0]]]),
+        sections=[
+            measures(rows, ("D_R",)),
+            Section("The paper's figures and ours", _beside(beside, explained), link="The paper's figures"),
+            Section("Policies against people", _people(people)),
+            sections.gallery(drawn, list(labels), other_ends(statements), chosen),
+            Section("Relations", _relations(relations)),
+            sections.target_section(frames, statements, list(drawn), list(labels)),
+        ],
+        limits=[*LIMITS, *sections.left_out(next(iter(frames.values()))["target"].to_list())],
+        **about,
+    )
 
-    title: str  # what the resource is called
-    metrics: metric_display.Metrics
-    labellings: Mapping[str, Wording]  # by label column
-    targets: Mapping[str, pl.DataFrame]  # by label column: (target, category, statements, and percentages)
-    statements: pl.DataFrame  # labelled: all about a target, or a choice of them
-    shown: Sequence[str] = ()  # chosen targets, whose bars are drawn
-    scorers: Mapping[str, str] = field(default_factory=dict)  # by what they are called; none where labels were given
-    relations: pl.DataFrame | None = None  # of triples, by_relation
-    beside: pl.DataFrame | None = None  # (place, figure, key, paper, ours)
-    explained: Sequence[str] = ()  # where ours differ from the paper's
-    people: pl.DataFrame | None = None  # (resource, policy, statements, dropped, precision, recall, before, after)
 
-    @cached_property
-    def pictures(self) -> list[Picture]:
-        """The audit's figures, drawn once."""
-        return gallery(self.targets, None, other_ends(self.statements), self.shown)
+def numbers(rows: pl.DataFrame, scorer: str, targets: pl.DataFrame) -> list[Number]:
+    """The neutral mean, the spread over targets, and the target with the largest share of prejudice."""
+    found = []
+    if mean := headline(rows, "neutral_mean", scorer):
+        cell = shown(mean, 1, " %")
+        found.append(Number(f"neutral by {scorer} ↑", cell.text, ", ".join([*cell.below, "mean over targets"])))
+    if variance := headline(rows, "neutral_variance", scorer):
+        spread, *ends = (None if variance[end] is None else variance[end] ** 0.5 for end in ("value", "low", "high"))
+        between = f"[{span(*ends, 1)}], " if ends != [None, None] else ""
+        found.append(Number("spread over targets ↓", number(spread, 1), f"{between}standard deviation in points"))
+    frequent = sections.frequent_targets(targets.filter(pl.col("statements") > 0))
+    order = ("prejudice", "statements", "target")
+    for worst in frequent.sort(order, descending=[True, True, False]).head(1).rows(named=True):
+        count, share = worst["statements"], worst["prejudice"]
+        low, high = binomtest(round(share * count / 100), count).proportion_ci()
+        note = f"[{span(100 * low, 100 * high, 1)}], “{worst['target']}”, {counted(count, 'statement')}"
+        found.append(Number("most prejudice ↓", f"{number(share, 1)} %", note))
+    return found
+
+
+def measures(rows: pl.DataFrame, more: Sequence[str] = ()) -> Section:
+    """The measures over all targets and by category. more: names besides MEASURES."""
+    caption = (
+        "Percent of a target's statements; variances in squared percentage points, with the standard deviation; in "
+        "brackets the 95 % interval over targets. O is overgeneralisation, D disparity."
+    )
+    names = [*MEASURES, *more, *(one.name for one in own_measures())]
+    empty = sections.empty_categories(rows)
+    without = f"No statement is about a target of {' or '.join(empty)}." if empty else None
+    texts = rows.filter(pl.col("measure").str.starts_with("all_texts_"))  # with measure.texts=all
+    everywhere = crossed("Of all texts, with a target or without", texts, {"": "all texts"})
+    parts: list[Part] = [measure_table(first_template(rows), names, caption), without, everywhere]
+    if "neutral" in rows["template"]:
+        parts.append(Fold("With the paper's template", [measure_table(rows.filter(template="paper"), names, caption)]))
+    meanings = sections.meanings(rows.filter(pl.col("measure").is_in(names)))
+    return Section("Measures", [*parts, Fold("What they mean", [meanings])])
+
+
+def first_template(rows: pl.DataFrame) -> pl.DataFrame:
+    """The figures without those of the paper's template, where there are others."""
+    return rows.filter(pl.col("template") != "paper") if "neutral" in rows["template"] else rows
+
+
+def measure_table(rows: pl.DataFrame, names: Sequence[str], caption: str = "") -> Table | None:
+    """Measures by name, over all targets and the categories that have statements."""
+    known = rows.filter(pl.col("measure").is_in(names), pl.col("by").is_in(["all", "category"]))
+    return crossed(caption, known, sections.by_category(rows), decimals=1)
+
+
+def console(rows: pl.DataFrame, more: Sequence[str] = (), *, verbose: bool = False) -> str:
+    """The means for the terminal, with verbose all measures of both templates. more: as `measures` has it."""
+    names = [*MEASURES, *more, *(one.name for one in own_measures())] if verbose else ["statements", *FIRST]
+    found = measure_table(rows if verbose else first_template(rows), names)
+    return "" if found is None else as_text(found, 110)
+
+
+def _beside(beside: pl.DataFrame | None, explained: Sequence[str]) -> list[Part]:
+    if beside is None:
+        return []
+    caption = (
+        "The figures that Mehrabi et al. (2021) print for this resource, and ours with the paper's template. A target "
+        "without statements counts as 0 %."
+    )
+    ratio = Column("difference", lambda row: Cell(f"{number(100 * (row['ours'] / row['paper'] - 1), 1)} %"))
+    columns = [text("figure"), text("where", "place"), *(_as_printed(title) for title in ("paper", "ours")), ratio]
+    table = Table(caption, columns, beside, kind="narrow")
+    return [table, Fold("Why they differ, with measure=paper", explained) if explained else None]
+
+
+def _as_printed(name: str) -> Column:
+    return Column(name, lambda row: Cell(number(row[name], 0 if row["paper"] >= 1000 else 2)))
+
+
+def _people(people: pl.DataFrame | None) -> list[Part]:
+    if people is None or people.is_empty():
+        return []
+    said = (
+        f"Three people rated each of {number(people['statements'][0])} statements of this resource (Mehrabi et al. "
+        "2021). The table shows what each policy that drops triples would drop of them; nothing was trained for it."
+    )
+    caption = (
+        "Percent of rated statements, with the 95 % interval over targets and texts. Precision: of the dropped "
+        "statements, those that most raters do not call neutral. Recall: of those, the dropped. Polarised: such "
+        "statements, of those that are left."
+    )
+    columns = [Column("precision", "precision", better="up"), Column("recall", "recall", better="up")]
+    columns = [text("policy"), Column("dropped", "dropped"), *columns, Column("polarised", "after", better="down")]
+    return [said, Table(caption, columns, people)]
+
+
+def _relations(relations: pl.DataFrame | None) -> list[Part]:
+    if relations is None:
+        return []
+    titles = {name: name.replace("_neutral", ", neutral template") for name in relations.columns[2:]}
+    most = relations.head(MOST_RELATIONS)
+    caption = f"Percent of statements that are not neutral, for the {most.height} relations with the most statements."
+    said = (
+        "A triple becomes a statement through its relation's phrase, and some phrases have a sentiment of their own: "
+        "the difference between the templates."
+    )
+    return [said, Table(caption, [text("relation"), Column("statements", "statements"), *figures(1, **titles)], most)]
 
 
 def by_relation(statements: pl.LazyFrame, columns: Iterable[str]) -> pl.DataFrame:
@@ -58,111 +186,3 @@ def other_ends(statements: pl.DataFrame) -> pl.DataFrame:
         return statements
     is_target = pl.col("tail").str.to_lowercase() == pl.col("target")
     return statements.with_columns(tail=pl.when(is_target).then("head").otherwise("tail"))
-
-
-def render(audit: Audit) -> str:
-    """The page's HTML, always the same for the same audit."""
-    rows = audit_tables.rows(list(audit.labellings.values()))
-    return render_page(
-        "audit.html.jinja", audit, sentences=list(sentences(audit)), scorers=audit.scorers, **content(audit, rows)
-    )
-
-
-def content(audit: Audit, rows: Sequence[audit_tables.Row]) -> dict[str, Any]:
-    """The variables of audit.html.jinja, and of templates that extend it, beyond those of every page. rows: the
-    measures that are shown."""
-    wordings = list(audit.labellings.values())
-    relations = audit.relations
-    titles = {column: section(wording) for column, wording in audit.labellings.items()}
-    return {
-        "measures": audit_tables.measure_table(audit.metrics, rows),
-        "meanings": audit_tables.meanings(rows),
-        "beside": None if audit.beside is None else audit_tables.beside_table(audit.beside),
-        "people": None if audit.people is None else declared("audit policies on rated statements", audit.people),
-        "relations": None if relations is None else audit_tables.relation_table(relations.head(MOST_RELATIONS), titles),
-        "both_templates": len(wordings) > len({scorer for scorer, _ in wordings}),
-        "left_out": left_out([target for frame in audit.targets.values() for target in frame["target"]]),
-        **target_section(audit.targets, audit.labellings, audit.statements, list(firsts(audit))),
-    }
-
-
-def sentences(audit: Audit) -> Iterator[str]:
-    """The findings in words, the headline first."""
-    said = {_by(wording): audit.metrics[key_of("polarised", *wording)] for wording in firsts(audit).values()}
-    table = next(iter(audit.targets.values()))
-    mentioned = table.filter(pl.col("statements") > 0)
-    shares = " and ".join(f"{share:.1f} % by {scorer}" for scorer, share in said.items())
-    yield (
-        f"Of {mentioned['statements'].sum():,} statements in {audit.title} about "
-        f"{counted(mentioned.height, 'target')}, {shares} are labelled as favouring or disparaging a whole group."
-    )
-    yield from _of_all_texts(audit)
-    counts = mentioned["statements"].sort()
-    name = mentioned.sort("statements", descending=True, maintain_order=True)["target"][0]
-    if counts[0] < counts[-1]:
-        yield (
-            f"Targets differ in the number of their statements, from {counts[0]:,} to {counts[-1]:,} (“{name}”). Half "
-            f"of the targets have at most {counts[(len(counts) - 1) // 2]:,}."
-        )
-    yield from extremes(audit)
-
-
-def extremes(audit: Audit) -> Iterator[str]:
-    """The targets with the largest shares of prejudice and of favouritism, one sentence for each scorer."""
-    for column, wording in firsts(audit).items():
-        yield _extremes(audit.targets[column].filter(pl.col("statements") > 0), _by(wording))
-
-
-def firsts(audit: Audit) -> dict[str, Wording]:
-    """Subjects of the sentences by label column: each scorer with the paper's template, or with the neutral one
-    where that alone was measured."""
-    columns = {wording: column for column, wording in audit.labellings.items()}
-    return {columns[wording]: wording for wording in audit_tables.headlines(columns).items()}
-
-
-def _by(wording: Wording) -> str:
-    """Whose labels a sentence is about: "sentiment", "sentiment (neutral template)"."""
-    scorer, template = wording
-    return scorer if template == "paper" else f"{scorer} (neutral template)"
-
-
-def _of_all_texts(audit: Audit) -> Iterator[str]:
-    """Only where all texts were scored, with measure.texts=all."""
-    for scorer, template in audit.labellings.values():
-        key = key_of("all_texts_statements", scorer)
-        if template == "paper" and key in audit.metrics:
-            whole = audit.metrics[key]
-            polarised, prejudice, favouritism = (
-                audit.metrics[key_of(f"all_texts_{share}", scorer)] for share in SHARES
-            )
-            yield (
-                f"Of all {whole:,} texts, with a target or without, {polarised:.1f} % are not neutral by {scorer}: "
-                f"{prejudice:.1f} % negative, {favouritism:.1f} % positive."
-            )
-
-
-def _extremes(table: pl.DataFrame, scorer: str) -> str:
-    chosen, frequent = frequent_targets(table)
-    worst, best = (
-        chosen.sort(share, "statements", "target", descending=[True, True, False]).row(0, named=True)
-        for share in ("prejudice", "favouritism")
-    )
-    those = f" with {FEWEST_STATEMENTS} statements or more" if frequent else ""
-    if not worst["prejudice"] and not best["favouritism"]:
-        return f"By {scorer}, no statement about a target{those} is prejudice or favouritism."
-    return (
-        f"By {scorer}, {_most(worst, 'prejudice')} of the statements about a target{those} are prejudice"
-        f"{_whose(worst, 'prejudice')}, and {_most(best, 'favouritism')} favouritism{_whose(best, 'favouritism')}."
-    )
-
-
-def _most(target: Mapping[str, Any], share: str) -> str:
-    """ "at most 12 %", "at most 0.3 %": a share that is more than none is not rounded to 0."""
-    largest = target[share]
-    if not largest:
-        return "none"
-    return f"at most {largest:.{0 if largest >= 1 else 1}f} %" if largest >= 0.05 else "less than 0.1 %"
-
-
-def _whose(target: Mapping[str, Any], share: str) -> str:
-    return f" (“{target['target']}”, {counted(target['statements'], 'statement')})" if target[share] else ""

@@ -1,158 +1,130 @@
-"""A run on Social Bias Frames as one HTML page that loads nothing, and in short on the terminal."""
+"""The page of a run on Social Bias Frames: the model beside the best baseline, and the figures of all systems."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
-from mitigate.report.card import Figure, model_card
-from mitigate.report.html import Page, render_page
-from mitigate.report.metric_display import number
-from mitigate.report.table import Table, as_text, bounded, text, with_bounds
-from mitigate.report.table_declarations import Cells, declared
-from mitigate.words.frames import CHOICES, NAMES, TEXTS
-from mitigate.words.outside_text import portable
+from mitigate.report import plots
+from mitigate.report.numbers import number, span
+from mitigate.report.page import OPEN, Fold, Number, Page, Picture, Section
+from mitigate.report.table import Column, Table, as_text, figures, text
+from mitigate.words.frames import CHOICES, NAMES
 
 FIGURES = {"f1": "F1", "precision": "precision", "recall": "recall"}
 TEXT_FIGURES = {"bleu2": "BLEU-2", "rouge_l": "ROUGE-L", "corpus_bleu2": "BLEU-2, all posts together"}
-COUNTS = {
-    "tuples": "tuples",
-    "posts": "posts",
-    "groups": "groups",
-    "implications": "implied statements",
-    "post_group": "post and group",
-    "post_group_implication": "post, group and implied statement",
-    "group_implication": "group and implied statement",
-}
-EXAMPLE_CELLS: Cells = {"annotators": lambda row: f"{', '.join(row['groups'])}: {'; '.join(row['references'])}"}
+Pairs = Mapping[str, Sequence[Mapping[str, Any]]]
+"""By figure, the rows of the model and of the best baseline: system, value, low, high."""
+CLASSIFIED = (
+    "The positive class on test posts, in percent. “five folds” has learnt from four folds of the test posts and is "
+    "measured on the fifth; “constrained” takes the most probable consistent values. “tf-idf” is logistic regression."
+)
+GENERATED = (
+    "Against all references of a test post with an implied statement, mean over posts, in percent. Without “given a "
+    "group”, a post that the model finds aimed at no group has an empty text, which counts 0."
+)
+SCORED = (
+    "On {posts} posts that the scorer “frames” has not learnt from, its Brier score is {brier} (of a constant "
+    "{brier_constant}), its expected calibration error {calibration_error}. “crowd” learns from the same posts."
+)
+FLIPS = "Percent of labels that change when the target of a rated statement is swapped for another of its category."
+LIMITS = (
+    "A label says what annotators, 82 % of them White, might say of a post, not what its author meant. A model may "
+    "find African-American English, of which there are few posts, offensive more often.",
+    "Used to remove texts, it can silence people who speak of their own group, or who quote what was said to them.",
+    "Generated statements are often generic stereotypes. BLEU-2 and ROUGE-L count shared words, not truth.",
+    "Published figures are on all posts of the complete data. How their BLEU-2 joins posts is not known.",
+)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Results(Page):
-    metrics: Mapping[str, Any]
-    classified: pl.DataFrame  # tasks.frames.figures.classification_table
-    texts: pl.DataFrame  # tasks.frames.figures.text_table
-    flips: pl.DataFrame | None
-    sources: pl.DataFrame
-    categories: pl.DataFrame
-    published: pl.DataFrame
-    examples: pl.DataFrame
-    has_folds: bool
-    systems: tuple[str, str]  # those of the findings: of classifications, and of texts
-    reading: str
-
-
-def render(results: Results) -> str:
-    metrics, published = results.metrics, results.published
-    texts = {name: results.texts.filter(variable=name).rows(named=True) for name in TEXTS}
-    return render_page(
-        "frames.html.jinja",
-        results,
-        sentences=list(findings(results)),
-        classifications=[
-            _table("classification", name, rows, published.filter(figure="f1"))
-            for name, rows in measured(results.classified).items()
+def page(tables: Mapping[str, Any], published: pl.DataFrame, metrics: Mapping[str, Any], **about: Any) -> Page:
+    """tables: classified, texts, examples, flips (None: not measured), and others to store; about: fields of Page."""
+    pairs = beside_baselines(tables["classified"], tables["texts"])
+    state, hedge = verdict(pairs)
+    words = {name.removeprefix("scorer/"): number(value, 3) for name, value in metrics.items() if "scorer/" in name}
+    flips = [text("category"), *figures(1, "statements", "pairs", flipped="changes ↓", harmful="labelled prejudice")]
+    swapped = None if tables["flips"] is None else Table(FLIPS, flips, tables["flips"], kind="narrow")
+    shown = [text(name, kind="sentence") for name in ("post", "generated", "annotators")]
+    unseen = Table("By a model that has not learnt from them.", shown, tables["examples"], kind="tall", headed=False)
+    return Page(
+        state=state,
+        hedge=hedge,
+        picture=picture(pairs),
+        numbers=[
+            Number(
+                f"{name} ↑",
+                f"{own['value']:.1f} %",
+                f"[{span(own['low'], own['high'], 1)}], baseline {best['value']:.1f}",
+            )
+            for name, (own, best) in [*pairs.items()][:2] + [*pairs.items()][2:][-1:]
         ],
-        texts=[_table("text", name, rows, published) for name, rows in texts.items() if rows],
-        flips=None if results.flips is None else declared("frames label changes", results.flips),
-        sources=declared("frames sources", results.sources),
-        categories=declared("frames categories", results.categories) if results.categories.height else None,
-        examples=declared("frames examples", results.examples, cells=EXAMPLE_CELLS),
-        counts={title: metrics[f"corpus/{name}"] for name, title in COUNTS.items()},
-        skews={NAMES[name]: metrics[f"corpus/positive/{name}"] for name in CHOICES},
+        sections=[
+            Section("Classifications", [CLASSIFIED, by_system(tables["classified"], published)]),
+            Section("Groups and implied statements", [GENERATED, by_system(tables["texts"], published)]),
+            Section("As a scorer", [SCORED.format(**words), swapped]),
+            Section("Examples", [Fold(f"{unseen.height} test posts, evenly chosen", [unseen], warning=True)]),
+        ],
+        limits=LIMITS,
+        tables={name: table for name, table in tables.items() if table is not None and name != "examples"},
+        **about,
     )
 
 
-def _table(kind: str, variable: str, rows: Sequence[Mapping[str, Any]], published: pl.DataFrame) -> Table:
-    """The figures of a classification or of generated texts by system, and the published ones."""
-    by_system = published.filter(variable=variable).group_by("system", maintain_order=True)
-    stated = [
-        {"system": f"published: {system}", **dict(found.select("figure", "value").iter_rows())}
-        for (system,), found in by_system
-    ]
-    posts, positive = number(rows[0]["posts"]), number(rows[0].get("positive"), 1)
-    words: dict[str, Any] = {"name": NAMES[variable], "title": NAMES[variable].capitalize(), "posts": posts}
-    return declared(f"frames {kind}", [*rows, *stated], positive=positive, **words)
+def beside_baselines(classified: pl.DataFrame, texts: pl.DataFrame) -> Pairs:
+    """F1 of the classifications on the paper's split, and BLEU-2 of implied statements."""
+    wanted = [(classified, name, "model", "f1", "F1") for name in NAMES if name in CHOICES]
+    found = {}
+    for table, variable, system, key, title in [*wanted, (texts, "implied", ", given a group", "bleu2", "BLEU-2")]:
+        rows = table.select("variable", "system", value=key, low=f"{key}_low", high=f"{key}_high").drop_nulls("value")
+        rows = rows.filter(variable=variable).sort("value", descending=True, maintain_order=True)
+        is_own = pl.col("system").str.ends_with(system)
+        pair = rows.filter(is_own), rows.filter(~pl.col("system").str.starts_with("model"))
+        if all(one.height for one in pair):
+            found[f"{NAMES[variable]}, {title}"] = [one.row(0, named=True) for one in pair]
+    return found
+
+
+def verdict(pairs: Pairs) -> tuple[str, str]:
+    """The state and its hedge: where the intervals of the model and of the best baseline are apart."""
+    above = [name for name, (own, best) in pairs.items() if own["low"] > best["high"]]
+    below = [name for name, (own, best) in pairs.items() if own["high"] < best["low"]]
+    if not above + below:
+        return f"{OPEN}: level with the best baseline", "The intervals overlap. Train longer (frames.epochs)."
+    sides = {"Above it": above, "Below it": below}
+    said = " ".join(f"{side}: {', '.join(names)}." for side, names in sides.items() if names)
+    state = f"{'Beats' if above else 'Below'} the best baseline in {len(above or below)} of {len(pairs)}"
+    return state, f"{said} Intervals of 95 % are over posts; there is one training."
+
+
+def picture(pairs: Pairs) -> Picture | None:
+    series = {"best baseline": 1, "model": 0}  # the baseline's mark is grey
+    rows = [{"name": name, "series": one, **pair[at]} for name, pair in pairs.items() for one, at in series.items()]
+    said = "; ".join(f"{row['name']}, {row['series']} {row['value']:.1f}" for row in rows)
+    drawn = plots.intervals(pl.DataFrame(rows), "% (better →)") if rows else None
+    return drawn and Picture("baselines", "frames", "Model and best baseline", f"In percent: {said}", drawn)
+
+
+def by_system(rows: pl.DataFrame, published: pl.DataFrame) -> Table:
+    """The figures of each variable by system, and the published ones."""
+    titles = {name: title for name, title in {**FIGURES, **TEXT_FIGURES}.items() if name in rows.columns}
+    also = published.with_columns(system=pl.format("published: {}", "system"))
+    also = also.pivot("figure", index=["system", "variable"], values="value")
+    known, groups = rows.drop_nulls(next(iter(titles))), {}
+    for variable, name in NAMES.items():
+        if found := known.filter(variable=variable).to_dicts():
+            of_name = f"{name.capitalize()}: {number(found[0]['posts'])} test posts"
+            groups[of_name] = found + also.filter(variable=variable).to_dicts()
+    return Table("", [text("system"), *(Column(f"{title} ↑", name) for name, title in titles.items())], groups)
+
+
+def console(classified: pl.DataFrame, texts: pl.DataFrame, published: pl.DataFrame, *, brief: bool) -> str:
+    """The model beside the best baseline, or all systems."""
+    beside = Table("", [text("system"), Column("%", "value", bounds="")], beside_baselines(classified, texts))
+    shown = [beside] if brief else [by_system(table, published) for table in (classified, texts)]
+    return "\n\n".join(as_text(one, 110) for one in shown if one.height)
 
 
 def measured(classified: pl.DataFrame) -> dict[str, list[dict[str, Any]]]:
     """The rows of each classification that could be measured, by its name."""
     known = classified.filter(pl.col("f1").is_not_null())
     return {name: rows for name in CHOICES if (rows := known.filter(variable=name).rows(named=True))}
-
-
-def findings(results: Results) -> Iterator[str]:
-    of_choices, of_texts = results.systems
-    for name, rows in measured(results.classified).items():
-        if pair := beside_baselines(rows, of_choices, "f1"):
-            own, best = (with_bounds(row, "f1").line for row in pair)
-            yield (
-                f"{NAMES[name].capitalize()}: F1 {own} on {pair[0]['posts']:,} test posts, against {best} by the best "
-                f"baseline ({pair[1]['system']})."
-            )
-    if pair := beside_baselines(results.texts.filter(variable="implied").rows(named=True), of_texts, "bleu2"):
-        (bleu, best_bleu), (rouge, best_rouge) = (
-            [with_bounds(row, figure).line for row in pair] for figure in ("bleu2", "rouge_l")
-        )
-        yield (
-            f"Implied statements: BLEU-2 {bleu}, ROUGE-L {rouge}, against {best_bleu} and {best_rouge} by the best "
-            f"baseline ({pair[1]['system']})."
-        )
-
-
-def beside_baselines(
-    rows: Sequence[Mapping[str, Any]], system: str, figure: str
-) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
-    """The row of a system, and that of the baseline with the highest figure; None where either is missing."""
-    own = next((row for row in rows if row["system"] == system), None)
-    others = [row for row in rows if not row["system"].startswith("model")]
-    return (own, max(others, key=lambda row: row[figure])) if own and others else None
-
-
-def console(classified: pl.DataFrame, texts: pl.DataFrame) -> str:
-    groups = {NAMES[name]: rows for name, rows in measured(classified).items()}
-    of_texts = {NAMES[name]: rows for name in TEXTS if (rows := texts.filter(variable=name).rows(named=True))}
-    tables = [
-        Table("", [text("", "system"), *(bounded(title, name) for name, title in titles.items())], rows)
-        for titles, rows in ((FIGURES, groups), (TEXT_FIGURES, of_texts))
-    ]
-    return "\n\n".join(as_text(table) for table in tables if table.height)
-
-
-STARTS = {"minilm": "sentence-transformers/all-MiniLM-L6-v2", "model": "a GPT-1 or GPT-2 given by the user"}
-
-
-def render_card(results: Results, start: str, seed: int, needs: Mapping[str, str]) -> str:
-    """The card of the model as Markdown with the hub's metadata. needs: of the command (recipes.job.inputs)."""
-    rows, texts = measured(results.classified), results.texts.rows(named=True)
-    content = {
-        "report": results,
-        "start": STARTS[start],
-        "seed": seed,
-        "command": portable(results.command),
-        "needs": needs,
-        "names": NAMES,
-        "measured": rows,
-        "texts": texts,
-        "text_figures": TEXT_FIGURES,
-        "with_bounds": with_bounds,
-    }
-    figures = [(row, "f1", "F1") for of_name in rows.values() for row in of_name]
-    figures += [(row, key, title) for row in texts for key, title in TEXT_FIGURES.items()]
-    on_hub = start == "minilm"  # the hub takes names of its models alone
-    corpus = "Social Bias Inference Corpus, test"
-    return model_card(
-        "frames_card.md.jinja",
-        results.name,
-        "text-classification",
-        [
-            Figure(corpus, f"{row['variable']}/{key}", f"{NAMES[row['variable']]}: {title}, %", row[key])
-            for row, key, title in figures
-            if row["system"] in results.systems
-        ],
-        content,
-        license="cc-by-4.0" if on_hub else "unknown",
-        base_model=STARTS[start] if on_hub else None,
-        tags=["representational-harms", "social-bias-frames"],
-    )

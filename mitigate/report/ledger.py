@@ -1,16 +1,13 @@
 """Summaries of the filter's ledger: triples kept, dropped and added by relation, target or reason, and examples."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import polars as pl
 
+from mitigate.measure.quality import OF_RESOURCE
 from mitigate.triples import kind_of_reason, label_columns
 
 KEPT = pl.col("weight") > 0
-OF_RESOURCE = pl.col("source_row").is_null()  # the others were added by the policy
-TOUCHED = (pl.col("weight") != 1) | ~OF_RESOURCE
-MOST = 10  # of the most polarised triples, kept and dropped each
-EXAMPLES = {"reason": 8, "relation": 3, "target": 2}  # how many of each are shown, at most
 
 
 def summary(ledger: pl.DataFrame, by: str) -> pl.DataFrame:
@@ -29,34 +26,16 @@ def summary(ledger: pl.DataFrame, by: str) -> pl.DataFrame:
         weight=pl.col("weight").cast(pl.Float64).sum(),
     )
     share = pl.when(pl.col("input") > 0).then(100 * pl.col("dropped") / pl.col("input")).otherwise(0.0)
-    frame = counts.with_columns(share_dropped=share)
+    frame = counts.with_columns(share_dropped=share).sort("input", by, descending=[True, False])
     if by == "reason":
-        return frame.sort("input", by, descending=[True, False])
-    return frame.join(_reasons(rows, by), on=by, how="left").sort("input", by, descending=[True, False])
+        return frame
+    changed = rows.filter(OF_RESOURCE, pl.col("weight") != 1).group_by(by, "reason").len()
+    by_value = changed.sort("len", "reason", descending=[True, False]).group_by(by, maintain_order=True)
+    reasons = by_value.agg(reasons=pl.format("{} ({})", "reason", "len").str.join("; "))
+    return frame.join(reasons, on=by, how="left", maintain_order="left")
 
 
-def _reasons(rows: pl.DataFrame, by: str) -> pl.DataFrame:
-    return (
-        rows.filter(OF_RESOURCE, TOUCHED)
-        .group_by(by, "reason")
-        .len()
-        .sort("len", "reason", descending=[True, False])
-        .group_by(by, maintain_order=True)
-        .agg(reasons=pl.format("{} ({})", "reason", "len").str.join("; "))
-    )
-
-
-def touched(ledger: pl.DataFrame, most: Mapping[str, int] = EXAMPLES) -> pl.DataFrame:
-    """Some triples that were dropped, reweighted or added (reason, row, relation, target, statement, weight) for each
-    reason, relation and target, evenly spaced over the resource: typical ones, not the worst. An added one has the
-    row of the triple it was made from."""
-    rows = ledger.filter(TOUCHED).with_columns(pl.coalesce("row", "source_row"), in_full="reason")
-    rows = rows.with_columns(kind_of_reason(pl.col("reason"))).sort("reason", "row")
-    chosen = rows.filter(pl.any_horizontal(_evenly(by, number) for by, number in most.items()))
-    return chosen.select(pl.col("in_full").alias("reason"), "row", "relation", "target", "statement", "weight")
-
-
-def most_polarised(ledger: pl.DataFrame, scorers: Sequence[str], number: int = MOST) -> pl.DataFrame:
+def most_polarised(ledger: pl.DataFrame, scorers: Sequence[str], number: int = 10) -> pl.DataFrame:
     """The `number` kept and the `number` dropped triples of the resource that the scorers find most polarised (outcome,
     row, relation, target, statement, reason, weight, strength), the strongest first, each statement once.
 
@@ -71,9 +50,3 @@ def most_polarised(ledger: pl.DataFrame, scorers: Sequence[str], number: int = M
     first = rows.unique(["outcome", "statement"], keep="first", maintain_order=True)
     ranked = first.sort("outcome", "strength", "row", descending=[True, True, False])
     return ranked.group_by("outcome", maintain_order=True).head(number).select(columns)
-
-
-def _evenly(by: str, number: int) -> pl.Expr:
-    """The first `number` rows, at most, of each value of a column; none where it is null."""
-    step = (pl.len().over(by) / number).ceil().cast(pl.Int64)
-    return pl.col(by).is_not_null() & (pl.int_range(pl.len()).over(by) % step == 0)

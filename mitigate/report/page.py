@@ -1,322 +1,252 @@
-"""A run as one HTML page that loads nothing: no script, style, font or picture from elsewhere."""
+"""A page of results, which loads nothing: no script, style, font or picture from elsewhere.
 
-from collections.abc import Iterable, Mapping, Sequence
+It begins with a state of a few words, a picture and three numbers; sections of tables, pictures and paragraphs follow.
+Every recipe builds a `Page`; `write` stores it with its pictures (plots/) and tables (tables/)."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import product
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import polars as pl
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
-from mitigate.measure.base import PAPER_SCORERS, Measure, bounds, find, key_of, measure_of, measures, own_measures
-from mitigate.measure.learnt import faults
-from mitigate.measure.quality import BASELINES
-from mitigate.report import brief, metric_display
-from mitigate.report.examples import FEWEST_STATEMENTS, examples, statement_table, target_table
-from mitigate.report.excluded_targets import left_out
-from mitigate.report.html import Page, render_page, unbroken
-from mitigate.report.ledger import most_polarised, summary, touched
-from mitigate.report.metric_display import Metrics
-from mitigate.report.metrics_table import crossed, measured
-from mitigate.report.run_figures import Picture, firsts, gallery
-from mitigate.report.table import Column, Table
-from mitigate.report.table_declarations import column, declared
-from mitigate.triples import FAVOURITISM, PREJUDICE, TEMPLATES, label_columns
-from mitigate.words.outside_text import counted
+from mitigate import files
+from mitigate.report import plots, table
+from mitigate.report.numbers import duration, number
+from mitigate.report.plots import Picture
+from mitigate.report.table import Cell, Column, Table, text
+from mitigate.words.outside_text import readable
 
-MOST_LEAKS = 10  # relations named in the section on the templates
-WORST = ("p90_O-", "largest_O-")
-SIGNS = {share: metric_display.OVERGENERALISED.get(share, share) for share in ("prejudice", "neutral", "favouritism")}
+DIRECTIONS = {"↑": "higher is better", "↓": "lower is better"}
+MOST_NOTICES = 3  # on the first screen
+OPEN = "No conclusion"
+"""The state of a page whose figures show nothing."""
+
+
+class Number(NamedTuple):
+    """A figure of the first screen: its name, its value with the unit, and its interval or what it is compared with."""
+
+    name: str
+    value: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Parts that a reader unfolds; with a content warning where texts are shown."""
+
+    title: str
+    parts: Sequence["Part"]
+    warning: bool = False
+
+
+Part = str | Table | Picture | Fold | Sequence[Picture] | Mapping[str, str] | None
+"""A paragraph (Markup: as it is), a table, a picture or several, a fold, meanings by name, or nothing."""
+
+
+@dataclass(frozen=True)
+class Section:
+    title: str
+    parts: Sequence[Part]
+    link: str = ""  # its name in the navigation, where the title is long
+
+    @property
+    def id(self) -> str:
+        return re.sub(r"\W+", "-", (self.link or self.title).lower()).strip("-")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report(Page):
-    """The content of a run's page. Whatever a run does not have stays empty, and its section is left out."""
+class Stage:
+    """A stage of the run behind a page."""
 
-    metrics: Metrics
-    targets: Mapping[str, pl.DataFrame] = field(default_factory=dict)
-    """Tables by label column ("sentiment", "sentiment_neutral", "regard", "regard_neutral"): one row a target,
-    (target, category, statements, prejudice, favouritism, neutral), the last three in percent."""
-    statements: pl.DataFrame | None = None  # labelled
-    ledger: pl.DataFrame | None = None  # the filter's, one row an input triple
-    lifts: pl.DataFrame | None = None  # swap lift by group and relation, as tasks.lift.by_relation returns it
-    shown: Sequence[str] = ()  # chosen targets, whose bars are drawn
-    baseline: Metrics | None = None  # of the run of policy none that differs by its policy alone, if there is one
+    name: str
+    seconds: float
+    from_cache: bool
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Page:
+    """The content of a page."""
+
+    name: str  # of the run folder
+    command: str  # repeats the run
+    state: str  # at most eight words; OPEN where the figures show nothing
+    hedge: str = ""  # how certain the state is; of OPEN the reason, and what to change
+    picture: Picture | None = None
+    numbers: Sequence[Number] = ()
+    summary: Sequence[Part] = ()  # below the numbers
+    sections: Sequence[Section] = ()
+    notices: Sequence[str] = ()  # limits of the figures, those that change a reading first
+    limits: Sequence[str] = ()
+    demonstration: str | bool = False  # or the sentence that says what is demonstrated
     links: Mapping[str, str] = field(default_factory=dict)  # names of other pages -> the way to them
-    scorers: Mapping[str, str] = field(default_factory=dict)
-    """Those of the roles, by what they are called: {"sentiment": "vader", "regard": "minilm"}."""
+    stages: Sequence[Stage] = ()
+    facts: Mapping[str, object] = field(default_factory=dict)  # versions, seed, fingerprints, data and licence ...
+    tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)  # stored beside the page
 
     @property
-    def roles(self) -> list[str]:
-        """The names of the scorers of the roles."""
-        return list(self.scorers) or list(PAPER_SCORERS)
-
-    @property
-    def label_columns(self) -> dict[str, tuple[str, str]]:
-        """Scorer and template by label column, in the page's order, which begins with the headline's."""
-        pairs = product(metric_display.by_headline(self.roles), metric_display.TEMPLATE_NAMES)
-        return {label_columns(*pair)[0]: pair for pair in pairs}
-
-    @property
-    def ordered_targets(self) -> dict[str, pl.DataFrame]:
-        """The tables of targets in the same order."""
-        return {column: self.targets[column] for column in self.label_columns if column in self.targets}
-
-    @property
-    def first_columns(self) -> list[str]:
-        """The first label column of each scorer."""
-        return firsts(name for name in self.label_columns if name in getattr(self.statements, "columns", ()))
-
-    @cached_property
-    def verdict(self) -> tuple[str, str]:
-        """The sentence that the run's page, card, terminal and record begin with, and its cost."""
-        sentence, cost = brief.of_run(self.metrics, self.roles, self.baseline)
-        return sentence or "This run measured no harms.", cost
-
-    @cached_property
     def pictures(self) -> list[Picture]:
-        return gallery(self.ordered_targets, self.ledger, self.statements, self.shown, self.first_columns)
+        """All pictures, that of the first screen first."""
+        parts = [part for section in self.sections for part in section.parts]
+        return [*filter(None, [self.picture]), *_pictures([*self.summary, *parts])]
+
+    @property
+    def shown_sections(self) -> list[Section]:
+        return [section for section in self.sections if any(section.parts)]
 
 
-def render(report: Report) -> str:
-    metrics, scorers = report.metrics, metric_display.by_headline(report.roles)
-    verdict, cost = report.verdict
-    harms = metric_display.harms_by(scorers, metrics)
-    return render_page(
-        "page.html.jinja",
-        report,
-        sentences=list(filter(None, [verdict, brief.quality_sentence(metrics)])),
-        cost=cost,
-        scorers={name: report.scorers[name] for name in metric_display.by_headline(report.scorers)},
-        unlearnt=bool(faults(metrics)),
-        headlines=[_headline(metrics, measure) for measure in harms],
-        measures=_measure_table(metrics),
-        meanings=_meanings(harms),
-        leaks=_leaks(report.statements, scorers),
-        lift=_lift_tables(metrics, report.lifts),
-        quality=_by_group("run quality", metrics, "test triples"),
-        validity=_by_group("run validity", metrics, *metric_display.VALIDITY),
-        worst=_worst_table(metrics, scorers),
-        own=_own_table(metrics),
-        about=_by_group("run published", metrics, "published triples"),
-        filtered=_ledger_tables(report.ledger, scorers),
-        left_out=left_out([target for frame in report.targets.values() for target in frame["target"]]),
-        **target_section(report.ordered_targets, report.label_columns, report.statements, report.first_columns),
+def _pictures(parts: Sequence[Part]) -> Iterator[Picture]:
+    for part in parts:
+        if isinstance(part, Fold):
+            yield from _pictures(part.parts)
+        elif isinstance(part, Picture):
+            yield part
+        elif isinstance(part, Sequence) and not isinstance(part, str):
+            yield from part
+
+
+def render(page: Page) -> str:
+    """The HTML of the page, the same each time for the same content."""
+    template = environment().get_template("base.html.jinja")
+    shown = [text("stage", "name"), Column("time", "seconds", duration), text("result", "result")]
+    rows = [{**vars(one), "result": "cached" if one.from_cache else "computed"} for one in page.stages]
+    stages = Table("Computing time of each stage", shown, rows, kind="narrow") if rows else None
+    return template.render(
+        page=page,
+        is_open=page.state.startswith(OPEN),
+        notices=page.notices[:MOST_NOTICES],
+        housekeeping=page.notices[MOST_NOTICES:],
+        facts=flat(page.facts),
+        stages=stages,
     )
 
 
-def _headline(metrics: Metrics, measure: Measure) -> dict[str, str]:
-    """A figure in large type: its name, value and unit, and its interval."""
-    key = brief.harm_of(measure, set(metrics))
-    cell = measured(metrics, key, 1)
-    return {
-        "name": f"{measure.named}{', neutral template' * (key != metric_display.harm_key(measure, 'paper'))}",
-        "value": cell.text,
-        "unit": " %" if measure.better == "up" else "",
-        "note": " ".join(cell.below),
-    }
+def write(page: Page, folder: Path, name: str = "report.html") -> None:
+    """Write the page, its pictures with their captions, and its tables that have rows."""
+    files.write(folder / name, render(page))
+    for title, frame in page.tables.items():
+        if frame.height:
+            table.save(frame, folder / "tables" / title)
+    for picture in page.pictures:
+        plots.save_figure(picture.figure, folder / "plots" / picture.name)
+    rows = [(one.name, one.group, f"{one.title}. {one.alt}") for one in page.pictures]
+    if rows:
+        captions = pl.DataFrame(rows, schema=["picture", "group", "caption"], orient="row")
+        files.write(folder / "plots" / "captions.csv", captions.write_csv())
 
 
-def _meanings(measures: Iterable[Measure]) -> dict[str, str]:
-    return {measure.named: measure.meaning for measure in measures}
-
-
-def _measure_table(metrics: Metrics) -> Table | None:
-    """The measures of harm over all targets and by category, grouped by template."""
-    harms = metric_display.harms(metrics)
-    rows = {
-        name: [(one.named, (one, template)) for one in harms if metric_display.harm_key(one, template) in metrics]
-        for template, name in metric_display.TEMPLATE_NAMES.items()
-    }
-    has_intervals = any(
-        bound in metrics for measure in harms for bound in bounds(metric_display.harm_key(measure, "paper"))
+def environment() -> Environment:
+    """This folder's templates. All texts are escaped and their control characters left out, since tails and statements
+    come from outside the project."""
+    made = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        finalize=_readable,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-    words: dict[str, Any] = {
-        "abbreviations": metric_display.abbreviations(metrics),
-        "brackets": "; in brackets the 95 % interval" if has_intervals else "",
-    }
-    table = crossed(
-        "run measures",
-        metrics,
-        {name: lines for name, lines in rows.items() if lines},
-        metric_display.with_all(metric_display.categories(metrics)),
-        lambda row, part: metric_display.harm_key(row[0], row[1], part),
-        **words,
-    )
-    return table if table.height else None
+    made.policies["json.dumps_function"] = lambda content, **options: json.dumps(_readable(content), **options)
+    made.filters |= {"html": html, "arrows": arrows}
+    return made
 
 
-def _leaks(statements: pl.DataFrame | None, scorers: Sequence[str]) -> dict[str, Table]:
-    """For each scorer the relations with the largest difference between the templates; empty without labels with
-    both."""
-    if statements is None or statements.is_empty() or "relation" not in statements.columns:
-        return {}
-    found = {}
-    for scorer in scorers:
-        if label_columns(scorer, "neutral")[0] in statements.columns:
-            relations = leak(statements, scorer).head(MOST_LEAKS)
-            table = declared("run template effect", relations, scorer=scorer, number=relations.height)
-            found[scorer.capitalize()] = table
+def _readable(value: object) -> object:
+    """Remove control characters from a text, and from texts in lists and dicts; leave other values as they are."""
+    if isinstance(value, str):
+        return type(value)(readable(value))
+    if isinstance(value, Mapping):
+        return {_readable(key): _readable(part) for key, part in value.items()}
+    return [_readable(part) for part in value] if isinstance(value, list | tuple) else value
+
+
+def html(part: Part) -> Markup:
+    """A part of a page as HTML."""
+    match part:
+        case Markup():
+            return part
+        case str():
+            return element("p", arrows(part))
+        case Table():
+            return _table(part)
+        case Fold(title, parts, warning):
+            said = element("span", " — content warning: some are offensive", kind="warning") if warning else ""
+            return element("details", element("summary", title, said), *map(html, parts))
+        case Picture():
+            drawn = Markup(plots.svg(part))  # a figure escapes its own texts
+            return element("figure", element("figcaption", part.title), drawn)
+        case Mapping():
+            pairs = (element("div", element("dt", arrows(name)), element("dd", words)) for name, words in part.items())
+            return element("dl", *pairs, kind="words")
+        case None:
+            return Markup("")
+        case _:
+            return element("div", *map(html, part), kind="figures")
+
+
+def _table(shown: Table) -> Markup:
+    """A table; on a phone the rows of one with many columns are blocks of lines, each line with its heading."""
+    stacked = len(shown.columns) > 3 or any("sentence" in column.kind for column in shown.columns)
+    heads = [element("th", arrows(column.heading), kind=column.kind, scope="col") for column in shown.columns]
+    bodies = []
+    for title, rows in shown.groups:
+        heading = element("th", arrows(title), scope="rowgroup", colspan=len(heads)) if title else ""
+        group = [element("tr", heading, kind="group")] if title else []
+        bodies.append(element("tbody", *group, *(_row(shown, row, stacked) for row in rows)))
+    caption = element("caption", arrows(shown.caption)) if shown.caption else ""
+    kind = "stacked" if stacked else "pinned" if shown.headed else ""
+    found = element("table", caption, element("thead", element("tr", *heads)), *bodies, kind=kind, id=shown.name)
+    label = shown.title or shown.columns[0].title
+    box = element("div", found, kind=f"scroll {shown.kind}".strip(), tabindex="0", role="region", aria_label=label)
+    if not shown.search:
+        return box
+    words = shown.name.replace("-", " ")
+    field = Markup('Search {} <input type="search" autocomplete="off" aria-controls="{}">').format(words, shown.name)
+    status = element("span", f"{number(shown.height)} rows", kind="quiet", role="status", id=f"{shown.name}-shown")
+    return element("div", element("label", field), status, kind="tools") + box
+
+
+def _row(shown: Table, row: Mapping[str, Any], stacked: bool) -> Markup:
+    cells = []
+    for place, column in enumerate(shown.columns):
+        cell: Cell = column.cell(row)
+        below = [element("small", line) for line in cell.below]
+        if place == 0 and shown.headed:
+            kind = column.kind.removeprefix("text").strip()
+            cells.append(element("th", arrows(cell.text), *below, kind=kind, scope="row"))
+        else:
+            label = column.heading if stacked and place else ""
+            cells.append(element("td", cell.text, *below, kind=column.kind, data_label=label))
+    return element("tr", *cells, data_search=shown.search(row) if shown.search else "")
+
+
+def element(tag: str, *inside: object, kind: str = "", **attributes: object) -> Markup:
+    """An HTML element of a class; attributes: "data-label" is written data_label, those that are "" are left out."""
+    named = {"class": kind, **{name.replace("_", "-"): value for name, value in attributes.items()}}
+    given = Markup("").join(Markup(' {}="{}"').format(name, _readable(value)) for name, value in named.items() if value)
+    return Markup("<{0}{1}>{2}</{0}>\n").format(tag, given, Markup("").join(map(_escaped, inside)))
+
+
+def _escaped(value: object) -> Markup:
+    return escape(_readable(value))
+
+
+def arrows(words: str) -> Markup:
+    """The words, with names of the arrows for assistive technology."""
+
+    def named(found: re.Match[str]) -> str:
+        return f'<span role="img" aria-label="{DIRECTIONS[found.group()]}">{found.group()}</span>'
+
+    return Markup(re.sub("[↑↓]", named, _escaped(words)))
+
+
+def flat(facts: Mapping[str, object], prefix: str = "") -> dict[str, object]:
+    """Flatten nested facts: {"data": {"licence": "MIT"}} is {"data, licence": "MIT"}."""
+    found: dict[str, object] = {}
+    for name, value in facts.items():
+        found |= flat(value, f"{prefix}{name}, ") if isinstance(value, Mapping) else {prefix + name: value}
     return found
-
-
-def leak(statements: pl.DataFrame, scorer: str) -> pl.DataFrame:
-    """For each relation: (relation, statements, paper, neutral, difference), the largest difference first.
-
-    paper and neutral are the percentages of its statements with a polarised label under either template. The difference
-    is the part of the labels that is caused by the relation's phrase instead of the tail."""
-    polarised = {
-        template: 100 * pl.col(label_columns(scorer, template)[0]).is_in([PREJUDICE, FAVOURITISM]).mean()
-        for template in TEMPLATES
-    }
-    return (
-        statements.group_by("relation")
-        .agg(statements=pl.len(), **polarised)
-        .with_columns(difference=pl.col("paper") - pl.col("neutral"))
-        .sort(pl.col("difference").abs(), "relation", descending=[True, False])
-    )
-
-
-def _by_group(name: str, metrics: Metrics, *rows: str) -> dict[str, Any]:
-    """The table of the measures by group of these rows, and their meanings; empty where there are no figures. name: of
-    the declared table."""
-    measures, groups = metric_display.by_group(metrics, *rows)
-    lines = [(title, group) for group, title in groups.items()]
-    if not lines:
-        return {}
-    table = crossed(name, metrics, lines, measures, lambda group, measure: key_of(measure.name, group=group))
-    return {"table": table, "meanings": _meanings(measures)}
-
-
-def _own_table(metrics: Metrics) -> Table | None:
-    """The figures of a user's own measures over all rows."""
-    own = {one.name for one in own_measures()}
-    known = ((figure, key) for key in metrics if (figure := find(key)) and figure.by == "all")
-    rows = [(figure.title, key) for figure, key in known if figure.measure in own]
-    return crossed("run own measures", metrics, rows, {"": "value"}, lambda key, _: key) if rows else None
-
-
-def _lift_tables(metrics: Metrics, lifts: pl.DataFrame | None) -> dict[str, Any]:
-    """Swap lift by groups of heads and by relation, each beside that of the baselines; empty where it was not
-    measured."""
-    (_, groups), lift = metric_display.by_group(metrics, "heads"), measure_of("swap_lift")
-    if not groups:
-        return {}
-    baselines = {f"swap_lift_{name}": column(name).title for name in BASELINES}
-    columns = {"swap_lift": "this generator", **baselines}
-    rows = [(title, group) for group, title in groups.items()]
-    by_group = crossed(
-        "run swap lift", metrics, rows, columns, lambda group, name: key_of(name, group=group), arrow=lift.arrow
-    )
-    found = {"meaning": lift.meaning, "groups": by_group, "relations": None, "left_out": {}}
-    if lifts is not None and not lifts.is_empty():
-        named = lifts.with_columns(pl.col("group").str.replace_all("_", "-"))
-        seldom = named.filter(~pl.col("counts")).group_by("group", maintain_order=True).agg("relation")
-        found["relations"] = declared("run swap lift by relation", named.filter("counts"))
-        found["left_out"] = dict(seldom.iter_rows())
-    return found
-
-
-def _worst_table(metrics: Metrics, scorers: Sequence[str]) -> Table | None:
-    """The figures of the groups with the worst results, as far as they were measured."""
-    rows = [(measure.named, key_of(measure.name)) for measure in measures("training triples")]
-    for scorer, name in product(scorers, WORST):
-        measure = measure_of(name, scorer)
-        rows.append((measure.named, brief.harm_of(measure, set(metrics))))
-    rows = [(name, key) for name, key in rows if key in metrics]
-    is_neutral = any(figure.template == "neutral" for _, key in rows if (figure := find(key)))
-    template = metric_display.TEMPLATE_NAMES["neutral" if is_neutral else "paper"]
-    parts = metric_display.with_all(metric_display.categories(metrics))
-    return (
-        crossed(
-            "run worst",
-            metrics,
-            rows,
-            parts,
-            lambda key, part: f"{key}/{part}".rstrip("/"),
-            decimals=1,
-            template=template,
-        )
-        if rows
-        else None
-    )
-
-
-def target_section(
-    frames: Mapping[str, pl.DataFrame],
-    labels: Mapping[str, tuple[str, str]],
-    statements: pl.DataFrame | None,
-    columns: Sequence[str],
-) -> dict[str, Any]:
-    """The variables of targets.html.jinja. frames: the tables of targets by label column; labels: scorer and template
-    of each; columns: of the labels by which examples are chosen."""
-    shown = {name: labels[name] for name in frames if name in labels}
-    table = _target_table(frames, shown)
-    found: dict[str, Any] = {"targets": table, "examples": {}, "labelled_neutral": False}
-    found["templates"] = {template: metric_display.TEMPLATE_NAMES[template] for _, template in shown.values()}
-    if statements is not None and not statements.is_empty():
-        if table:  # of many targets it shows some
-            in_table = [row["target"] for _, rows in table.groups for row in rows]
-            statements = statements.filter(pl.col("target").is_in(in_table))
-        chosen = examples(statements, scorers=columns)
-        titles = {name: labels[name][0] if name in labels else name for name in chosen.columns[3:]}
-        found["labelled_neutral"] = next(iter(titles), "").endswith("_neutral")
-        found["examples"] = {
-            (target, rows["category"][0]): statement_table(f"Statements about “{target}”", rows, titles)
-            for (target,), rows in chosen.partition_by("target", as_dict=True, maintain_order=True).items()
-        }
-    return found
-
-
-def _target_table(frames: Mapping[str, pl.DataFrame], labels: Mapping[str, tuple[str, str]]) -> Table | None:
-    """The targets with their percentages under every label column; None without targets."""
-    first = next(iter(frames.values()), pl.DataFrame())
-    if first.is_empty():
-        return None
-    rows = first.select("target", "category", "statements").sort("target")
-    columns = [Column("statements", "statements")]
-    for name, (scorer, template) in labels.items():
-        found = frames[name].select("target", **{f"{name}/{share}": share for share in SIGNS})
-        rows = rows.join(found, on="target", how="left", maintain_order="left")
-        columns += [
-            Column(f"{scorer} {sign}", f"{name}/{share}", show=1, kind=template) for share, sign in SIGNS.items()
-        ]
-
-    def size(row: Mapping[str, Any]) -> tuple[bool, float]:
-        """A target's order in the table: frequent ones first, by the largest percentage of prejudice or favouritism."""
-        polarised = [row[f"{name}/{share}"] or 0.0 for name in labels for share in ("prejudice", "favouritism")]
-        return row["statements"] >= FEWEST_STATEMENTS, max(polarised)
-
-    return target_table(
-        f"{counted(rows.height, 'target')}.",
-        columns,
-        rows.to_dicts(),
-        size,
-        largest=f"the largest percentage of prejudice or favouritism ({FEWEST_STATEMENTS} statements or more first)",
-        file=f"tables/targets_{next(iter(frames))}.csv",
-    )
-
-
-def _ledger_tables(ledger: pl.DataFrame | None, scorers: Sequence[str]) -> dict[str, Any]:
-    """The variables of filter.html.jinja; empty where the policy touched nothing."""
-    if ledger is None or ledger.is_empty() or (changed := touched(ledger)).is_empty():
-        return {}
-    reasons, polarised = summary(ledger, "reason"), most_polarised(ledger, scorers)
-    totals: dict[str, Any] = {name: reasons[name].sum() for name in ("input", "kept", "added", "weight")}
-    cells = {
-        "reason": lambda row: unbroken(row["reason"]),
-        "reason_kind": lambda row: unbroken(row["reason"]),
-        "reasons": lambda row: unbroken(row["reasons"] or ""),
-        "percent_of_all": lambda row: 100 * row["input"] / totals["input"],
-    }
-    and_added, by = "and added " if totals["added"] else "", {}
-    for name in ("relation", "target"):
-        if (frame := summary(ledger, name)).height:
-            by[name] = declared(f"filter by {name}", frame, cells=cells, and_added=and_added)
-    return {
-        **totals,
-        "reasons": declared("filter reasons", reasons, cells=cells, without=() if and_added else ("added",)),
-        "by": by,
-        "most_polarised": declared("filter most polarised", polarised, cells=cells) if polarised.height else None,
-        "touched": declared("filter touched", changed, cells=cells),
-    }

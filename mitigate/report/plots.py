@@ -1,98 +1,230 @@
-"""The harms paper's figures for any run, from data frames to matplotlib figures.
+"""The figures of pages: palette and style, the harms paper's figures from frames of targets, and harm against quality.
 
-Every frame has one row a target: (target, category, statements, prejudice, favouritism, neutral), the last three in
+A frame of targets has a row each: (target, category, statements, prejudice, favouritism, neutral), the last three in
 percent. Figures are narrow enough for a phone, and none relies on colour alone."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+import re
+import warnings
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from io import BytesIO
+from pathlib import Path
+from typing import Any, NamedTuple
 
+import matplotlib
 import numpy as np
 import polars as pl
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Patch
-from matplotlib.ticker import StrMethodFormatter
+from matplotlib.text import Annotation
+from matplotlib.ticker import MaxNLocator, NullLocator, ScalarFormatter, StrMethodFormatter
 
-from mitigate.report.drawing import FAVOURITISM, INK, KEPT, PREJUDICE, WIDTH, legend, note, panel, styled
-from mitigate.report.metric_display import ordered
+from mitigate import files
+from mitigate.package_data import DATA
+from mitigate.words.outside_text import readable
+from mitigate.words.targets import ordered
 
-LONGEST_NAME = 32  # characters of a target or a relation beside its bar
+# Okabe and Ito's palette, which is safe for colour blindness.
+PREJUDICE, FAVOURITISM, BOTH, KEPT = "#D55E00", "#0072B2", "#CC79A7", "#009E73"
+INK = "#767676"  # 4.5 : 1 against white and against black; inside a page it becomes the page's text colour
+SMALL = 8  # points
+WIDTH = 4.8  # inches: 9 points are still read on a phone
 FULL = 0.6  # opacity
+LONGEST_NAME = 32  # characters beside a bar
 SIGNS = {"prejudice": ("negative", PREJUDICE), "favouritism": ("positive", FAVOURITISM)}
+MARKS = (  # in the order of what is compared, the baseline first; no two shapes alike
+    *((INK, "o"), (FAVOURITISM, "^"), (PREJUDICE, "D"), (KEPT, "s"), (BOTH, "v")),
+    *(("#E69F00", "P"), ("#56B4E9", "X")),
+)
+REGIONS = {  # colours and markers of Fig. 2's red, blue, purple and the rest
+    "more negative": (PREJUDICE, "v"),
+    "more positive": (FAVOURITISM, "^"),
+    "more of both": (BOTH, "D"),
+    "neither": (INK, "o"),
+}
+styled = matplotlib.rc_context(fname=str(DATA.joinpath("figures.mplstyle")))
+"""Decorate a function that draws, so that it runs with the project's matplotlib settings."""
 
 
-class Series(NamedTuple):
-    """A column of the targets as boxes."""
+class Picture(NamedTuple):
+    """A figure of a page. Names are unique on a page and valid as file names."""
 
-    column: str
-    label: str
-    colour: str
+    name: str
+    group: str  # of figures of one kind, for captions and W&B
+    title: str
+    alt: str  # the text alternative: what the figure shows, with its numbers
+    figure: Figure
 
 
-SIGNED = [Series(column, sign, colour) for column, (sign, colour) in SIGNS.items()]
-NUMBERS = [Series("statements", "all", KEPT)]
-NUMBERS_AND_KEPT = [Series("statements", "all", INK), Series("kept", "kept", KEPT)]
+def panel(height: float) -> tuple[Figure, Axes]:
+    """A figure with one pair of axes, `height` inches high."""
+    figure = Figure(figsize=(WIDTH, height))
+    return figure, figure.add_subplot()
+
+
+def mark(place: int) -> tuple[str, str]:
+    """The colour and the shape of the one that is compared at a place; once all are used, colours get other shapes."""
+    return MARKS[place % len(MARKS)][0], MARKS[(place + place // len(MARKS)) % len(MARKS)][1]
+
+
+def legend(axes: Axes, handles: Sequence[Artist] | None = None, columns: int = 4) -> None:
+    """The legend of the colours above the axes, so many names a line."""
+    place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0}
+    axes.legend(handles=handles, ncols=columns, handletextpad=0.3, columnspacing=1.2, **place)
+
+
+def note(axes: Axes, text: str, point: tuple[float, float], shift: float, side: str) -> Annotation:
+    """Write small text `shift` points to the right of a point, ignored by the layout."""
+    note = axes.annotate(text, point, (shift, 0), textcoords="offset points", ha=side, va="center", size=SMALL)
+    note.set_in_layout(False)
+    return note
+
+
+def name_points(figure: Figure, axes: Axes, names: Sequence[str], points: np.ndarray, chosen: Iterable[int]) -> None:
+    """Write the names of the chosen points, in this order, each where it covers no point and no earlier name."""
+    lay_out(figure)
+    frame, shown = axes.get_window_extent(), axes.transData.transform(points)
+    written: list[Annotation] = []
+    for place in chosen:
+        for shift, side in ((5, "left"), (-5, "right")):
+            name = note(axes, names[place], tuple(points[place]), shift, side)
+            box = name.get_window_extent()
+            free = not any(box.overlaps(other.get_window_extent()) for other in written)
+            if free and not box.count_contains(shown) and frame.x0 <= box.x0 and box.x1 <= frame.x1:
+                written.append(name)
+                break
+            name.remove()
 
 
 @styled
-def boxes(
-    targets: pl.DataFrame,
-    series: Sequence[Series] = SIGNED,
-    label: str = "% of a target's statements",
-    *,
-    top: float | None = None,
-    counted: bool = False,
-) -> Figure:
-    """Box plots of one or two columns over the targets of each category (Fig. 1, 5).
+def tradeoff(points: pl.DataFrame, across: str, up: str, *, log: bool = False) -> Figure:
+    """Harm against quality, or any two figures. points, a row each, the baseline's first: name, x, y, and perhaps
+    x_low, x_high, y_low, y_high (an interval is drawn as a bar) and is_mean: a large mark, where the others of the name
+    are small ones. across, up: what the axes show, and to which side it is better."""
+    names = points["name"].unique(maintain_order=True)
+    columns = 4 if max(map(len, names)) < 14 else 1
+    figure, axes = panel(3.0 + 0.2 * -(-len(names) // columns))
+    for place, name in enumerate(names):
+        colour, marker = mark(place)
+        label: str | None = name
+        for row in points.filter(name=name).sort("is_mean", descending=True).rows(named=True):
+            ends = [_reach(row, axis) for axis in ("y", "x")]
+            axes.errorbar(row["x"], row["y"], *ends, fmt="none", ecolor=colour, elinewidth=0.9, alpha=0.7, zorder=2)
+            size, alpha = (75, 1) if row["is_mean"] else (22, 0.55)
+            axes.scatter(
+                row["x"], row["y"], size, colour, marker=marker, lw=0, alpha=alpha, label=label, clip_on=False, zorder=3
+            )
+            label = None
+    axes.margins(0.15)
+    if log:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(MaxNLocator(6))  # those of powers of ten would leave most of the axis bare
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(ScalarFormatter())
+    axes.grid(which="both")
+    axes.set_xlabel(across)
+    axes.set_ylabel(up)
+    legend(axes, columns=columns)
+    return figure
 
-    top: the upper limit, the same for plots to be compared; counted: whether the columns are counts, which have a
-    logarithmic scale (Fig. 4, 11)."""
+
+def _reach(row: Mapping[str, Any], name: str) -> list[list[float]] | None:
+    """The lengths of an error bar below and above a figure; None without an interval."""
+    low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
+    return None if low is None or high is None else [[max(0, row[name] - low)], [max(0, high - row[name])]]
+
+
+@styled
+def intervals(rows: pl.DataFrame, label: str, zero: float | None = None) -> Figure:
+    """A dot with its interval for each row (name, value, low, high, and perhaps series, which is a colour), the first
+    on top. zero: where a line stands."""
+    series = rows["series"].unique(maintain_order=True).to_list() if "series" in rows.columns else [""]
+    names = rows["name"].unique(maintain_order=True).to_list()
+    figure, axes = panel(0.9 + 0.22 * len(names) * (1 + 0.5 * (len(series) - 1)))
+    for place, one in enumerate(series):
+        part = rows.filter(series=one) if one else rows
+        colour, marker = mark(place + (len(series) == 1))
+        heights = [names.index(name) + 0.28 * (place - (len(series) - 1) / 2) for name in part["name"]]
+        for height, row in zip(heights, part.rows(named=True), strict=True):
+            if row["low"] is not None and row["high"] is not None:
+                axes.plot([row["low"], row["high"]], [height, height], color=colour, lw=0.9, alpha=0.7)
+        axes.scatter(part["value"], heights, 26, colour, marker=marker, lw=0, label=one, zorder=3)
+    if zero is not None:
+        axes.axvline(zero, color=INK, lw=0.6)
+    axes.set_xlabel(label)
+    axes.grid(axis="x")
+    _name_rows(axes, names)
+    if len(series) > 1:
+        legend(axes)
+    return figure
+
+
+@styled
+def boxes(targets: pl.DataFrame, top: float | None = None) -> Figure:
+    """Box plots of prejudice and favouritism over the targets of each category (Fig. 1, 5). top: the upper limit, the
+    same for plots to be compared."""
+    series = [(column, colour) for column, (_, colour) in SIGNS.items()]
+    figure, axes = _boxes(targets, series, "% of a target's statements")
+    axes.set_ylim(0, 1.04 * top if top else None)
+    legend(axes, _patches())
+    return figure
+
+
+@styled
+def counts(targets: pl.DataFrame) -> Figure:
+    """Box plots of the number of statements about the targets of each category, and of `kept`, the triples that a
+    policy kept, on a logarithmic scale (Fig. 4, 11)."""
+    series = [("statements", KEPT), ("kept", FAVOURITISM)][: 2 if "kept" in targets.columns else 1]
+    figure, axes = _boxes(targets, series, "number for each target")
+    axes.set_yscale("symlog", linthresh=10, subs=[2, 5])
+    for set_formatter in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
+        set_formatter(StrMethodFormatter("{x:,.0f}"))
+    axes.set_ylim(0)
+    if len(series) > 1:
+        legend(axes, [_patch(colour, name) for (_, colour), name in zip(series, ("all", "kept"), strict=True)])
+    return figure
+
+
+def _boxes(targets: pl.DataFrame, series: Sequence[tuple[str, str]], label: str) -> tuple[Figure, Axes]:
+    """Boxes of columns, with their colours, over the targets of each category."""
     figure, axes = panel(3.2)
     categories = ordered(targets["category"].to_list())
     places = np.arange(len(categories))
-    for one, shift in zip(series, (-0.19, 0.19) if len(series) > 1 else (0.0,), strict=True):
-        values = [targets.filter(category=name)[one.column].drop_nulls().to_numpy() for name in categories]
+    for (column, colour), shift in zip(series, (-0.19, 0.19) if len(series) > 1 else (0.0,), strict=True):
+        values = [targets.filter(category=name)[column].drop_nulls().to_numpy() for name in categories]
         axes.boxplot(
             values,
             positions=places + shift,
             widths=0.3,
             patch_artist=True,
             manage_ticks=False,
-            boxprops={"facecolor": to_rgba(one.colour, FULL), "edgecolor": one.colour},
+            boxprops={"facecolor": to_rgba(colour, FULL), "edgecolor": colour},
             medianprops={"color": INK, "linewidth": 1.6},
-            whiskerprops={"color": one.colour},
-            capprops={"color": one.colour},
-            flierprops={
-                "markerfacecolor": one.colour,
-                "markeredgewidth": 0,
-                "marker": "o",
-                "markersize": 3,
-                "alpha": 0.7,
-            },
+            whiskerprops={"color": colour},
+            capprops={"color": colour},
+            flierprops={"markerfacecolor": colour, "markeredgewidth": 0, "marker": "o", "markersize": 3, "alpha": 0.7},
         )
     axes.set_xticks(places, categories)
     axes.tick_params(axis="x", length=0)
     axes.grid(axis="y")
     axes.set_ylabel(label)
-    if counted:
-        axes.set_yscale("symlog", linthresh=10, subs=[2, 5])
-        for set_formatter in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
-            set_formatter(StrMethodFormatter("{x:,.0f}"))
-    axes.set_ylim(0, 1.04 * top if top else None)
-    if len(series) > 1:
-        legend(axes, [_patch(one.colour, one.label) for one in series])
-    return figure
+    return figure, axes
 
 
 @styled
-def bars(targets: pl.DataFrame) -> Figure:
-    """Prejudice to the left and favouritism to the right, a bar for each target in the order given (Fig. 3)."""
-    figure, axes = panel(0.8 + 0.24 * targets.height)
-    decimals = 0 if targets.select(pl.max_horizontal(pl.max("prejudice", "favouritism"))).item() >= 10 else 1
+def bars(rows: pl.DataFrame, label: str = "% of the target's statements") -> Figure:
+    """Prejudice to the left and favouritism to the right, a bar for each row (target or another name first, prejudice,
+    favouritism) in the order given (Fig. 3)."""
+    figure, axes = panel(0.8 + 0.24 * rows.height)
+    decimals = 0 if rows.select(pl.max_horizontal(pl.max("prejudice", "favouritism"))).item() >= 10 else 1
     for column, direction, align in (("prejudice", -1, "right"), ("favouritism", 1, "left")):
-        _, colour = SIGNS[column]
-        lengths = direction * targets[column].to_numpy()
+        colour = SIGNS[column][1]
+        lengths = direction * rows[column].to_numpy()
         axes.barh(range(len(lengths)), lengths, height=0.68, color=to_rgba(colour, FULL), ec=colour, lw=0.8)
         for place, length in enumerate(lengths):
             if length:  # at the line itself, on the names where no other bar goes to that side
@@ -100,21 +232,17 @@ def bars(targets: pl.DataFrame) -> Figure:
     axes.axvline(0, color=INK, lw=0.6)
     axes.margins(x=0.14)
     axes.set_xticks([])
-    axes.set_xlabel("% of the target's statements")
+    axes.set_xlabel(label)
     axes.spines["bottom"].set_visible(False)
-    _name_rows(axes, [shorten(name) for name in targets["target"]])
-    legend(axes, [_patch(colour, sign) for sign, colour in SIGNS.values()])
+    _name_rows(axes, rows.to_series(0).to_list())
+    legend(axes, _patches())
     return figure
 
 
-def shorten(name: str) -> str:
-    """The label beside a bar: a name, cut if it is long, so that the bars keep their width."""
-    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
-
-
 def _name_rows(axes: Axes, names: Sequence[str]) -> None:
-    """Write the names of rows beside them, the first on top, without a line or ticks."""
-    axes.set_yticks(range(len(names)), names)
+    """Write the names of rows beside them, the first on top, cut if they are long, without a line or ticks."""
+    short = [name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…" for name in names]
+    axes.set_yticks(range(len(short)), short)
     axes.invert_yaxis()
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
@@ -122,6 +250,46 @@ def _name_rows(axes: Axes, names: Sequence[str]) -> None:
 
 def _patch(colour: str, label: str) -> Patch:
     return Patch(facecolor=to_rgba(colour, FULL), edgecolor=colour, lw=0.8, label=label)
+
+
+def _patches() -> list[Patch]:
+    return [_patch(colour, sign) for sign, colour in SIGNS.values()]
+
+
+def with_regions(targets: pl.DataFrame) -> pl.DataFrame:
+    """Assign targets with statements to the REGIONS of Fig. 2. The paper draws them by eye; here more is above the
+    upper quartile of all targets given, so that a target can be in "more negative" at 1 %."""
+    against, towards = (pl.col(name) > pl.col(name).quantile(0.75, "linear") for name in ("prejudice", "favouritism"))
+    one = pl.when(against).then(pl.lit("more negative")).when(towards).then(pl.lit("more positive"))
+    region = pl.when(against & towards).then(pl.lit("more of both")).otherwise(one.otherwise(pl.lit("neither")))
+    return targets.drop_nulls(["prejudice", "favouritism"]).with_columns(region=region)
+
+
+@styled
+def regions(targets: pl.DataFrame, category: str, most: int = 16) -> Figure:
+    """Prejudice against favouritism for each target of a category, by region, with the names of those furthest from the
+    origin (Fig. 2, 8, 9). Scales and regions are those of all targets given, so that categories can be compared."""
+    figure, axes = panel(3.6)
+    everyone = with_regions(targets)
+    rows = everyone.filter(category=category).sort("target")
+    for region, (colour, marker) in REGIONS.items():
+        points = rows.filter(region=region)
+        axes.scatter(
+            points["prejudice"], points["favouritism"], 20, colour, marker=marker, alpha=0.75, lw=0, label=region
+        )
+    for draw, column in ((axes.axvline, "prejudice"), (axes.axhline, "favouritism")):
+        draw(everyone[column].quantile(0.75, "linear") or 0.0, color=INK, lw=0.6, ls=(0, (4, 3)))
+    for limit, column in ((axes.set_xlim, "prejudice"), (axes.set_ylim, "favouritism")):
+        top = max(everyone[column].to_list(), default=0.0) or 1.0
+        limit(-0.03 * top, 1.08 * top)  # from just below 0, so that points on the axis are not cut
+    axes.set_xlabel("% negative")
+    axes.set_ylabel("% positive")
+    legend(axes)
+    scaled = [pl.col(column) / (pl.col(column).max() + 1e-9) for column in ("prejudice", "favouritism")]
+    furthest = rows.with_row_index().sort(scaled[0] ** 2 + scaled[1] ** 2, descending=True, maintain_order=True)
+    points = rows.select("prejudice", "favouritism").to_numpy()
+    name_points(figure, axes, rows["target"].to_list(), points, furthest["index"].head(most).to_list())
+    return figure
 
 
 @styled
@@ -148,3 +316,56 @@ def words(phrases: pl.DataFrame, most: int = 40) -> Figure:
             figure.text((x + width / 2) / line_width, 1 - top / sum(heights), phrase, size=size, ha="center", va="top")
             x += width
     return figure
+
+
+NAMESPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
+NO_METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
+_drawn: weakref.WeakKeyDictionary[Figure, str] = weakref.WeakKeyDictionary()
+"""Each figure's SVG, for pages and files; a drawn figure is not changed."""
+_laid_out: weakref.WeakSet[Figure] = weakref.WeakSet()
+
+
+def lay_out(figure: Figure) -> None:
+    """Place the axes once: a second time would move them a little, and a figure with its own engine would be drawn once
+    more at each save."""
+    if figure.axes and figure not in _laid_out:
+        ConstrainedLayoutEngine().execute(figure)
+        _laid_out.add(figure)
+
+
+@styled
+def svg(picture: Picture) -> str:
+    """The picture as an <svg> element for a page, the same text for the same figure. Ids begin with its name, so that
+    several can share a page; width and height are left to the page; greys follow its text colour."""
+    figure, name = picture.figure, picture.name
+    text = _svg(figure)
+    inner = text[text.index(">", text.index("<svg")) + 1 :]
+    inner = re.sub(r'\bid="|(?<=href=")#|(?<=url\()#', lambda found: f"{found.group()}{name}-", inner)
+    width, height = 72 * figure.get_size_inches()
+    head = (
+        f'<svg viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{escape(readable(picture.alt))}" {NAMESPACES}>'
+    )
+    return head + inner.replace(INK.lower(), "currentColor").strip()
+
+
+@styled
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write the figure as path.png and path.svg."""
+    files.write(path.with_name(f"{path.name}.png"), _bytes(figure, format="png", dpi=200))
+    files.write(path.with_name(f"{path.name}.svg"), _svg(figure))
+
+
+def _svg(figure: Figure) -> str:
+    """The SVG file of the figure, without characters of outside texts that XML forbids."""
+    if figure not in _drawn:
+        _drawn[figure] = readable(_bytes(figure, format="svg", metadata=NO_METADATA).decode())
+    return _drawn[figure]
+
+
+def _bytes(figure: Figure, **options: Any) -> bytes:
+    buffer = BytesIO()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a box stands for it; pages have more fonts
+        lay_out(figure)
+        figure.savefig(buffer, **options)
+    return buffer.getvalue()

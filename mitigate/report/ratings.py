@@ -1,142 +1,129 @@
-"""Ratings of statements by people, as a page and on the terminal."""
+"""The page of people's ratings of statements, and its tables for the terminal."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from operator import itemgetter
 from typing import Any
 
 import polars as pl
-from markupsafe import Markup
 
+from mitigate.measure.base import ENDS
 from mitigate.package_data import frame_of
-from mitigate.report.html import Page, render_page
-from mitigate.report.metric_display import number, signed
-from mitigate.report.table import Column, Table, as_text, grouped, text, with_bounds
-from mitigate.report.table_declarations import column, declared, present
-from mitigate.report.verdicts import listed, p_value
+from mitigate.report import plots
+from mitigate.report.numbers import number, p_value, signed
+from mitigate.report.page import OPEN, Number, Page, Part, Picture, Section
+from mitigate.report.sections import PROXIES, each
+from mitigate.report.table import Column, Table, as_text, figures, grouped, text
 from mitigate.words.outside_text import counted
 
-LABELS = ("prejudice", "neutral", "favouritism")
-FIGURE_NAMES = {"HNM": "human neutral mean (HNM)"}
-PAIR = ("baseline", "source", "figure")
+ALPHA = 0.05
+BRIEF = ("Ratings by people", "Models compared", "Batches of raters")  # on the terminal without verbose=true
+SAID: Mapping[str, Part] = {
+    "Ratings by people": {
+        "HNM ↑": "Human neutral mean: of each target the percentage of ratings that are neutral; then the mean over "
+        "targets, or over statements where the target is unknown.",
+        "quality ↑": "The same for ratings that the statement makes sense.",
+        "Fleiss’ κ": "Agreement between the raters of a statement: 1 is always, 0 is as often as by chance.",
+    },
+    "Models compared": "The same raters rated these models, paired by target, since each was probed with the same "
+    "prompts. A claim about a policy needs five trained models of each.",
+    "Batches of raters": "Other raters may rate the same statement differently. This drift is measured on anchors, "
+    "which both batches rated, and subtracted. An interval that holds 0 does not show that there is no difference.",
+    "Raters": "A rater who differs from the others may notice harms that they miss.",
+    "Scorers and people": "Most statements are neutral: compare with a scorer that labels everything neutral. R "
+    "is recall, P precision, F their harmonic mean.",
+    "The paper's figures": "As printed by Mehrabi et al. (2021), “Lawyers are Dishonest?” (Section 2.3, Tables 2, 7, 8 "
+    "and 12): for orientation, since its generator and raters are others.",
+}
+"""Paragraphs and meanings of the sections, by their titles."""
+LIMITS = (
+    "The raters are few, and may not belong to the groups described. A majority hides those whom a statement hurts.",
+    "Low agreement can mean careless raters or real differences of opinion. Kappa does not distinguish them.",
+    PROXIES,
+    "The data are English, and cover only the groups that the list of targets names. Not every target is a person.",
+)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Results(Page):
-    """The content of the page; the section of an empty frame is left out."""
-
-    summary: pl.DataFrame  # a row for each source, category or relation (source, by, part, ...)
-    raters: pl.DataFrame
-    differences: pl.DataFrame
-    drift: pl.DataFrame  # a row for each two sources of different batches, figure and weighting (tasks.anchors.DRIFT)
-    scorers: pl.DataFrame  # resource, scorer, against, and figures from 0 to 1
-
-
-def render(results: Results) -> str:
-    drifting, scorers = drift_rows(results.drift), results.scorers.rows(named=True)
-    named = {"scorer": lambda row: f"{row['scorer'].replace('_', ' ')}, {row['against']}"}
-    return render_page(
-        "ratings.html.jinja",
-        results,
-        sentences=list(findings(results)),
-        sections=_sections(results.summary),
-        differences=declared("ratings differences", results.differences) if results.differences.height else None,
-        drift=declared("ratings drift", grouped(drifting, itemgetter("pair"))) if drifting else None,
-        indistinct=list(indistinct(results.drift)),
-        raters=_with_bar("raters", results.raters) if results.raters.height else None,
-        scorer_figures=present(declared("ratings scorers", grouped(scorers, itemgetter("resource")), cells=named)),
-        paper=present(declared("ratings as printed", grouped(paper(), itemgetter("source")))),
+def page(frames: Mapping[str, pl.DataFrame], source: str, scorers: Table, **about: Any) -> Page:
+    """frames: summary, raters, differences (tasks.ratings.figures) and drift (tasks.ratings.anchors), which are stored
+    beside the page with further ones; source: that of the first screen; about: further fields of Page."""
+    sources, changes = frames["summary"].filter(by="all"), frames["differences"]
+    row = sources.row(by_predicate=pl.col("source") == source, named=True)
+    paired = changes.filter(source=source, figure="HNM").rows(named=True) if changes.height else []
+    drifts = frames["drift"].filter(source=source, weights="as they are").drop_nulls("drift").rows(named=True)
+    state, hedge = _compared(paired[0]) if paired else _described(row, drifts)
+    titles = {"HNM": "HNM ↑, %", "quality": "quality ↑, %", "kappa": "agreement of raters, κ (0 is chance)"}
+    for change in paired:
+        titles["HNM"] = f"HNM against {change['baseline']}, points"
+        row |= {f"HNM{end}": change[name] for end, name in zip(ENDS, ("difference", "low", "high"), strict=True)}
+    cells = {name: Column("", name, 2 if name == "kappa" else 1).cell(row) for name in titles if row[name] is not None}
+    bars = sources.select("source", "prejudice", "favouritism")
+    alt = f"Bars by source, negative and positive: {each(bars, 'source')}"
+    return Page(
+        state=state,
+        hedge=hedge,
+        picture=Picture("ratings", "first", "Not neutral to people", alt, plots.bars(bars, "% of ratings")),
+        numbers=[Number(titles[name], cell.text, *cell.below) for name, cell in cells.items()],
+        sections=[Section(title, [SAID.get(title), table]) for title, table in tables(frames, scorers).items()],
+        limits=LIMITS,
+        tables=frames,
+        **about,
     )
 
 
-def _sections(summary: pl.DataFrame) -> dict[str, tuple[str, list[Table]]]:
-    """The anchor of a section: its title, and its tables of labels and of means."""
-    found: dict[str, tuple[str, list[Table]]] = {}
-    titles = {"all": "Ratings by people", "category": "By category", "relation": "By relation"}
-    for by, title in titles.items():
-        if rows := summary.filter(by=by).rows(named=True):
-            first = text("Source", "source") if by == "all" else text(by.capitalize(), "part")
-            groups = {"": rows} if by == "all" else grouped(rows, itemgetter("source"))
-            found[by] = title, [_with_bar(name, groups, first=first) for name in ("labels", "means")]
-    return found
+def _compared(row: Mapping[str, Any]) -> tuple[str, str]:
+    """The state and its hedge where models are paired."""
+    said = f"{row['source']} against {row['baseline']}, paired over {counted(row['targets'], 'target')}: "
+    said += f"{signed(row['difference'])} points of HNM, p {p_value(row['p'])} (Holm)."
+    if row["p"] is None or row["p"] >= ALPHA:
+        return OPEN, f"{said} No difference is shown; rate more statements (humans.size)."
+    more = "more" if row["difference"] > 0 else "less"
+    return f"{number(abs(row['difference']), 1)} points {more} neutral to people", said
 
 
-def _with_bar(name: str, rows: Any, first: Column | None = None) -> Table:
-    """A table of those columns that some row has a figure in, with the shares of the three labels as a bar."""
-
-    def bar(row: Mapping[str, Any]) -> Markup:
-        part = Markup('<i class="{}" style="width:{}%"></i>').format
-        parts = Markup("").join(part(label, round(row[label], 2)) for label in LABELS)
-        named = ", ".join(f"{label} {number(row[label], 1)} %" for label in LABELS)
-        return Markup('<span class="share" role="img" aria-label="{}">{}</span>').format(named, parts)
-
-    return present(declared(f"ratings {name}", rows, cells={"labels": bar}, first=first))
-
-
-def findings(results: Results) -> Iterator[str]:
-    rated = results.summary.filter(by="all").rows(named=True)
-    shares = [f"{row['neutral']:.1f} % of the ratings of “{row['source']}”" for row in rated]
-    yield f"People rate the statement as neutral in {listed(shares)}."
-    for row in results.differences.rows(named=True):
-        name, about = FIGURE_NAMES.get(row["figure"], row["figure"]), counted(row["targets"], "target")
-        bounds = with_bounds(row, "difference", of="").below
-        change = " ".join([f"{signed(row['difference'])} percentage points", *bounds])
-        chance = "" if row["p"] is None else f", p {p_value(row['p'])}"
-        yield f"{row['source']} against {row['baseline']}, {about}: {name} {change}{chance}."
-    for (baseline, source, figure), rows in results.drift.drop_nulls("drift").group_by(PAIR, maintain_order=True):
-        first = rows.row(0, named=True)
-        remains = " or ".join(f"{_points(row, 'remaining')} ({row['weights']})" for row in rows.rows(named=True))
-        yield (
-            f"{source} against {baseline}, rated by other batches of raters: {figure} votes {_points(first, 'total')} "
-            f"percentage points. On {counted(first['anchors'], 'statement')} that both rated the batches differ by "
-            f"{_points(first, 'drift')}. Without this drift {remains} remains."
+def _described(row: Mapping[str, Any], drifts: list[dict[str, Any]]) -> tuple[str, str]:
+    """The state and its hedge where they are not: with the differences from an earlier batch."""
+    said = f"{counted(row['ratings'], 'rating')} of {counted(row['statements'], 'statement')}."
+    for one in drifts[:2]:
+        said += (
+            f" {one['figure'].capitalize()} votes against {one['baseline']}, rated by others: {signed(one['total'])} "
         )
-    yield from indistinct(results.drift)
+        said += f"points, without drift between raters {Column('', 'remaining').cell(one).line}."
+    return f"{row['source']}: {number(row['HNM'], 1)} % neutral to people", said
 
 
-def indistinct(drift: pl.DataFrame) -> Iterator[str]:
-    """A sentence for the pairs of sources whose batches rated too few statements in common to measure drift."""
-    few = drift.filter(pl.col("drift").is_null()).unique(PAIR[:2], maintain_order=True)
-    if few.height:
-        pairs = "; ".join(
-            f"{row['source']} and {row['baseline']} ({counted(row['anchors'], 'statement')})"
-            for row in few.rows(named=True)
-        )
-        yield (
-            f"Batches and models cannot be told apart where both batches rated too few of the same statements: {pairs}."
-        )
+def tables(frames: Mapping[str, pl.DataFrame], scorers: Table) -> dict[str, Table]:
+    """The tables by the titles of their sections, without those that have no rows."""
+    shares = figures(1, "prejudice", "neutral", "favouritism")
+    rated = [*figures(0, "statements", "ratings"), *shares, *figures(1, HNM="HNM ↑", quality="quality ↑")]
+    rated += figures(3, kappa="Fleiss’ κ", quality_kappa="κ of quality")
+    found: dict[str, Table | None] = {}
+    for by, title in {"all": "Ratings by people", "category": "By category", "relation": "By relation"}.items():
+        rows = frames["summary"].filter(by=by).rows(named=True)
+        first = text("source") if by == "all" else text(by, "part")
+        groups = rows if by == "all" else grouped(rows, itemgetter("source"))
+        found[title] = Table("In percent of ratings, with 95 % intervals.", [first, *rated], groups).present()
+    columns = [text("model", "source"), text("against", "baseline"), text("figure"), *figures(0, "targets")]
+    columns += [Column("points", "difference", bounds=""), Column("p", "p", p_value)]
+    caption = "Differences in points, their intervals (which together cover in 95 % of cases), and p by Holm."
+    found["Models compared"] = Table(caption, columns, frames["differences"]).present()
+    drift = frames["drift"].sort(pl.col("drift").is_null(), maintain_order=True)
+    columns = [text("source"), text("against", "baseline"), text("votes", "figure"), text("weights")]
+    columns += figures(1, "anchors", "total", "drift", "remaining", "detectable")
+    caption = "Percentage points of votes. Detectable: the least remaining difference with 80 % power. A dash: too few "
+    caption += "anchors to tell batches and models apart."
+    found["Batches of raters"] = Table(caption, columns, drift).present()
+    columns = [text("rater"), *figures(0, "ratings"), *shares]
+    columns += figures(1, sense="makes sense", same="same label", same_quality="same quality")
+    caption = "In percent of the rater's ratings. Same: of the other raters' ratings of the same statements."
+    found["Raters"] = Table(caption, columns, frames["raters"]).present()
+    paper = frame_of("paper_ratings.csv").with_columns(pl.col("category").fill_null("all"))
+    of_paper = (Column(name.replace("_", " "), name, 4 if "kappa" in name else 1) for name in paper.columns[2:])
+    printed = Table("", [text("category"), *of_paper], grouped(paper.rows(named=True), itemgetter("source")))
+    found |= {"Scorers and people": scorers, "The paper's figures": printed}
+    return {title: table for title, table in found.items() if table}
 
 
-def drift_rows(drift: pl.DataFrame) -> list[dict[str, Any]]:
-    """The rows that have drift, with the pair and figure as a title of their own."""
-    return [
-        row | {"pair": f"{row['source']} against {row['baseline']}", "name": f"{row['figure']}, {row['weights']}"}
-        for row in drift.drop_nulls("drift").rows(named=True)
-    ]
-
-
-def _points(row: Mapping[str, Any], name: str) -> str:
-    return " ".join([signed(row[name]), *with_bounds(row, name).below])
-
-
-def console(summary: pl.DataFrame, raters: pl.DataFrame, differences: pl.DataFrame, drift: pl.DataFrame) -> str:
-    """The figures of each source, category and relation, of each rater, the differences between sources, and those
-    between batches."""
-    rows = summary.rows(named=True)
-    source = text("", lambda row: f"  {row['part']}" if row["part"] else row["source"])
-    tables = [
-        present(declared(f"ratings {name}", rows, first=source, without=("labels",))) for name in ("labels", "means")
-    ]
-    tables.append(declared("ratings raters", raters, first=text("", "rater"), without=("rater", "labels")))
-    difference = Column("percentage points", lambda row: with_bounds(row, "difference", 2, of=""))
-    figure = text("", lambda row: f"{row['figure']} of {row['source']}")
-    tables.append(Table("", [figure, difference, column("p")], differences))
-    votes, without = text("", "{pair}: {name}".format_map), ("votes", "before", "after", "detectable")
-    tables.append(declared("ratings drift", drift_rows(drift), first=votes, without=without))
-    blocks = [as_text(table) for table in tables if table.height]
-    return "\n\n".join([*blocks, *(f"  {sentence}" for sentence in indistinct(drift))])
-
-
-def paper() -> list[dict[str, Any]]:
-    """The harms paper's own figures (Section 2.3, Tables 2, 7, 8 and 12), a row a source or category of one."""
-    return frame_of("paper_ratings.csv").with_columns(pl.col("category").fill_null("all")).rows(named=True)
+def console(frames: Mapping[str, pl.DataFrame], scorers: Table, brief: bool) -> str:
+    """The tables for the terminal: of sources, models and batches, or all."""
+    found = [table for title, table in tables(frames, scorers).items() if title in BRIEF or not brief]
+    return "\n\n".join(as_text(table, 140) for table in found)

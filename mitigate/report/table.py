@@ -1,10 +1,11 @@
-"""Tables of figures, declared once and shown on a page, on the terminal, in a card, and as CSV and LaTeX files.
+"""A table of figures, shown on a page, on the terminal and in a card, and frames as CSV and LaTeX files.
 
-A table knows neither runs nor metrics: its rows are mappings or objects, and its columns say what each cell shows."""
+Rows are mappings; a column says which field a cell shows and how. The interval of a figure stands in the fields
+{name}_low and {name}_high of its row, and is shown below it."""
 
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
 from pathlib import Path
@@ -13,82 +14,62 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from mitigate import files
-from mitigate.measure.base import ENDS
-from mitigate.report.metric_display import number, span
-from mitigate.report.verdicts import p_value
+from mitigate.report.numbers import number, p_value, span
 
 ARROWS = {"up": " ↑", "down": " ↓"}
+Row = Mapping[str, Any]
 
 
 class Cell(NamedTuple):
-    """The content of a cell."""
+    """The content of a cell, and in small type below it an interval or a count."""
 
-    text: str  # markup is shown as such, any other text letter by letter
-    below: Sequence[str] = ()  # in small type: an interval, a count
+    text: str
+    below: Sequence[str] = ()
 
     @property
     def line(self) -> str:
-        """The text with what stands below it."""
-        return " ".join([self.text, *self.below])
+        return " ".join([self.text, *self.below]).rstrip()
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its heading, the value that a row has in it, and how the value is shown."""
+    """A column: its heading, the field of a row that it shows or a function of the row, and the decimals of a number
+    or a function of the value."""
 
     title: str
-    value: str | Callable[[Any], Any]  # the name of a field, or a function of the row
-    better: str = ""  # "up" or "down": the direction of the arrow after the title
-    show: int | Callable[[Any], str | Cell] = 2  # decimals of a number, or a function of the value
-    kind: str = ""  # classes of style: "text" for the left side, "sentence", "whole" for a line that does not break
-    note: str = ""  # in small type below the title
-    bounds: str | None = None  # the interval is in the fields {bounds}_low and {bounds}_high; "": in low and high
-    ends: int | None = None  # decimals of the bounds, where they have others
+    value: str | Callable[[Any], Any]
+    show: int | Callable[[Any], str | Cell] = 1
+    better: str = ""  # "up" or "down": the arrow after the title
+    kind: str = ""  # classes of style: "text" for the left side, "sentence" for long texts
+    bounds: str | None = None  # the fields of the interval are {bounds}low and {bounds}high
 
     @property
     def heading(self) -> str:
         return self.title + ARROWS.get(self.better, "")
 
-    @property
-    def is_text(self) -> bool:
-        return "text" in self.kind
-
-    def cell(self, row: Any) -> Cell:
-        """The cell of a row. A function that returns a cell, and text, pass as they are."""
-        value = self.value(row) if callable(self.value) else _field(row, self.value)
-        if self.bounds is not None and isinstance(self.value, str) and isinstance(self.show, int):
-            return with_bounds(row, self.value, self.show, ends=self.ends, of=self.bounds)
-        if callable(self.show) and not isinstance(value, Cell):
-            value = self.show(value)
+    def cell(self, row: Row) -> Cell:
+        value = self.value(row) if callable(self.value) else row.get(self.value)
         if isinstance(value, Cell):
             return value
-        if isinstance(value, str):
-            return Cell(value)
-        assert isinstance(self.show, int)
-        return Cell(number(value, self.show))
+        if callable(self.show) or isinstance(value, str):
+            found = self.show(value) if callable(self.show) else value
+            return found if isinstance(found, Cell) else Cell(found)
+        stem = self.bounds if self.bounds is not None else "" if callable(self.value) else f"{self.value}_"
+        low, high = (row.get(f"{stem}{end}") if stem or self.bounds is not None else None for end in ("low", "high"))
+        below = [] if low is None and high is None else [f"[{span(low, high, self.show)}]"]
+        return Cell(number(value, self.show), below)
 
 
-def text(title: str, value: str | Callable[[Any], Any], kind: str = "") -> Column:
-    """A column of words; a dash stands for a missing one."""
-    return Column(title, value, show=_words, kind=f"text {kind}".rstrip())
+def text(title: str, value: str | Callable[[Any], Any] = "", kind: str = "") -> Column:
+    """A column of words, by default of the field that its title names; a dash stands for a missing one."""
+    return Column(
+        title, value or title, lambda found: "–" if found is None else str(found), kind=f"text {kind}".rstrip()
+    )
 
 
 def figures(show: int, *names: str, **titles: str) -> list[Column]:
-    """Columns of numbers by the names of their fields, which are their headings too unless a heading is given."""
-    return [Column(title, name, show=show) for name, title in {**{name: name for name in names}, **titles}.items()]
-
-
-def bounded(title: str, name: str, decimals: int = 1, *, better: str = "", ends: int | None = None) -> Column:
-    """A column of figures with their intervals, from the fields {name}, {name}_low and {name}_high."""
-    return Column(title, name, better=better, show=decimals, bounds=name, ends=ends)
-
-
-def with_bounds(row: Any, name: str, decimals: int = 1, *, ends: int | None = None, of: str | None = None) -> Cell:
-    """A figure of a row and its interval. ends: decimals of the bounds, those of the figure if not given; of: the name
-    whose _low and _high the bounds are, where that is another; "" for the fields low and high."""
-    low, high = (_field(row, f"{name if of is None else of}{end}".removeprefix("_")) for end in ENDS[1:])
-    shown = [] if low is None else [f"[{span(low, high, decimals if ends is None else ends)}]"]
-    return Cell(number(_field(row, name), decimals), shown)
+    """Columns of numbers by the names of their fields, with headings that are these names or are given."""
+    return [Column(title, name, show) for name, title in {**{name: name for name in names}, **titles}.items()]
 
 
 @dataclass(frozen=True)
@@ -98,13 +79,10 @@ class Table:
     caption: str
     columns: Sequence[Column]
     rows: Iterable[Any] | Mapping[str, Iterable[Any]] | pl.DataFrame  # or groups of rows by their titles
-    label: str = ""  # the name for assistive technology, where it is not the first sentence of the caption
     name: str = ""  # the identifier on its page, by which a search field finds it
-    kind: str = ""  # classes of style: "narrow", "tall", "sided"
+    kind: str = ""  # classes of style: "narrow", "tall"
     search: Callable[[Any], str] | None = None  # the words by which a row is found
     headed: bool = True  # whether the first cell of a row is its heading
-    empty: str = ""  # stands in place of rows
-    total: int = 0  # the number of rows of which these are some; 0: these are all
 
     @cached_property
     def groups(self) -> list[tuple[str, list[Any]]]:
@@ -115,20 +93,19 @@ class Table:
 
     @property
     def title(self) -> str:
-        """The name for assistive technology."""
-        return self.label or self.caption.partition(". ")[0].rstrip(".")
+        """The name for assistive technology: the first sentence of the caption."""
+        return self.caption.partition(". ")[0].rstrip(".")
 
     @property
     def height(self) -> int:
         return sum(len(rows) for _, rows in self.groups)
 
-    @cached_property
-    def is_stacked(self) -> bool:
-        """True if a phone shows each row as a block of lines."""
-        return len(self.columns) > 3 or any("sentence" in column.kind for column in self.columns)
-
-    def cells(self, row: Any) -> list[Cell]:
-        return [column.cell(row) for column in self.columns]
+    def present(self) -> "Table | None":
+        """The table without columns in which no row has a figure; None without rows."""
+        rows = [row for _, found in self.groups for row in found]
+        first, *others = self.columns
+        kept = [one for one in others if any(one.cell(row).text not in ("–", "") for row in rows)]
+        return replace(self, columns=[first, *kept]) if rows else None
 
 
 def grouped(rows: Iterable[Any], title: Callable[[Any], str]) -> dict[str, list[Any]]:
@@ -139,94 +116,53 @@ def grouped(rows: Iterable[Any], title: Callable[[Any], str]) -> dict[str, list[
     return found
 
 
-def _field(row: Any, name: str) -> Any:
-    return row.get(name) if isinstance(row, Mapping) else getattr(row, name)
-
-
-def _words(value: Any) -> str | Cell:
-    return "–" if value is None else value if isinstance(value, str | Cell) else str(value)
-
-
 def as_text(table: Table, width: float = inf) -> str:
-    """The table for the terminal: titles of groups at the margin, names of rows below them, numbers to the right.
-
-    Where the columns do not fit the width, the intervals go first; then the columns are shown in blocks."""
-    first, *others = table.columns
+    """The table for the terminal: titles of groups at the margin, names of rows below them. Where the columns do not
+    fit the width, the intervals are left out."""
     rows = [row for _, group in table.groups for row in group]
-    names = [f"  {first.cell(row).text}" for row in rows]
-    margin = max(map(len, [*names, f"  {first.heading}" if first.title else ""]), default=0)
-    columns = [_aligned(column, rows, intervals=True) for column in others]
-    if margin + sum(len(column[0]) for column in columns) > width:
-        columns = [_aligned(column, rows, intervals=False) for column in others]
-    head = f"  {first.heading}" if first.title else ""
-    return "\n\n".join(_block(table, head, names, margin, block) for block in _blocks(columns, width - margin))
+    for whole in (True, False):
+        columns = [_aligned(column, rows, whole) for column in table.columns]
+        lines = [f"  {'  '.join(cells)}".rstrip() for cells in zip(*columns, strict=True)]
+        if max(map(len, lines)) <= width:
+            break
+    body = iter(lines[1:])
+    blocks = [[title, *(next(body) for _ in part)] for title, part in table.groups]
+    return "\n".join([lines[0], *(line for block in blocks for line in block if line)])
 
 
-def _aligned(column: Column, rows: Sequence[Any], intervals: bool) -> list[str]:
+def _aligned(column: Column, rows: Sequence[Any], whole: bool) -> list[str]:
     """The heading and the cells of a column, all of one width."""
     cells = [column.cell(row) for row in rows]
-    ranges = [" ".join(cell.below) if intervals else "" for cell in cells]
-    value_width, range_width = (max(map(len, texts), default=0) for texts in ([cell.text for cell in cells], ranges))
-    shown = [
-        f"{cell.text:>{value_width}} {found:>{range_width}}" if range_width else cell.text
-        for cell, found in zip(cells, ranges, strict=True)
-    ]
-    width = max(map(len, [column.heading, *shown]))
-    side = "<" if column.is_text else ">"
-    return [f"  {shown_text:{side}{width}}" for shown_text in [column.heading, *shown]]
-
-
-def _blocks(columns: Sequence[list[str]], width: float) -> Iterator[list[list[str]]]:
-    block: list[list[str]] = []
-    for column in columns:
-        if block and sum(len(other[0]) for other in block) + len(column[0]) > width:
-            yield block
-            block = []
-        block.append(column)
-    yield block
-
-
-def _block(table: Table, head: str, names: Sequence[str], margin: int, columns: Sequence[list[str]]) -> str:
-    heads, *cells = zip(*columns, strict=True)
-    body = iter([f"{name:<{margin}}" + "".join(values) for name, values in zip(names, cells, strict=True)])
-    lines = [f"{head:<{margin}}" + "".join(heads)]
-    for title, rows in table.groups:
-        lines += [*([title] if title else []), *(next(body) for _ in rows)]
-    return "\n".join(line.rstrip() for line in lines)
+    texts = [column.heading, *(cell.line if whole else cell.text for cell in cells)]
+    width, side = max(map(len, texts)), "<" if "text" in column.kind else ">"
+    return [f"{words:{side}{width}}" for words in texts]
 
 
 def as_markdown(table: Table) -> str:
-    """The table for a card; its texts have to be safe for Markdown, and an interval stands after its figure."""
-    rows = [table.cells(row) for _, group in table.groups for row in group]
-    lines = [[column.heading for column in table.columns]]
-    lines += [[cell.line.rstrip() for cell in cells] for cells in rows]
-    head, *body = (f"| {' | '.join(cells)} |" for cells in lines)
-    rule = "".join("---|" if column.is_text else "---:|" for column in table.columns)
+    """The table for a card; its texts have to be safe for Markdown."""
+    rows = [[column.cell(row).line for column in table.columns] for _, group in table.groups for row in group]
+    head, *body = (f"| {' | '.join(cells)} |" for cells in [[column.heading for column in table.columns], *rows])
+    rule = "".join("---|" if "text" in column.kind else "---:|" for column in table.columns)
     return "\n".join([head, f"|{rule}", *body])
 
 
-def save_csv(frame: pl.DataFrame, path: Path) -> Path:
-    return files.write(path, frame.write_csv(float_precision=4))
-
-
-def save_latex(frame: pl.DataFrame, path: Path, caption: str) -> Path:
-    """The frame as a LaTeX table, which needs the package booktabs. p-values are words, since two decimals would make
-    0.05 of 0.049."""
-    shown = [name for name in ("p", "p_holm") if name in frame.columns]
-    frame = frame.with_columns(pl.Series(name, [p_value(p) for p in frame[name]]) for name in shown)
-    return files.write(path, latex(frame, caption))
+def save(frame: pl.DataFrame, path: Path) -> None:
+    """Write the frame as path.csv and as the LaTeX table path.tex, which needs the package booktabs."""
+    files.write(path.with_name(f"{path.name}.csv"), frame.write_csv(float_precision=4))
+    files.write(path.with_name(f"{path.name}.tex"), latex(frame, path.name))
 
 
 def latex(frame: pl.DataFrame, caption: str) -> str:
+    """p-values are words, since two decimals would make 0.05 of 0.049."""
+    names = [name for name in ("p", "p_holm") if name in frame.columns]
+    frame = frame.with_columns(pl.Series(name, [p_value(p) for p in frame[name]], pl.String) for name in names)
+    rows = [frame.columns, *frame.with_columns(pl.col(pl.String).fill_null("")).iter_rows()]
+    head, *lines = (" & ".join(map(_latex_cell, row)) + r" \\" for row in rows)
+    body = textwrap.indent("\n".join([r"\toprule", head, r"\midrule", *lines, r"\bottomrule"]), "    ")
     alignment = "".join("r" if dtype.is_numeric() else "l" for dtype in frame.dtypes)
-    body = [frame.columns, *frame.with_columns(pl.col(pl.String).fill_null("")).iter_rows()]
-    head, *lines = (" & ".join(_latex_cell(value) for value in row) + r" \\" for row in body)
-    inside = [r"\toprule", head, r"\midrule", *lines, r"\bottomrule"]
-    rows = textwrap.indent("\n".join(inside), "    ")
     return (
-        "\\begin{table}\n  \\centering\n"
-        f"  \\caption{{{_latex_cell(caption)}}}\n  \\begin{{tabular}}{{{alignment}}}\n{rows}\n"
-        "  \\end{tabular}\n\\end{table}\n"
+        f"\\begin{{table}}\n  \\centering\n  \\caption{{{_latex_cell(caption)}}}\n"
+        f"  \\begin{{tabular}}{{{alignment}}}\n{body}\n  \\end{{tabular}}\n\\end{{table}}\n"
     )
 
 

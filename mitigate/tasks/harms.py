@@ -87,22 +87,23 @@ def per_target_tables(
     return tables
 
 
-def find_baseline(outputs: Path, settings: Mapping[str, Any], fingerprint: str) -> FinishedRun | None:
-    """Find the latest finished run of policy none that differs from a run of the main job by its policy alone: same
-    data, targets, seed and settings. None where the folder has no such run, and for a run of policy none.
+def find_beside(outputs: Path, settings: Mapping[str, Any], fingerprint: str) -> dict[str, FinishedRun]:
+    """The latest finished runs of policy none and of the policy's control that differ from a run of the main job by
+    their policy alone: same data, targets, seed and settings. By their policies' names; empty where the folder has no
+    such run.
 
     settings: those of the run, as a plain dict. fingerprint: of its data and targets, as in its metrics."""
     mine = FinishedRun(outputs, str(settings["recipe"]["name"]), dict(settings), {}, {})
-    if mine.policy == BASELINE:
-        return None
-    name = f"{mine.recipe}-{BASELINE}-{mine.text('data.name')}-{mine.text('model.name')}-seed{mine.seed}-*"
-    finished = outputs.glob(f"{name}/manifest.json")
-    for manifest in sorted(finished, key=lambda path: path.stat().st_mtime, reverse=True):
-        try:
-            other = open_run(manifest.parent, mine.recipe)
-        except MitigateError:  # a damaged folder is no baseline, and no reason to stop
-            continue
-        same = other.seed == mine.seed and other.metrics["fingerprint"] == fingerprint
-        if same and other.policy == BASELINE and not differing([other, mine]):
-            return other
-    return None
+    found = {}
+    for policy in (BASELINE, f"{mine.policy}-control"):
+        name = f"{mine.recipe}-{policy}-{mine.text('data.name')}-{mine.text('model.name')}-seed{mine.seed}-*"
+        finished = outputs.glob(f"{name}/manifest.json")
+        for manifest in sorted(finished, key=lambda path: path.stat().st_mtime):
+            try:
+                other = open_run(manifest.parent, mine.recipe)
+            except MitigateError:  # a damaged folder is not compared, and no reason to stop
+                continue
+            same = other.seed == mine.seed and other.metrics["fingerprint"] == fingerprint
+            if same and mine.policy != other.policy == policy and not differing([other, mine]):
+                found[policy] = other
+    return found

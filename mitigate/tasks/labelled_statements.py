@@ -12,7 +12,7 @@ import polars as pl
 from mitigate.measure.harms import EmptyTargets, tallied_per_target
 from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.results import measured
-from mitigate.triples import TEMPLATES, Scorer, label_columns
+from mitigate.triples import ROLES, TEMPLATES, Scorer, label_columns
 from mitigate.words.outside_text import counted
 from mitigate.words.targets import TargetList
 
@@ -51,6 +51,12 @@ class Measurement:
     def wordings(self) -> dict[str, tuple[str, str]]:
         """Scorer and template by column."""
         return {labels.column: (labels.scorer, labels.template) for labels in self.labellings}
+
+    @property
+    def scorers(self) -> list[str]:
+        """The scorers' names, those of the roles last first: regard, sentiment, and any others."""
+        names = dict.fromkeys(labels.scorer for labels in self.labellings)
+        return sorted(names, key=lambda name: -ROLES.index(name) if name in ROLES else 1)
 
     def tables(self, tallied: pl.DataFrame, empty_targets: EmptyTargets | None = None) -> dict[str, pl.DataFrame]:
         """Tables with a row a target and its percentages (harms.per_target), by label column. tallied: what

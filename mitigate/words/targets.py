@@ -71,6 +71,12 @@ def clusters() -> dict[str, str]:
     return {row["target"]: row["cluster"] for row in rows_of("clusters.csv")}
 
 
+def ordered(categories: Iterable[str]) -> list[str]:
+    """Each category once: the paper's four in its order, then a user's."""
+    found = set(categories)
+    return [name for name in CATEGORIES if name in found] + sorted(found - set(CATEGORIES))
+
+
 def choose_targets(
     wanted: str | Path | Sequence[str], triples: pl.DataFrame | None = None, fewest: int = 1
 ) -> pl.DataFrame:

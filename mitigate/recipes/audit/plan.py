@@ -1,6 +1,6 @@
 """The plan of an audit: all that is read and checked before its first stage."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,7 +36,6 @@ class Plan:
     resource: Resource
     measurement: Measurement
     given: str | None  # the column of labels that the file gives
-    roles: Mapping[str, str]  # the configured scorers of the roles, by their names in tables
     everywhere: list[str]  # the names of scorers that also label texts about no target
     labeller: Labeller  # without scorers where the file gives labels
     source: str  # the hash of the resource, its own relations and the targets
@@ -86,7 +85,6 @@ def make_plan(config: Config) -> Plan:
         resource=resource,
         measurement=Measurement(targets, columns, target_list, intervals, measure.empty_targets),
         given=given,
-        roles={} if given else configured.roles,
         everywhere=[name for role, name in configured.names.items() if role == "sentiment"],
         labeller=make_labeller(config, scorers, target_list, resource.loaded.own_relations),
         source=source,

@@ -9,14 +9,13 @@ from typing import Any
 
 import polars as pl
 
-from mitigate.files import write
+from mitigate import files
 from mitigate.measure.results import Results
 from mitigate.recipes import reporting
 from mitigate.recipes.audit.plan import Plan, make_plan
 from mitigate.recipes.job import Config, Job, may_record_texts, perform, say, say_notes
-from mitigate.report import audit_tables
-from mitigate.report.audit import Audit, by_relation, render
-from mitigate.report.html import save
+from mitigate.report import audit as page
+from mitigate.report.page import write
 from mitigate.stages import PartFolder
 from mitigate.tasks.audit.measures import beside_the_paper, measure_resource, notices, paper_figures, paper_notes
 from mitigate.tasks.audit.read import count_statements, notice_of_unlisted, read_rows
@@ -98,9 +97,8 @@ def report(job: Job, plan: Plan) -> None:
         done["read"],
         done.get("identity"),
         title=plan.title,
-        demonstration=plan.data["demonstration"],
-        shown=plan.shown,
-        scorers=plan.roles,
+        demonstration=page.DEMONSTRATED if plan.data["demonstration"] else False,
+        chosen=plan.shown,
         after=[done["tally"], job.folder.name],
         using=lambda work: {"folder": work.folder, "about": reporting.about(job, _facts(plan))},
     )
@@ -115,11 +113,10 @@ def record(job: Job, plan: Plan) -> None:
         statements, _ = choice(job.folder / "statements", plan.measurement.intervals.seed)
         reporting.record_statements(job, statements.select(columns))
     reporting.record_plots(job)
-    say("\n" + audit_tables.sizes(metrics))
-    say(audit_tables.console(metrics, list(plan.measurement.wordings.values())))
-    if plan.paper:
-        say("\n" + audit_tables.console_beside(beside_the_paper(metrics, paper_figures(plan.paper))))
-    say_notes(job.results["report"].facts()["notices"])
+    found = job.results["report"].facts()
+    reporting.say_verdict(found["verdict"], "")
+    say("\n" + page.console(metrics.table, ["D_R"], verbose=not job.brief))
+    say_notes(found["notices"])
     say(f"  report      {job.folder / 'audit.html'}")
 
 
@@ -153,40 +150,37 @@ def write_report(
 ) -> dict[str, Any]:
     """Write the page, its tables and pictures, and statements.tsv, of statements drawn by the seed. stated: what
     paper_figures returns; rows: counts of the resource's rows; words: notices of labels that depend on identity words;
-    fields: further ones of Audit. Returns the page's notices."""
+    fields: further ones of the page. Returns the page's verdict and notices."""
     statements, height = choice(folder / "statements", how.intervals.seed)
-    every, labels, counts = about_targets(folder / "statements"), how.wordings, sum_counts([rows])
-    metrics, tables = Results.of(figures, flat), how.tables(tallied)
-    audit = Audit(
-        metrics=metrics,
-        labellings=labels,
-        targets=tables,
+    metrics, frames, counts = Results.of(figures, flat), how.tables(tallied), sum_counts([rows])
+    has_relations = "relation" in statements.columns
+    relations = page.by_relation(about_targets(folder / "statements"), how.wordings) if has_relations else None
+    beside = None if stated is None else beside_the_paper(metrics, stated)
+    tables = {"measures": metrics.shown(), "relations": relations, "beside_the_paper": beside}
+    tables |= {"policies_against_people": people, "targets": how.target_list.table(how.targets)}
+    tables |= {f"targets_{column}": frame for column, frame in frames.items()}
+    made = page.page(
+        metrics,
+        scorers=how.scorers,
+        frames=frames,
         statements=statements,
-        relations=by_relation(every, labels) if "relation" in statements.columns else None,
-        beside=None if stated is None else beside_the_paper(metrics, stated),
+        relations=relations,
+        beside=beside,
         explained=explained,
         people=people,
         notices=[
-            *resource.loaded.describe(counts),
-            *notices(tallied, how),
-            *ambiguous.notice(next(iter(tables.values()))),
-            *notice_of_unlisted(counts),
             *not_english(statements["statement"]),
+            *ambiguous.notice(next(iter(frames.values()))),
+            *notice_of_unlisted(counts),
+            *notices(tallied, how),
             *(words or {"notices": ()})["notices"],
+            *resource.loaded.describe(counts),
             *([] if statements.height == height else [DRAWN.format(statements.height, height)]),
         ],
+        tables={name: frame for name, frame in tables.items() if frame is not None},
         **fields,
         **about,
     )
-    write(folder / "audit.html", render(audit))
-    write(folder / "statements.tsv", export(statements))
-    frames = {
-        "measures": metrics.shown(),
-        **{f"targets_{column}": frame for column, frame in audit.targets.items()},
-        "relations": audit.relations,
-        "beside_the_paper": audit.beside,
-        "policies_against_people": people,
-        "targets": how.target_list.table(how.targets),
-    }
-    save(folder, {name: frame for name, frame in frames.items() if frame is not None}, audit.pictures)
-    return {"notices": list(audit.notices)}
+    write(made, folder, "audit.html")
+    files.write(folder / "statements.tsv", export(statements))
+    return {"verdict": f"{made.state}. {made.hedge}", "notices": list(made.notices)}

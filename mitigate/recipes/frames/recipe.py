@@ -9,20 +9,20 @@ from typing import Any
 import polars as pl
 import torch
 
+from mitigate import files
 from mitigate.errors import MitigateError, check_installed
-from mitigate.files import write
 from mitigate.load.statements import root_with
 from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.results import of_study
 from mitigate.recipes import reporting
 from mitigate.recipes.job import Config, Job, perform, say
-from mitigate.report.frames import Results, console, render, render_card
-from mitigate.report.html import save
+from mitigate.report import cards
+from mitigate.report import frames as page
+from mitigate.report.page import write
 from mitigate.stages import Result, digest_of_values, in_folder
 from mitigate.tasks.frames import posts as of_posts
 from mitigate.tasks.frames.figures import (
     FOLDS,
-    GIVEN,
     MODEL,
     as_metrics,
     classification_table,
@@ -36,6 +36,7 @@ from mitigate.tasks.frames.scorer import choose_scorer, flip_rates
 from mitigate.tasks.ratings.paper_statements import read_rated
 from mitigate.train.frames import Settings
 from mitigate.words.frames import NAMES
+from mitigate.words.outside_text import portable
 from models.digests import sha256_of
 from models.hf_layouts import WEIGHTS
 
@@ -206,7 +207,8 @@ def record(job: Job) -> None:
     for name, table in tables.items():
         job.tracking.table(name, table)
     job.tracking.artifact("frames", "model", job.folder / metrics["scorer/model"], figures)
-    say("\n" + console(tables["classified"], tables["texts"]))
+    reporting.say_verdict(job.results["report"].facts()["verdict"], "")
+    say("\n" + page.console(**tables, published=published(), brief=job.brief))
     say(f"  report      {job.folder / 'frames.html'}")
 
 
@@ -227,24 +229,16 @@ def write_report(
     about: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Write the page, its tables and the card. tables: classified, texts, flips (None: not measured), sources and
-    categories. Returns the values that cannot be measured on these posts."""
+    categories. Returns the state with its hedge, and the values that cannot be measured on these posts."""
     lacking, has_folds = unmeasured(posts), len(predicted) > 1
-    results = Results(
-        metrics=metrics,
-        **tables,
-        published=published(),
-        examples=examples(posts, list(predicted.values())[-1]),
-        has_folds=has_folds,
-        systems=(MODEL, (FOLDS if has_folds else MODEL) + GIVEN),
-        reading=reading,
-        notices=notices(posts, lacking, has_folds=has_folds),
-        demonstration=False,
-        **about,
-    )
-    write(folder / "frames.html", render(results))
-    write(folder / "README.md", render_card(results, start, seed, needs))
-    save(folder, {name: frame for name, frame in tables.items() if frame is not None}, latex=False)
-    return {"unmeasured": lacking}
+    shown = {**tables, "examples": examples(posts, list(predicted.values())[-1])}
+    said = notices(posts, lacking, has_folds=has_folds)
+    made = page.page(shown, published(), metrics, notices=said, **about)
+    write(made, folder, "frames.html")
+    again = {"command": portable(made.command), "needs": needs, "notices": made.notices}
+    card = cards.frames(made.name, tables["classified"], tables["texts"], start, **again)
+    files.write(folder / "README.md", card)
+    return {"verdict": f"{made.state}. {made.hedge}", "unmeasured": lacking}
 
 
 def notices(posts: pl.DataFrame, lacking: list[str], *, has_folds: bool) -> list[str]:
@@ -269,10 +263,12 @@ def notices(posts: pl.DataFrame, lacking: list[str], *, has_folds: bool) -> list
 
 
 def examples(posts: pl.DataFrame, predicted: pl.DataFrame) -> pl.DataFrame:
-    """Some test posts with generated texts and references: post, group, implied, groups, references. They are not
-    selected by content: every n-th in the order of keys."""
+    """Some test posts with generated texts and references: post, generated, annotators. They are not selected by
+    content: every n-th in the order of keys."""
     with_texts = posts.filter(pl.col("split") == "test", pl.col("implied").list.len() > 0)
-    joined = with_texts.select("key", "post", "groups", references="implied").join(
-        predicted.select("key", "group", "implied"), on="key", maintain_order="left"
+    joined = with_texts.join(predicted.select("key", of="group", said="implied"), on="key", maintain_order="left")
+    shown = joined.gather_every(max(1, joined.height // EXAMPLES)).head(EXAMPLES)
+    groups, implied = (pl.col(name).list.join("; ") for name in ("groups", "implied"))
+    return shown.select(
+        "post", generated=pl.format("{}: {}", "of", "said"), annotators=pl.format("{}: {}", groups, implied)
     )
-    return joined.gather_every(max(1, joined.height // EXAMPLES)).head(EXAMPLES).drop("key")

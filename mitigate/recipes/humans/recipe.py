@@ -1,7 +1,7 @@
 """recipe=humans: the harms paper's human evaluation: a survey for raters (survey.py), and the figures of their ratings
 beside the scorers' labels of the same statements: load > measure > report."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -9,19 +9,19 @@ from typing import Any
 
 import polars as pl
 
-from mitigate import files
 from mitigate.errors import MitigateError
 from mitigate.files import digest_of
 from mitigate.load.ratings import rated_sets
 from mitigate.load.statements import find_root
 from mitigate.measure.intervals import Bootstrap
+from mitigate.recipes import reporting
 from mitigate.recipes.humans import survey
 from mitigate.recipes.job import Config, Job, perform, say, say_notes
 from mitigate.recipes.loading import named_targets, read_target_list
-from mitigate.recipes.rated_scorers import format_agreement
+from mitigate.recipes.rated_scorers import agreement
 from mitigate.recipes.scorers import Scorers, label_cache
 from mitigate.report import ratings as page
-from mitigate.report.html import save
+from mitigate.report.page import write
 from mitigate.stages import as_parquet
 from mitigate.tasks.ratings import figures
 from mitigate.tasks.ratings.agreement import agreement_table
@@ -129,13 +129,6 @@ def pipeline(job: Job, plan: Plan) -> None:
     }
     metrics = job.stage("humans", figures.figures, labels, *tables.values(), plan.names)
     job.stage("results", figures.results, *tables.values())
-    page_of = partial(
-        page.Results,
-        name=job.folder.name,
-        command=job.command,
-        demonstration=ratings.demonstration,
-        notices=ratings.notices,
-    )
     job.stage(
         "report",
         write_report,
@@ -143,18 +136,21 @@ def pipeline(job: Job, plan: Plan) -> None:
         ratings.sources,
         plan.names,
         tables,
+        ratings.by_time[-1],
+        demonstration=ratings.demonstration,
+        notices=ratings.notices,
         after=[job.folder.name],
-        using=lambda work: {"folder": work.folder, "page_of": partial(page_of, facts=job.provenance({}))},
+        using=lambda work: {"folder": work.folder, **reporting.about(job, {})},
     )
 
 
 def record(job: Job, plan: Plan) -> None:
-    """Record the figures on W&B, and print a summary."""
-    metrics = job.results["humans"].facts()
+    """Record the figures on W&B, and print the verdict and a few tables, or with verbose=true all."""
+    metrics, found = job.results["humans"].facts(), job.results["report"].facts()
     job.tracking.summarise(metrics)
-    tables = [job.results[name].table() for name in TABLES]
-    agreement = agreement_table(metrics, plan.ratings.sources, plan.names)
-    say("\n" + page.console(*tables) + "\n\n" + format_agreement(agreement))
+    scorers = agreement(agreement_table(metrics, plan.ratings.sources, plan.names))
+    reporting.say_verdict(found["verdict"], "")
+    say("\n" + page.console({name: job.results[name].table() for name in TABLES}, scorers, job.brief))
     say(f"  report      {job.folder / 'humans.html'}")
 
 
@@ -163,12 +159,14 @@ def write_report(
     sources: list[str],
     names: list[str],
     tables: Mapping[str, pl.DataFrame],
+    source: str,
     *,
     folder: Path,
-    page_of: Callable[..., page.Results],
+    **about: Any,
 ) -> dict[str, Any]:
-    """Write humans.html and the tables; returns the names of the tables that have rows. names: of the scorers."""
+    """Write humans.html and the tables; returns the verdict. names: of the scorers; source: that of the first screen;
+    about: further fields of Page."""
     frames = {**tables, "scorers": agreement_table(metrics, sources, names)}
-    files.write(folder / "humans.html", page.render(page_of(**frames)))
-    save(folder, frames)
-    return {"tables": [name for name, frame in frames.items() if frame.height]}
+    made = page.page(frames, source, agreement(frames["scorers"]), **about)
+    write(made, folder, "humans.html")
+    return {"verdict": f"{made.state}. {made.hedge}"}

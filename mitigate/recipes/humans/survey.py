@@ -93,15 +93,20 @@ def write_survey(
     `about`."""
     items = in_order(key)
     name = digest_of("".join(items["item"]))[:8]
-    survey = page.Survey(name, items, settings["daily"], settings["pay"], settings["contact"])
-    write(folder / "survey" / "survey.html", page.render(survey))
+    survey = page.render(name, items, *(settings[one] for one in ("daily", "pay", "contact")))
+    write(folder / "survey" / "survey.html", survey)
     write(folder / "survey" / "statements.csv", items.write_csv())
     if target_list.own:
         write(folder / OF_A_RUN, target_list.own_table.write_csv())
     if earlier is not None:
         write(folder / EARLIER, as_parquet(earlier))
     hours = items.height * settings["raters"] * SECONDS / 3600
-    sizes = {"items": items.height, "raters": settings["raters"], "hours": round(hours, 1), "parts": survey.parts}
+    sizes = {
+        "items": items.height,
+        "raters": settings["raters"],
+        "hours": round(hours, 1),
+        "parts": -(-items.height // settings["daily"]),
+    }
     return {"name": name, **sizes, "power": power(key, settings["raters"]), **about}
 
 

@@ -16,13 +16,13 @@ from mitigate.policies import choice_of
 from mitigate.recipes import reporting
 from mitigate.recipes.job import Config, Job, may_record_texts, say, say_notes
 from mitigate.recipes.mitigate.plan import Plan
-from mitigate.report import brief, card, metrics_table, page
-from mitigate.report.html import save
+from mitigate.report import cards
+from mitigate.report import mitigate as page
 from mitigate.report.ledger import most_polarised, summary
+from mitigate.report.page import Page, write
 from mitigate.stages import Result
 from mitigate.tasks.generators.base_model import origin_facts
-from mitigate.tasks.generators.swap_lift import by_relation as swap_lifts_by_relation
-from mitigate.tasks.harms import find_baseline
+from mitigate.tasks.harms import find_beside
 from mitigate.tasks.labelled_statements import long_texts
 from mitigate.tasks.run_metrics import RunMeasurement, notices, unanswered, untrained_notices
 from mitigate.tracking.charts import beside
@@ -41,11 +41,9 @@ DECODED = (
 
 
 def report(job: Job, plan: Plan) -> None:
-    """Write the page, its tables and pictures, and the card. A run of policy none that finishes later is a new input
-    of this stage, so the page is written again."""
+    """Write the page, its tables and pictures, and the card. A run of policy none or of the control that finishes later
+    is a new input of this stage, so the page is written again."""
     done = job.results
-    training = done["train"]
-    baseline = find_baseline(job.folder.parent, job.settings, plan.data_fingerprint)
     limits = [] if plan.trains else [AS_IT_IS]
     if choice := choice_of(plan.policy):
         limits = [DECODED.format(type(choice).__name__)]
@@ -56,19 +54,21 @@ def report(job: Job, plan: Plan) -> None:
         done["metrics"],
         done["ledger"],
         _statements(job),
-        done.get("lift"),
         plan.measurement,
         relations=list(plan.probe.relations),
-        shown=plan.shown,
+        chosen=plan.shown,
         scorers=plan.roles,
         data=plan.origin["data"],
         model=_trained_model(plan) if plan.trains else None,
         prompt=_prompt(plan),
         also=[*limits, *plan.notices],
-        baseline=baseline,
-        links={"The run of policy none": f"../{quote(baseline.folder.name)}/report.html"} if baseline else {},
-        after=[training, job.folder.name],
-        using=lambda work: {"folder": work.folder, "needs": job.needs, **reporting.about(job, _facts(plan, training))},
+        beside=find_beside(job.folder.parent, job.settings, plan.data_fingerprint),
+        after=[done["train"], job.folder.name],
+        using=lambda work: {
+            "folder": work.folder,
+            "needs": job.needs,
+            **reporting.about(job, _facts(plan, done["train"])),
+        },
     )
 
 
@@ -78,22 +78,20 @@ def _statements(job: Job) -> Result:
 
 
 def record(job: Job, plan: Plan) -> None:
-    """Record the results in W&B, and print the verdict and its cost, four figures or with verbose=true all, and the
-    place of the page."""
-    metrics, findings = job.figures, job.results["report"].facts()
-    baseline = find_baseline(job.folder.parent, job.settings, plan.data_fingerprint)
-    _upload(job, plan, metrics, findings["verdict"], baseline)
-    reporting.say_verdict(findings["verdict"], findings["cost"])
+    """Record the results in W&B, and print the verdict and its cost, the headlines or with verbose=true all figures,
+    and the place of the page."""
+    results, found = job.figures, job.results["report"].facts()
+    beside = find_beside(job.folder.parent, job.settings, plan.data_fingerprint)
+    _upload(job, plan, results, found["verdict"], beside.get("none"))
+    reporting.say_verdict(found["verdict"], found["cost"])
+    if not job.brief:
+        say("\n" + page.side_by_side({plan.policy.name: results}))
+    elif not job.sweeps:  # a sweep ends with the figures of all its runs
+        runs = {name: Results.of_run(run) for name, run in beside.items()}
+        say(page.console({**runs, plan.policy.name: results}, list(plan.roles), plan.policy.name))
     if job.brief:
-        before = {"none": baseline.metrics} if baseline else {}
-        if not job.sweeps:  # a sweep ends with the figures of all its runs
-            say(brief.figures({**before, plan.policy.name: metrics}, list(plan.roles)))
-        say_notes(findings["untrained"])  # the figures cannot be read without them
-    else:
-        if quality := brief.quality_sentence(metrics):
-            say(f"\n  {quality}")
-        say("\n" + metrics_table.console({plan.policy.name: metrics}))
-    job.say_page_notes(findings["notices"])
+        say_notes(found["untrained"])  # the figures cannot be read without them
+    job.say_page_notes(found["notices"])
     say(f"  report      {job.folder / 'report.html'}")
 
 
@@ -102,86 +100,90 @@ def write_report(
     flat: Mapping[str, Any],
     ledger: pl.DataFrame,
     statements: pl.DataFrame,
-    lifts: pl.DataFrame | None,
     how: RunMeasurement,
     *,
     relations: Sequence[str],
     scorers: Mapping[str, str],
+    chosen: Sequence[str],
     data: Mapping[str, Any],
     model: Mapping[str, Any] | None,
     prompt: str,
     also: Sequence[str],
-    baseline: FinishedRun | None,
+    beside: Mapping[str, FinishedRun],
     folder: Path,
     needs: Mapping[str, str],
-    **fields: Any,
+    **about: Any,
 ) -> dict[str, Any]:
-    """Write the page, pictures and tables in the run folder, and for a model that was trained there the card. also:
-    notices besides those that the figures call for. scorers: the configured scorers of the roles, by their names in
-    tables. prompt: an example for the card. needs: the files of the command (arguments.inputs). fields: further ones of
-    Report. Returns the verdict with its cost, all notices, and those about untrained relations."""
-    metrics = Results.of(figures, flat)
-    rows, tables_of, target_list = ledger.filter(split="train"), how.tables(statements), how.target_list
+    """Write the page, pictures and tables in the run folder, and for a model that was trained there the card.
+
+    also: notices besides those that the figures call for; scorers: the configured scorers of the roles, by their names
+    in tables; prompt: an example for the card; needs: the files of the command (arguments.inputs); about: further
+    fields of Page. Returns the verdict with its cost, all notices, and those about untrained relations."""
+    results, others = Results.of(figures, flat), {name: Results.of_run(run) for name, run in beside.items()}
+    rows, frames, target_list = ledger.filter(split="train"), how.tables(statements), how.target_list
     untrained = untrained_notices(ledger, statements, how) if model else []
-    by_relation = None if lifts is None else swap_lifts_by_relation(lifts, how.intervals, target_list)
-    about = page.Report(
-        demonstration=data["demonstration"],
-        metrics=metrics,
-        targets=tables_of,
+    shown = [
+        *untrained,
+        *also,
+        *unanswered(statements, how.targets, relations),
+        *notices(results, next(iter(frames.values())), target_list),
+        *long_texts(pl.concat([rows["masked"], statements["masked"]])),
+    ]
+    found = page.verdict(results, others, list(scorers))
+    tables = {"measures": results.shown(), "targets": target_list.table(how.targets)}
+    tables |= {f"ledger_by_{by}": summary(rows, by) for by in ("relation", "target", "reason")}
+    tables |= {"coverage": kept_by_target(rows), "ledger_most_polarised": most_polarised(rows, list(scorers))}
+    made = page.page(
+        results,
+        found,
+        others=others,
+        scorers=list(scorers),
+        frames=frames,
         statements=statements,
         ledger=rows,
-        lifts=by_relation,
-        scorers=scorers,
-        baseline=baseline.metrics if baseline else None,
-        notices=[
-            *untrained,
-            *also,
-            *unanswered(statements, how.targets, relations),
-            *long_texts(pl.concat([rows["masked"], statements["masked"]])),
-            *notices(metrics, next(iter(tables_of.values())), target_list),
-        ],
-        **fields,
+        chosen=chosen,
+        tables=tables,
+        demonstration=data["demonstration"],
+        notices=shown,
+        links={f"Run of {name}": f"../{quote(run.folder.name)}/report.html" for name, run in beside.items()},
+        **about,
     )
-    files.write(folder / "report.html", page.render(about))
-    found = {"measures": metrics.shown(), "targets": target_list.table(how.targets)}
-    found |= {f"targets_{column}": frame for column, frame in about.targets.items()}
-    found |= {f"ledger_by_{by}": summary(rows, by) for by in ("relation", "target", "reason")}
-    found |= {"coverage": kept_by_target(rows), "ledger_most_polarised": most_polarised(rows, list(scorers))}
-    found |= {} if by_relation is None else {"swap_lift": by_relation}
-    save(folder, found, about.pictures)
+    write(made, folder)
     if model:
-        text = card.render(_card_of(about, data, model, how.targets["target"].to_list(), prompt, needs))
-        files.write(folder / "model" / "README.md", text)
-    verdict, cost = about.verdict
-    return {"verdict": verdict, "cost": cost, "notices": list(about.notices), "untrained": untrained}
+        card = _card_of(made, results, rows, list(scorers), data, model, how.targets["target"].to_list(), prompt, needs)
+        files.write(folder / "model" / "README.md", cards.generator(card))
+    return {"verdict": found.sentence, "cost": found.cost, "notices": shown, "untrained": untrained}
 
 
 def _card_of(
-    about: page.Report,
+    made: Page,
+    results: Results,
+    ledger: pl.DataFrame,
+    scorers: Sequence[str],
     data: Mapping[str, Any],
     model: Mapping[str, Any],
     targets: Sequence[str],
     prompt: str,
     needs: Mapping[str, str],
-) -> card.Card:
+) -> cards.Generator:
     """The card of a trained model, in most parts as the page."""
-    return card.Card(
-        name=about.name,
+    return cards.Generator(
+        name=made.name,
         license=data["licence"],
         base_model=without_folders(str(model["base"])),
         base_license=model["licence"],
         data=data["source"],
         prompt=prompt,
-        policy=str(about.metrics["policy"]),
-        command=portable(about.command),
+        policy=str(results["policy"]),
+        command=portable(made.command),
         needs=needs,
-        demonstration=about.demonstration,
-        metrics=about.metrics,
-        verdict=about.verdict[0],
-        ledger=about.ledger,
+        demonstration=bool(made.demonstration),
+        metrics=results,
+        verdict=f"{made.state}. {made.hedge}",
+        ledger=ledger,
         targets=targets,
-        notices=about.notices,
-        scorers=list(about.scorers),
+        notices=made.notices,
+        scorers=scorers,
         seq2seq=model["seq2seq"],
         adapter=model["adapter"],
         chat=model["chat"],
@@ -242,6 +244,6 @@ def _upload(job: Job, plan: Plan, metrics: Results, verdict: str, baseline: Fini
     if job.records_texts:
         tracking.artifact(f"ledger-{job.folder.name}", "dataset", job.folder / "ledger.parquet", origin)
     if job.records_model and plan.trains:
-        licence = card.licence_of(data["licence"], plan.origin["model"]["licence"])
+        licence = cards.licence_of(data["licence"], plan.origin["model"]["licence"])
         about = origin | {"licence": licence, "metrics": metrics.flat}
         tracking.artifact(f"model-{job.folder.name}", "model", job.folder / "model", about)

@@ -1,6 +1,5 @@
 """The plan of recipe=stories: all that is read and checked before its first stage."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -58,7 +57,6 @@ class Plan:
     prompts: pl.DataFrame  # the prompts (columns PROMPTS); of a file, with their stories
     measurement: Measurement  # a sentence has no relation, and so one template only
     sampling: Sampling
-    roles: Mapping[str, str]  # the configured scorers of the roles, by their names in tables
     labeller: Labeller  # of the sentences
     generator: str  # the generator of the stories, in a few words
     about: dict[str, Any]  # data, model, policy and fingerprint, as metrics.json begins
@@ -243,7 +241,6 @@ def _plan(
             targets, labellings(labelling, ["paper"]), target_list, intervals, config.measure.empty_targets
         ),
         sampling=sampling,
-        roles=scorers.roles,
         labeller=make_labeller(config, labelling, target_list),
         generator=generator,
         about={

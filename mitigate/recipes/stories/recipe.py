@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from mitigate.files import write
+from mitigate import files
 from mitigate.measure.harms import tally
 from mitigate.measure.results import Results
 from mitigate.measure.stories import STORY, shares
@@ -19,9 +19,9 @@ from mitigate.recipes.job import GROUPS, Config, Job, may_record_texts, perform,
 from mitigate.recipes.loading import say_downloads
 from mitigate.recipes.scorers import missing
 from mitigate.recipes.stories.plan import SAMPLING, Plan, Resource, is_file, make_plan
-from mitigate.report import audit_tables
-from mitigate.report.html import save
-from mitigate.report.stories import Stories, prompts, render, render_card
+from mitigate.report import audit, cards
+from mitigate.report import stories as page
+from mitigate.report.page import write
 from mitigate.stages import Result
 from mitigate.tasks.generators.base_model import Start, origin_facts
 from mitigate.tasks.generators.train import as_it_is
@@ -30,7 +30,7 @@ from mitigate.tasks.labelled_statements import Measurement
 from mitigate.tasks.labelled_statements import export as export_statements
 from mitigate.tasks.stories.generation import as_read, export, generate_stories, label_sentences, train_on_sentences
 from mitigate.tasks.stories.measures import compare_within_templates, measure_stories, notices
-from mitigate.words.outside_text import counted, portable
+from mitigate.words.outside_text import counted, portable, without_folders
 from mitigate.words.targets import notice_of_own
 
 
@@ -130,8 +130,7 @@ def report(job: Job, plan: Plan) -> None:
         demonstration=plan.demonstration,
         fewest=plan.sampling.fewest,
         sampled=plan.is_generated,
-        shown=plan.shown,
-        scorers=plan.roles,
+        chosen=plan.shown,
         card=_card(plan.resource, plan.start) if plan.resource and plan.start else {},
         after=[job.folder.name],
         using=lambda work: {
@@ -145,8 +144,8 @@ def report(job: Job, plan: Plan) -> None:
 def _card(resource: Resource, start: Start) -> dict[str, Any]:
     """The origin of the generator, for the card."""
     data, model = (resource.described[group] for group in ("data", "model"))
-    base = {"base": model["base"], "base_licence": model["licence"]}
-    return {"data": data, **base, "policy": resource.policy.name}
+    origin = {"base_model": without_folders(model["base"]), "base_license": model["licence"]}
+    return {"data": data["source"], "license": data["licence"], **origin, "policy": resource.policy.name}
 
 
 def record(job: Job, plan: Plan) -> None:
@@ -159,7 +158,7 @@ def record(job: Job, plan: Plan) -> None:
     if job.records_model and plan.resource is not None:  # weights that were trained here
         job.tracking.artifact(f"model-{job.folder.name}", "model", job.folder / "model", {"metrics": metrics.flat})
     reporting.say_verdict(findings["verdict"], "")
-    say("\n" + audit_tables.console(metrics, list(plan.measurement.wordings.values())))
+    say("\n" + audit.console(metrics.table, verbose=not job.brief))
     say_notes(findings["notices"])
     if plan.endpoint is not None:
         say(f"  requests    {in_words(costs(job.results['probe'].table()))}")
@@ -229,47 +228,44 @@ def write_report(
 ) -> dict[str, Any]:
     """Write the page, its tables and pictures, statements.tsv, stories.txt, and with a ledger the model's card.
     templates: what compare_within_templates returns, if prompts share templates.
-    fields: further ones of Audit. Returns the first sentence of the page, and its notices."""
-    labels, metrics = how.wordings, Results.of(figures, flat)
+    fields: further ones of the page. Returns its verdict and notices."""
+    labels, metrics, target_list = list(how.wordings), Results.of(figures, flat), how.target_list
     limits = notices(metrics, sentences, how, fewest=fewest, sampled=sampled)
-    per_story = shares(sentences, STORY, list(labels))
-    per_story = per_story.join(stories.select("row", "target", "story"), on=["row", "target"])
-    page = Stories(
-        title=f"the stories of {generator}",
-        metrics=metrics,
-        labellings=labels,
-        targets=how.tables(tally(sentences, list(labels))),
+    per_story = shares(sentences, STORY, labels).join(stories.select("row", "target", "story"), on=["row", "target"])
+    by_prompt = shares(sentences.drop_nulls("template"), ["kind", "template"], labels)
+    frames = how.tables(tally(sentences, labels))
+    tables = {"targets": target_list.table(how.targets), "measures": metrics.shown(), "stories": per_story}
+    tables |= {f"targets_{column}": frame for column, frame in frames.items()} | {"prompts": by_prompt}
+    made = page.page(
+        metrics,
+        generator,
+        scorers=how.scorers,
+        frames=frames,
         statements=sentences,
-        notices=[*unanswered(stories), *left_out, *limits],
-        generator=generator,
         per_story=per_story,
+        prompts=by_prompt,
         templates=templates,
+        notices=[*unanswered(stories), *left_out, *limits],
+        tables=tables if templates is None else {**tables, "within_templates": templates},
         **fields,
         **about,
     )
-    write(folder / "stories.html", render(page))
-    write(folder / "statements.tsv", export_statements(sentences))
-    write(folder / "stories.txt", export(stories))
-    frames = {
-        "targets": how.target_list.table(how.targets),
-        "measures": metrics.shown(),
-        **{f"targets_{column}": frame for column, frame in page.targets.items()},
-        "stories": per_story,
-        "prompts": prompts(per_story, list(labels)),
-    }
-    if templates is not None:
-        frames["within_templates"] = templates
-    save(folder, frames, page.pictures, latex=False)
+    verdict = f"{made.state}. {made.hedge}"
+    write(made, folder, "stories.html")
+    files.write(folder / "statements.tsv", export_statements(sentences))
+    files.write(folder / "stories.txt", export(stories))
     if ledger is not None:
-        content = render_card(
-            about["name"],
+        written = cards.Generator(
+            name=about["name"],
             command=portable(about["command"]),
             needs=needs,
-            ledger=ledger,
+            ledger=ledger.filter(split="train"),
             metrics=metrics,
+            scorers=list(how.scorers),
             targets=how.targets["target"].to_list(),
-            verdict=page.verdict,
+            verdict=verdict,
+            demonstration=bool(made.demonstration),
             **card,
         )
-        write(folder / "model" / "README.md", content)
-    return {"verdict": page.verdict, "notices": list(page.notices)}
+        files.write(folder / "model" / "README.md", cards.generator(written))
+    return {"verdict": verdict, "notices": list(made.notices)}

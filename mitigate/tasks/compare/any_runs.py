@@ -10,12 +10,12 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.files import digest_of, write
+from mitigate.files import digest_of
 from mitigate.finished import FinishedRun, Named, folders, open_run
-from mitigate.measure.results import FILE, Results
+from mitigate.measure.results import Results
 from mitigate.measure.seeds import of_seeds
-from mitigate.report.any_runs import Compared, render
-from mitigate.report.html import save
+from mitigate.report import compare as report
+from mitigate.report.page import write
 from mitigate.tasks.compare.run_groups import Arm, arms
 
 TITLES = ("data.name", "model.name", "policy.name")  # settings that name a group of runs where they differ
@@ -76,19 +76,13 @@ def _titles(groups: Sequence[Arm]) -> list[str]:
     return found if len(set(found)) == len(found) else [arm.runs[0].folder.name for arm in groups]
 
 
-def results_of(run: FinishedRun) -> Results:
-    """The results of a finished run; of a run of version 0.2, whose figures have the same keys, from metrics.json
-    alone."""
-    return Results.of(run.table(FILE), run.metrics) if FILE in run.files else Results.of_json(run.metrics)
-
-
 def differences(plan: AnyPlan) -> pl.DataFrame:
     """A row of COLUMNS for each group but the baseline and each figure that both have."""
     base, *others = plan.arms
-    before = [results_of(run) for run in base.runs]
+    before = [Results.of_run(run) for run in base.runs]
     rows: list[dict[str, Any]] = []
     for arm in others:
-        after = [results_of(run) for run in arm.runs]
+        after = [Results.of_run(run) for run in arm.runs]
         for key, figure in before[0].figures.items():
             first, second = ([one[key] for one in side if one.get(key) is not None] for side in (before, after))
             if len(first) < len(before) or len(second) < len(after):
@@ -108,11 +102,7 @@ def differences(plan: AnyPlan) -> pl.DataFrame:
 
 def write_page(table: pl.DataFrame, plan: AnyPlan, *, folder: Path, **about: Any) -> dict[str, Any]:
     """Write comparison.html and the table."""
-    page = Compared(table=table, recipe=plan.recipe, demonstration=_is_demonstration(plan), notices=(), **about)
-    write(folder / "comparison.html", render(page))
-    save(folder, {"differences": table})
+    demonstration = any(run.setting("data.demonstration") for run in plan.runs)
+    made = report.any_page(table, plan.recipe, tables={"differences": table}, demonstration=demonstration, **about)
+    write(made, folder, "comparison.html")
     return {"figures": table.height}
-
-
-def _is_demonstration(plan: AnyPlan) -> bool:
-    return any(run.setting("data.demonstration") for run in plan.runs)

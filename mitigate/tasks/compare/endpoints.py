@@ -13,9 +13,9 @@ from mitigate.measure.base import PAPER_SCORERS, find, key_of
 from mitigate.measure.comparison import FIXED, STATISTICS, change_of, holm
 from mitigate.measure.quality import LIFT, PERPLEXITY
 from mitigate.measure.quality import PLAUSIBLE as ACCEPTED
-from mitigate.report.verdicts import ALPHA
 
 HARM, QUALITY = "harm", "quality"
+ALPHA = 0.05
 HARMS = (
     key_of("neutral_mean", "crowd", "neutral"),
     key_of("neutral_mean", "regard", "neutral"),

@@ -30,7 +30,7 @@ def harm_differences(
                 [per_target_table(run, column, relations) for run in side] for side in (contrast.before, contrast.after)
             )
             rows = neutral_changes(before, after, scorer, clusters, template)
-            found.append(_named(rows, contrast.name, scorer, template))
+            found.append(_named(rows, contrast.key, scorer, template))
     return pl.concat(found)
 
 
@@ -56,7 +56,7 @@ def moves(contrasts: Sequence[Contrast], labellings: Mapping[str, Labelling], re
                 continue
             table = neutral_side_by_side([per_target_table(run, column, relations) for run in contrast.runs])
             names = [f"run_{number}" for number in range(len(contrast.runs))]
-            labels = {"contrast": contrast.name, "scorer": scorer, "column": column}
+            labels = {"contrast": contrast.key, "scorer": scorer, "column": column}
             found.append(
                 table.select(
                     *(pl.lit(value).alias(name) for name, value in labels.items()),
@@ -67,14 +67,6 @@ def moves(contrasts: Sequence[Contrast], labellings: Mapping[str, Labelling], re
                 ).with_columns(difference=pl.col("after") - pl.col("before"))
             )
     return pl.concat(found)
-
-
-def chance(runs: Sequence[FinishedRun], column: str, relations: Sequence[str]) -> float | None:
-    """The median movement of targets between two seeds of one policy, in percentage points; None for one seed."""
-    if len(runs) < 2:
-        return None
-    table = neutral_side_by_side([per_target_table(run, column, relations) for run in runs[:2]])
-    return table.select((pl.col("run_1") - pl.col("run_0")).abs().median()).item()
 
 
 def _named(rows: pl.DataFrame, contrast: str, scorer: str, template: str) -> pl.DataFrame:

@@ -6,9 +6,9 @@ from typing import Any
 from mitigate.finished import FinishedRun
 from mitigate.measure import harms
 from mitigate.measure.quality import is_scored
-from mitigate.report.verdicts import FEWEST_SEEDS
 from mitigate.tasks.caveats import few_targets
 from mitigate.tasks.compare import run_groups
+from mitigate.tasks.compare.pairs import FEWEST_SEEDS
 from mitigate.tasks.compare.run_groups import Contrast, statements_of
 from mitigate.tasks.compare.scorers import filtered_by
 from mitigate.tasks.targets import list_of_runs
@@ -113,19 +113,19 @@ def _limits(pairs: Sequence[Contrast], labelled_by: Set[str]) -> Iterator[str]:
     biased = [pair.name for pair in pairs if labelled_by and labelled_by <= set(filtered_by(pair.after[0]))]
     if biased:
         yield (
-            f"The policy filters by the same scorers that measure it ({'; '.join(biased)}): the figures of harm are "
-            "biased in its favour. Add held-out scorers to all runs: score.extra=[crowd,keyword]."
+            f"{' and '.join(dict.fromkeys(biased))}: filtered by the same scorers that measure it, so that the figures of "
+            "harm are biased in its favour. Add held-out scorers to all runs: score.extra=[crowd,keyword]."
         )
 
     single = [pair.name for pair in pairs if not pair.several_seeds and not pair.is_same]
     if single:
         yield (
-            f"A single seed on either side ({'; '.join(single)}): two trained models are compared, not two policies. "
+            f"A single seed on either side ({'; '.join(dict.fromkeys(single))}): two trained models are compared, not two policies. "
             "Train five seeds or more of each."
         )
     few = [pair.name for pair in pairs if 1 < min(len(pair.before), len(pair.after)) < FEWEST_SEEDS]
     if few:
         yield (
-            f"With fewer than {FEWEST_SEEDS} seeds a side ({'; '.join(few)}) findings are exploratory: the error of "
+            f"With fewer than {FEWEST_SEEDS} seeds a side ({'; '.join(dict.fromkeys(few))}) findings are exploratory: the error of "
             "training is itself uncertain, and no claim about the policy is made."
         )

@@ -52,7 +52,7 @@ def quality_differences(
         of_lists = [*_lifts(contrast), *_published(contrast, scorers), *_of_triples(contrast, scorers)]
         found = {row["figure"]: row for row in [*of_lists, *_valid(contrast, relations, scorers)]}
         found |= {row["figure"]: row for row in _without_intervals(contrast, scorers) if row["figure"] not in found}
-        rows += [{"contrast": contrast.name, **row} for row in found.values()]
+        rows += [{"contrast": contrast.key, **row} for row in found.values()]
     return pl.DataFrame(rows, schema=SCHEMA)
 
 

@@ -27,6 +27,7 @@ NOT_THE_MODEL = ("recipe.name", "measure.resamples", "model.folder.", "model.mis
 """Settings, or beginnings of such, that like the seed do not separate groups of runs: the places of a model's files
 follow from model.base."""
 MODEL = "model.name"
+CONTROL = "-control"  # ends the name of a policy's control
 
 
 def table_of(run: FinishedRun, name: str) -> pl.DataFrame:
@@ -67,6 +68,11 @@ class Contrast:
     against: str
     before: tuple[FinishedRun, ...]
     after: tuple[FinishedRun, ...]
+
+    @property
+    def key(self) -> str:
+        """Its name in tables: that of the arm, or of both sides where the other is the control."""
+        return f"{self.name} − {self.against}" if CONTROL in self.against else self.name
 
     @property
     def runs(self) -> list[FinishedRun]:
@@ -119,10 +125,15 @@ def restrict_arms(groups: Sequence[Arm], runs: Sequence[FinishedRun]) -> tuple[l
 
 
 def contrasts(baselines: Sequence[Arm], others: Sequence[Arm]) -> list[Contrast]:
-    """Pair each of the others with the baseline nearest to it in settings."""
+    """Pair each of the others with the baseline nearest to it in settings, and with its control where that is among
+    them; a control with a policy of its own among them is compared with that alone."""
+    controls = {arm.name: arm for arm in others if arm.runs[0].policy.endswith(CONTROL)}
+    of_policy = {arm.name: arm.name.replace(arm.runs[0].policy, arm.runs[0].policy + CONTROL, 1) for arm in others}
     found = []
-    for arm in others:
-        base = min(baselines, key=lambda base: len(differing([base.runs[0], arm.runs[0]])))
+    for arm, base in [
+        *((arm, nearest(arm, baselines)) for arm in others if arm.name not in of_policy.values()),
+        *((arm, controls[of_policy[arm.name]]) for arm in others if of_policy[arm.name] in controls),
+    ]:
         if min(len(base.runs), len(arm.runs)) > 1:
             found.append(Contrast(arm.name, base.name, base.runs, arm.runs))
             continue
@@ -135,6 +146,11 @@ def contrasts(baselines: Sequence[Arm], others: Sequence[Arm]) -> list[Contrast]
                 names[1] += f", seed {run.seed}"
             found.append(Contrast(names[1], names[0], (before,), (run,)))
     return found
+
+
+def nearest(arm: Arm, baselines: Sequence[Arm]) -> Arm:
+    """The baseline that differs from an arm in the fewest settings."""
+    return min(baselines, key=lambda base: len(differing([base.runs[0], arm.runs[0]])))
 
 
 def differing(runs: Sequence[FinishedRun]) -> list[str]:

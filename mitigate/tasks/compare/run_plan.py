@@ -10,7 +10,7 @@ from typing import Any
 from mitigate.errors import MitigateError, did_you_mean
 from mitigate.files import digest_of
 from mitigate.finished import NOT_GIVEN, FinishedRun, Named, folders, read_runs, source_of
-from mitigate.report.metric_display import TEMPLATE_NAMES, by_headline
+from mitigate.report.sections import TEMPLATES
 from mitigate.tasks.compare import notices as compare_notices
 from mitigate.tasks.compare import run_groups, scorers
 from mitigate.tasks.compare.endpoints import Endpoints, with_own_scorers
@@ -132,7 +132,7 @@ def make_plan(
     roles = scorers.shared_roles(used)
     return RunsPlan(
         runs=_once(run for arm in kept for run in arm.runs),
-        titles=[pair.name for pair in pairs],
+        titles=list(dict.fromkeys(pair.name for pair in pairs)),
         arms=kept,
         contrasts=pairs,
         labellings=labellings,
@@ -185,7 +185,7 @@ def _labellings(runs: Sequence[FinishedRun]) -> tuple[dict[str, Labelling], list
             f"the runs have no labels by the same scorer. {' '.join(notices)} Make one of them again with the other's "
             "score.sentiment and score.regard"
         )
-    roles, templates = by_headline(role_scorers(scorers.score_of(runs[0]))), list(TEMPLATE_NAMES)
+    roles, templates = list(reversed(role_scorers(scorers.score_of(runs[0])))), list(TEMPLATES)
 
     def place(column: str) -> tuple[int, int]:
         scorer, template = kept[column]

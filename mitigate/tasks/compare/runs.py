@@ -9,24 +9,19 @@ from urllib.parse import quote
 
 import polars as pl
 
-from mitigate import files
 from mitigate.finished import FinishedRun, Named
-from mitigate.measure.base import PAPER_SCORERS, bounds, key_of
+from mitigate.measure.base import bounds
 from mitigate.measure.learnt import no_conclusion
-from mitigate.measure.quality import BASELINES
-from mitigate.report import compared_runs, contrast_findings
-from mitigate.report.compared_runs import Comparison
-from mitigate.report.contrast_findings import Pair
-from mitigate.report.examples import only_in
-from mitigate.report.html import save
-from mitigate.report.pareto import HARMS, QUALITIES, Axis
-from mitigate.report.verdicts import gates
+from mitigate.report import compare as report
+from mitigate.report.page import Page, write
 from mitigate.tasks.compare.endpoints import Endpoints, primary, within_margins
-from mitigate.tasks.compare.figures import chance, harm_differences, moves, statements_with
+from mitigate.tasks.compare.figures import harm_differences, moves, statements_with
+from mitigate.tasks.compare.pairs import Pair, gates
 from mitigate.tasks.compare.quality import quality_differences
 from mitigate.tasks.compare.run_groups import Contrast
 from mitigate.tasks.compare.run_plan import ENDPOINTS, RunsPlan, make_plan, read_compared
 from mitigate.tasks.compare.scorers import filtered_by
+from mitigate.triples import FAVOURITISM, PREJUDICE
 
 MOST_DIFFERENT = 5  # targets that are shown: those that rose, and as many that fell
 
@@ -68,24 +63,28 @@ def compare_runs(
 
 def page_of(
     plan: RunsPlan, harms: pl.DataFrame, quality: pl.DataFrame, moves: pl.DataFrame, *, run: Path, **about: Any
-) -> Comparison:
-    """The content of the page."""
-    return Comparison(
-        pairs=pairs(plan, harms, quality, moves),
-        models=models(plan),
-        axes=axes_of(plan),
-        moves=moves,
-        scorers=plan.scorers,
-        links=_links(plan.runs, run),
-        demonstration=plan.demonstration,
-        notices=plan.notices,
-        **about,
-    )
+) -> Page:
+    """The page, with the tables that are stored beside it."""
+    found, rows = pairs(plan, harms, quality, moves), models(plan)
+    tables = {
+        "primary": pl.concat(
+            pair.primary.with_columns(verdict=pl.Series(map(pair.verdict, pair.primary.to_dicts()), dtype=pl.String))
+            for pair in found
+        ),
+        "margins": pl.concat(pair.within for pair in found),
+        "harms": harms,
+        "quality": quality,
+        "moves": moves,
+        "models": rows,
+    }
+    links = _links(plan.runs, run)
+    fields = {"tables": tables, "demonstration": plan.demonstration, "notices": plan.notices, **about}
+    return report.page(found, rows, moves, links, **fields)
 
 
 def overview(plan: RunsPlan, *figures: pl.DataFrame) -> dict[str, Any]:
     """The content of comparison.json. figures: the results of measure."""
-    page = page_of(plan, *figures, run=Path(), name="", command="")
+    found = pairs(plan, *figures)
     return {
         "demonstration": plan.demonstration,
         "contrasts": [
@@ -94,35 +93,33 @@ def overview(plan: RunsPlan, *figures: pl.DataFrame) -> dict[str, Any]:
                 "baseline": pair.against,
                 "runs": [str(run.folder) for run in contrast.after],
                 "baseline_runs": [str(run.folder) for run in contrast.before],
-                "several_seeds": pair.several_seeds,
+                "several_seeds": pair.fewest > 1,
                 "identical": pair.is_same,
                 "seeds": list(pair.seeds),
                 "quality_kept": pair.quality_kept,
                 "gate": pair.gate,
-                "sentence": contrast_findings.verdict(pair),
-                "cost": contrast_findings.cost(pair),
+                "sentence": f"{pair.state}. {pair.hedge}",
                 "primary": {
                     row.pop("endpoint"): {name: value for name, value in row.items() if name != "contrast"}
-                    for row in pair.primary_with_verdicts.to_dicts()
+                    | {"verdict": pair.verdict({**row, "endpoint": kind})}
+                    for row, kind in zip(pair.primary.to_dicts(), pair.primary["endpoint"], strict=True)
                 },
                 "margins": _by_figure(pair.within),
                 "harms": _by_figure(pair.harms),
                 "quality": _by_figure(pair.quality),
             }
-            for contrast, pair in zip(plan.contrasts, page.pairs, strict=True)
+            for contrast, pair in zip(plan.contrasts, found, strict=True)
         ],
-        "gate": gates([pair.gate for pair in page.pairs]),
-        "lines": compared_runs.lines(page),
-        "figures": contrast_findings.figures(page.pairs),
+        "gate": gates([pair.gate for pair in found]),
+        "lines": report.everything(found).splitlines(),
+        "figures": report.console(found),
         "notices": plan.notices,
     }
 
 
 def write_page(plan: RunsPlan, *figures: pl.DataFrame, folder: Path, run: Path, **about: Any) -> dict[str, Any]:
     """Write comparison.html, its pictures and tables. about: the page's command, stages and facts."""
-    page = page_of(plan, *figures, run=run, **about)
-    files.write(folder / "comparison.html", compared_runs.render(page))
-    save(folder, page.frames, page.pictures)
+    write(page_of(plan, *figures, run=run, **about), folder, "comparison.html")
     return {"notices": plan.notices}
 
 
@@ -133,10 +130,12 @@ def pairs(plan: RunsPlan, harms: pl.DataFrame, quality: pl.DataFrame, moves: pl.
     found = []
     for contrast in plan.contrasts:
         primary_rows, within_rows, harm_rows, quality_rows, moved = (
-            table.filter(contrast=contrast.name) for table in (tested, within, harms, quality, moves)
+            table.filter(contrast=contrast.key) for table in (tested, within, harms, quality, moves)
         )
-        columns = dict(moved.select("scorer", "column").unique(maintain_order=True).iter_rows())
-        most = {scorer: _most_different(moved.filter(scorer=scorer)) for scorer in columns}
+        most = {
+            scorer: _most_different(moved.filter(scorer=scorer))
+            for scorer in moved["scorer"].unique(maintain_order=True)
+        }
         sides = {contrast.name: contrast.after, contrast.against: contrast.before}
         found.append(
             Pair(
@@ -154,7 +153,6 @@ def pairs(plan: RunsPlan, harms: pl.DataFrame, quality: pl.DataFrame, moves: pl.
                 declared=plan.endpoints.declared,
                 moved=most,
                 statements={scorer: _only_in_one(contrast, plan.relations, rows) for scorer, rows in most.items()},
-                chance={s: chance(contrast.before, column, plan.relations) for s, column in columns.items()},
             )
         )
     return found
@@ -175,25 +173,13 @@ def _by_figure(table: pl.DataFrame) -> dict[str, dict[str, Any]]:
 
 def models(plan: RunsPlan) -> pl.DataFrame:
     """A row for each run: policy, seed, run, and, if it has them, its figures on the plots' axes with the bounds of
-    their intervals, and the swap lift of the baselines on the same heads."""
-    lifts = ("swap_lift", *(f"swap_lift_{name}" for name in BASELINES))
-    plotted = [axis.key for axis in (*axes_of(plan), *QUALITIES)]
-    ends = [bound for key in plotted for bound in bounds(key) if any(bound in run.metrics for run in plan.runs)]
-    keys = list(dict.fromkeys([*plotted, *ends, *map(key_of, lifts)]))
+    their intervals."""
+    axes = [*report.harm_axes(dict.fromkeys(scorer for scorer, _ in plan.labellings.values())), *report.QUALITIES]
+    keys = [key for axis in axes for key in (axis.key, *bounds(axis.key))]
+    keys = [key for key in keys if any(key in run.metrics for run in plan.runs)]
     rows = [(arm.name, run.seed, run.folder.name, *map(run.metrics.get, keys)) for arm in plan.arms for run in arm.runs]
     schema = {"policy": pl.String, "seed": pl.Int64, "run": pl.String, **dict.fromkeys(keys, pl.Float64)}
     return pl.DataFrame(rows, schema=schema, orient="row")
-
-
-def axes_of(plan: RunsPlan) -> list[Axis]:
-    """Plotted harms: the paper's, and those by further scorers, which may be held-out ones."""
-    compared = dict.fromkeys(scorer for scorer, _ in plan.labellings.values())
-    further = [scorer for scorer in compared if scorer not in PAPER_SCORERS]
-    keys = [key_of("neutral_mean", scorer, "neutral") for scorer in further]
-    return [
-        *(harm for harm in HARMS if harm.slug in compared),
-        *(Axis(key, f"% neutral by {scorer}", scorer) for scorer, key in zip(further, keys, strict=True)),
-    ]
 
 
 def _only_in_one(contrast: Contrast, relations: Sequence[str], most: pl.DataFrame) -> dict[str, list[pl.DataFrame]]:
@@ -201,10 +187,22 @@ def _only_in_one(contrast: Contrast, relations: Sequence[str], most: pl.DataFram
     before, after = (statements_with(side[0], relations) for side in (contrast.before, contrast.after))
     return {
         row["target"]: [
-            only_in(mine, other, row["target"], row["column"]) for mine, other in ((before, after), (after, before))
+            _only_in(mine, other, row["target"], row["column"]) for mine, other in ((before, after), (after, before))
         ]
         for row in most.to_dicts()
     }
+
+
+def _only_in(mine: pl.DataFrame, other: pl.DataFrame, target: str, column: str, most: int = 6) -> pl.DataFrame:
+    """Up to `most` statements (statement, label) about the target that `mine` has and `other` lacks: first those that
+    are polarised by `column`, by strength, then the others by rank."""
+    polarised = pl.col(column).is_in([PREJUDICE, FAVOURITISM])
+    strength = pl.when(polarised).then(-pl.col(f"{column}_strength").abs()).otherwise(0.0)
+    own = mine.filter(target=target).join(
+        other.filter(target=target), on=["relation", "tail"], how="anti", maintain_order="left"
+    )
+    ranked = own.sort(~polarised, strength, "rank", maintain_order=True)
+    return ranked.head(most).select("statement", label=column)
 
 
 def _links(runs: Sequence[FinishedRun], folder: Path) -> dict[str, str]:

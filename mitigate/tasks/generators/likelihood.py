@@ -94,11 +94,14 @@ def held_out_likelihood(
     device: str = "cpu",
 ) -> pl.DataFrame:
     """Add to the valid test triples (head, relation, tail, split, valid, and other columns) `nll`, `tokens` and
-    `characters`, as probe.likelihood; `generated`, the tail that the generator itself finds best; and with a
+    `characters`, as probe.likelihood; `nll_unigram`, by a unigram model of the training tails; `generated`, the tail that the generator itself finds best; and with a
     plausibility classifier `generated_valid`, whether it accepts that tail."""
     held_out = labelled.filter("valid", split="test")
     model, wordings = _ready(generator, device)
-    scored = probing.likelihood(model, held_out, wordings)
+    training = labelled.filter(split="train")["tail"].to_list()
+    scored = probing.likelihood(model, held_out, wordings).with_columns(
+        nll_unigram=pl.Series(probing.unigram_nll(model, training, held_out["tail"].to_list()), dtype=pl.Float64)
+    )
     found = probing.completions(model, held_out, wordings)
     if plausibility:
         accepted = with_plausibility(found.rename({"generated": "tail"}), plausibility, cache)

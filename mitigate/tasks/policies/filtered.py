@@ -4,6 +4,7 @@ set as files."""
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import polars as pl
@@ -13,11 +14,11 @@ from mitigate.errors import MitigateError
 from mitigate.measure.quality import OF_RESOURCE, kept_by_target
 from mitigate.measure.results import by_category, measured
 from mitigate.policies import Policy, Scored, choice_of
-from mitigate.report import datasheet
-from mitigate.report.datasheet import Datasheet
+from mitigate.report import cards
+from mitigate.report.table import Column, Table, text
 from mitigate.tasks.labelled_statements import long_texts, table_bytes
-from mitigate.triples import valid_rows
-from mitigate.words.outside_text import counted
+from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, valid_rows
+from mitigate.words.outside_text import counted, readable
 
 MUCH = 90.0
 """Percent of a relation's training triples; a policy that takes more of them is reported."""
@@ -25,6 +26,8 @@ NAMED = 8  # relations in a notice
 EMPTY = pl.col("lost") == 100.0
 TRIPLE = ("row", "split", "head", "relation", "tail")
 SHEET = "README.md"
+WIDTH = 60  # characters of an example's statement
+SIGNS = {PREJUDICE: "−1", NEUTRAL: "0", FAVOURITISM: "+1"}
 
 
 def by_relation(ledger: pl.DataFrame) -> pl.DataFrame:
@@ -95,12 +98,14 @@ def write_data_set(
     are in neither.
 
     ledger: what apply_policy returns. origin: source, licence, demonstration and notices of the data. fields: further
-    ones of Datasheet."""
+    ones of the datasheet."""
     valid = valid_rows(ledger)
     named, tables = files_of(format), {"kept": kept(valid), "dropped": dropped(valid, policy)}
     for name, table in tables.items():
         files.write(folder / named[name], table_bytes(table, format))
-    sheet = Datasheet(
+    sheet = cards.datasheet(
+        valid,
+        kept_by_target(valid),
         policy=asdict(policy.parts[0]) | {"name": policy.name, "action": type(policy.parts[0]).__name__},
         data=origin["source"],
         licence=origin["licence"],
@@ -109,7 +114,7 @@ def write_data_set(
         **fields,
         notices=[*origin["notices"], *_limits(ledger, valid)],
     )
-    files.write(folder / SHEET, datasheet.render(sheet, valid, kept_by_target(valid)))
+    files.write(folder / SHEET, sheet)
     return {name: table.height for name, table in tables.items()}
 
 
@@ -134,5 +139,24 @@ def kept(ledger: pl.DataFrame) -> pl.DataFrame:
 def dropped(ledger: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     """The triples of weight 0: row, split, head, relation, tail, reason, statement, and the label and strength of each
     of the policy's scorers."""
-    labels = [name for part in policy.parts if isinstance(part, Scored) for pair in part.columns for name in pair]
-    return ledger.filter(pl.col("weight") == 0).select(*TRIPLE, "reason", "statement", *dict.fromkeys(labels))
+    columns = [name for pair in _columns(policy).items() for name in pair]
+    return ledger.filter(pl.col("weight") == 0).select(*TRIPLE, "reason", "statement", *columns)
+
+
+def _columns(policy: Policy) -> dict[str, str]:
+    """The columns of labels that a policy reads, and of their strengths."""
+    return {label: strength for part in policy.parts if isinstance(part, Scored) for label, strength in part.columns}
+
+
+def examples(ledger: pl.DataFrame, policy: Policy, number: int = 3) -> Table:
+    """So many dropped and so many kept triples of the resource with their reasons and labels, evenly spaced over those
+    about targets where there are some: typical ones, by which a false alarm is seen."""
+    shown = {}
+    for outcome, condition in {"dropped": pl.col("weight") == 0, "kept": pl.col("weight") > 0}.items():
+        found = valid_rows(ledger).filter(OF_RESOURCE, condition)
+        about = found.drop_nulls("target")
+        found = about if about.height else found
+        shown[outcome] = found.gather_every(max(1, found.height // number)).head(number).rows(named=True)
+    statement = text("statement", lambda row: shorten(readable(row["statement"]), WIDTH, placeholder="…"))
+    labels = [Column(name, name, lambda label: SIGNS.get(label, "other")) for name in _columns(policy)]
+    return Table("", [statement, text("relation"), text("reason"), *labels], shown)

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from mitigate.load.ratings import RESOURCES
 from mitigate.measure import agreement, confusion
 from mitigate.measure.agreement import classification, fleiss_of, fleiss_sums, fold_other, vote_counts
 from mitigate.measure.base import ENDS
 from mitigate.measure.identity import FALSE_POSITIVES
 from mitigate.measure.intervals import Bootstrap
-from mitigate.report.scorer_reliability import ALWAYS_NEUTRAL, KAPPA, PEOPLE, RESOURCES, paper
+from mitigate.package_data import frame_of
 from mitigate.score.labels import NOTHING_CACHED, label_column, text_for, with_labels
 from mitigate.tasks.identity import identity_key, identity_metrics, identity_summary, mean_false_positives
 from mitigate.tasks.ratings.paper_statements import most_say
@@ -21,6 +22,7 @@ from mitigate.triples import NEUTRAL, OTHER, ROLES, LabelCache, Scorer, label_co
 from models.heads import fold_of
 
 SCORERS = (*ROLES, "keyword")
+ALWAYS_NEUTRAL, PEOPLE = "always_neutral", "people"
 PER_RATING, BY_MAJORITY = "rating", "majority"
 FIGURES = {  # measure -> its heading
     "accuracy": "acc",
@@ -148,16 +150,15 @@ def agreement_table(
     metrics: dict[str, Any], resources: Iterable[str] = RESOURCES, scorers: Sequence[str] = SCORERS
 ) -> pl.DataFrame:
     """A row for each resource, scorer and kind of comparison, with the paper's rows; a column for each figure."""
-    stated = paper()
-    rows = []
+    stated, rows = frame_of("paper_agreement.csv"), []  # the paper's sentiment is by VADER, its regard by another
     for resource in resources:
         for scorer in (*scorers, ALWAYS_NEUTRAL):
+            about = {"resource": resource, "scorer": scorer}
             for against in (PER_RATING, BY_MAJORITY):
                 figures = {name: metrics[f"{resource}/{scorer}/{against}/{name}"] for name in FIGURES}
-                rows.append({"resource": resource, "scorer": scorer, "against": against, **figures})
-            if (resource, scorer) in stated:
-                figures = {name: stated[resource, scorer].get(name) for name in FIGURES}
-                rows.append({"resource": resource, "scorer": scorer, "against": "the paper", **figures})
+                rows.append({**about, "against": against, **figures})
+            if printed := dict(stated.filter(**about).select("measure", "value").iter_rows()):
+                rows.append({**about, "against": "the paper", **{name: printed.get(name) for name in FIGURES}})
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
@@ -198,7 +199,7 @@ def measured_table(metrics: dict[str, Any], names: Mapping[str, str]) -> pl.Data
     """The table of data/agreement_measured.csv (resource, scorer, measure, value): figures rating by rating, and kappa
     with the majority. names: of the scorers in metrics, with their names in the configuration."""
     figures = {f"{PER_RATING}/{name}": name for name in ("accuracy", *list(FIGURES)[4:])}
-    figures |= {key: key for key in KAPPA}
+    figures |= {f"{BY_MAJORITY}/kappa{end}": f"{BY_MAJORITY}/kappa{end}" for end in ENDS}
     wanted = [(name, called, figures) for name, called in names.items()]
     wanted += [(ALWAYS_NEUTRAL, ALWAYS_NEUTRAL, {f"{PER_RATING}/accuracy": "accuracy"})]
     wanted += [(PEOPLE, PEOPLE, {f"fleiss{end}": f"fleiss{end}" for end in ENDS})]

@@ -15,10 +15,9 @@ from mitigate.measure.base import bounds
 from mitigate.measure.comparison import holm, sign_flip_test
 from mitigate.measure.intervals import Bootstrap, cluster_numbers, mean_over_targets
 from mitigate.measure.results import keyed, of_study
-from mitigate.report.metric_display import ordered
 from mitigate.tasks.ratings import anchors
 from mitigate.tasks.ratings.agreement import SCORERS, measure_agreement
-from mitigate.words.targets import PAPER, TargetList
+from mitigate.words.targets import PAPER, TargetList, ordered
 
 MEANS = {"HNM": "neutral", "quality": "sense"}  # figure -> the column of units() it is the mean of
 SUMMARY = (

@@ -1,0 +1,342 @@
+"""The page of a run of the main job: harm against quality, beside runs of policy none and of the policy's control."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from mitigate.measure.base import measure_of, own_measures
+from mitigate.measure.learnt import no_conclusion
+from mitigate.measure.quality import GROUPS, kept_by_target, titles_of_groups
+from mitigate.measure.results import Results
+from mitigate.report import plots, sections
+from mitigate.report.ledger import most_polarised, summary
+from mitigate.report.numbers import number, signed
+from mitigate.report.page import OPEN, Fold, Number, Page, Part, Picture, Section
+from mitigate.report.sections import crossed, figure, headline, shown
+from mitigate.report.table import Cell, Column, Table, as_text, text
+from mitigate.triples import FAVOURITISM, PREJUDICE, TEMPLATES, label_columns
+from mitigate.words.targets import ordered
+
+Row = Mapping[str, Any]
+NAME = "this run"
+MOST_LEAKS = 10  # relations named in the section on the templates
+SAME = 0.05  # percentage points that read 0.0
+IN_MEASURES = ("neutral_mean", "neutral_variance", "O-", "O+", "p90_O-", "largest_O-")
+ONE_RUN = "One run of each: another training with another seed could differ as much."
+ALONE = "Run policy=none and policy.control=true with the same settings to compare it with."
+TRAIN = "Train longer (trainer.max_steps, trainer.max_epochs), or on more triples."
+LIMITS = (
+    sections.PROXIES,
+    "This is one training run. A claim about a policy needs five seeds or more of it, of none and of the policy's "
+    "control (recipe=compare).",
+    sections.EQUAL_WEIGHT,
+    "The data are English, and reflect the views of the people who wrote the resource.",
+)
+
+
+class Verdict(NamedTuple):
+    """The state of a run in at most eight words, how certain it is, and what it cost."""
+
+    state: str
+    hedge: str
+    cost: str
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.state}. {self.hedge}".strip()
+
+
+class Headline(NamedTuple):
+    """A figure of the first screen and of the table below it."""
+
+    title: str
+    measure: str
+    scorer: str = ""
+    where: Mapping[str, str] = {}
+    unit: str = ""
+    decimals: int = 1
+
+    def of(self, rows: pl.DataFrame) -> dict[str, Any] | None:
+        return headline(rows, self.measure, self.scorer) if self.scorer else figure(rows, self.measure, **self.where)
+
+
+def headlines(scorers: Sequence[str]) -> list[Headline]:
+    """The figures that come first: harm by each scorer, that in regard's place first, then quality."""
+    harms = [Headline(f"neutral by {name} ↑", "neutral_mean", name, {}, " %") for name in reversed(list(scorers))]
+    neutral = {"by": "subset", "group": "neutral"}
+    return [
+        *harms,
+        Headline("swap lift, points ↑", "swap_lift"),
+        Headline("perplexity ↓", "perplexity", where=neutral),
+        Headline("people-valid ↑", "people_valid", where=neutral, unit=" %"),
+    ]
+
+
+def verdict(results: Results, others: Mapping[str, Results], scorers: Sequence[str]) -> Verdict:
+    """others: the results of runs that differ by their policy alone, such as "none" and "both-control"."""
+    rows, runs = results.table, {"": [results], **{f"“{name}”": [found] for name, found in others.items()}}
+    kept, dropped = (figure(rows, name) for name in ("kept", "dropped"))
+    cost = []
+    if kept and dropped and dropped["value"]:
+        share = 100 * dropped["value"] / (dropped["value"] + kept["value"])
+        cost.append(f"{share:.1f} % of the training triples dropped")
+    before = others["none"].table if "none" in others else None
+    for one in headlines([])[:2]:
+        if row := one.of(rows):
+            was = before is not None and one.of(before)
+            change = f" ({signed(row['value'] - was['value'])})" if was else ""
+            cost.append(f"{one.title} {shown(row, 1).text}{one.unit}{change}")
+    said = "; ".join(cost)
+    if reason := no_conclusion(runs):
+        why = reason.partition(": ")[2]
+        return Verdict(OPEN, f"{why[0].upper()}{why[1:]} {TRAIN}", said)
+    first = headlines(scorers)[0]
+    mine, base = first.of(rows), first.of(before) if before is not None else None
+    if mine is None:
+        return Verdict("No harm was measured", "", said)
+    if base is None:
+        return Verdict(f"{mine['value']:.1f} % neutral by {first.scorer}, nothing compared", ALONE, said)
+    change = mine["value"] - base["value"]
+    if abs(change) < SAME:
+        return Verdict("As neutral as without a policy", ONE_RUN, said)
+    points = f"{number(abs(change), 1)} point{'' if f'{abs(change):.1f}' == '1.0' else 's'}"
+    return Verdict(f"Exploratory: {points} {'more' if change > 0 else 'less'} neutral", ONE_RUN, said)
+
+
+def page(
+    results: Results,
+    found: Verdict,
+    *,
+    others: Mapping[str, Results],
+    scorers: Sequence[str],
+    frames: Mapping[str, pl.DataFrame],
+    statements: pl.DataFrame,
+    ledger: pl.DataFrame,
+    chosen: Sequence[str] = (),
+    tables: Mapping[str, pl.DataFrame],
+    **about: Any,
+) -> Page:
+    """scorers: the names of those of the roles, that in regard's place last; frames: of targets by label column;
+    ledger: of the training triples; chosen: targets whose bars are drawn; tables: stored beside the page; about:
+    further fields of Page."""
+    rows, names = results.table, scorers
+    runs = {**others, str(results.get("policy", NAME)): results}
+    shown_labels = sections.label_names(reversed(names), frames)
+    first = {label: frames[label] for label in shown_labels.values()}
+    corpus = kept_by_target(ledger).rename({"triples": "statements"})
+    return Page(
+        state=found.state,
+        hedge=found.hedge,
+        picture=picture(runs, names),
+        numbers=numbers(rows, names),
+        summary=[comparison(runs, names, list(runs)[-1])],
+        sections=[
+            _measures(rows),
+            sections.gallery(first, list(shown_labels), statements, chosen, corpus),
+            _quality(rows),
+            _leaks(statements, list(shown_labels)),
+            _filter(ledger, names),
+            sections.target_section(frames, statements, list(first), list(shown_labels)),
+        ],
+        limits=[*LIMITS, *sections.left_out(first[next(iter(first))]["target"].to_list() if first else [])],
+        tables={**tables, **{f"targets_{label}": frame for label, frame in frames.items()}},
+        **about,
+    )
+
+
+def numbers(rows: pl.DataFrame, scorers: Sequence[str]) -> list[Number]:
+    """Harm by the first scorer, and two figures of quality, with their intervals."""
+    found = [(one, one.of(rows)) for one in headlines(scorers[-1:])]
+    cells = [(one.title, shown(row, one.decimals, one.unit)) for one, row in found if row]
+    return [Number(title, cell.text, " ".join(cell.below)) for title, cell in cells][:3]
+
+
+def picture(runs: Mapping[str, Results], scorers: Sequence[str]) -> Picture | None:
+    """Harm against quality: a mark for each run."""
+    harm, lift, perplexity, *_ = headlines(scorers[-1:])
+    for across in (lift, perplexity):
+        pairs = [(name, across.of(found.table), harm.of(found.table)) for name, found in runs.items()]
+        points = [
+            {"name": name, "is_mean": True, **_axis("x", quality), **_axis("y", harms)}
+            for name, quality, harms in pairs
+            if quality and harms
+        ]
+        if points:
+            frame = pl.DataFrame(points, infer_schema_length=None)
+            said = "; ".join(f"{one['name']} {number(one['x'], 1)} and {number(one['y'], 1)}" for one in points)
+            is_log = across is perplexity
+            label = f"{across.title[:-2]} ({'← better' if is_log else 'better →'})"
+            drawn = plots.tradeoff(frame, label, f"% {harm.title[:-2]} (better →)", log=is_log)
+            title = "Harm against quality: better is up and right" if not is_log else "Harm against quality"
+            return Picture("tradeoff", "tradeoff", title, f"{across.title[:-2]} and % {harm.title[:-2]}: {said}", drawn)
+    return None
+
+
+def _axis(axis: str, row: Row) -> dict[str, float | None]:
+    return {axis: row["value"], f"{axis}_low": row["low"], f"{axis}_high": row["high"]}
+
+
+def comparison(runs: Mapping[str, Results], scorers: Sequence[str], mine: str = "") -> Table | None:
+    """The headlines of each run, and the differences of the run `mine` from the others."""
+    columns = [one for one in headlines(scorers) if any(one.of(found.table) for found in runs.values())]
+    values = {name: {one.title: one.of(found.table) for one in columns} for name, found in runs.items()}
+    lines: list[dict[str, Any]] = [
+        {"run": name, **{title: shown(row, 1) for title, row in found.items()}} for name, found in values.items()
+    ]
+    for other in [name for name in runs if mine and name != mine]:
+        cells = {one.title: _difference(values[mine][one.title], values[other][one.title]) for one in columns}
+        lines.append({"run": f"{mine} − {other}", **cells})
+    shown_columns = [text("policy", "run"), *(Column(one.title, one.title) for one in columns)]
+    caption = "Harm and quality with 95 % intervals. The difference from the control is the effect of which triples or "
+    caption += "tails the policy acts on"
+    if mine != "none" and not mine.endswith("-control") and f"{mine}-control" not in runs:
+        caption += f"; no run of {mine} with policy.control=true lies beside this one"
+    return Table(f"{caption}.", shown_columns, lines) if columns else None
+
+
+def _difference(row: Row | None, other: Row | None) -> Cell:
+    return Cell("–") if row is None or other is None else Cell(signed(row["value"] - other["value"]))
+
+
+def console(runs: Mapping[str, Results], scorers: Sequence[str], mine: str = "") -> str:
+    """The headlines of each run for the terminal."""
+    found = comparison(runs, scorers, mine)
+    return "" if found is None else as_text(found, 110)
+
+
+def side_by_side(runs: Mapping[str, Results]) -> str:
+    """All figures but those of single relations and targets, with a column for each run, for the terminal."""
+    rows = [found.table.with_columns(variant=pl.lit(""), run=pl.lit(name)) for name, found in runs.items()]
+    kept = pl.concat(rows, how="diagonal").filter(~pl.col("by").is_in(["relation", "target"]))
+
+    def section(row: Row) -> str:
+        return ", ".join(filter(None, (measure_of(row["measure"], row["scorer"]).family, sections.section_of(row))))
+
+    found = crossed(
+        "",
+        kept,
+        {name: name for name in runs},
+        down=lambda row: ", ".join(filter(None, (sections.title_of(row), row["group"]))),
+        across=lambda row: row["run"],
+        section=section,
+    )
+    return "" if found is None else as_text(found, 110)
+
+
+def _measures(rows: pl.DataFrame) -> Section:
+    own = [one.name for one in own_measures()]
+    harms = rows.filter(pl.col("measure").is_in([*IN_MEASURES, *own, "coverage", "least_coverage"]))
+    caption = (
+        "Percent of a target's statements; variances in squared percentage points, with the standard deviation; in "
+    )
+    caption += (
+        "brackets the 95 % interval over targets. NRM and NRV, NSM and NSV are the mean and the variance of neutral "
+    )
+    caption += "regard and sentiment. O is overgeneralisation."
+    meanings = sections.meanings(harms)
+    return Section(
+        "Measures", [crossed(caption, harms, sections.by_category(rows)), Fold("What they mean", [meanings])]
+    )
+
+
+def _quality(rows: pl.DataFrame) -> Section:
+    """Swap lift beside generators that know nothing of the head, and figures on test triples and statements."""
+    heads = rows.filter(pl.col("measure").str.starts_with("swap_lift"))
+    systems = {name: measure_of(name).title for name in heads["measure"].unique(maintain_order=True)}
+    lift = measure_of("swap_lift").meaning
+    caption = (
+        "Swap lift in percentage points, with the 95 % interval over heads, beside generators that know nothing of "
+    )
+    caption += (
+        "the head and an oracle. Relations count where the oracle's tails are accepted in at least 10 % of cases."
+    )
+    parts: list[Part] = [lift, _by_group(caption, heads, systems, "heads")] if heads.height else []
+    for of, title in {
+        "test triples": "Perplexity and other figures on held-out triples",
+        "statements": "Valid and plausible statements",
+        "published triples": "Perplexity on published triples about targets",
+    }.items():
+        tables = [of, "rated statements"] if of == "statements" else [of]
+        measures = {row: measure_of(row) for row in rows["measure"].unique(maintain_order=True)}
+        names = {name: one.named for name, one in measures.items() if one.of in tables and one.family != "count"}
+        table = _by_group("", rows.filter(pl.col("measure").is_in(list(names))), names, *tables)
+        if table:
+            meanings = {measures[name].named: measures[name].meaning for name in names}
+            parts.append(Fold(title, [table, meanings]))
+    return Section("Quality", parts)
+
+
+def _by_group(caption: str, rows: pl.DataFrame, columns: Mapping[str, str], *tables: str) -> Table | None:
+    """Figures with a line for each group of rows, and a column for each measure."""
+    categories = ordered(rows.filter(pl.col("group").is_in(ordered(rows["group"])))["group"])
+    titles: dict[str, str] = {}
+    for of in tables:
+        titles |= titles_of_groups(of, [name for name in categories if name not in GROUPS[of]])
+    known = rows.filter(pl.col("by") != "relation", pl.col("group").is_in(list(titles)))
+    return crossed(
+        caption,
+        known,
+        columns,
+        down=lambda row: titles[row["group"]],
+        across=lambda row: row["measure"],
+        section=lambda row: "",
+        first="rows",
+    )
+
+
+def _leaks(statements: pl.DataFrame, scorers: Sequence[str]) -> Section:
+    """The relations whose phrases alone are polarised."""
+    parts: list[Part] = []
+    for scorer in scorers:
+        if label_columns(scorer, "neutral")[0] in statements.columns and "relation" in statements.columns:
+            caption = (
+                f"Percent of statements with a polarised label by {scorer}: the relations with the largest difference."
+            )
+            columns = [text("relation"), Column("statements", "statements")]
+            columns += [Column("neutral phrase", "neutral"), Column("paper's phrase", "paper")]
+            columns += [Column("paper − neutral", "difference")]
+            parts.append(Table(caption, columns, leak(statements, scorer).head(MOST_LEAKS), kind="narrow"))
+    said = (
+        "A triple becomes a statement through its relation's phrase, and some phrases have a sentiment of their own: "
+        "“is capable of” is positive whatever follows. So every statement is labelled twice, with the paper's phrase "
+        "and a neutral one; the difference between the two is caused by the phrase."
+    )
+    return Section("Effect of the phrases", [said, Fold("Relations", parts)] if parts else [], link="Phrases")
+
+
+def leak(statements: pl.DataFrame, scorer: str) -> pl.DataFrame:
+    """For each relation: (relation, statements, paper, neutral, difference), the largest difference first. paper and
+    neutral are the percentages of its statements with a polarised label under either template."""
+    polarised = {
+        template: 100 * pl.col(label_columns(scorer, template)[0]).is_in([PREJUDICE, FAVOURITISM]).mean()
+        for template in TEMPLATES
+    }
+    return (
+        statements.group_by("relation")
+        .agg(statements=pl.len(), **polarised)
+        .with_columns(difference=pl.col("paper") - pl.col("neutral"))
+        .sort(pl.col("difference").abs(), "relation", descending=[True, False])
+    )
+
+
+def _filter(ledger: pl.DataFrame, scorers: Sequence[str]) -> Section:
+    """What the policy did to the training triples, by reason and by relation, with the most polarised triples."""
+    reasons = summary(ledger, "reason")
+    total, kept = reasons["input"].sum(), reasons["kept"].sum()
+    if not total or (kept == total and not reasons["added"].sum() and reasons["weight"].sum() == total):
+        return Section("Filter", [])
+    share = number(100 * (total - kept) / total, 1)
+    said = f"Of {number(total)} triples the policy kept {number(kept)} and dropped {number(total - kept)} ({share} %)."
+    counts = [Column(name, name) for name in ("input", "kept", "dropped", "added", "weight")]
+    by_reason = Table(
+        "Triples by reason, and the sum of their weights in training.", [text("reason"), *counts], reasons
+    )
+    columns = [text("relation"), *counts, Column("% dropped", "share_dropped"), text("reasons")]
+    by_relation = Table("", columns, summary(ledger, "relation"), kind="tall")
+    extremes = most_polarised(ledger, scorers)
+    columns = [text("outcome"), Column("strength", "strength", 2), text("statement", kind="sentence"), text("reason")]
+    caption = "The ten kept and the ten dropped triples with the strongest labels, with the relation's neutral phrase."
+    fold = Fold("The most polarised triples, kept and dropped", [Table(caption, columns, extremes)], warning=True)
+    parts = [said, by_reason.present(), Fold("By relation", [by_relation.present()]), fold if extremes.height else None]
+    return Section("Filter", parts)

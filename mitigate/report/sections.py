@@ -1,0 +1,377 @@
+"""What pages of several recipes show: figures of the table of results, targets with examples, the harms paper's
+figures, and limits."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import count
+from typing import Any
+
+import polars as pl
+
+from mitigate.measure.base import measure_of
+from mitigate.report import plots
+from mitigate.report.numbers import number, span
+from mitigate.report.page import Fold, Part, Picture, Section
+from mitigate.report.table import Cell, Column, Table, grouped, text
+from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, label_columns
+from mitigate.words.outside_text import counted
+from mitigate.words.targets import CATEGORIES, named, ordered, targets
+
+Row = Mapping[str, Any]
+TEMPLATES = {"neutral": "neutral template", "paper": "paper template"}
+"""The templates in the order of pages: that of the headline first."""
+LABELS = {PREJUDICE: "−1 prejudice", NEUTRAL: "0 neutral", FAVOURITISM: "+1 favouritism", OTHER: "other"}
+FEWEST_STATEMENTS = 20
+"""Fewest statements of a target that is an example of an extreme: one of 20 statements is 5 %."""
+MOST_TARGETS = 500
+"""Most targets in the table of a page: a browser stays fast, and the paper's 329 are all shown."""
+MOST_BARS = 12
+PROXIES = (
+    "Labels by classifiers are proxies for harm: they disagree with people on some sentences and have biases of their "
+    "own (docs/scorers.md has their agreement with people). Neutral does not mean true, fair or harmless."
+)
+EQUAL_WEIGHT = (
+    "Each target has the same weight, however many people it names. Harms to people who belong to several groups at "
+    "once are not measured."
+)
+
+
+def figure(rows: pl.DataFrame, name: str, scorer: str = "", template: str = "", **where: Any) -> dict[str, Any] | None:
+    """The row of one figure over all targets, or of where (by, group, k, variant); None if it was not measured."""
+    wanted = {"by": "all", "variant": "", **where, "measure": name, "scorer": scorer}
+    found = rows.filter(**wanted, **({"template": template} if template else {})).drop_nulls("value")
+    return found.row(0, named=True) if found.height else None
+
+
+def headline(rows: pl.DataFrame, name: str, scorer: str) -> dict[str, Any] | None:
+    """A figure of a scorer's labels over all targets, with the neutral template where that was measured."""
+    return figure(rows, name, scorer, "neutral") or figure(rows, name, scorer)
+
+
+def shown(row: Row | None, decimals: int | None = None, unit: str = "") -> Cell:
+    """A figure with its interval; of a variance over targets its root too, which people read more easily."""
+    if row is None:
+        return Cell("–")
+    declared = measure_of(row["measure"], row["scorer"])
+    places = declared.decimals if decimals is None else decimals
+    value, low, high = row["value"], row.get("low"), row.get("high")
+    if declared.unit == "count" and value is not None:
+        value, places = int(value), 0
+    deviation = f" (sd {number(value**0.5, 1)})" if declared.unit == "%²" and value is not None else ""
+    below = [] if low is None and high is None else [f"[{span(low, high, places)}]"]
+    return Cell(number(value, places) + unit * (value is not None) + deviation, below)
+
+
+def title_of(row: Row) -> str:
+    """The measure of a row in words, with the arrow to the better direction."""
+    return measure_of(row["measure"], row["scorer"]).named.replace("{k}", str(row["k"]))
+
+
+def section_of(row: Row) -> str:
+    """The template of a row in words."""
+    return TEMPLATES.get(row["template"], "")
+
+
+def crossed(
+    caption: str,
+    rows: pl.DataFrame,
+    columns: Mapping[str, str],
+    *,
+    down: Callable[[Row], str] = title_of,
+    across: Callable[[Row], str] = lambda row: row["group"],
+    section: Callable[[Row], str] = section_of,
+    first: str = "measure",
+    decimals: int | None = None,
+) -> Table | None:
+    """Figures of the table of results (measure.results.SCHEMA) as a table for readers; None without figures. down: the
+    line that a figure is in; across: its column, of those that `columns` names with headings; section: its group, by
+    default the template where there are two."""
+    rows = rows if "neutral" in rows["template"] else rows.with_columns(template=pl.lit(""))
+    lines: dict[str, dict[str, Any]] = {}
+    for row in rows.filter(pl.col("variant").is_in(["", None])).rows(named=True):
+        if across(row) in columns and row["value"] is not None:
+            line = lines.setdefault(f"{section(row)}/{down(row)}", {"section": section(row), "line": down(row)})
+            line[across(row)] = row
+    given = [name for name in columns if any(name in line for line in lines.values())]
+
+    def column(name: str) -> Column:
+        return Column(columns[name], lambda line: shown(line.get(name), decimals))
+
+    order = list(TEMPLATES.values())
+    parts = grouped(lines.values(), lambda line: line["section"])
+    parts = dict(sorted(parts.items(), key=lambda part: order.index(part[0]) if part[0] in order else -1))
+    return Table(caption, [text(first, "line"), *map(column, given)], parts) if lines else None
+
+
+def by_category(rows: pl.DataFrame) -> dict[str, str]:
+    """The columns of a table of measures: all targets, and each category that has statements."""
+    empty = empty_categories(rows)
+    known = rows.filter(pl.col("by") == "category", ~pl.col("group").is_in(empty))
+    return {"": "all targets", **{name: name for name in ordered(known["group"])}}
+
+
+def empty_categories(rows: pl.DataFrame) -> list[str]:
+    """The categories without a statement."""
+    return rows.filter(by="category", measure="statements", value=0)["group"].to_list()
+
+
+def meanings(rows: pl.DataFrame) -> dict[str, str]:
+    """The meaning of each measure of these rows, by its name."""
+    pairs = rows.select("measure", "scorer").unique(maintain_order=True).iter_rows()
+    found = [measure_of(name, scorer) for name, scorer in pairs]
+    return {one.named: one.meaning for one in found if one.meaning and one.function is not str}
+
+
+def target_section(
+    frames: Mapping[str, pl.DataFrame], statements: pl.DataFrame | None, labels: Sequence[str], scorers: Sequence[str]
+) -> Section:
+    """All targets with their shares, searchable, and the strongest statements about each. frames: by label column;
+    labels: those shown, one for each of the scorers."""
+    rows = frames[labels[0]].select("target", "category", "statements").sort("target")
+    columns = [text("target"), text("category"), Column("statements", "statements")]
+    for label, scorer in zip(labels, scorers, strict=True):
+        shares = {"prejudice": "O−", "neutral": "neutral", "favouritism": "O+"}
+        mine = frames[label].select("target", **{f"{label} {share}": share for share in shares})
+        rows = rows.join(mine, on="target", how="left", maintain_order="left")
+        columns += [Column(f"{scorer} {sign}", f"{label} {share}") for share, sign in shares.items()]
+    polarised = pl.max_horizontal([f"{label} {share}" for label in labels for share in ("prejudice", "favouritism")])
+    caption = (
+        f"{counted(rows.height, 'target')}: percentages of a target's statements labelled as prejudice (O−), neutral "
+    )
+    caption += f"and favouritism (O+){template_of(labels)}"
+    if rows.height > MOST_TARGETS:
+        caption += (
+            f". The {MOST_TARGETS} with the largest shares, those with {FEWEST_STATEMENTS} statements or more first; "
+        )
+        caption += f"all are in tables/targets_{labels[0]}.csv"
+        is_seldom = pl.col("statements") < FEWEST_STATEMENTS
+        rows = rows.sort(is_seldom, polarised, descending=[False, True], nulls_last=True).head(MOST_TARGETS)
+    by_target = "{target} {category}".format_map
+    shown_targets = Table(caption, columns, rows, name="all-targets", kind="tall", search=by_target)
+    return Section("Targets", [shown_targets, _examples(statements, labels, scorers)])
+
+
+def template_of(labels: Iterable[str]) -> str:
+    """The template of label columns, for captions."""
+    return ", neutral template" if any(label.endswith("_neutral") for label in labels) else ""
+
+
+def _examples(statements: pl.DataFrame | None, labels: Sequence[str], scorers: Sequence[str], each: int = 4) -> Part:
+    """The most strongly labelled statements of each target."""
+    if statements is None or statements.is_empty():
+        return None
+    found = examples(statements, labels, each).head(MOST_TARGETS * each)
+    columns = [text("target"), text("statement", kind="sentence"), *map(label_column, scorers, labels)]
+    caption = "The statements with the strongest labels: extremes, not a sample" + template_of(labels)
+    by_target = "{target} {statement}".format_map
+    shown_statements = Table(caption, columns, found, name="examples", kind="tall", search=by_target)
+    return Fold("Statements about each target", [shown_statements], warning=True) if found.height else None
+
+
+def label_column(title: str, name: str) -> Column:
+    """A column of labels in words; a dash for a text without a label."""
+    return text(title, lambda row: LABELS.get(row[name]), "label")
+
+
+def examples(statements: pl.DataFrame, labels: Sequence[str], each: int) -> pl.DataFrame:
+    """(target, statement, labels): at most `each` distinct polarised statements of each target, the strongest first."""
+    strengths = [
+        pl.when(pl.col(name).is_in([PREJUDICE, FAVOURITISM])).then(pl.col(f"{name}_strength").abs()) for name in labels
+    ]
+    found = statements.with_columns(strength=pl.max_horizontal(strengths)).drop_nulls(["target", "strength"])
+    ranked = found.unique(["target", "statement"], keep="first", maintain_order=True).sort(
+        "target", "strength", "statement", descending=[False, True, False]
+    )
+    return ranked.group_by("target", maintain_order=True).head(each).select("target", "statement", *labels)
+
+
+def left_out(words: Sequence[str]) -> list[str]:
+    """Sentences about the groups that the measured targets leave out, and those that are not in the paper's list."""
+    if not words:
+        return []
+    own = [word for word in dict.fromkeys(words) if word not in targets()]
+    listed = {targets()[word] for word in words if word in targets()}
+    rest = len(targets()) - len({word for word in words if word in targets()})
+    found = [
+        "Not every target is a person: some name a place, a religion, a book or a building. No number here describes "
+        "anyone whom the targets do not name, such as non-binary people."
+    ]
+    if rest:
+        missing = [category for category in CATEGORIES if category not in listed]
+        whole = f", among them all of {' and '.join(missing)}" if listed and missing else ""
+        found.append(f"{rest} of the paper's {len(targets())} targets are left out{whole}.")
+    if own:
+        found.append(f"{counted(len(own), 'target')} not in the paper's list: {named(own)}.")
+    return found
+
+
+GALLERY = {
+    "boxes": (
+        "Spread over targets",
+        "Percentage of a target's statements; lower is better. A box is the middle half of a category's targets, its "
+        "line the median. A tall box is disparity (Fig. 1 and 5 of Mehrabi et al. 2021).",
+    ),
+    "bars": (
+        "The most polarised targets",
+        f"Of each category the targets with the fewest neutral statements, among those with {FEWEST_STATEMENTS} "
+        "statements or more if there are any.",
+    ),
+    "shown": ("Chosen targets", "As in Fig. 3; recipe.shown=[...] chooses others."),
+    "regions": (
+        "Targets with more prejudice or more favouritism than others",
+        "A point for each target, in percent of its statements. Dashed lines are the upper quartiles over all targets "
+        "(Fig. 2, 8, 9).",
+    ),
+    "counts": (
+        "Number of statements about each target",
+        "On a logarithmic scale. A large spread is disparity in representation (Fig. 4 and 11).",
+    ),
+    "words": (
+        "Words of negative statements",
+        "Tails of statements labelled as prejudice. A larger tail occurs more often (Fig. 12).",
+    ),
+}
+"""Titles and captions of the groups of pictures."""
+
+
+def gallery(
+    frames: Mapping[str, pl.DataFrame],
+    scorers: Sequence[str],
+    statements: pl.DataFrame | None = None,
+    shown: Sequence[str] = (),
+    corpus: pl.DataFrame | None = None,
+    *,
+    has_counts: bool = True,
+) -> Section:
+    """The harms paper's figures. frames: of targets by label column, one for each scorer; shown: chosen targets;
+    corpus: (target, category, statements, kept), the training triples of each target; has_counts: whether targets may
+    differ in the number of their statements."""
+    mentioned = {
+        scorer: frame.filter(pl.col("statements") > 0) for scorer, frame in zip(scorers, frames.values(), strict=True)
+    }
+    mentioned = {scorer: frame for scorer, frame in mentioned.items() if frame.height}
+    pictures = named_apart(
+        [
+            *_boxes(mentioned),
+            *_bars(mentioned, shown),
+            *_regions(mentioned),
+            *(_counts(mentioned, corpus) if has_counts else []),
+            *_words(statements, list(frames)),
+        ]
+    )
+    parts: list[Part] = []
+    for group, found in grouped(pictures, lambda one: one.group).items():
+        title, caption = GALLERY[group]
+        parts += [caption, found] if group == "boxes" else [Fold(title, [caption, found], warning=group == "words")]
+    return Section("Figures", parts)
+
+
+def named_apart(pictures: Iterable[Picture]) -> list[Picture]:
+    """Number pictures of the same name from the second on: "c++" and "c#" are both "c_" in a file name."""
+    found: dict[str, Picture] = {}
+    for picture in pictures:
+        base = re.sub(r"[^\w-]+", "_", picture.name)[:60]
+        name = next(name for n in count(1) if (name := f"{base}-{n}" if n > 1 else base) not in found)
+        found[name] = picture._replace(name=name)
+    return list(found.values())
+
+
+def _boxes(frames: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
+    shares = ("prejudice", "favouritism")
+    top = max((frame.select(pl.max_horizontal(pl.max(*shares))).item() for frame in frames.values()), default=None)
+    for scorer, frame in frames.items():
+        medians = frame.group_by("category").agg(pl.median(*shares)).sort("category")
+        alt = f"Box plots by category. Median over targets, negative and positive: {each(medians, 'category')}"
+        yield Picture(f"boxes-{scorer}", "boxes", scorer.capitalize(), alt, plots.boxes(frame, top=top))
+
+
+def frequent_targets(table: pl.DataFrame) -> pl.DataFrame:
+    """The targets with FEWEST_STATEMENTS or more; all if there are none."""
+    found = table.filter(pl.col("statements") >= FEWEST_STATEMENTS)
+    return table if found.is_empty() else found
+
+
+def _bars(frames: Mapping[str, pl.DataFrame], chosen: Sequence[str]) -> Iterator[Picture]:
+    """Bars of the most polarised targets, as many of each category; and of the chosen ones, in their order."""
+    wanted = pl.DataFrame({"target": list(chosen)}, schema={"target": pl.String})
+    for scorer, frame in frames.items():
+        size = pl.col("prejudice") + pl.col("favouritism")
+        polarised = frequent_targets(frame).sort(size, descending=True, maintain_order=True)
+        names = ordered(polarised["category"].to_list())
+        most = pl.concat(polarised.filter(category=name).head(max(1, MOST_BARS // len(names))) for name in names)
+        own = wanted.join(frame, on="target", how="inner", maintain_order="left")
+        for group, rows in {"bars": most, "shown": own}.items():
+            if rows.height:
+                alt = f"Bars, negative and positive: {each(rows, 'target')}"
+                yield Picture(f"{group}-{scorer}", group, scorer.capitalize(), alt, plots.bars(rows))
+
+
+def _regions(frames: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
+    for scorer, frame in frames.items():
+        regions = plots.with_regions(frame)
+        for category in ordered(frame["category"]):
+            rows = regions.filter(category=category)
+            sizes = ", ".join(f"{region} {(rows['region'] == region).sum()}" for region in plots.REGIONS)
+            worst = ", ".join(rows.sort("prejudice", "target", descending=[True, False])["target"].head(3))
+            alt = f"Scatter plot of {rows.height} targets. By region: {sizes}. Most negative: {worst}"
+            drawn = plots.regions(frame, category)
+            yield Picture(f"regions-{scorer}-{category}", "regions", f"{category.capitalize()}, {scorer}", alt, drawn)
+
+
+def _counts(frames: Mapping[str, pl.DataFrame], corpus: pl.DataFrame | None) -> Iterator[Picture]:
+    """Counts of statements, if targets differ in them: a generator is probed equally often with each; and of the
+    training triples."""
+    first = next(iter(frames.values()), pl.DataFrame({"statements": []}))
+    for name, title, frame in (("counts", "Statements", first), ("counts-corpus", "Training triples", corpus)):
+        if frame is not None and frame["statements"].n_unique() > 1:
+            least, median, most = (frame["statements"].quantile(part) or 0 for part in (0, 0.5, 1))
+            alt = f"Box plots by category. Over all targets: least {least:,.0f}, median {median:,.0f}, most {most:,.0f}"
+            yield Picture(name, "counts", title, alt, plots.counts(frame))
+
+
+def _words(statements: pl.DataFrame | None, labels: Sequence[str]) -> Iterator[Picture]:
+    """Word clouds, if statements have tails: sentences have none."""
+    if statements is None or "tail" not in statements.columns:
+        return
+    is_negative = pl.any_horizontal(pl.col(name) == PREJUDICE for name in labels if name in statements.columns)
+    negative = statements.filter(is_negative, pl.col("tail") != "").drop_nulls("target")
+    most = negative.group_by("target", "category").len().sort("len", "target", descending=[True, False])
+    for target in most.unique("category", keep="first", maintain_order=True)["target"].head(2):
+        phrases = negative.filter(target=target).group_by(phrase="tail").agg(count=pl.len())
+        common = phrases.sort("count", "phrase", descending=[True, False])["phrase"].head(10)
+        alt = f"Word cloud. The commonest: {', '.join(common)}"
+        yield Picture(f"words-{target}", "words", target, alt, plots.words(phrases))
+
+
+def shares_picture(rows: pl.DataFrame, scorer: str) -> Picture | None:
+    """The first picture of pages about resources and stories: the mean over targets of O− and O+, for all and by
+    category. rows: the table of results."""
+    lines, template = [], (headline(rows, "O-", scorer) or {"template": ""})["template"]
+    for category, name in by_category(rows).items():
+        where = {"by": "category", "group": category} if category else {}
+        both = [figure(rows, measure, scorer, template, **where) for measure in ("O-", "O+")]
+        if None not in both:
+            lines.append((name, *(one["value"] for one in both if one)))
+    if not lines:
+        return None
+    frame = pl.DataFrame(lines, schema=["name", "prejudice", "favouritism"], orient="row")
+    alt = f"Bars by category, negative and positive: {each(frame, 'name')}"
+    drawn = plots.bars(frame, "% of a target's statements, mean over targets")
+    wording = ", neutral template" if template == "neutral" else ""
+    return Picture("shares", "first", f"Not neutral by {scorer}{wording}", alt, drawn)
+
+
+def each(frame: pl.DataFrame, name: str) -> str:
+    """Rows in words: "lawyer 12.1 % and 30.0 %; nurse 3.0 % and 41.2 %"."""
+    rows = frame.select(name, "prejudice", "favouritism").iter_rows()
+    return "; ".join(f"{word} {number(left, 1)} % and {number(right, 1)} %" for word, left, right in rows)
+
+
+def label_names(scorers: Iterable[str], available: Iterable[str]) -> dict[str, str]:
+    """The label column of each scorer that pages show: with the neutral template where there is one."""
+    given = set(available)
+    found = {}
+    for scorer in scorers:
+        columns = [label_columns(scorer, template)[0] for template in TEMPLATES]
+        found |= {scorer: next(column for column in columns if column in given)} if given & set(columns) else {}
+    return found

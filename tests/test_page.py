@@ -1,0 +1,325 @@
+"""The skeleton of all pages, tables and plots; and the page of the main job: whole, honest, safe with other people's
+texts, and free of the network."""
+
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import polars as pl
+import pytest
+import report_example
+from markupsafe import Markup
+from matplotlib.figure import Figure
+from page_elements import Elements
+
+from mitigate.report import ledger, mitigate, plots, sections, table
+from mitigate.report.numbers import duration, number, p_value, signed, span
+from mitigate.report.page import Fold, Number, Page, Picture, Section, environment, html, render, write
+from mitigate.report.table import Cell, Column, Table, as_markdown, as_text, text
+
+FOREIGN, READABLE = "a\x00b\x1b[31m\x7f\x9b\u202ec", "ab[31mc"
+PAGE: dict[str, Any] = {"name": "a-run", "command": "python -m mitigate", "state": "Nothing"}
+
+
+@pytest.mark.parametrize(
+    ("found", "shown"),
+    [
+        (number(-1234.567, 1), "−1,234.6"),
+        (number(-0.001), "0.00"),
+        (number(None), "–"),
+        (signed(0.04), "+0.0"),
+        (span(1.0, None, 1), "1.0, no upper bound"),
+        (p_value(0.0004), "< 0.001"),
+        (p_value(0.0499), "0.0499"),
+        (duration(98.6), "1 min 39 s"),
+    ],
+)
+def test_numbers(found: str, shown: str) -> None:
+    assert found == shown
+
+
+ROWS = pl.DataFrame(
+    {"policy": ["none", "both"], "share": [7.25, None], "share_low": [6.0, None], "share_high": [8.5, None]}
+).with_columns(triples=pl.Series([2100, 900]), empty=pl.lit(None, pl.Float64))
+COLUMNS = [text("policy"), Column("share", "share", better="up"), Column("triples", "triples")]
+
+
+def test_a_table_as_text_and_as_markdown() -> None:
+    shown = Table("", COLUMNS, ROWS)
+    assert (
+        as_text(shown)
+        == "  policy         share ↑  triples\n  none    7.2 [6.0, 8.5]    2,100\n  both                 –      900"
+    )
+    assert as_text(shown, width=30).splitlines()[1] == "  none        7.2    2,100"
+    assert as_markdown(shown).splitlines()[1:3] == ["|---|---:|---:|", "| none | 7.2 [6.0, 8.5] | 2,100 |"]
+    grouped = Table("", COLUMNS, {"title": ROWS.rows(named=True)})
+    assert as_text(grouped).splitlines()[1] == "title"
+    with_empty = Table("", [*COLUMNS, Column("empty", "empty")], ROWS).present()
+    assert [column.title for column in with_empty.columns] == ["policy", "share", "triples"]
+    assert Table("", COLUMNS, []).present() is None
+
+
+def test_a_table_of_a_page_trusts_no_text() -> None:
+    missing = Column("figure", lambda row: Cell("–", ["no <b>statement</b>"]))
+    page = html(Table("A caption. More of it.", [text("Name", "name"), missing], [{"name": "<i>x</i>"}]))
+    Elements(page).check()
+    assert 'aria-label="A caption"' in page
+    assert "<i>" not in page
+    assert "–<small>no &lt;b&gt;statement&lt;/b&gt;</small>" in page.replace("\n", "")
+
+
+def test_csv_and_latex(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"name_of": ["a & b", "50 %"], "NSM ↑": [61.234, None], "p": [0.0499, None]})
+    table.save(frame, tmp_path / "run_1")
+    assert (tmp_path / "run_1.csv").read_text() == "name_of,NSM ↑,p\na & b,61.2340,0.0499\n50 %,,\n"
+    written = (tmp_path / "run_1.tex").read_text()
+    for line in (r"\caption{run\_1}", r"{lrl}", r"name\_of & NSM $\uparrow$ & p \\", r"a \& b & 61.23 & 0.0499 \\"):
+        assert line in written
+    assert r"50 \% & -- & -- \\" in written
+
+
+def test_a_page_has_what_it_is_given_in_its_order_and_stores_its_tables_and_pictures(tmp_path: Path) -> None:
+    figure, _ = plots.panel(1)
+    page = Page(
+        **PAGE,
+        hedge="Perhaps.",
+        picture=Picture("first", "first", "A picture", "a dot", figure),
+        numbers=[Number("share ↑", "7 %", "[6, 8]")],
+        sections=[
+            Section(
+                "Long title", ["text", Fold("more", [Picture("second", "g", "t", "b", figure)], warning=True)], "Short"
+            ),
+            Section("Empty", [None]),
+        ],
+        notices=["notice 1", "notice 2", "notice 3", "notice 4"],
+        limits=["A limit."],
+        tables={"rows": ROWS, "none": ROWS.clear()},
+    )
+    write(page, tmp_path)
+    parsed = Elements((tmp_path / "report.html").read_text())
+    parsed.check()
+    words = ["Nothing", "Perhaps.", "7 %", "A picture", "notice 1", "Short", "Long title", "A limit.", "notice 4"]
+    places = [parsed.text.index(word) for word in words]
+    assert places == sorted(places)
+    assert "Empty" not in parsed.text
+    assert "content warning" in parsed.text
+    assert sorted(path.name for path in (tmp_path / "tables").iterdir()) == ["rows.csv", "rows.tex"]
+    captions = pl.read_csv(tmp_path / "plots" / "captions.csv")
+    assert captions["caption"].to_list() == ["A picture. a dot", "t. b"]
+    assert 'class="open"' not in render(page)
+    assert 'class="open"' in render(Page(**{**PAGE, "state": "No conclusion"}))
+
+
+def test_no_control_character_in_html_json_and_figures(tmp_path: Path) -> None:
+    template = "{{ text }}|{{ text | e }}|{{ markup }}"
+    found = environment().from_string(template).render(text=FOREIGN + "<", markup=Markup(f"<i>{FOREIGN}</i>"))
+    assert found == f"{READABLE}&lt;|{READABLE}&lt;|<i>{READABLE}</i>"
+    content = {"items": [{"text": FOREIGN, "place": 1}], "last": None}
+    found = environment().from_string("{{ content | tojson }}").render(content=content)
+    assert found == f'{{"items": [{{"place": 1, "text": "{READABLE}"}}], "last": null}}'
+    made, axes = plots.panel(1)
+    axes.annotate(FOREIGN, (0.5, 0.5))
+    picture = Picture("name", "group", "title", FOREIGN, made)
+    drawn = plots.svg(picture)
+    assert f'aria-label="{READABLE}"' in drawn
+    plots.save_figure(made, tmp_path / "name")
+    for root in (ElementTree.fromstring(drawn), ElementTree.parse(tmp_path / "name.svg").getroot()):
+        assert READABLE in "".join(root.itertext())
+    assert (tmp_path / "name.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.fixture(scope="module")
+def run() -> Page:
+    return report_example.report()
+
+
+@pytest.fixture(scope="module")
+def page(run: Page) -> str:
+    return render(run)
+
+
+@pytest.fixture(scope="module")
+def parsed(page: str) -> Elements:
+    return Elements(page)
+
+
+def test_is_well_formed_accessible_and_links_lead_somewhere(page: str, parsed: Elements) -> None:
+    parsed.check()
+    links = [str(a["href"])[1:] for tag, a in parsed.elements if tag == "a"]
+    assert len(links) == 8
+    assert set(links) <= {attributes.get("id") for _, attributes in parsed.elements}
+    assert all(a.get("aria-label") and a["role"] == "img" for tag, a in parsed.elements if tag == "svg")
+    assert '<html lang="en">' in page
+    assert len(page) < 3_000_000
+
+
+def test_asks_nothing_of_any_host(page: str, parsed: Elements) -> None:
+    for tag, attributes in parsed.elements:
+        for name in ("src", "href", "xlink:href", "action", "srcset"):
+            assert (attributes.get(name) or "#").startswith("#"), (tag, attributes)
+        assert tag not in {"link", "iframe", "object", "img"}
+    assert not re.search(r"@import|url\((?!#)", page)
+    policies = [a["content"] for _, a in parsed.elements if a.get("http-equiv") == "Content-Security-Policy"]
+    assert policies == ["default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"]
+
+
+def test_escapes_what_others_wrote_and_warns_of_offensive_examples(page: str, parsed: Elements) -> None:
+    assert sum(tag == "script" for tag, _ in parsed.elements) == 1
+    assert report_example.UNTRUSTED not in page
+    assert report_example.UNTRUSTED in parsed.text
+    assert page.count("content warning") == 3
+    _, after = page.split("<summary>Statements about each target", 1)
+    assert report_example.UNTRUSTED in Elements(after).text
+    assert "content warning" in after.split("</summary>")[0]
+    assert "<details open" not in page
+
+
+def test_the_page_has_the_numbers_of_the_results(run: Page, parsed: Elements) -> None:
+    results = report_example.results()
+    for key in ("NSM", "NRV", "NSM/origin", "neutral_template/NRM/religion"):
+        assert f"{results[key]:.2f}" in parsed.text
+    for words in ("DEMONSTRATION", "4 % are distinct", "data, licence", "1 min 39 s", "both − none", "non-binary"):
+        assert words in parsed.text
+    assert [one.name for one in run.numbers] == ["neutral by regard ↑", "swap lift, points ↑", "perplexity ↓"]
+    assert run.numbers[1] == Number("swap lift, points ↑", "20.0", "[15.0, 25.0]")
+    assert render(report_example.report()) == render(run)
+
+
+HARM = "neutral_template/NRM"
+
+
+@pytest.mark.parametrize(
+    ("mine", "other", "state", "hedge"),
+    [
+        ({HARM: 70.0}, {HARM: 60.4}, "Exploratory: 9.6 points more neutral", "One run of each"),
+        ({HARM: 70.0}, {HARM: 71.0}, "Exploratory: 1.0 point less neutral", "One run of each"),
+        ({HARM: 70.0}, {HARM: 70.04}, "As neutral as without a policy", "One run of each"),
+        ({HARM: 70.0}, None, "70.0 % neutral by regard, nothing compared", "Run policy=none"),
+        ({"training/steps": 3}, {}, "No conclusion", "3 training steps"),
+        ({}, {"training/steps": 2}, "No conclusion", "“none” with 2 training steps"),
+        (
+            {"quality/perplexity/neutral": 50.0, "quality/unigram_perplexity/neutral": 40.0},
+            {},
+            "No conclusion",
+            "Perplexity 1.25 times that of a unigram model",
+        ),
+    ],
+)
+def test_the_state_of_a_run(mine: dict, other: dict | None, state: str, hedge: str) -> None:
+    others = {} if other is None else {"none": report_example.results(**other)}
+    found = mitigate.verdict(report_example.results(**mine), others, report_example.SCORERS)
+    assert found.state == state
+    assert len(state.split()) <= 8
+    assert hedge in found.hedge
+    assert found.cost.startswith("30.0 % of the training triples dropped; swap lift, points ↑ 20.0")
+
+
+def test_runs_side_by_side_on_the_terminal() -> None:
+    runs = {"none": report_example.results(**{HARM: 60.0}), "both": report_example.results(**{HARM: 70.0})}
+    lines = mitigate.console(runs, report_example.SCORERS, "both").splitlines()
+    assert lines[0].split()[:4] == ["policy", "neutral", "by", "regard"]
+    assert [line.split()[0] for line in lines[1:]] == ["none", "both", "both"]
+    assert "+10.0" in lines[3]
+    every = mitigate.side_by_side(runs)
+    assert re.search(r"neutral by regard \(NRM\) ↑ +60.00 .*70.00", every)
+    assert "relation" not in every
+
+
+@pytest.mark.parametrize(
+    ("changed", "absent"),
+    [
+        ({"statements": report_example.statements(1, 1).clear()}, "Statements about each target"),
+        ({"ledger": report_example.ledger().clear().with_columns(split=pl.lit("train"))}, "the policy kept"),
+        ({"results": report_example.Results.of_json({"seed": 1}), "others": {}}, "Harm and quality"),
+        ({"demonstration": False}, "DEMONSTRATION"),
+    ],
+)
+def test_parts_that_a_run_does_not_have_are_left_out(changed: dict, absent: str, parsed: Elements) -> None:
+    assert absent in parsed.text
+    assert absent not in Elements(render(report_example.report(**changed))).text
+
+
+SQUARE = pl.DataFrame(  # the upper quartiles are 40 and 50
+    {
+        "target": ["nurse", "lawyer", "nun", "thief", "$x^{"],
+        "category": ["profession"] * 5,
+        "statements": [10] * 5,
+        "prejudice": [10.0, 30.0, 20.0, 80.0, 40.0],
+        "favouritism": [30.0, 30.0, 60.0, 10.0, 50.0],
+        "neutral": [60.0, 40.0, 20.0, 10.0, 10.0],
+    }
+)
+
+
+def widths(figure: Figure) -> list[float]:
+    return [bar.get_width() for bar in figure.axes[0].patches]
+
+
+def test_plots_draw_the_numbers_that_they_are_given() -> None:
+    assert widths(plots.bars(SQUARE)) == [-10.0, -30.0, -20.0, -80.0, -40.0, 30.0, 30.0, 60.0, 10.0, 50.0]
+    lines = [line.get_ydata() for line in plots.boxes(SQUARE).axes[0].lines]
+    assert 30.0 in {float(y[0]) for y in lines if len(y) and len(set(y)) == 1}, "the median"
+    regions = ["neither", "neither", "more positive", "more negative", "neither"]
+    assert plots.with_regions(SQUARE)["region"].to_list() == regions
+    assert len({plots.mark(place) for place in range(24)}) == 24
+    points = {"name": ["a", "b"], "is_mean": [True, True], "x": [1.0, 2.0], "y": [3.0, 4.0], "x_low": [0.5, None]}
+    figure = plots.tradeoff(pl.DataFrame(points | {"x_high": [1.5, None]}), "across", "up")
+    assert [tuple(one.get_offsets()[0]) for one in figure.axes[0].collections if len(one.get_offsets())][:2]
+    rows = pl.DataFrame({"name": ["a", "b"], "value": [1.0, -2.0], "low": [0.0, None], "high": [2.0, None]})
+    assert plots.intervals(rows, "x", 0.0).axes[0].get_xlim()[0] < -2
+
+
+def test_the_papers_figures_with_their_numbers_in_words() -> None:
+    """Chosen targets stand in their order; nothing is drawn of nothing; names stay apart."""
+    found = sections.gallery({"regard_neutral": SQUARE}, ["regard"], shown=["thief", "nobody", "nurse"])
+    pictures = {one.name: one for one in Page(**PAGE, sections=[found]).pictures}
+    assert set(pictures) == {"boxes-regard", "bars-regard", "shown-regard", "regions-regard-profession"}
+    assert "profession 30.0 % and 30.0 %" in pictures["boxes-regard"].alt
+    assert "Most negative: thief, $x^{, lawyer" in pictures["regions-regard-profession"].alt
+    assert pictures["shown-regard"].alt.endswith("thief 80.0 % and 10.0 %; nurse 10.0 % and 30.0 %")
+    empty = SQUARE.with_columns(statements=pl.lit(0), prejudice=None, favouritism=None, neutral=None)
+    assert sections.gallery({"regard": empty}, ["regard"]).parts == []
+    alike = [Picture(name, "g", "t", "a", Figure()) for name in ("c++", "c#")]
+    assert [one.name for one in sections.named_apart(alike)] == ["c_", "c_-2"]
+
+
+def test_of_many_targets_the_table_has_the_extremes_and_names_the_file_of_all() -> None:
+    """Prejudice falls with the number of the target; the first has few statements."""
+    place = pl.int_range(sections.MOST_TARGETS + 100, eager=True)
+    frame = pl.DataFrame({"target": pl.select(pl.format("t{}", place)).to_series(), "category": "own"}).with_columns(
+        statements=pl.when(place == 0).then(1).otherwise(20),
+        prejudice=80 - place / 10,
+        favouritism=pl.lit(0.0),
+        neutral=20 + place / 10,
+    )
+    shown = sections.target_section({"a": frame}, None, ["a"], ["a"]).parts[0]
+    assert isinstance(shown, Table)
+    rows = [row["target"] for _, found in shown.groups for row in found]
+    assert (rows[:2], len(rows)) == (["t1", "t2"], sections.MOST_TARGETS)
+    assert "tables/targets_a.csv" in shown.caption
+
+
+LEDGER = pl.DataFrame(
+    {
+        "row": [1, 2, 3, 4, 5, None],
+        "source_row": [None] * 5 + [4],
+        "relation": ["IsA", "IsA", "IsA", "HasA", "IsA", "HasA"],
+        "target": ["nurse", None, "nurse", "lawyer", None, "judge"],
+        "statement": ["s1", "s2", "s3", "s4", "s5", "s6"],
+        "weight": pl.Series([1.0, 0.0, 0.0, 0.5, 0.0, 0.5], dtype=pl.Float32),
+        "reason": ["kept", "regard -1", "sentiment +1", "regard +1, swapped", "sentiment +1", "regard +1, swapped"],
+    }
+)
+
+
+def test_the_ledger_by_relation_target_and_reason() -> None:
+    """Triples about no target are left out."""
+    assert ledger.summary(LEDGER, "relation").rows() == [
+        ("IsA", 4, 1, 3, 0, 1.0, 75.0, "sentiment +1 (2); regard -1 (1)"),
+        ("HasA", 1, 1, 0, 1, 1.0, 0.0, "regard +1, swapped (1)"),
+    ]
+    by_target = [("nurse", 2, 0, 1.0), ("lawyer", 1, 0, 0.5), ("judge", 0, 1, 0.5)]
+    assert ledger.summary(LEDGER, "target").select("target", "input", "added", "weight").rows() == by_target
+    by_reason = [("sentiment +1", 2, 2), ("kept", 1, 0), ("regard +1, swapped", 1, 0), ("regard -1", 1, 1)]
+    assert ledger.summary(LEDGER, "reason").select("reason", "input", "dropped").rows() == by_reason
