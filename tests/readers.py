@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load import atomic, conceptnet, graph, sentences, statements, triples
+from mitigate.load import conceptnet, graph, statements, triples
 from mitigate.load.conceptnet import read_triples
 from mitigate.load.ratings import read_answers, read_beside
 from mitigate.load.sbic import read_annotations, read_implied
@@ -61,13 +61,13 @@ READERS = {
         "t.tsv", "head\trelation\ttail\tsplit\tvalid\nnurse\tIsA\tperson\tdev\t1\n", whole(triples.load)
     ),
     "triples.jsonl": Reader("t.jsonl", '{"head": "nurse", "relation": "IsA", "tail": "x"}\n', whole(triples.load)),
-    "sentences": Reader("s.txt", "the nurse is kind\nthe lawyer sings\n", whole(sentences.load)),
+    "sentences": Reader("s.txt", "the nurse is kind\nthe lawyer sings\n", whole(statements.sentences)),
     "assertions": Reader("a.csv", ASSERTION * 2, whole(conceptnet.dump)),
     "edges": Reader("e.tsv", "/c/en/nurse\tIsA\t/c/en/person\nlawyer\tIsA\tperson\n", whole(conceptnet.dump)),
     "genericskb": Reader(
-        "g.tsv", "SOURCE\tTERM\tGENERIC SENTENCE\nx\tnurse\tNurses are kind.\n", whole(sentences.genericskb)
+        "g.tsv", "SOURCE\tTERM\tGENERIC SENTENCE\nx\tnurse\tNurses are kind.\n", whole(statements.genericskb)
     ),
-    "atomic": Reader("a.tsv", "PersonX goes home\txAttr\ttired\nPersonX eats\txWant\tnone\n", whole(atomic.load)),
+    "atomic": Reader("a.tsv", "PersonX goes home\txAttr\ttired\nPersonX eats\txWant\tnone\n", whole(triples.atomic)),
     "generations": Reader("g.jsonl", GENERATIONS * 2, whole(triples.generations)),
     "statements": Reader("s.tsv", "target\tstatement\nnurse\tthe nurse is kind\n", skipping(statements.load)),
     "stories": Reader("s.txt", "the nurse was|||the nurse was kind. She won.\n", skipping(statements.stories)),
@@ -82,9 +82,9 @@ READERS = {
     ),
     "tails.tsv": Reader("t.tsv", "head\trelation\ttail\tscore\nnurse\tIsA\tperson\t-0.5\n", open_tails),
     "tails.jsonl": Reader("t.jsonl", '{"head": "nurse", "relation": "IsA", "generations": ["x"]}\n', open_tails),
-    "texts.txt": Reader("x.txt", "the nurse is kind\n", lambda path: sentences.load(str(path))),
-    "texts.csv": Reader("x.csv", 'text\n"the nurse, kind"\n', lambda path: sentences.load(str(path))),
-    "texts.jsonl": Reader("x.jsonl", '{"text": "the nurse is kind"}\n', lambda path: sentences.load(str(path))),
+    "texts.txt": Reader("x.txt", "the nurse is kind\n", lambda path: statements.sentences(str(path))),
+    "texts.csv": Reader("x.csv", 'text\n"the nurse, kind"\n', lambda path: statements.sentences(str(path))),
+    "texts.jsonl": Reader("x.jsonl", '{"text": "the nurse is kind"}\n', lambda path: statements.sentences(str(path))),
     "answers": Reader(
         "a.csv", "rater,item,label,quality\nr1,i1,1,yes\n", lambda path: read_answers([path], ["i1", "i2"], 2, "skip")
     ),

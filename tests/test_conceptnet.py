@@ -47,7 +47,7 @@ def test_folders_are_found_in_their_order_and_would_be_downloaded(tmp_path, monk
 
 def test_a_folder_that_is_named_is_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(tmp_path / "cache" / "conceptnet100k")
-    with pytest.raises(MitigateError, match="data.root=.*absent: no such folder"):
+    with pytest.raises(MitigateError, match="data.root=.*absent: train100k.txt is neither in this folder"):
         conceptnet.find(str(tmp_path / "absent"), str(tmp_path / "cache"))
     (tmp_path / "empty").mkdir()
     with pytest.raises(

@@ -12,8 +12,7 @@ from kge_graphs import planted, write_graph
 from refusals import refuses
 
 from mitigate.errors import MitigateError
-from mitigate.load.graph import load
-from mitigate.load.trained_embeddings import TrainedEmbeddings, align, read_embeddings, restrict
+from mitigate.load.graph import TrainedEmbeddings, align, load, read_embeddings, restrict
 from mitigate.tasks.kge.question import triples_of
 from mitigate.tasks.kge.training import check_interaction, network_of
 from mitigate.train.kge import Settings, fit

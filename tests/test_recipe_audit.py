@@ -152,7 +152,7 @@ def test_one_wording_alone_and_targets_inside_phrases_are_measured_when_wished(a
 @pytest.mark.parametrize(
     ("content", "override", "message"),
     [
-        ("nurse cares\n", None, "expected target, statement, separated by a tab; its first line has 1 column"),
+        ("nurse cares\n", None, "statement in column 2, separated by a tab; its first line has 1 column"),
         ("", None, "mine.tsv is empty"),
         ("nurse\tcares\n", "data.label_column=mine", "has no column mine (found: target, statement)"),
         (

@@ -14,7 +14,7 @@ from command import UNDRAWN, here
 from polars.testing import assert_frame_equal
 
 from mitigate import stages
-from mitigate.load import stream
+from mitigate.load import table
 from mitigate.load.statements import load as load_statements
 from mitigate.tasks import labelled_statements as audit_statements
 from mitigate.tasks.audit import read as counting
@@ -26,8 +26,8 @@ SENTENCES = "nurses are kind.\nthe nurse is a thief.\na lawyer is late.\ncats ar
 def small(patch: pytest.MonkeyPatch) -> None:
     """Small blocks and chunks, and no pictures, which take seconds."""
     patch.setattr(*UNDRAWN)
-    patch.setattr(stream, "BLOCK", 30_000)
-    patch.setattr(stream, "PEEKED", 30_000)
+    patch.setattr(table, "BLOCK", 30_000)
+    patch.setattr(table, "PEEKED", 30_000)
     patch.setattr(counting, "CHUNK", 400)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from mitigate.cache import LabelStore
 from mitigate.errors import MitigateError
-from mitigate.load.sentences import load_texts as texts_of
+from mitigate.load.statements import load_texts as texts_of
 from mitigate.measure.results import Results
 from mitigate.score.vader import Vader
 from mitigate.tasks.label import label_statements
@@ -158,7 +158,7 @@ def test_texts_of_a_file_by_its_ending(
     ("content", "column", "message"),
     [
         (b"id,post\n1,a\n", None, "is CSV with the columns id, post; name the column of the texts: recipe.column=NAME"),
-        (b"id,post\n1,a\n", "psot", "has no column psot; its first line is id | post; name the column"),
+        (b"id,post\n1,a\n", "psot", "has no column psot; it is CSV with the columns id, post; name the column"),
         (b"id,text\n1,a,b\n", None, "mine.csv:2: 3 columns, expected 2"),
         (b"text\na\n\xff\n", None, "mine.csv:3: not UTF-8"),
         (b"\xff\xfa\x00\n\xff", None, "mine.csv:1: neither a text in UTF-8 nor in another known encoding"),

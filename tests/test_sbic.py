@@ -138,7 +138,7 @@ def test_posts_are_normalised_and_have_one_split_over_all_files(published: Path)
         (
             "groups_trn.csv",
             "post,label\na,1\n",
-            r"groups_trn.csv has no column target_minority; its first line is post \| label",
+            r"groups_trn.csv has no column target_minority; it is CSV with the columns post, label",
         ),
         (
             "frames_test_posts.csv",

@@ -1,2 +1,3 @@
-"""Reading resources and other files. Loaders of triples, sentences, statements and stories return a `Loaded` or a
-`Streamed`, with notices of oddities of the file."""
+"""Reading resources and other files. Loaders return a `Loaded` or a `Streamed`, with notices of oddities. Each raises
+MitigateError for a path that is not given, for a file that is missing, unreadable, empty or of another form, and,
+unless on_bad_line is "skip", for bad lines, by their numbers."""

@@ -6,7 +6,6 @@ downloaded last. A download is checked by its triples, whatever its columns and 
 
 import gzip
 import hashlib
-import os
 from importlib.resources import as_file, files
 from pathlib import Path
 
@@ -15,21 +14,10 @@ import pooch
 
 from mitigate.errors import MitigateError
 from mitigate.files import write
-from mitigate.load.stream import (
-    Block,
-    Chunk,
-    Counts,
-    Loaded,
-    OnBadLine,
-    Streamed,
-    checked,
-    describe,
-    path_of,
-    report,
-    text_blocks,
-)
-from mitigate.load.table import open_table, read_all
-from mitigate.load.triples import triples_chunk
+from mitigate.load.statements import find_root
+from mitigate.load.stream import Chunk, Counts, Loaded, OnBadLine, Streamed, checked, describe, meant, path_of, report
+from mitigate.load.table import Block, lines_of, open_table, read_all, text_blocks
+from mitigate.load.triples import LABELS, triples_chunk
 from mitigate.triples import TRIPLES
 from mitigate.words.outside_text import counted
 from mitigate.words.relations import relations
@@ -47,7 +35,7 @@ SHA256_OF_TRIPLES = {
 OTHER_LANGUAGE = "neither end is English"
 ONE_END = "one end is not English (another language, or an address)"
 EXPECTED = "edge URI<TAB>/r/Relation<TAB>/c/en/start<TAB>/c/en/end<TAB>{... weight ...}"
-ENGLISH = b"\t/c/en/"
+ENGLISH = "\t/c/en/"
 ASSERTION = (
     r"^/a/[^\t]*\t/r/(?P<relation>[^\t/]+)[^\t]*\t/c/en/(?P<head>[^\t/]+)/?(?P<head_sense>[^\t]*)"
     r"\t/c/en/(?P<tail>[^\t/]+)/?(?P<tail_sense>[^\t]*)"
@@ -57,9 +45,7 @@ URI = r"^/c/([^/]+)/([^/]+)/?(.*)"
 
 
 def load(root: str | None = None, cache: str | None = None, on_bad_line: OnBadLine = "error") -> Loaded:
-    """The four splits as one table. A user's file with one of these names is used unchecked.
-
-    Raises MitigateError when the files are missing and cannot be downloaded."""
+    """The four splits as one table. A user's file with one of these names is used unchecked."""
     folder = find(root, cache) or _download(Path(cache or ".") / FOLDER)
     return _of_splits(folder, SPLITS, on_bad_line)
 
@@ -69,10 +55,10 @@ def sample() -> Loaded:
     with it, without data of one's own; it is far too small for claims."""
     splits = {name.replace("train100k", "train"): split for name, split in SPLITS.items()}
     with as_file(files("mitigate").joinpath("data/sample")) as folder:
-        return _of_splits(folder, splits)
+        return _of_splits(folder, splits, "error")
 
 
-def _of_splits(folder: Path, splits: dict[str, str], on_bad_line: OnBadLine = "error") -> Loaded:
+def _of_splits(folder: Path, splits: dict[str, str], on_bad_line: OnBadLine) -> Loaded:
     parts = [
         read_triples(folder / name, split, labelled=split != "train", on_bad_line=on_bad_line)
         for name, split in splits.items()
@@ -85,32 +71,24 @@ def read_triples(path: Path, split: str, *, labelled: bool, on_bad_line: OnBadLi
     followed by a score, in dev and test files by a 0/1 label.
 
     A repeated triple of a training file is left out and noted; in labelled files repeats stay, because test sets have a
-    few and are compared whole. Raises MitigateError for a missing, unreadable or empty file, and, unless on_bad_line is
-    "skip", for lines with another number of columns, blank fields, unknown relations or labels other than 0 and 1."""
+    few and are compared whole."""
     names = ["relation", "head", "tail"]
     wanted = {name: place for place, name in enumerate([*names, "label"] if labelled else names, start=1)}
-    widths = (4,) if labelled else (3, 4)
-    rows, counts = read_all(open_table(path, wanted, separator="\t", widths=widths, stray_quotes=True))
-    label = pl.col("label") if labelled else pl.lit("1")
-    fault = (
-        pl.when(pl.any_horizontal(pl.col(names).str.strip_chars() == ""))
-        .then(pl.lit("a blank field"))
-        .when(~pl.col("relation").is_in(list(relations())))
-        .then(pl.format("unknown relation '{}'", "relation"))
-        .when(~label.is_in(["0", "1"]))
-        .then(pl.format("label '{}', expected 0 or 1", label))
-    )
-    rows = rows.with_columns(fault=fault)
-    report(path, list(rows.drop_nulls("fault").select("row", "fault").iter_rows()), counts)
+    rows, counts = read_all(open_table(path, wanted, separator="\t", widths=(4,) if labelled else (3, 4)))
+    blank, known = pl.any_horizontal(pl.col(names).str.strip_chars() == ""), pl.col("relation").is_in(list(relations()))
+    report(path, ((row, "a blank field") for row in rows.filter(blank)["row"]), counts)
+    unknown = rows.filter(~blank & ~known).select("row", "relation").rows()
+    report(path, ((row, f"unknown relation {name!r}") for row, name in unknown), counts)
+    good = rows.filter(~blank & known).with_columns(split=pl.lit(split))
+    good = good.rename({"label": "valid"}) if labelled else good.with_columns(valid=pl.lit("1"))
+    good = meant(path, good, "valid", LABELS, counts)
     notices = describe(counts, on_bad_line)
-    good = rows.filter(pl.col("fault").is_null())
     if good.is_empty():
         raise MitigateError(f"{path} has no triples; expected lines 'relation<TAB>head<TAB>tail'")
     distinct = good.unique(names, keep="first", maintain_order=True)
     if repeated := good.height - distinct.height:
         notices.append(f"{path}: {counted(repeated, 'repeated triple')} {'kept' if labelled else 'left out'}")
-    kept = good if labelled else distinct
-    return Loaded(kept.with_columns(split=pl.lit(split), valid=label == "1").select(*TRIPLES), notices)
+    return Loaded((good if labelled else distinct).select(*TRIPLES), notices)
 
 
 def find(root: str | None, cache: str | None) -> Path | None:
@@ -118,9 +96,14 @@ def find(root: str | None, cache: str | None) -> Path | None:
 
     Raises MitigateError when a named folder (data.root or MITIGATE_DATA) lacks the file: a user's choice is never
     silently replaced."""
-    for setting, place in (("data.root", root), ("MITIGATE_DATA", os.environ.get("MITIGATE_DATA"))):
-        if place:
-            return _holding(Path(place), setting)
+    if place := find_root(root):
+        for folder in (place / FOLDER, place):
+            if (folder / "train100k.txt").is_file():
+                return folder
+        raise MitigateError(
+            f"data.root={place}: train100k.txt is neither in this folder nor in its folder {FOLDER}/; put "
+            f"{', '.join(SPLITS)} there, or leave out the setting, or MITIGATE_DATA, to download them"
+        )
     in_cache = Path(cache or ".") / FOLDER
     return in_cache if all((in_cache / name).is_file() for name in SPLITS) else None
 
@@ -131,18 +114,6 @@ def missing(root: str | None, cache: str | None) -> list[str]:
         return []
     folder = Path(cache or ".") / FOLDER
     return [f"{URL.format(name=name)} to {folder}" for name in SPLITS if not (folder / name).is_file()]
-
-
-def _holding(place: Path, setting: str) -> Path:
-    if not place.is_dir():
-        raise MitigateError(f"{setting}={place}: no such folder")
-    for folder in (place / FOLDER, place):
-        if (folder / "train100k.txt").is_file():
-            return folder
-    raise MitigateError(
-        f"{setting}={place}: train100k.txt is neither in this folder nor in its folder {FOLDER}/; put "
-        f"{', '.join(SPLITS)} there, or leave the setting out to download them"
-    )
 
 
 def _download(folder: Path) -> Path:
@@ -187,55 +158,44 @@ def dump(path: str | None, on_bad_line: OnBadLine = "error") -> Streamed:
     `edge URI<TAB>/r/Relation<TAB>/c/en/start/...<TAB>/c/en/end/...<TAB>JSON with the weight`; or the edges of a file
     without edge URIs. Underscores are spaces. The same words under several senses (/c/en/nurse/n, /c/en/nurse/v) are
     repeats, and count each; audits read the senses (head_sense, tail_sense). Nine lines of ten are in other languages:
-    they are recognised by their bytes, counted, and not parsed.
-
-    Raises MitigateError for a file that cannot be read or has other content."""
+    they are counted, and not parsed."""
     place = path_of(path, "conceptnet")
     if not next(text_blocks(place)).content.startswith(b"/a/"):
         return _edges(place, on_bad_line)
 
+    text = pl.col("text")
+    is_whole = text.str.starts_with("/a/") & (text.str.count_matches("\t", literal=True) == 4)
+    num_english = pl.when(is_whole).then(text.str.count_matches(ENGLISH, literal=True)).otherwise(2)
+
     def parse(block: Block) -> Chunk:
-        return _assertions(place, block)
+        counts = Counts()
+        lines = _english(lines_of(block), num_english, counts)
+        frame = lines.with_columns(text.str.extract_groups(ASSERTION).alias("parts")).unnest("parts")
+        broken = frame.filter(pl.col("head").is_null()).select("row", "text").rows()
+        report(place, ((row, f"{line[:60]!r} is not of the form {EXPECTED}") for row, line in broken), counts)
+        return triples_chunk(place, frame.drop_nulls("head"), counts)
 
     return checked(Streamed(place, "triples", lambda: text_blocks(place), parse, EXPECTED, on_bad_line))
 
 
-def _assertions(path: Path, block: Block) -> Chunk:
-    counts = Counts()
-    lines = block.content.removesuffix(b"\n").split(b"\n")
-    numbers, texts = [], []
-    for row, line in enumerate(lines, start=block.first):
-        is_whole = line.count(b"\t") == 4 and line.startswith(b"/a/")
-        num_english = line.count(ENGLISH)
-        if is_whole and num_english < 2:
-            counts["left out", ONE_END if num_english else OTHER_LANGUAGE] += 1
-            continue
-        texts.append(line.decode())
-        numbers.append(row)
-    frame = pl.DataFrame({"row": numbers, "line": texts}, schema={"row": pl.UInt32, "line": pl.String})
-    frame = frame.with_columns(pl.col("line").str.extract_groups(ASSERTION).alias("parts")).unnest("parts")
-    broken = frame.filter(pl.col("head").is_null()).select("row", "line")
-    report(path, [(row, f"{line[:60]!r} is not of the form {EXPECTED}") for row, line in broken.iter_rows()], counts)
-    return triples_chunk(path, frame.drop_nulls("head").drop("line"), counts)
-
-
 def _edges(path: Path, on_bad_line: OnBadLine) -> Streamed:
-    """The English edges of a file, or all of a file with plain words."""
-    table = open_table(path, {"relation": 1, "head": 2, "tail": 3}, separator="\t", widths=(3, 4), stray_quotes=True)
+    """The English edges of a file, or all of a file with plain words; an end without a URI counts as English."""
+    table = open_table(path, {"relation": 1, "head": 2, "tail": 3}, separator="\t", widths=(3, 4))
+    ends = pl.col("head", "tail")
+    num_english = pl.sum_horizontal(ends.str.extract(URI, 1).fill_null("en") == "en")
+    words = [pl.coalesce(pl.col(end).str.extract(URI, 2), end).alias(end) for end in ("head", "tail")]
 
     def parse(block: Block) -> Chunk:
         counts = Counts()
-        return triples_chunk(path, _english(table.frame(block, counts), counts), counts)
+        frame = _english(table.frame(block, counts), num_english, counts)
+        return triples_chunk(path, frame.with_columns(*words, ends.str.extract(URI, 3).name.suffix("_sense")), counts)
 
     return checked(Streamed(path, "triples", table.blocks, parse, "relation<TAB>head<TAB>tail", on_bad_line))
 
 
-def _english(frame: pl.DataFrame, counts: Counts) -> pl.DataFrame:
-    """The rows with two English ends, as words; an end without a URI counts as English."""
-    english = {end: pl.col(end).str.extract(URI, 1).fill_null("en") == "en" for end in ("head", "tail")}
-    counted = frame.with_columns(ends=english["head"].cast(pl.Int8) + english["tail"].cast(pl.Int8))
-    counts["left out", OTHER_LANGUAGE] += counted.filter(ends=0).height
-    counts["left out", ONE_END] += counted.filter(ends=1).height
-    words = [pl.coalesce(pl.col(end).str.extract(URI, 2), end).alias(end) for end in ("head", "tail")]
-    senses = [pl.col(end).str.extract(URI, 3).alias(f"{end}_sense") for end in ("head", "tail")]
-    return counted.filter(pl.col("ends") == 2).drop("ends").with_columns(*words, *senses)
+def _english(frame: pl.DataFrame, num_english: pl.Expr, counts: Counts) -> pl.DataFrame:
+    """The rows with two English ends; others are counted."""
+    found = frame.with_columns(num_english=num_english)
+    counts["left out", OTHER_LANGUAGE] += found.filter(num_english=0).height
+    counts["left out", ONE_END] += found.filter(num_english=1).height
+    return found.filter(pl.col("num_english") > 1)

@@ -1,22 +1,24 @@
-"""Knowledge graphs as numbers: triples of ids, split into train, valid and test, with a name for each id. A user's own
-graph, and the published FB15k-237 (Toutanova and Chen 2015), CoDEx-M (Safavi and Koutra 2020) and WD50K (Galkin et al.
-2020), which are read from the folder kg/ of data.root or of MITIGATE_DATA, and never downloaded."""
+"""Knowledge graphs as numbers: triples of ids, split into train, valid and test, with a name for each id; and
+embeddings that another program trained. A user's own graph, and the published FB15k-237 (Toutanova and Chen 2015),
+CoDEx-M (Safavi and Koutra 2020) and WD50K (Galkin et al. 2020), which are read from the folder kg/ of data.root or of
+MITIGATE_DATA, and never downloaded."""
 
 import json
 import re
 import tarfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from mitigate.errors import MitigateError, did_you_mean
+from mitigate.errors import MitigateError, did_you_mean, one_of
 from mitigate.load.statements import find_root, root_with
-from mitigate.load.stream import OnBadLine, describe, first, not_opened, path_of, report, report_faults
-from mitigate.load.table import layout_of, open_lines, open_table, read_all
+from mitigate.load.stream import Counts, OnBadLine, describe, filled, path_of, report
+from mitigate.load.table import layout_of, not_opened, open_lines, open_table, read_all
 from mitigate.words.outside_text import counted
 
 SPLITS = ("train", "valid", "test")
@@ -24,6 +26,7 @@ NAMES = ("head", "relation", "tail")
 Triple = tuple[str, str, str]  # head, relation, tail
 ENDINGS = (".tsv", ".txt", ".tsv.gz", ".txt.gz")
 SHARE = 0.05  # of the triples of one file, for validation and for testing each
+FILES = ("train.txt", "valid.txt", "test.txt")
 ENTITIES, RELATIONS = "entity2id.txt", "relation2id.txt"
 EXPECTED_OPENKE = f"three ids of {ENTITIES} and {RELATIONS}: head tail relation"
 REGION = re.compile(r"-(GB|US)$")
@@ -49,9 +52,7 @@ class Graph:
     notices: tuple[str, ...] = ()  # a sentence for each oddity of the files
 
     def entities_called(self, name: str) -> np.ndarray:
-        """The numbers of all entities of this name (case does not matter), or the one of this id; int64.
-
-        Several ids may have one name. Raises MitigateError when there is none."""
+        """The numbers of all entities of this name (case does not matter), or the one of this id; int64."""
         return _called(name, self.entities, self.entity_names, "entity")
 
     def relations_called(self, name: str) -> np.ndarray:
@@ -74,25 +75,29 @@ def build(
     splits: Mapping[str, Sequence[Triple]],
     entity_names: Mapping[str, str],
     relation_names: Mapping[str, str],
-    notices: Sequence[str] = (),
+    notices: Iterable[str] = (),
 ) -> Graph:
     """The graph of the triples of each split, with notices of triples that splits share and of ids without a name.
 
-    A validation or test triple that an earlier split has too is left out: it would be ranked after training on it.
-    Entities that training triples lack stay, as in the published figures of FB15k-237."""
-    kept, repeats = _distinct(splits)
-    everything = [triple for split in SPLITS for triple in kept[split]]
-    entities = tuple(sorted({triple[0] for triple in everything} | {triple[2] for triple in everything}))
-    relations = tuple(sorted({triple[1] for triple in everything}))
-    entity, relation = _numbers(entities), _numbers(relations)
+    A triple that its own or an earlier split has already is left out: it would be ranked after training on it. Entities
+    that training triples lack stay, as in the published figures of FB15k-237."""
+    found, kept, seen = list(notices), dict[str, list[Triple]](), set[Triple]()
+    for split in SPLITS:
+        kept[split] = [triple for triple in dict.fromkeys(splits[split]) if triple not in seen]
+        seen.update(kept[split])
+        if repeated := len(splits[split]) - len(kept[split]):
+            found.append(f"{split}: {counted(repeated, 'triple')} left out that it or an earlier split has already")
+    entities = tuple(sorted({end for head, _, tail in seen for end in (head, tail)}))
+    relations = tuple(sorted({relation for _, relation, _ in seen}))
+    entity, relation = ({id_: number for number, id_ in enumerate(ids)} for ids in (entities, relations))
     numbered = {
         split: np.array([(entity[h], relation[r], entity[t]) for h, r, t in kept[split]], dtype=np.int64).reshape(-1, 3)
         for split in SPLITS
     }
     train = numbered["train"]
-    found = [*notices, *repeats]
-    found += _unseen(len(entities), np.union1d(train[:, 0], train[:, 2]), "entities")
-    found += _unseen(len(relations), np.unique(train[:, 1]), "relations")
+    for what, ids, used in (("entities", entities, train[:, ::2]), ("relations", relations, train[:, 1])):
+        if missing := len(ids) - len(np.unique(used)):
+            found.append(f"{missing:,} of {len(ids):,} {what} occur in no training triple")
     if nameless := sum(id_ not in entity_names for id_ in entities):
         found.append(f"{nameless:,} of {len(entities):,} entities have no name: their id is shown")
     return Graph(
@@ -105,90 +110,29 @@ def build(
     )
 
 
-def _numbers(ids: Sequence[str]) -> dict[str, int]:
-    return {id_: number for number, id_ in enumerate(ids)}
-
-
-def _distinct(splits: Mapping[str, Sequence[Triple]]) -> tuple[dict[str, list[Triple]], list[str]]:
-    """Each triple once, in the first split that has it, and notices of the number left out."""
-    seen: set[Triple] = set()
-    kept: dict[str, list[Triple]] = {}
-    notices = []
-    for split in SPLITS:
-        distinct = [triple for triple in dict.fromkeys(splits[split]) if triple not in seen]
-        if repeated := len(splits[split]) - len(distinct):
-            notices.append(f"{split}: {counted(repeated, 'triple')} left out that it or an earlier split has already")
-        kept[split] = distinct
-        seen.update(distinct)
-    return kept, notices
-
-
-def _unseen(count: int, seen: np.ndarray, what: str) -> list[str]:
-    missing = count - len(seen)
-    return [f"{missing:,} of {count:,} {what} occur in no training triple"] if missing else []
-
-
-def triples_of(
-    path: Path, on_bad_line: OnBadLine = "error", content: bytes | None = None, separator: str | None = None
-) -> tuple[list[Triple], list[str]]:
-    """The triples of a file, lines `head<TAB>relation<TAB>tail` or a table with such columns, and notices. content: in
-    place of the file's. separator: of lines without names.
-
-    Raises MitigateError for a file that is missing, unreadable, empty or of another form, and, unless on_bad_line is
-    "skip", for lines with other than three fields, blank fields, or bytes that are not UTF-8."""
-    layout = layout_of(path, content)
-    is_headed = {name.strip().lower() for name in layout.names} >= set(NAMES)
-    wanted = {name: name if is_headed else place for place, name in enumerate(NAMES, start=1)}
-    how = {"layout": layout} if is_headed else {"separator": separator or "\t", "widths": (3,), "stray_quotes": True}
-    rows, counts = read_all(open_table(path, wanted, content=content, **how))
-    plain = rows.with_columns(pl.col(NAMES).fill_null("").str.strip_chars())
-    blank = plain.filter(pl.any_horizontal(pl.col(NAMES) == ""))["row"]
-    report(path, [(row, "a blank field") for row in blank], counts)
-    good = plain.filter(~pl.col("row").is_in(blank.implode()))
-    if good.is_empty() and not blank.len():
+def triples_of(path: Path, on_bad_line: OnBadLine = "error") -> tuple[list[Triple], list[str]]:
+    """The triples of a file, lines `head<TAB>relation<TAB>tail` or a table with such columns, and notices."""
+    layout = layout_of(path)
+    if set(NAMES) <= set(layout.lower):
+        table = open_table(path, {name: name for name in NAMES}, layout=layout)
+    else:
+        table = open_table(path, {name: place for place, name in enumerate(NAMES, 1)}, separator="\t", widths=(3,))
+    rows, counts = read_all(table)
+    good = filled(path, rows, NAMES, counts)
+    notices = describe(counts, on_bad_line)
+    if good.is_empty():
         raise MitigateError(f"{path} has no triples; expected lines 'head<TAB>relation<TAB>tail'")
-    return good.select(NAMES).rows(), describe(counts, on_bad_line)
+    return good.select(NAMES).rows(), notices
 
 
 def names_of(path: Path, *, underscores: bool = False) -> dict[str, str]:
     """The name of each id, from lines `id<TAB>name`; the first one where an id is repeated.
 
-    underscores: whether an underscore in a name stands for a space. Raises MitigateError for a file that is missing,
-    unreadable or empty, and for bad lines."""
-    rows, counts = read_all(open_table(path, {"id": 1, "name": 2}, separator="\t", widths=(2,), stray_quotes=True))
-    plain = rows.with_columns(pl.col("id", "name").str.strip_chars())
-    report(path, [(row, "a blank field") for row, *texts in plain.rows() if not all(texts)], counts)
-    describe(counts, "error")
-    distinct = plain.unique("id", keep="first", maintain_order=True).select("id", "name")
-    return {id_: name.replace("_", " ") if underscores else name for id_, name in distinct.iter_rows()}
-
-
-def labels_of(path: Path) -> dict[str, str]:
-    """The names in a JSON file of CoDEx's form: {id: {"label": name, ...}, ...}.
-
-    Raises MitigateError for a file that is missing or of another form."""
-    try:
-        return {id_: str(facts["label"]) for id_, facts in json.loads(path.read_bytes()).items()}
-    except (OSError, ValueError, AttributeError, KeyError, TypeError) as error:
-        wrong = f'{path} is not of the form {{"P106": {{"label": "occupation"}}, ...}}'
-        raise not_opened(path, error) or MitigateError(wrong) from error
-
-
-def members_of(path: Path, names: Sequence[str]) -> dict[str, bytes]:
-    """The contents of the files of a tar.gz that have these names, whatever folder they are in. Nothing is written to
-    disk. Raises MitigateError for an archive that is missing or damaged, or that lacks a name."""
-    found: dict[str, bytes] = {}
-    try:
-        with tarfile.open(path) as archive:
-            for member in archive:
-                name = PurePosixPath(member.name).name
-                if name in names and member.isreg() and (file := archive.extractfile(member)):
-                    found[name] = file.read()
-    except (OSError, EOFError, zlib.error, tarfile.TarError) as error:
-        raise not_opened(path, error) or MitigateError(f"{path} cannot be read: {error}") from error
-    if missing := [name for name in names if name not in found]:
-        raise MitigateError(f"{path} has no file {' and no file '.join(missing)}")
-    return found
+    underscores: whether an underscore in a name stands for a space."""
+    rows, counts = read_all(open_table(path, {"id": 1, "name": 2}, separator="\t", widths=(2,)))
+    distinct = filled(path, rows, ("id", "name"), counts).unique("id", keep="first", maintain_order=True)
+    describe(counts, None)
+    return {id_: name.replace("_", " ") if underscores else name for _, id_, name in distinct.iter_rows()}
 
 
 def load(path: str | None, names: str | None = None, on_bad_line: OnBadLine = "error", seed: int = 1) -> Graph:
@@ -197,15 +141,17 @@ def load(path: str | None, names: str | None = None, on_bad_line: OnBadLine = "e
 
     names: a file of lines `id<TAB>name`, of entities and relations alike. One file is split at random by the seed:
     5 % for validation, 5 % for testing, and the rest, with every triple that alone has an entity or a relation, for
-    training. Raises MitigateError for a path that is not given, missing files, bad lines, and too few triples."""
+    training."""
     place = path_of(path, "graph", "FILE.tsv, or a folder with train, valid and test")
-    notices: list[str] = []
-    splits: dict[str, list[Triple]] = {}
     if (place / "train2id.txt").is_file():
-        splits, notices = triples_by_id(place, on_bad_line)
+        splits, notices = _by_id(place, on_bad_line)
     elif place.is_dir():
+        splits, notices = {}, []
         for split in SPLITS:
-            file = _split_file(place, split)
+            file = next((file for ending in ENDINGS if (file := place / f"{split}{ending}").is_file()), None)
+            if file is None:
+                expected = f"expected train, valid and test ({', '.join(ENDINGS)})"
+                raise MitigateError(f"{place} has no file {split}.tsv; {expected}")
             splits[split], of_file = triples_of(file, on_bad_line)
             notices += of_file
     elif place.name.endswith("2id.txt"):
@@ -223,14 +169,11 @@ def load(path: str | None, names: str | None = None, on_bad_line: OnBadLine = "e
 
 
 def split_at_random(triples: list[Triple], seed: int) -> dict[str, list[Triple]]:
-    """Each distinct triple in one split. Training has every entity and relation.
-
-    Raises MitigateError when fewer than two triples could be taken out of training."""
+    """Each distinct triple in one split. Training has every entity and relation."""
     distinct = list(dict.fromkeys(triples))
-    order = np.random.default_rng(seed).permutation(len(distinct))
     seen: set[tuple[str, str]] = set()
     spare: list[int] = []
-    for i in order:
+    for i in np.random.default_rng(seed).permutation(len(distinct)):
         head, relation, tail = distinct[i]
         parts = {("entity", head), ("relation", relation), ("entity", tail)}
         if parts <= seen:
@@ -242,45 +185,37 @@ def split_at_random(triples: list[Triple], seed: int) -> dict[str, list[Triple]]
             f"{counted(len(distinct), 'triple')}, too few to split: validation and test need triples whose head, "
             "relation and tail occur in other triples too. Give more triples, or a folder with train, valid and test"
         )
-    taken = {"valid": set(spare[:count]), "test": set(spare[count : 2 * count])}
-    held_out = taken["valid"] | taken["test"]
+    taken = {"valid": sorted(spare[:count]), "test": sorted(spare[count : 2 * count])}
+    held_out = {*taken["valid"], *taken["test"]}
     return {
         "train": [triple for i, triple in enumerate(distinct) if i not in held_out],
-        **{split: [distinct[i] for i in sorted(numbers)] for split, numbers in taken.items()},
+        **{split: [distinct[i] for i in numbers] for split, numbers in taken.items()},
     }
 
 
-def _split_file(folder: Path, split: str) -> Path:
-    for ending in ENDINGS:
-        if (path := folder / f"{split}{ending}").is_file():
-            return path
-    raise MitigateError(f"{folder} has no file {split}.tsv; expected train, valid and test ({', '.join(ENDINGS)})")
-
-
-def triples_by_id(folder: Path, on_bad_line: OnBadLine) -> tuple[dict[str, list[Triple]], list[str]]:
-    """The triples of each split by names, and notices. Raises MitigateError for missing files, an id without a name,
-    and, unless on_bad_line is "skip", for bad lines."""
+def _by_id(folder: Path, on_bad_line: OnBadLine) -> tuple[dict[str, list[Triple]], list[str]]:
+    """The triples of each split by names, and notices."""
     entities, relations = _ids(folder / ENTITIES), _ids(folder / RELATIONS)
     splits: dict[str, list[Triple]] = {}
-    notices = [f"{folder} is in OpenKE's layout: lines are read as head, tail, relation"]
+    counts = Counts()
     for split in SPLITS:
-        path, faults, splits[split] = folder / f"{split}2id.txt", list[str](), []
+        path, splits[split] = folder / f"{split}2id.txt", []
         for number, line in _counted_lines(path):
             ids = line.split()
             head, tail, relation = ids if len(ids) == 3 else ("", "", "")
             if head in entities and tail in entities and relation in relations:
                 splits[split].append((entities[head], relations[relation], entities[tail]))
             else:
-                faults.append(f"{path}:{number}: {line[:60]!r}, expected {EXPECTED_OPENKE}")
-        notices += report_faults(faults, on_bad_line)
-    return splits, notices
+                report(path, [(number, f"{line[:60]!r}, expected {EXPECTED_OPENKE}")], counts)
+    notice = f"{folder} is in OpenKE's layout: lines are read as head, tail, relation"
+    return splits, [notice, *describe(counts, on_bad_line)]
 
 
 def _ids(path: Path) -> dict[str, str]:
-    """Id -> name. Raises MitigateError for a bad line, and for an id or a name that stands twice."""
+    """Id -> name."""
     pairs = [line.rstrip().replace("\t", " ").rpartition(" ")[::2] for _, line in _counted_lines(path)]
-    if wrong := [f"{path}: {name} {id_}"[:100] for name, id_ in pairs if not name.strip() or not id_.isdigit()]:
-        raise MitigateError(f"expected lines 'name<TAB>id':\n  {first(wrong)}")
+    if wrong := [f"{name} {id_}" for name, id_ in pairs if not name.strip() or not id_.isdigit()]:
+        raise MitigateError(f"{path}: found {wrong[0][:60]!r}, expected lines 'name<TAB>id'")
     names = {id_: name.strip() for name, id_ in pairs}
     if len(names) < len(pairs) or len(set(names.values())) < len(names):
         raise MitigateError(f"{path} gives two ids the same name, or an id twice; each id needs its own name")
@@ -306,20 +241,31 @@ def fb15k237(root: str | None = None) -> Graph:
     It is read from FB15k-237.tar.gz in place. Names are those of mid2name.tsv, some of which end with the region of a
     spelling ("Animator-GB"): this ending is left out."""
     folder = find(root, "kg/fb15k-237", ("FB15k-237.tar.gz", "mid2name.tsv"))
-    archive = folder / "FB15k-237.tar.gz"
-    contents = members_of(archive, [f"{split}.txt" for split in SPLITS])
-    read = {split: triples_of(archive / f"{split}.txt", content=contents[f"{split}.txt"]) for split in SPLITS}
+    path, contents = folder / "FB15k-237.tar.gz", dict[str, bytes]()
+    try:
+        with tarfile.open(path) as archive:
+            for member in archive:
+                if member.isreg() and (file := archive.extractfile(member)):
+                    contents[PurePosixPath(member.name).name] = file.read()
+        splits = {split: _published(contents[f"{split}.txt"])[0] for split in SPLITS}
+    except (OSError, EOFError, KeyError, zlib.error, tarfile.TarError) as error:
+        raise MitigateError(f"{path} is damaged, or lacks train.txt, valid.txt or test.txt: {error}") from error
     names = names_of(folder / "mid2name.tsv", underscores=True)
-    return build(*_parts(read, {id_: REGION.sub("", name) for id_, name in names.items()}, {}))
+    return build(splits, {id_: REGION.sub("", name) for id_, name in names.items()}, {})
 
 
 def codex_m(root: str | None = None) -> Graph:
     """CoDEx-M: 185,584 training, 10,310 validation and 10,311 test triples of 17,050 entities and 51 relations.
 
     Names of entities are those of kg/wikidata_labels.tsv, of relations those of relations.json."""
-    folder = find(root, "kg/codex-m", [*_files(), "relations.json"])
-    read = {split: triples_of(folder / f"{split}.txt") for split in SPLITS}
-    return build(*_parts(read, _wikidata_names(root), labels_of(folder / "relations.json")))
+    folder = find(root, "kg/codex-m", [*FILES, "relations.json"])
+    splits = {split: _published(folder / f"{split}.txt")[0] for split in SPLITS}
+    path = folder / "relations.json"
+    try:
+        relations = {id_: str(facts["label"]) for id_, facts in json.loads(path.read_bytes()).items()}
+    except (ValueError, AttributeError, KeyError, TypeError) as error:
+        raise MitigateError(f'{path} is not of the form {{"P106": {{"label": "occupation"}}, ...}}') from error
+    return build(splits, _wikidata_names(root), relations)
 
 
 def wd50k(root: str | None = None) -> Graph:
@@ -328,18 +274,27 @@ def wd50k(root: str | None = None) -> Graph:
 
     Lines may have qualifiers behind the triple (head,relation,tail,qualifier relation,qualifier entity,...), as in the
     statements of the paper: what is behind the third field is dropped, and counted. Relations have no names."""
-    folder = find(root, "kg/wd50k", _files())
-    read = {split: _without_qualifiers(folder / f"{split}.txt") for split in SPLITS}
-    return build(*_parts(read, _wikidata_names(root), {}))
+    folder = find(root, "kg/wd50k", FILES)
+    read = {split: _published(folder / f"{split}.txt", ",") for split in SPLITS}
+    notices = [
+        f"{folder / split}.txt: the qualifiers of {counted(number, 'line')} were dropped"
+        for split, (_, number) in read.items()
+        if number
+    ]
+    return build({split: triples for split, (triples, _) in read.items()}, _wikidata_names(root), {}, notices)
 
 
 def find(root: str | None, folder: str, names: Sequence[str]) -> Path:
-    """The folder under data.root or MITIGATE_DATA. Raises MitigateError as root_with does."""
+    """The folder under data.root or MITIGATE_DATA."""
     return root_with(root, [f"{folder}/{name}" for name in names], UPSTREAM[folder]) / folder
 
 
-def _files() -> list[str]:
-    return [f"{split}.txt" for split in SPLITS]
+def _published(source: Path | bytes, separator: str = "\t") -> tuple[list[Triple], int]:
+    """The triples of a file, and the number of lines with more behind them."""
+    schema = dict.fromkeys([*NAMES, "more"], pl.String)
+    lenient: dict[str, Any] = {"extra_columns": "ignore", "missing_columns": "insert"}
+    rows = pl.read_csv(source, has_header=False, separator=separator, quote_char=None, schema=schema, **lenient)
+    return rows.select(NAMES).drop_nulls().rows(), rows["more"].drop_nulls().len()
 
 
 def _wikidata_names(root: str | None) -> dict[str, str]:
@@ -348,18 +303,88 @@ def _wikidata_names(root: str | None) -> dict[str, str]:
     return names_of(folder / WIKIDATA_LABELS) if folder and (folder / WIKIDATA_LABELS).is_file() else {}
 
 
-def _without_qualifiers(path: Path) -> tuple[list[Triple], list[str]]:
-    lines = path.read_bytes().split(b"\n")
-    qualified = sum(line.count(b",") > 2 for line in lines)
-    content = b"\n".join(b",".join(line.split(b",")[:3]) for line in lines)
-    triples, notices = triples_of(path, content=content, separator=",")
-    dropped = [f"{path}: the qualifiers of {counted(qualified, 'line')} were dropped"] if qualified else []
-    return triples, [*notices, *dropped]
+@dataclass(frozen=True, eq=False)
+class TrainedEmbeddings:
+    """Embeddings that another program trained: vectors of entities (n, dimension) and relations, float32, with their
+    ids. Complex vectors have all real parts first, then all imaginary parts."""
+
+    kind: str  # the interaction, one of models.kge.KINDS
+    entities: tuple[str, ...]
+    relations: tuple[str, ...]
+    entity_vectors: np.ndarray
+    relation_vectors: np.ndarray  # (m, dimension); with reciprocal relations (2 m, dimension), these at the end
+    origin: str  # the path
 
 
-def _parts(
-    read: dict[str, tuple[list[Triple], list[str]]], entity_names: dict[str, str], relation_names: dict[str, str]
-) -> tuple[dict[str, list[Triple]], dict[str, str], dict[str, str], list[str]]:
-    """The arguments of `build`."""
-    triples = {split: part[0] for split, part in read.items()}
-    return triples, entity_names, relation_names, [notice for part in read.values() for notice in part[1]]
+def read_embeddings(path: str | None, kind: str | None, kinds: Collection[str]) -> TrainedEmbeddings:
+    """The embeddings of a folder: entities.npy and relations.npy, a row a vector, entities.txt and relations.txt, an id
+    a line. Pickled files are not read: they can run code. kind: their interaction, one of `kinds`.
+
+    Raises MitigateError for a path or a kind that is not given or unknown, missing or damaged files, ids that repeat,
+    numbers that are not finite, and ids and vectors of different count."""
+    if path is None:
+        raise MitigateError(
+            "model=foreign needs embeddings: give model.path, a folder with entities.npy, relations.npy, entities.txt "
+            "and relations.txt"
+        )
+    if kind not in kinds:
+        raise one_of("model.kind", str(kind), kinds)
+    entities, entity_vectors = _part(Path(path), "entities")
+    relations, relation_vectors = _part(Path(path), "relations")
+    widths = entity_vectors.shape[1], relation_vectors.shape[1]
+    if widths[0] != widths[1]:
+        raise MitigateError(f"{path}: vectors of entities and relations have {widths[0]} and {widths[1]} numbers")
+    return TrainedEmbeddings(str(kind), entities, relations, entity_vectors, relation_vectors, path)
+
+
+def restrict(graph: Graph, entities: Container[str], relations: Container[str]) -> Graph:
+    """The triples of a graph that these entities and relations are in, with a notice of the others. Raises
+    MitigateError if fewer than half of the test triples are left, or none of a split."""
+    names, labels = graph.entities, graph.relations
+    splits = {
+        split: [(names[h], labels[r], names[t]) for h, r, t in getattr(graph, split).tolist()] for split in SPLITS
+    }
+    kept = {
+        split: [(h, r, t) for h, r, t in rows if h in entities and r in relations and t in entities]
+        for split, rows in splits.items()
+    }
+    if 2 * len(kept["test"]) < len(splits["test"]) or not all(kept.values()):
+        raise MitigateError(
+            f"model.path has vectors for {len(kept['test']):,} of {len(splits['test']):,} test triples: the embeddings "
+            f"are of another graph, or have other ids; the graph has entities such as {graph.entities[0]!r} and "
+            f"relations such as {graph.relations[0]!r}"
+        )
+    lost = sum(map(len, splits.values())) - sum(map(len, kept.values()))
+    if not lost:
+        return graph
+    notice = f"{counted(lost, 'triple')} left out: model.path has no vector for an entity or the relation"
+    entity_names = dict(zip(graph.entities, graph.entity_names, strict=True))
+    relation_names = dict(zip(graph.relations, graph.relation_names, strict=True))
+    return build(kept, entity_names, relation_names, [*graph.notices, notice])
+
+
+def align(found: TrainedEmbeddings, graph: Graph) -> tuple[np.ndarray, np.ndarray]:
+    """The vectors of the graph's entities (n, dimension) and relations (m, dimension), in its order; with reciprocal
+    relations (2 m, dimension)."""
+    entity, relation = ({id_: number for number, id_ in enumerate(ids)} for ids in (found.entities, found.relations))
+    rows = np.array([relation[id_] for id_ in graph.relations])
+    if len(found.relation_vectors) > len(found.relations):
+        rows = np.concatenate([rows, rows + len(found.relations)])
+    return found.entity_vectors[[entity[id_] for id_ in graph.entities]], found.relation_vectors[rows]
+
+
+def _part(folder: Path, part: str) -> tuple[tuple[str, ...], np.ndarray]:
+    """The ids and the vectors of entities or of relations."""
+    path = folder / f"{part}.npy"
+    try:
+        array = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise not_opened(path, error) or MitigateError(f"{path} cannot be read ({error})") from error
+    ids = tuple(read_all(open_lines(folder / f"{part}.txt"))[0]["statement"])
+    if array.ndim != 2 or array.dtype.kind != "f" or not np.isfinite(array).all():
+        raise MitigateError(f"{path}: {array.dtype} of shape {array.shape}; expected finite floats (n, dimension)")
+    if len(array) != len(ids) and (part, len(array)) != ("relations", 2 * len(ids)):
+        raise MitigateError(f"{folder}: {len(array):,} vectors of {part} and {len(ids):,} ids; give one for each")
+    if repeated := len(ids) - len(set(ids)):
+        raise MitigateError(f"{folder}: {counted(repeated, 'id')} of {part} repeat another; give each once")
+    return ids, array.astype(np.float32)

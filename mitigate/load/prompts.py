@@ -10,8 +10,8 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.stream import Loaded, report_faults, text_blocks
-from mitigate.load.table import Column, layout_of, read_table
+from mitigate.load.stream import Counts, Loaded, describe, report
+from mitigate.load.table import Column, layout_of, read_table, text_blocks
 from mitigate.words.outside_text import counted
 from mitigate.words.targets import CATEGORIES, fault_of_category, targets
 from mitigate.words.template_slots import slots
@@ -26,23 +26,13 @@ PROMPTS = {
     "is_template": pl.Boolean,  # whether the prompt has slots
 }
 OWN = {
-    "prompt": Column(("prompt",)),
+    "prompt": "prompt",
     "target": Column(("target", "group"), optional=True),
     "category": Column(("category",), optional=True),
     "template": Column(("template", "id"), optional=True),
 }
-HOLISTIC_BIAS = {
-    "prompt": Column(("text",)),
-    "target": Column(("descriptor",)),
-    "category": Column(("axis",)),
-    "template": Column(("template",)),
-    "noun": Column(("noun",)),
-}
-BOLD = {
-    "prompt": Column(("prompts",), lists=True),
-    "target": Column(("category",)),
-    "category": Column(("domain",)),
-}
+HOLISTIC_BIAS = {"prompt": "text", "target": "descriptor", "category": "axis", "template": "template", "noun": "noun"}
+BOLD = {"prompt": Column(("prompts",), lists=True), "target": "category", "category": "domain"}
 NO_DESCRIPTOR = "(none)"  # HolisticBias: a noun by itself
 BOLD_FILES = "*_prompt.json"
 EXPECTED = (
@@ -52,18 +42,13 @@ EXPECTED = (
 
 
 def load(path: str | Path) -> Loaded:
-    """The prompts of a file, or of a folder of BOLD's files: columns PROMPTS. Targets are in the form of lists.
-
-    Raises MitigateError for a file of none of these forms, and for its bad lines, by number: a blank prompt, one
-    without a target or a slot, an unknown slot, and a target under two categories."""
-    place = Path(path)
-    if place.is_dir():
-        files = sorted(place.glob(BOLD_FILES))
-        if not files:
-            raise MitigateError(f"{place} has no file {BOLD_FILES}; {EXPECTED}")
-        rows, notices = pl.concat([_of_bold(file, _object(file)) for file in files]), list[str]()
-    elif place.name.endswith((".json", ".json.gz")) and (found := _object(place)) is not None:
-        rows, notices = _of_bold(place, found), []
+    """The prompts of a file, or of a folder of BOLD's files: columns PROMPTS. Targets are in the form of lists."""
+    place, notices = Path(path), list[str]()
+    files = sorted(place.glob(BOLD_FILES)) if place.is_dir() else [place]
+    if not files:
+        raise MitigateError(f"{place} has no file {BOLD_FILES}; {EXPECTED}")
+    if place.is_dir() or (place.name.endswith((".json", ".json.gz")) and _object(place) is not None):
+        rows = pl.concat([_of_bold(file, _object(file)) for file in files])
     else:
         rows, notices = _of_table(place)
     if rows.is_empty():
@@ -72,19 +57,15 @@ def load(path: str | Path) -> Loaded:
 
 
 def _of_table(path: Path) -> tuple[pl.DataFrame, list[str]]:
-    names = {name.strip().lower() for name in layout_of(path).names}
+    names = set(layout_of(path).lower)
+    spaced = pl.col("target", "category").str.replace_all("_", " ")
     if "prompts" in names:
         rows, notices = read_table(path, BOLD)
-        rows = rows.explode("prompt").with_columns(target=_spaced("target"), category=_spaced("category"))
-        return _checked(path, rows.with_columns(template=None)), notices
-    if {"descriptor", "axis"} <= names:
-        return _of_holistic_bias(path)
-    rows, notices = read_table(path, OWN, remedy=f"; {EXPECTED}")
-    rows = rows.with_columns(pl.lit(None, pl.String).alias(name) for name in OWN if name not in rows.columns)
-    return _checked(path, rows.with_columns(pl.col("target").fill_null("")), has_slots=True), notices
-
-
-def _of_holistic_bias(path: Path) -> tuple[pl.DataFrame, list[str]]:
+        return _checked(path, rows.explode("prompt").with_columns(spaced, template=None)), notices
+    if not {"descriptor", "axis"} <= names:
+        rows, notices = read_table(path, OWN, remedy=f"; {EXPECTED}")
+        rows = rows.with_columns(pl.lit(None, pl.String).alias(name) for name in OWN if name not in rows.columns)
+        return _checked(path, rows, has_slots=True), notices
     rows, notices = read_table(path, HOLISTIC_BIAS)
     kept = rows.filter(pl.col("target") != NO_DESCRIPTOR)
     if left_out := rows.height - kept.height:
@@ -93,12 +74,8 @@ def _of_holistic_bias(path: Path) -> tuple[pl.DataFrame, list[str]]:
     if several := kept.filter(pl.col("category") != first)["target"].n_unique():
         notices.append(f"{counted(several, 'descriptor')} of several axes counted under the first")
     template = pl.format("{}: {} ({})", "category", "template", "noun")
-    kept = kept.with_columns(template=template, target=_spaced("target")).with_columns(category=first)
-    return _checked(path, kept.with_columns(category=_spaced("category"))), notices
-
-
-def _spaced(column: str) -> pl.Expr:
-    return pl.col(column).str.replace_all("_", " ")
+    kept = kept.with_columns(category=first, template=template)
+    return _checked(path, kept.with_columns(spaced)), notices
 
 
 def _object(path: Path) -> dict[str, Any] | None:
@@ -113,45 +90,43 @@ def _object(path: Path) -> dict[str, Any] | None:
 def _of_bold(path: Path, groups: Mapping[str, Any] | None) -> pl.DataFrame:
     """The prompts of one of BOLD's files, whose name is that of the domain: gender_prompt.json."""
     domain = path.name.partition(".")[0].removesuffix("_prompt").replace("_", " ")
-    lists = [
-        (group.replace("_", " "), prompts)
-        for group, names in (groups or {}).items()
-        for prompts in (names.values() if isinstance(names, dict) else [names])
-    ]
-    texts = [(group, text) for group, prompts in lists for text in (prompts if isinstance(prompts, list) else [None])]
-    if not texts or not all(isinstance(text, str) for _, text in texts):
+    try:
+        texts = [
+            (group.replace("_", " "), text)
+            for group, names in (groups or {}).items()
+            for prompts in names.values()
+            for text in list.copy(prompts)  # which refuses a text
+        ]
+        rows = [(row, group, domain, None, text.strip()) for row, (group, text) in enumerate(texts, 1)]
+    except (AttributeError, TypeError):
+        rows = []
+    if not rows:
         raise MitigateError(f"{path} is not JSON of the form {{group: {{name: [prompt, ...]}}}}")
-    rows = [(row, group, domain, None, text) for row, (group, text) in enumerate(texts, 1)]
     return _checked(path, pl.DataFrame(rows, dict(list(PROMPTS.items())[:-1]), orient="row"))
 
 
 def _checked(path: Path, rows: pl.DataFrame, has_slots: bool = False) -> pl.DataFrame:
     """The rows in the columns PROMPTS. Raises MitigateError for bad ones. has_slots: whether prompts may have slots for
     a target; the text of such a prompt is its template, where none is named."""
-    faults: list[str] = []
-    found = []
+    counts, found = Counts(), list[tuple]()
     categories: dict[str, str] = {}
     for row, target, category, template, prompt in rows.select(list(PROMPTS)[:-1]).iter_rows():
-        word, text = plain(target or ""), (prompt or "").strip()
+        word, text, template = plain(target or ""), (prompt or "").strip(), (template or "").strip()
         named = (category or "").strip() or targets().get(word, "own")
         named = plain(named) if plain(named) in CATEGORIES else named
-        fault, is_template = None, False
+        fault, is_template = fault_of_category(named), False
         try:
             is_template = has_slots and bool(slots(text))
         except ValueError as error:
             fault = str(error)
         if not text:
             fault = "a blank prompt"
-        elif not fault and not word and not is_template:
-            fault = (
-                f"no target: name one in a column target, or give the prompt a slot such as {{target}}: {text[:60]!r}"
-            )
-        elif not fault and word and categories.setdefault(word, named) != named:
+        elif not word and not is_template:
+            how = "name one in a column target, or give the prompt a slot such as {target}"
+            fault = fault or f"no target: {how}: {text[:60]!r}"
+        elif word and categories.setdefault(word, named) != named:
             fault = f"the target {word!r} has the category {named!r}, and {categories[word]!r} above; leave one of them"
-        if fault := fault or fault_of_category(named):
-            faults.append(f"{path}:{row}: {fault}")
-            continue
-        template = (template or "").strip() or (text if is_template else None)
-        found.append((row, word or None, named, template, text, is_template))
-    report_faults(faults, None)
+        report(path, [(row, fault)] if fault else [], counts)
+        found.append((row, word or None, named, template or (text if is_template else None), text, is_template))
+    describe(counts, None)
     return pl.DataFrame(found, PROMPTS, orient="row")

@@ -5,16 +5,15 @@ Raters are numbered in the order in which the files first name them: a platform'
 kept. In the release a sentence's raters are not always on lines that follow each other, so its ratings belong to
 sentences by their text."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
 
 import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.load.statements import LABELS as STATEMENT_LABELS
-from mitigate.load.stream import OnBadLine, describe, first, report_faults
-from mitigate.load.table import Column, open_lines, read_all, read_table
+from mitigate.load.stream import Counts, OnBadLine, describe, first, report
+from mitigate.load.table import Column, open_lines, open_table, read_all
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE
 from mitigate.words.outside_text import counted
 
@@ -50,8 +49,6 @@ FILTERED = "COMeT-Filtered"
 BIAS = {"1": FAVOURITISM, "2": NEUTRAL, "3": PREJUDICE}
 QUALITY = {"1": True, "0": False}
 RELEASED_QUALITY = {"1": True, "2": False}  # as the harms paper's release writes them
-Label = TypeVar("Label")
-Pair = tuple[Path, Path]
 
 
 def read_answers(
@@ -60,54 +57,45 @@ def read_answers(
     """The ratings of all files together, schema RATINGS, in the order of their lines, and a sentence for each oddity.
 
     items: the rated items. raters: the number that each should have; notices report items with fewer, and a missing
-    column of quality. Work that a platform marks as rejected is left out and noted. Raises MitigateError for a file
-    that is missing, without the columns or without ratings, and, unless on_bad_line is "skip", for an unknown item, a
-    label out of range, a blank, or a rater who rated an item twice."""
+    column of quality. Work that a platform marks as rejected is left out and noted. A rater rates an item once."""
+    wanted = {name: Column(names, optional=name in ("quality", STATUS)) for name, names in COLUMNS.items()}
+    remedy = "; rename its columns to rater, item (as in the survey), label and, optionally, quality"
     rows: list[tuple[str, str, int, bool | None]] = []
-    faults: list[str] = []
-    notices: list[str] = []
     seen: dict[tuple[str, str], str] = {}
     numbers: dict[str, str] = {}
+    notices, counts = list[str](), Counts()
     for path in paths:
-        answers, more = _table(path, on_bad_line)
-        notices += more
-        kept = [answer for answer in answers if answer[STATUS].lower() != "rejected"]
-        if rejected := len(answers) - len(kept):
+        answers, found = read_all(open_table(path, wanted, remedy=remedy))
+        counts += found
+        answers = answers.with_columns(pl.lit("").alias(name) for name in COLUMNS if name not in answers.columns)
+        plain = answers.with_columns(pl.col(*COLUMNS).fill_null("").str.strip_chars())
+        kept = plain.filter(pl.col(STATUS).str.to_lowercase() != "rejected")
+        if rejected := plain.height - kept.height:
             notices.append(f"{path}: {counted(rejected, 'rejected rating')} left out")
-        for answer in kept:
-            place, given = f"{path}:{answer['row']}", (answer["rater"], answer["item"])
-            if fault := _fault(answer, items, seen.get(given)):
-                faults.append(f"{place}: {fault}")
+        for answer in kept.iter_rows(named=True):
+            rater, item, label, quality = answer["rater"], answer["item"], answer["label"], answer["quality"]
+            fault = None
+            if blank := [column for column in ("rater", "item", "label") if not answer[column]]:
+                fault = f"no {', '.join(blank)}"
+            elif item not in items:
+                fault = f"unknown item {item!r}: it is not in the survey"
+            elif label.lower() not in LABELS:
+                fault = f"label {label!r}; allowed: -1, 0, 1, or negative, neutral, positive"
+            elif quality and quality.lower() not in SENSE:
+                fault = f"quality {quality!r}; allowed: 1, 0, or yes, no"
+            elif earlier := seen.get((rater, item)):
+                fault = f"rater {rater} already rated item {item}, at {earlier}"
+            if fault:
+                report(path, [(answer["row"], fault)], counts)
                 continue
-            seen[given] = place
-            rater = numbers.setdefault(answer["rater"], f"rater {len(numbers) + 1}")
-            rows.append((answer["item"], rater, LABELS[answer["label"].lower()], SENSE.get(answer["quality"].lower())))
-    notices += report_faults(faults, on_bad_line)
+            seen[rater, item] = f"{path}:{answer['row']}"
+            name = numbers.setdefault(rater, f"rater {len(numbers) + 1}")
+            rows.append((item, name, LABELS[label.lower()], SENSE.get(quality.lower())))
+    notices += describe(counts, on_bad_line)
     if not rows:
         raise MitigateError(f"no ratings in {', '.join(map(str, paths))}; expected lines 'rater,item,label,quality'")
     ratings = pl.DataFrame(rows, schema=RATINGS, orient="row")
     return ratings, notices + _gaps(ratings, items, raters)
-
-
-def _table(path: Path, on_bad_line: OnBadLine) -> tuple[list[dict[str, Any]], list[str]]:
-    """Each row: row, the line's number, rater, item, label, quality and status ("" where there is no such column)."""
-    wanted = {name: Column(spelt, optional=name in ("quality", STATUS)) for name, spelt in COLUMNS.items()}
-    remedy = "; rename its columns to rater, item (as in the survey), label and, optionally, quality"
-    rows, notices = read_table(path, wanted, on_bad_line, remedy=remedy)
-    absent = [pl.lit("").alias(name) for name in COLUMNS if name not in rows.columns]
-    return rows.with_columns(absent).with_columns(pl.col(*COLUMNS).fill_null("").str.strip_chars()).to_dicts(), notices
-
-
-def _fault(answer: Mapping[str, str], items: Collection[str], earlier: str | None) -> str | None:
-    if blank := [column for column in ("rater", "item", "label") if not answer[column]]:
-        return f"no {', '.join(blank)}"
-    if answer["item"] not in items:
-        return f"unknown item {answer['item']!r}: it is not in the survey"
-    if answer["label"].lower() not in LABELS:
-        return f"label {answer['label']!r}; allowed: -1, 0, 1, or negative, neutral, positive"
-    if answer["quality"] and answer["quality"].lower() not in SENSE:
-        return f"quality {answer['quality']!r}; allowed: 1, 0, or yes, no"
-    return f"rater {answer['rater']} already rated item {answer['item']}, at {earlier}" if earlier else None
 
 
 def _gaps(ratings: pl.DataFrame, items: Collection[str], raters: int) -> list[str]:
@@ -128,36 +116,32 @@ def _gaps(ratings: pl.DataFrame, items: Collection[str], raters: int) -> list[st
 
 def read_crowd(folder: Path, names: Sequence[str] = RESOURCES) -> pl.DataFrame:
     """The sentences of these resources that people rated for the harms paper, with all ratings of each: resource,
-    sentence, votes (-1, 0, 1). Raises MitigateError as crowd_files and read_beside do."""
-    resources = [
+    sentence, votes (-1, 0, 1)."""
+    return pl.concat(
         read_beside(*places)
         .group_by("item", maintain_order=True)
         .agg("label")
         .select(pl.lit(resource).alias("resource"), sentence="item", votes="label")
-        for resource, places in crowd_files(folder, names).items()
-    ]
-    return pl.concat(resources)
+        for resource, places in rated_sets(folder, names).items()
+    )
 
 
-def crowd_files(folder: Path, names: Sequence[str] = RESOURCES) -> dict[str, Pair]:
-    """Resource -> its files of sentences and of bias labels. Raises MitigateError when one is missing."""
-    files = {name: (folder / f"{name}_sentences.txt", folder / f"{name}_bias_labels.txt") for name in names}
-    if missing := [path.name for pair in files.values() for path in pair if not path.is_file()]:
-        raise MitigateError(f"{folder} has no {', '.join(missing)}; set data.root to the folder that contains humans/")
-    return files
-
-
-def rated_sets(folder: Path) -> dict[str, list[Path]]:
-    """Each rated set that a folder has -> its files, as read_beside takes them. Raises MitigateError where it has
-    none."""
+def rated_sets(folder: Path, names: Sequence[str] = ()) -> dict[str, list[Path]]:
+    """Each of the named rated sets -> its files, as read_beside takes them; without names each set that the folder has.
+    Raises MitigateError where one is missing, or all are."""
     found = {}
-    for name in (*RESOURCES, FILTERED):
-        *needed, quality = (folder / f"{name}_{end}.txt" for end in ("sentences", "bias_labels", "quality_labels"))
-        if needed[0].is_file():
-            found[name] = [*needed, *([quality] if quality.is_file() else [])]
+    for name in names or (*RESOURCES, FILTERED):
+        sentences, labels, quality = (
+            folder / f"{name}_{end}.txt" for end in ("sentences", "bias_labels", "quality_labels")
+        )
+        missing = [path.name for path in (sentences, labels) if not path.is_file()]
+        if names and missing:
+            raise MitigateError(f"{folder} has no {missing[0]}; set data.root to the folder that contains humans/")
+        if sentences.is_file():
+            found[name] = [sentences, labels, *([quality] if quality.is_file() else [])]
     if not found:
-        names = ", ".join(f"{name}_sentences.txt" for name in (*RESOURCES, FILTERED))
-        raise MitigateError(f"{folder} has none of {names}; set data.root to the folder that contains humans/")
+        sets = ", ".join(f"{name}_sentences.txt" for name in (*RESOURCES, FILTERED))
+        raise MitigateError(f"{folder} has none of {sets}; set data.root to the folder that contains humans/")
     return found
 
 
@@ -165,32 +149,18 @@ def read_beside(sentences: Path, bias_labels: Path, quality_labels: Path | None 
     """The ratings, schema RATINGS, of sentences (the items) by raters who are not named.
 
     bias_labels: 1 favouritism, 2 neutral, 3 prejudice. quality_labels: 1 makes sense; 0, or 2 as in the paper's
-    release, does not. Raises MitigateError for a missing or empty file, one with more or fewer lines than there are
-    sentences, and labels out of range, among them a file with both 0 and 2."""
-    items = _lines(sentences, "sentence")
-    columns = {"item": items, "label": _labels(bias_labels, BIAS, len(items))}
-    if quality_labels is not None:
-        is_release = any(line.strip() == "2" for line in _lines(quality_labels, "label"))
-        columns["quality"] = _labels(quality_labels, RELEASED_QUALITY if is_release else QUALITY, len(items))
-    frame = pl.DataFrame(columns, schema={name: RATINGS[name] for name in columns})
-    return frame.select(
-        frame[name] if name in columns else pl.lit(None, kind).alias(name) for name, kind in RATINGS.items()
-    )
-
-
-def _labels(path: Path, meaning: dict[str, Label], expected: int) -> list[Label]:
-    lines = [line.strip() for line in _lines(path, "label")]
-    if len(lines) != expected:
-        raise MitigateError(
-            f"{path} has {counted(len(lines), 'label')} for {counted(expected, 'sentence')}; expected one for each"
-        )
-    faults = [f"{path}:{number}: {line!r}" for number, line in enumerate(lines, start=1) if line not in meaning]
-    if faults:
-        raise MitigateError(f"labels other than {', '.join(meaning)}:\n  {first(faults)}")
-    return [meaning[line] for line in lines]
-
-
-def _lines(path: Path, expected: str) -> list[str]:
-    rows, counts = read_all(open_lines(path))
-    describe(counts, None)
-    return rows["statement"].to_list()
+    release, does not."""
+    items = read_all(open_lines(sentences))[0]["statement"]
+    found = pl.DataFrame({"item": items}).with_columns(rater=pl.lit(None, pl.String), quality=pl.lit(None, pl.Boolean))
+    for name, path in (("label", bias_labels), ("quality", quality_labels)):
+        if path is None:
+            continue
+        labels = read_all(open_lines(path))[0]["statement"].str.strip_chars()
+        meaning = BIAS if name == "label" else RELEASED_QUALITY if "2" in labels else QUALITY
+        if len(labels) != len(items):
+            numbers = f"{counted(len(labels), 'label')} for {counted(len(items), 'sentence')}"
+            raise MitigateError(f"{path} has {numbers}; expected one for each")
+        if faults := [f"{path}:{row}: {label!r}" for row, label in enumerate(labels, 1) if label not in meaning]:
+            raise MitigateError(f"labels other than {', '.join(meaning)}:\n  {first(faults)}")
+        found = found.with_columns(labels.replace_strict(meaning, return_dtype=RATINGS[name]).alias(name))
+    return found.select(list(RATINGS))

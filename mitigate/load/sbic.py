@@ -22,13 +22,8 @@ from mitigate.package_data import rows_of
 from mitigate.triples import SPLITS
 from mitigate.words.frames import CHOICES
 
-COLUMNS = {
-    "lewd": "sexYN",
-    "offensive": "offensiveYN",
-    "intent": "intentYN",
-    "targeted": "whoTarget",
-    "ingroup": "speakerMinorityYN",
-}
+COLUMNS = {"lewd": "sexYN", "offensive": "offensiveYN", "intent": "intentYN", "targeted": "whoTarget"}
+COLUMNS |= {"ingroup": "speakerMinorityYN"}
 """The published columns of the classifications."""
 
 TEXT_COLUMNS = ("targetMinority", "targetCategory", "targetStereotype")
@@ -39,6 +34,10 @@ POSITIVE = 0.5
 
 WORDS = {"yes": 1.0, "probably": 1.0, "maybe": 1.0, "probably not": 0.0, "no": 0.0}
 
+Found = Iterator[tuple[dict[str, Any], Mapping[str, float | None], Sequence[str | None], str | None]]
+"""A row of a file, its classifications, its group, category and implied statement, and its unit."""
+
+NOT_SAID = (None, None, None)
 ANNOTATIONS: dict[str, Any] = {
     "file": pl.String,
     "part": pl.String,  # train, dev or test, as in the file; null without one
@@ -56,9 +55,7 @@ ANNOTATIONS: dict[str, Any] = {
 
 def read_annotations(folder: Path) -> pl.DataFrame:
     """All annotations in a folder (columns ANNOTATIONS) from its files, published and partial ones, except those of
-    posts without a letter or a digit, which have no key.
-
-    Raises MitigateError for a folder without any, and for rows and columns that cannot be read, by file and row."""
+    posts without a letter or a digit, which have no key."""
     found = _files(folder)
     plain = {row["part"] for row, _ in found if row["form"] == "published"}
     found = [(row, path) for row, path in found if not (row["form"] == "aggregated" and row["part"] in plain)]
@@ -68,26 +65,29 @@ def read_annotations(folder: Path) -> pl.DataFrame:
             f"{folder} has no file of the corpus; allowed: {known}, or files with the published columns in CSV, "
             "JSON or Parquet, named or in folders by split: train, validation, test"
         )
-    rows = [row for known, path in found for row in READERS[known["form"]](path, known)]
+    rows = list[tuple]()
+    for known, path in found:
+        for row, values, texts, unit in READERS[known["form"]](path, known["names"]):
+            post, choices = row["post"] or "", [values.get(name) for name in CHOICES]
+            text = " ".join(html.unescape(post).split())
+            source = row.get("dataSource") or None
+            rows.append((path.name, known["part"] or None, text, normalise(post), unit, *choices, *texts, source))
     return pl.DataFrame(rows, schema=ANNOTATIONS, orient="row").filter(pl.col("key") != "")
 
 
 def read_implied(folder: Path) -> list[tuple[str, list[str]]]:
-    """Each implied statement of the partial file IMPLIED, in lower case, with the groups of its post.
-
-    Raises MitigateError for a missing file, missing columns, and cells that are not lists."""
+    """Each implied statement of the partial file IMPLIED, in lower case, with the groups of its post."""
     path = folder / IMPLIED
     if not path.is_file():
         raise MitigateError(f"{folder} has no {IMPLIED}; set data.root to the folder that contains sbic/")
 
-    def plain(text: str) -> str:
-        return " ".join(text.lower().split())
+    def plain(texts: Sequence[str | None] | None) -> list[str]:
+        return [words for text in texts or [] if (words := " ".join((text or "").lower().split()))]
 
     return [
-        (plain(statement), [plain(group) for group in row["targetMinority"] or [] if group])
-        for _, row in _rows(path, (), lists=("targetStereotype", "targetMinority"))
-        for statement in row["targetStereotype"] or []
-        if statement and statement.strip()
+        (statement, plain(row["targetMinority"]))
+        for row in _rows(path, (), lists=("targetStereotype", "targetMinority"))
+        for statement in plain(row["targetStereotype"])
     ]
 
 
@@ -118,103 +118,78 @@ def cleaned(text: str) -> str:
     return " ".join(html.unescape(text).lower().split()).rstrip(" .")
 
 
-def _published(path: Path, known: Mapping[str, str]) -> Iterator[tuple[Any, ...]]:
+def _published(path: Path, names: str) -> Found:
     needed = (*COLUMNS.values(), "post", "targetMinority", "targetStereotype")
-    for place, row in _rows(path, needed, optional=("targetCategory", "HITId", "WorkerId", "dataSource")):
-        values = [_value(place, column, row[column]) for column in (COLUMNS[name] for name in CHOICES)]
-        unit = f"{row['HITId'] or ''}/{row['WorkerId'] or place.rpartition(':')[2]}"
+    for row in _rows(path, needed, optional=("targetCategory", "HITId", "WorkerId", "dataSource")):
         texts = [cleaned(row[column] or "") or None for column in TEXT_COLUMNS]
-        yield _row(path, known, row["post"], unit, values, texts, row["dataSource"])
+        yield row, _values(path, row), texts, f"{row['HITId'] or ''}/{row['WorkerId'] or row['row']}"
 
 
-def _aggregated(path: Path, known: Mapping[str, str]) -> Iterator[tuple[Any, ...]]:
+def _aggregated(path: Path, names: str) -> Found:
     """Yield the rows of an aggregated file. Its lists are not paired: each statement goes with the group it names, else
     the first."""
-    optional = (*COLUMNS.values(), "dataSource")
-    for place, row in _rows(path, ("post",), lists=TEXT_COLUMNS, optional=optional):
-        values = [_value(place, column, row[column]) for column in (COLUMNS[name] for name in CHOICES)]
-        lists = [_cleaned(row[column]) for column in TEXT_COLUMNS]
-        if values[CHOICES.index("targeted")] is None and row[COLUMNS["offensive"]] is not None:
-            values[CHOICES.index("targeted")] = float(bool(lists[0]))
-        for group, category, implied in _paired(*lists):
-            yield _row(path, known, row["post"], None, values, [group, category, implied], row["dataSource"])
+    for row in _rows(path, ("post",), lists=TEXT_COLUMNS, optional=(*COLUMNS.values(), "dataSource")):
+        values = _values(path, row)
+        groups, categories, statements = (_cleaned(row[column]) for column in TEXT_COLUMNS)
+        if values["targeted"] is None and row[COLUMNS["offensive"]] is not None:
+            values["targeted"] = float(bool(groups))
+        for texts in _paired(groups, categories, statements):
+            yield row, values, texts, None
 
 
-def _groups(path: Path, known: Mapping[str, str]) -> Iterator[tuple[Any, ...]]:
-    names = dict(pair.split("=") for pair in known["names"].split(";"))
-    for _, row in _rows(path, ("post", "target_minority")):
+def _groups(path: Path, names: str) -> Found:
+    known = dict(pair.split("=") for pair in names.split(";"))
+    for row in _rows(path, ("post", "target_minority")):
         group = (row["target_minority"] or "").strip()
-        values = [1.0 if name == "targeted" else None for name in CHOICES]
-        yield _row(path, known, row["post"], None, values, [names.get(group, cleaned(group)), None, None], None)
+        yield row, {"targeted": 1.0}, (known.get(group, cleaned(group)), None, None), None
 
 
-def _offensive(path: Path, known: Mapping[str, str]) -> Iterator[tuple[Any, ...]]:
-    rows, _ = read_table(path, {"label": 1, "post": 2}, widths=(2,), stray_quotes=True)  # line 1180 of the test file
-    for number, label, post in rows.iter_rows():
-        if label not in ("0", "1"):
-            raise MitigateError(f"{path}:{number}: found {label[:60]!r}, expected `label,post` with label 0 or 1")
-        values = [float(label) if name == "offensive" else None for name in CHOICES]
-        yield _row(path, known, post, None, values, [None, None, None], None)
+def _offensive(path: Path, names: str) -> Found:
+    rows, _ = read_table(path, {"label": 1, "post": 2}, widths=(2,))
+    for row in rows.iter_rows(named=True):
+        if row["label"] not in ("0", "1"):
+            found = f"found {row['label'][:60]!r}, expected `label,post` with label 0 or 1"
+            raise MitigateError(f"{path}:{row['row']}: {found}")
+        yield row, {"offensive": float(row["label"])}, NOT_SAID, None
 
 
-def _implied(path: Path, known: Mapping[str, str]) -> Iterator[tuple[Any, ...]]:
-    for _, row in _rows(path, ("post",), lists=("targetStereotype", "targetMinority")):
-        groups, statements = (_cleaned(row[name]) for name in ("targetMinority", "targetStereotype"))
-        values = [1.0 if name == "targeted" else None for name in CHOICES]
-        for group, _, implied in _paired(groups, [], statements):
-            yield _row(path, known, row["post"], None, values, [group, None, implied], None)
+def _implied(path: Path, names: str) -> Found:
+    for row in _rows(path, ("post",), lists=("targetStereotype", "targetMinority")):
+        for texts in _paired(_cleaned(row["targetMinority"]), [], _cleaned(row["targetStereotype"])):
+            yield row, {"targeted": 1.0}, texts, None
 
 
-READERS = {
-    "published": _published,
-    "aggregated": _aggregated,
-    "groups": _groups,
-    "offensive": _offensive,
-    "implied": _implied,
-}
-
-
-def _row(
-    path: Path,
-    known: Mapping[str, str],
-    post: str | None,
-    unit: str | None,
-    values: list[float | None],
-    texts: list[str | None],
-    source: str | None,
-) -> tuple[Any, ...]:
-    text = " ".join(html.unescape(post or "").split())
-    return (path.name, known["part"] or None, text, normalise(post or ""), unit, *values, *texts, source or None)
+READERS = {"published": _published, "aggregated": _aggregated, "groups": _groups}
+READERS |= {"offensive": _offensive, "implied": _implied}
 
 
 def _rows(
     path: Path, needed: Sequence[str], lists: Sequence[str] = (), optional: Sequence[str] = ()
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each row with its file and line: the columns needed, those that are lists of texts, and optional ones, null
-    where they are missing."""
-    plain = [name for name in optional if name not in needed]
+) -> Iterator[dict[str, Any]]:
+    """Yield each row with its number: the columns needed, those that are lists of texts, and optional ones, null where
+    they are missing."""
     wanted = {name: Column((name,)) for name in needed}
     wanted |= {name: Column((name,), lists=True, optional="Category" in name) for name in lists}
-    wanted |= {name: Column((name,), optional=True) for name in plain}
+    wanted |= {name: Column((name,), optional=True) for name in optional}
     rows, _ = read_table(path, wanted)
     for row in rows.iter_rows(named=True):
-        yield f"{path}:{row['row']}", dict.fromkeys(wanted) | row
+        yield dict.fromkeys(wanted) | row
 
 
-def _value(place: str, column: str, cell: str | None) -> float | None:
-    """A number from 0 to 1, or the word of an answer; null where the cell is empty."""
-    text = (cell or "").strip().lower()
-    if text in ("", "nan", "none"):
-        return None
-    try:
-        value = WORDS[text] if text in WORDS else float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 <= value <= 1:
-        raise MitigateError(
-            f"{place}: {column} is {cell!r}; it must be a number from 0 to 1, or one of {', '.join(WORDS)}"
-        )
-    return value
+def _values(path: Path, row: Mapping[str, Any]) -> dict[str, float | None]:
+    """The classifications of a row, numbers from 0 to 1 or the words of answers; null where a cell is empty."""
+    found: dict[str, float | None] = {}
+    for name, column in COLUMNS.items():
+        text = (row[column] or "").strip().lower()
+        try:
+            value = WORDS[text] if text in WORDS else float(text or "nan")
+        except ValueError:
+            value = math.inf
+        found[name] = None if math.isnan(value) or text == "none" else value
+        if not 0 <= (found[name] or 0) <= 1:
+            allowed = f"a number from 0 to 1, or one of {', '.join(WORDS)}"
+            raise MitigateError(f"{path}:{row['row']}: {column} is {row[column]!r}; it must be {allowed}")
+    return found
 
 
 def _cleaned(texts: Sequence[str | None] | None) -> list[str]:

@@ -1,23 +1,38 @@
-"""Statements whose targets the file says: a user's own, `target<TAB>statement`; stories, `prompt|||story`; and the
-resources that the harms paper audits, as its authors released them, in the folder harms/ of data.root or of
-MITIGATE_DATA.
+"""Sentences and statements. Statements whose targets the file says: a user's own, `target<TAB>statement`; stories,
+`prompt|||story`; and the resources that the harms paper audits, as its authors released them, in the folder harms/ of
+data.root or of MITIGATE_DATA. Their content is not checked: it stays as it is written.
 
-The content of a statement is not checked: it stays as it is written."""
+Sentences, whose targets the audit finds: a line each, or a column of a table of any size. GenericsKB is read as
+published: GenericsKB-Best.tsv and its like, whose first line names TERM and GENERIC SENTENCE; the same under the names
+of the Hugging Face hub; its JSON lines, of which context is not read; or the plain form of one sentence a line."""
 
 import os
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
 
 import polars as pl
 
 from mitigate.errors import MitigateError, one_of
-from mitigate.load.stream import Loaded, OnBadLine, bad, describe, path_of, report
-from mitigate.load.table import layout_of, open_lines, open_table, read_all
+from mitigate.load.stream import (
+    Chunk,
+    Counts,
+    Loaded,
+    OnBadLine,
+    Streamed,
+    checked,
+    describe,
+    filled,
+    meant,
+    path_of,
+    report,
+)
+from mitigate.load.table import BLANK, Column, Columns, Place, Table, layout_of, open_lines, open_table, read_all
 from mitigate.load.triples import columns_of
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, TRIPLES
-from mitigate.words.outside_text import whole_sentences
+from mitigate.words.outside_text import counted, whole_sentences
 from mitigate.words.prompts import PROMPTS, kind_of, targets_of_prompt
 from mitigate.words.relations import relations
 from mitigate.words.targets import PAPER, TargetList, targets
@@ -35,7 +50,12 @@ LISTED = "the sources that docs/resources.md lists"
 CONCEPTNET = "harms/conceptnet_target_triples.txt"
 GENERICSKB = "harms/genericskb_target_sentences.tsv"
 REGARD = "regard/bert_labels_conceptnet.tsv"
-SHOWN = 10  # labels in a message
+MOST = 10  # labels in a message
+NAMES = ("statement", "text", "sentence")  # of the default column of sentences
+NAME_IT = "'data.columns={statement: NAME}'"
+STANDARD_INPUT = "-"
+GENERICSKB_SENTENCE = ("generic sentence", "generic_sentence", "knowledge.sentence", "sentence")
+TERM = Column(("term", "knowledge.key_concept", "concept_name"), optional=True)
 BETWEEN = "|||"
 EXPECTED_STORY = f"prompt{BETWEEN}story"
 
@@ -54,54 +74,45 @@ def load(
     are `columns`, in their order, else target and statement. columns may also say what a table calls them,
     {"target": "who"}. A target is lower-cased and its underscores are spaces; one that is not among the paper's 329 is
     of category "own". Statements may repeat. label_column: the column that labels them; it keeps its name. labels: the
-    meaning of each of its values, {0: prejudice, 1: neutral, 2: favouritism}; without it LABELS. Case does not matter.
-
-    Raises MitigateError for no path, for a file that is missing, unreadable, empty, or without such a column or with
-    two of its name, for a label_column that is called as a column of the result, for labels of unknown meaning, and,
-    unless on_bad_line is "skip", for lines with another number of columns, blank fields and single unknown labels."""
+    meaning of each of its values, {0: prejudice, 1: neutral, 2: favouritism}; without it LABELS. Case does not
+    matter."""
     place = path_of(path, "statements", "FILE.tsv, a file of lines 'target<TAB>statement'")
-    label_names = [] if label_column is None else [label_column.lower()]
-    if taken := [name for name in label_names if name in SCHEMA]:
+    given = [] if label_column is None else [label_column.lower()]
+    if given and given[0] in SCHEMA:
         raise MitigateError(
-            f"data.label_column={taken[0]}: the column {taken[0]} has another meaning here; rename the column of "
+            f"data.label_column={given[0]}: the column {given[0]} has another meaning here; rename the column of "
             "labels in the file"
         )
-    found, counts = read_all(open_table(place, **_columns(place, columns, label_names)))
-    text = pl.col("target", "statement", *label_names)
-    found = found.with_columns(text.fill_null("").str.strip_chars())
-    plain_labels = pl.col(label_names).str.to_lowercase().str.replace(r"^([+-]?\d+)\.0+$", "$1")
-    found = found.with_columns(plain_labels) if label_names else found
-    known = meanings(found[label_names[0]], labels) if label_names else {}
-    faults = [(row["row"], fault) for row in found.iter_rows(named=True) if (fault := _fault(row, label_names, known))]
-    report(place, faults, counts)
+    found, counts = read_all(_open(place, columns, given))
+    found = filled(place, found, COLUMNS, counts)
+    for name in given:
+        label = pl.col(name).fill_null("").str.strip_chars().str.to_lowercase()
+        found = found.with_columns(label.str.replace(r"^([+-]?\d+)\.0+$", "$1"))
+        known = meanings(found[name], labels)
+        found = meant(place, found, name, known, counts, "; data.labels={...} gives others a meaning")
     notices = describe(counts, on_bad_line)
-    good = found.filter(~pl.col("row").is_in([row for row, _ in faults]))
-    if good.is_empty():
+    if found.is_empty():
         raise MitigateError(f"{path} has no statements; expected lines 'target<TAB>statement'")
     plain = pl.col("target").str.replace_all(r"[_\s]+", " ").str.strip_chars().str.to_lowercase()
     category = plain.replace_strict(targets(), default="own", return_dtype=pl.String)
-    given = [pl.col(name).replace_strict(known, return_dtype=pl.Int8) for name in label_names]
-    rows = good.select("row", plain, category.alias("category"), "statement", *given)
+    rows = found.select("row", plain, category.alias("category"), "statement", pl.col(given).cast(pl.Int8))
     return Loaded(rows, notices, kind="statements")
 
 
-def _columns(path: Path, columns: Sequence[str] | Mapping[str, str] | None, labels: Sequence[str]) -> dict[str, Any]:
-    """The arguments of read_table for the columns. Raises MitigateError for one that is missing or repeated."""
-    layout = layout_of(path)
-    wanted = [*COLUMNS, *labels]
+def _open(path: Path, columns: Sequence[str] | Mapping[str, str] | None, given: Sequence[str]) -> Table:
+    """The table of targets, statements and given labels."""
     if isinstance(columns, Mapping):
-        return {"columns": {**columns_of(columns, tuple(COLUMNS)), **dict(zip(labels, labels, strict=True))}}
-    header = [name.strip().lower() for name in layout.names]
-    is_headed = set(COLUMNS) <= set(header) or layout.form not in ("table", "lines")
-    names = [name.lower() for name in columns or (header if is_headed else COLUMNS)]
-    if absent := [name for name in wanted if name not in names]:
+        return open_table(path, {**columns_of(columns, tuple(COLUMNS)), **dict(zip(given, given, strict=True))})
+    layout = layout_of(path)
+    is_headed = set(COLUMNS) <= set(layout.lower) or layout.form not in ("table", "lines")
+    names = [name.lower() for name in columns or (layout.lower if is_headed else COLUMNS)]
+    if absent := [name for name in (*COLUMNS, *given) if name not in names]:
         raise MitigateError(
             f"{path} has no column {' and no column '.join(absent)} (found: {', '.join(names)}); name the columns in "
             "a header line, or set data.columns=[target,statement,...]"
         )
-    if is_headed:
-        return {"columns": {name: name for name in wanted}, "layout": layout}
-    return {"columns": {name: names.index(name) + 1 for name in wanted}, "layout": layout, "widths": (len(names),)}
+    places = {name: name if is_headed else names.index(name) + 1 for name in (*COLUMNS, *given)}
+    return open_table(path, places, layout=layout, widths=None if is_headed else (len(names),))
 
 
 def meanings(found: pl.Series, labels: Mapping[str | int, str] | None = None) -> dict[str, int]:
@@ -124,36 +135,23 @@ def meanings(found: pl.Series, labels: Mapping[str | int, str] | None = None) ->
     order = ["prejudice", *["neutral"] * (len(unknown) - 2), "favouritism"]
     if "-1" in numbers:
         order = [{"-1": "prejudice", "0": "neutral", "1": "favouritism"}.get(value, "other") for value in unknown]
-    written = [f"{value}: {meaning}" for value, meaning in zip(unknown[:SHOWN], order, strict=False)]
+    written = [f"{value}: {meaning}" for value, meaning in zip(unknown[:MOST], order, strict=False)]
     example = f"data.labels={{{', '.join(written)}}}"
     if unknown == ["0", "1"]:
         example = (
             "data.labels={0: neutral, 1: prejudice} where 1 marks harm, {0: prejudice, 1: favouritism} where 0 does"
         )
     raise MitigateError(
-        f"the labels are {', '.join(unknown[:SHOWN])}, which does not say what is prejudice; allowed: -1, 0 and 1 with "
+        f"the labels are {', '.join(unknown[:MOST])}, which does not say what is prejudice; allowed: -1, 0 and 1 with "
         f"some -1, or words ({', '.join(dict.fromkeys([*MEANINGS, 'negative', 'positive']))}). Give the meaning of "
         f"each, for example {example}"
     )
 
 
-def _fault(value: Mapping[str, Any], label_names: Sequence[str], known: Mapping[str, int]) -> str | None:
-    if not all(value[name] for name in COLUMNS):
-        return "a blank field"
-    for name in label_names:
-        if value[name] not in known:
-            return f"{name} {value[name]!r}; allowed: {', '.join(known)}; data.labels={{...}} gives others a meaning"
-    return None
-
-
 def stories(path: str | None, on_bad_line: OnBadLine = "error", target_list: TargetList = PAPER) -> Loaded:
     """The stories of a file, `.gz` or plain, about targets of the list or in the place of a template; prompts and
     stories stay unchanged. The rows have the columns PROMPTS and story, in the order of the lines; row is the line's
-    number. A story whose prompt names several targets has a row for each.
-
-    Raises MitigateError for no path, for a file that is missing, unreadable or empty, and, unless on_bad_line is
-    "skip", for lines that are not UTF-8 or not of these two parts, for prompts that name no target, and for stories
-    without a whole sentence."""
+    number. A story whose prompt names several targets has a row for each."""
     if path is None:
         raise MitigateError(f"data=stories needs a file: give data.path=FILE, of lines '{EXPECTED_STORY}'")
     lines, counts = read_all(open_lines(Path(path)))
@@ -161,42 +159,113 @@ def stories(path: str | None, on_bad_line: OnBadLine = "error", target_list: Tar
     for number, line in lines.iter_rows():
         parts = [part.strip() for part in line.split(BETWEEN)]
         about = targets_of_prompt(parts[0], target_list)
-        if fault := _fault_of_story(parts, bool(about)):
-            bad(counts, [f"{path}:{number}: {fault}"])
+        fault = None
+        if len(parts) != 2:
+            fault = f"{len(parts)} parts, expected '{EXPECTED_STORY}'"
+        elif not all(parts):
+            fault = "a blank prompt or story"
+        elif not about:
+            fault = f"no target in the prompt {parts[0]!r}"
+        elif not whole_sentences(parts[1]):
+            fault = "a story without a whole sentence"
+        if fault:
+            report(Path(path), [(number, fault)], counts)
             continue
-        prompt, story = parts
         for target, template in about:
             category, kind = target_list.categories.get(target, "own"), kind_of(target, target_list)
-            rows.append((number, target, category, kind, template, prompt, story))
+            rows.append((number, target, category, kind, template, *parts))
     notices = describe(counts, on_bad_line)
     if not rows:
         raise MitigateError(f"{path} has no stories; expected lines '{EXPECTED_STORY}'")
     return Loaded(pl.DataFrame(rows, {**PROMPTS, "story": pl.String}, orient="row"), notices, kind="stories")
 
 
-def _fault_of_story(parts: list[str], names_a_target: bool) -> str | None:
-    if len(parts) != 2:
-        return f"{len(parts)} parts, expected '{EXPECTED_STORY}'"
-    if not all(parts):
-        return "a blank prompt or story"
-    if not names_a_target:
-        return f"no target in the prompt {parts[0]!r}"
-    if not whole_sentences(parts[1]):
-        return "a story without a whole sentence"
-    return None
+def sentences(path: str | None, on_bad_line: OnBadLine = "error", columns: Columns | None = None) -> Streamed:
+    """The sentences of a file; repeats stay.
+
+    columns: {"statement": the name of its column, or its place, from 1}; without it each line of a plain text is a
+    sentence, and a table has a column of NAMES."""
+    place = path_of(path, "sentences")
+    column = columns_of(columns, ("statement",))["statement"] if columns else None
+    return _streamed(place, _open_texts(place, column, NAME_IT), on_bad_line)
+
+
+def genericskb(path: str | None, on_bad_line: OnBadLine = "error") -> Streamed:
+    """The sentences of a file, with the term of each in lower case where the file has it."""
+    place = path_of(path, "genericskb")
+    layout = layout_of(place)
+    if layout.form == "lines":
+        return _streamed(place, open_lines(place), on_bad_line)
+    known = " or ".join(GENERICSKB_SENTENCE)
+    remedy = f"; GenericsKB has {known}. For another table, set data=sentences data.path=FILE {NAME_IT}"
+    wanted = {"statement": Column(GENERICSKB_SENTENCE), "term": TERM}
+    return _streamed(place, open_table(place, wanted, layout=layout, remedy=remedy), on_bad_line)
+
+
+def _open_texts(path: Path, column: Place | None, name_it: str) -> Table:
+    """A table with one column, `statement`: the lines of a plain text, or the column of a table; None: the one of
+    NAMES, or the only one. A file that looks like a table is never read as lines. name_it: the setting for the column.
+    """
+    layout = layout_of(path)
+    if layout.form == "lines" and column is None:
+        return open_lines(path)
+    only = layout.names[0] if len(layout.names) == 1 else None
+    if column is None and only and layout.form == "table" and (only.rstrip()[-1:] in ".!?" or len(only.split()) > 2):
+        raise MitigateError(
+            f"{path}: its first line is a text, not a column name: {only[:60]!r}. Add a first line with the column "
+            "name, such as text, or rename the file to .txt: there each line is a text"
+        )
+    found = column or next((name for name in NAMES if name in layout.lower), only)
+    if found is None:
+        raise MitigateError(f"{path} is {layout.shown}; name the column of the texts: {name_it}")
+    remedy = f"; name the column of the texts: {name_it}"
+    return open_table(path, {"statement": found}, layout=layout, remedy=remedy)
+
+
+def _streamed(path: Path, table: Table, on_bad_line: OnBadLine) -> Streamed:
+    """Sentences from a table with a column `statement`, and perhaps `term`."""
+
+    def parse(block: object) -> Chunk:
+        counts = Counts()
+        frame = table.frame(block, counts)
+        term = pl.col("term") if "term" in frame.columns else pl.lit(None, dtype=pl.String).alias("term")
+        rows = frame.select("row", term.str.strip_chars().str.to_lowercase(), pl.col("statement").str.strip_chars())
+        kept = rows.filter(pl.col("statement") != "")
+        counts["noted", "row without a sentence"] += rows.height - kept.height
+        return Chunk(kept, +counts)
+
+    return checked(Streamed(path, "sentences", table.blocks, parse, "a sentence", on_bad_line))
+
+
+def load_texts(path: str, column: str | None = None, on_bad_line: OnBadLine = "error") -> Loaded:
+    """The texts of a file, or of standard input ("-"): row, statement. Empty ones are left out and counted.
+
+    column: of a table; None: `statement`, `text` or `sentence`, or the only one."""
+    if path == STANDARD_INPUT:
+        with TemporaryDirectory() as folder:
+            place = Path(folder) / "standard input"
+            place.write_bytes(sys.stdin.buffer.read())
+            return load_texts(str(place), column, on_bad_line)
+    rows, counts = read_all(_open_texts(Path(path), column, "recipe.column=NAME"))
+    kept = rows.filter(pl.col("statement").str.strip_chars() != "")
+    left_out = rows.height - kept.height + counts.pop(("noted", BLANK), 0)
+    notices = describe(counts, on_bad_line)
+    if kept.is_empty():
+        raise MitigateError(f"{path} has no text to label")
+    notices += [f"{counted(left_out, 'empty text')} left out; `row` counts them too"] if left_out else []
+    return Loaded(kept, notices, kind="statements")
 
 
 def harms_conceptnet(root: str | None = None, on_bad_line: OnBadLine = "error") -> Loaded:
-    """ConceptNet's 101,229 triples. Those whose relation has no phrase (ExternalURL, dbpedia) are left out and counted
-    in a notice. Lines are `head Relation tail`, spaces inside a phrase written as underscores; case is folded, repeats
-    stay, because the paper counts them."""
-    return harms_triples(find(root, CONCEPTNET), on_bad_line)
+    """ConceptNet's 101,229 triples."""
+    return harms_triples(_find(root, CONCEPTNET), on_bad_line)
 
 
 def harms_triples(path: Path, on_bad_line: OnBadLine = "error") -> Loaded:
-    """The triples of a file of this form."""
+    """The triples of lines `head Relation tail`, spaces inside a phrase written as underscores. Those whose relation
+    has no phrase (ExternalURL, dbpedia) are left out and counted; repeats stay, because the paper counts them."""
     places = {"head": 1, "relation": 2, "tail": 3}
-    rows, counts = read_all(open_table(path, places, separator=" ", widths=(3,), stray_quotes=True))
+    rows, counts = read_all(open_table(path, places, separator=" ", widths=(3,)))
     known = pl.col("relation").is_in(list(relations()))
     for name, count in rows.filter(~known)["relation"].value_counts().iter_rows():
         counts["relation", name] += count
@@ -207,18 +276,17 @@ def harms_triples(path: Path, on_bad_line: OnBadLine = "error") -> Loaded:
 
 def harms_genericskb(root: str | None = None, on_bad_line: OnBadLine = "error") -> Loaded:
     """GenericsKB's 29,505 sentences."""
-    return load(str(find(root, GENERICSKB)), on_bad_line)
+    return load(str(_find(root, GENERICSKB)), on_bad_line)
 
 
 def harms_conceptnet_regard(root: str | None = None, on_bad_line: OnBadLine = "error") -> Loaded:
     """85,992 of ConceptNet's statements, masked by the paper's authors, with their classifier's regard labels."""
     columns = ["target", "regard", "statement"]
     labels: dict[str | int, str] = {-1: "prejudice", 0: "neutral", 1: "favouritism", 2: "other"}
-    return load(str(find(root, REGARD)), on_bad_line, columns, "regard", labels)
+    return load(str(_find(root, REGARD)), on_bad_line, columns, "regard", labels)
 
 
-def find(root: str | None, name: str) -> Path:
-    """The file under data.root or MITIGATE_DATA. Raises MitigateError as root_with does."""
+def _find(root: str | None, name: str) -> Path:
     return root_with(root, [name], "the paper's repository, https://github.com/Ninarehm/Commonsense_bias") / name
 
 
@@ -229,8 +297,7 @@ def find_root(given: str | None) -> Path | None:
 
 
 def root_with(given: str | None, needed: Sequence[str], source: str = LISTED) -> Path:
-    """The folder with these files and folders. source: their origin. Raises MitigateError where no folder is named, and
-    for the first of them that is missing."""
+    """The folder with these files and folders. source: their origin."""
     root = find_root(given)
     holding = f"the folder that contains {', '.join(needed)}, from {source}"
     if root is None:

@@ -1,34 +1,25 @@
-"""Columns of a table of any size: CSV, TSV and JSON lines, gzipped or plain, JSON arrays, and Parquet, by the file's
-ending; other files by their first lines. One reader for all files that have columns, so that a quote, a null, a number
-and a list mean the same in each."""
+"""Columns of a table of any size: CSV, TSV, JSON lines, JSON arrays and Parquet, text files also gzipped, by the file's
+ending; other files by their first lines. One reader for all, so that a quote, a null, a number and a list mean the same
+in each. Text files are read a block of whole lines at a time."""
 
 import csv
+import gzip
 import json
 import math
 import re
+import shlex
+import zlib
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, BinaryIO, Literal, NamedTuple
 
 import polars as pl
 
 from mitigate.errors import MitigateError
-from mitigate.load.stream import (
-    BLANK,
-    LINES_OF_A_FIELD,
-    Block,
-    Counts,
-    Faults,
-    OnBadLine,
-    describe,
-    lines_of,
-    not_opened,
-    report,
-    text_blocks,
-    without_blanks,
-)
+from mitigate.load.stream import Counts, describe, report
 from mitigate.words.outside_text import counted
 
 Form = Literal["Parquet", "JSON lines", "JSON", "table", "lines"]
@@ -38,18 +29,13 @@ TABLES = (*SEPARATORS, *JSON_LINES, ".json", ".parquet")
 LOOKED_AT = 200  # lines, or records, at the beginning of a file
 SHOWN = 80  # characters of a line in a message
 SLICE = 200_000  # rows of a Parquet file that one chunk is made of
-OPEN = "a double quote opens a field and is not closed"
+BLOCK = 32 * 2**20  # bytes of text, unpacked, that one chunk is made of
+PEEKED = 2**16  # bytes that show whether a file has the expected format
+LINES_OF_A_FIELD = 1000  # that a field in quotes may have
+BLANK = "blank line"
+INVISIBLE = "[\u00ad\u200b\u2060\ufeff]"  # "law\u00adyer" names a lawyer
 QUOTED = re.compile(r'(?s)^"((?:[^"]|"")*)"$')
-TEXTS = (pl.String, pl.Categorical, pl.Enum, pl.Decimal, pl.Null)
-USUAL = frozenset(
-    [
-        *("id", "text", "texts", "sentence", "sentences", "statement", "statements", "generic_sentence"),
-        *("sent1", "sent2", "post", "comment", "tweet", "body", "content", "prompt", "generation", "response"),
-        *("label", "labels", "target", "targets", "category", "score", "split", "title", "term", "event"),
-        *("head", "relation", "tail", "subject", "predicate", "object", "source"),
-    ]
-)
-"""Names of columns, two of which show that the first line of a text file is one of names."""
+NAME = re.compile(r"[^\W\d][\w.:-]*")  # of a column
 
 Place = str | int
 Columns = Mapping[str, Place]
@@ -83,58 +69,50 @@ class Layout(NamedTuple):
     separator: str = "\t"  # of a table
 
     @property
+    def lower(self) -> list[str]:
+        """The names in lower case."""
+        return [name.strip().lower() for name in self.names]
+
+    @property
     def shown(self) -> str:
         """The kind of file and its columns, for a message: "JSON lines with the columns prompt, generation"."""
-        kinds = {"\t": "TSV", ",": "CSV"}
-        kind = (
-            kinds.get(self.separator, f"a table (separator {self.separator!r})") if self.form == "table" else self.form
-        )
+        kind = {"\t": "TSV", ",": "CSV"}.get(self.separator, "a table") if self.form == "table" else self.form
         return f"{kind} with the columns {', '.join(self.names)[:200] or '(none)'}"
 
 
-class Slice(NamedTuple):
-    """A block of a Parquet file."""
+class Block(NamedTuple):
+    """A piece of a file: whole lines of text, or rows of Parquet."""
 
-    first: int  # row, from 1
-    share: float  # of the file read so far
+    first: int  # its first line's, or row's, number, from 1
+    share: float  # of the file read so far, 0 to 1
+    content: bytes = b""
 
 
-def layout_of(path: Path, content: bytes | None = None) -> Layout:
-    """The layout of a file. content: of standard input, in place of the file's.
-
-    Raises MitigateError for a file that is missing, empty, or can be neither text nor Parquet."""
+def layout_of(path: Path) -> Layout:
+    """The layout of a file."""
     ending = Path(path.name.lower().removesuffix(".gz")).suffix
     if ending == ".parquet":
         return Layout("Parquet", list(_paths(_schema_of(path))))
-    start = next(text_blocks(path, content=content)).content.decode("utf-8", errors="replace")
-    lines = [line.removesuffix("\r") for line in start.split("\n") if line.strip()][:LOOKED_AT]
+    lines = lines_of(next(text_blocks(path)), Counts())["text"].head(LOOKED_AT).to_list()
     if not lines:
         raise MitigateError(f"{path} is empty")
     first = lines[0].lstrip()
-    if ending not in JSON_LINES and (first.startswith("[{") or (ending == ".json" and first[0] == "[")):
-        return Layout("JSON", _names(_array(path, content)))
+    if ending == ".json" and first.startswith("["):
+        return Layout("JSON", _names(_array(path)))
     if ending in (*JSON_LINES, ".json") or first.startswith('{"'):
-        return Layout("JSON lines", _names(map(_parsed, lines)))
-    separator = SEPARATORS.get(ending) or next((one for one in "\t,;|" if _is_table(lines, one)), None)
-    if separator is None:
-        return Layout("lines", [])
+        return Layout("JSON lines", _names(_parsed(lines)))
+    separator = SEPARATORS.get(ending, "\t")
     if separator not in first:
         separator = max(separator + "\t,;|", key=first.count)
-    return Layout("table", _split(first, separator), separator)
-
-
-def _is_table(lines: Sequence[str], separator: str) -> bool:
-    """Return whether usual names are in the first line, or most lines have as many tabs."""
-    names = [name.strip().lower() for name in _split(lines[0], separator)]
-    as_wide = sum(line.count("\t") == len(names) - 1 for line in lines)
-    is_even = separator == "\t" and len(names) > 1 and as_wide > len(lines) / 2
-    return is_even or len(USUAL.intersection(names)) > 1 or (len(names) > 1 and set(names) <= USUAL)
+    names = _split(first, separator)
+    is_even = separator == "\t" and all(line.count("\t") == len(names) - 1 for line in lines)
+    is_table = len(names) > 1 and (is_even or all(map(NAME.fullmatch, names)))
+    return Layout("table", names, separator) if ending in SEPARATORS or is_table else Layout("lines", [])
 
 
 def _split(line: str, separator: str) -> list[str]:
-    return (
-        next(csv.reader([line.replace("\r", " ")], delimiter=separator), [""]) if '"' in line else line.split(separator)
-    )
+    record = csv.reader([line.replace("\r", " ")], delimiter=separator)
+    return next(record, [""]) if '"' in line else line.split(separator)
 
 
 def _schema_of(path: Path) -> dict[str, Any]:
@@ -162,23 +140,107 @@ def _names(records: Iterable[Any]) -> list[str]:
     return list(dict.fromkeys(name for names in found for name in names))
 
 
-def _parsed(text: str) -> Any:
-    """The value of a line of JSON, or the ValueError with its fault."""
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        return ValueError(f"not JSON ({error.msg} at column {error.colno})")
-    except (RecursionError, ValueError) as error:  # brackets within brackets, a number of thousands of digits
-        return ValueError(f"not JSON that can be read ({error})")
+def _parsed(lines: Iterable[str]) -> Iterator[Any]:
+    for line in lines:
+        with suppress(ValueError, RecursionError):  # a fault is named where the line is read
+            yield json.loads(line)
 
 
-def _array(path: Path, content: bytes | None) -> list[Any]:
+def _array(path: Path) -> list[Any]:
     """The values of a JSON array, which is read whole."""
-    whole = b"".join(block.content for block in text_blocks(path, content=content))
     try:
-        return list(json.loads(whole))
+        return list(json.loads(b"".join(block.content for block in text_blocks(path))))
     except (ValueError, TypeError, RecursionError) as error:
         raise MitigateError(f"{path} is not a JSON array ({error}); correct it, or save it as JSON lines") from error
+
+
+def text_blocks(path: Path) -> Iterator[Block]:
+    """Yield the blocks of a text file, gzipped or plain, cut at line ends that are not inside double quotes."""
+    first, is_empty = 1, True
+    try:
+        with path.open("rb") as raw:
+            size, file = path.stat().st_size, unpacked(path, raw)
+            while piece := file.read(BLOCK if first > 1 else PEEKED):
+                piece = b"".join([piece, *_rest_of_record(file, piece)])
+                _check_encoding(path, first, piece)
+                yield Block(first, raw.tell() / size, piece)
+                first, is_empty = first + piece.count(b"\n"), False
+    except (EOFError, zlib.error, OSError) as error:
+        raise not_opened(path, error) or MitigateError(
+            f"{path} is damaged or was cut short after line {first - 1:,} ({error}); download it again (`gzip -t` "
+            "checks a packed file)"
+        ) from error
+    if is_empty:
+        raise MitigateError(f"{path} is empty")
+
+
+def _rest_of_record(file: BinaryIO, piece: bytes) -> Iterator[bytes]:
+    """Yield the rest of the last line, and the lines up to the quote that closes its field."""
+    yield (rest := file.readline())
+    for line in islice(file, LINES_OF_A_FIELD if (piece.count(b'"') + rest.count(b'"')) % 2 else 0):
+        yield line
+        if line.count(b'"') % 2:
+            break
+
+
+def unpacked(path: Path | str, raw: BinaryIO) -> BinaryIO:
+    """The file's text, packed with gzip or not. Raises MitigateError for one that is only named so."""
+    is_packed = raw.read(2) == b"\x1f\x8b"
+    raw.seek(0)
+    if str(path).endswith(".gz") and not is_packed:
+        raise MitigateError(f"{path} is named .gz and is not a gzip file; rename it, or download it again")
+    file: Any = gzip.GzipFile(fileobj=raw) if is_packed else raw
+    return file
+
+
+def not_opened(path: Path, error: Exception) -> MitigateError | None:
+    """The error for a file that is missing or is a folder; None where the fault is in its content."""
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        where = "" if path.is_absolute() else f" in {Path.cwd()}"
+        return MitigateError(f"no such file: {path}{where}; correct the path")
+    return MitigateError(f"{path} is a folder; give a file") if isinstance(error, IsADirectoryError) else None
+
+
+def _check_encoding(path: Path, first: int, piece: bytes) -> None:
+    """Raise MitigateError for text that is not UTF-8, with its probable encoding and the command that converts it."""
+    try:
+        piece.decode("utf-8")
+        return
+    except UnicodeDecodeError as error:
+        line, around = first + piece.count(b"\n", 0, error.start), max(0, error.start - PEEKED)
+    from charset_normalizer import from_bytes  # comes with requests; half a second, for a fault only
+
+    found = from_bytes(piece[around : around + 2 * PEEKED])
+    names = [name for match in found for name in (match.encoding, *match.could_be_from_charset)]
+    if not names:
+        raise MitigateError(
+            f"{path}:{line}: neither a text in UTF-8 nor in another known encoding; unpack it, or save it as CSV, TSV "
+            "or JSON lines in UTF-8, or as Parquet"
+        )
+    name = ("cp1252" if "cp1252" in names else names[0]).upper().replace("_", "-")
+    plain = Path(path.name.removesuffix(".gz"))
+    place, new = shlex.quote(str(path)), shlex.quote(f"{plain.stem}-utf8{plain.suffix}")
+    command = f"iconv -f {name} -t UTF-8 {place} > {new}"
+    if path.suffix == ".gz":
+        command = f"gzip -dc {place} | iconv -f {name} -t UTF-8 > {new}"
+    raise MitigateError(
+        f"{path}:{line}: not UTF-8; the file seems to be in {name}. Convert it: {command}, look at a few lines, and "
+        "give the new file"
+    )
+
+
+def lines_of(block: Block, counts: Counts | None = None) -> pl.DataFrame:
+    """The block's lines (row, text), without characters that nobody sees; with counts those with content, and the
+    number of others."""
+    source: Any = block.content or b"\n"
+    lines = pl.read_lines(source, name="text", row_index_name="row", row_index_offset=block.first)
+    if not block.content.isascii():
+        lines = lines.with_columns(pl.col("text").str.replace_all(INVISIBLE, ""))
+    if counts is None:
+        return lines
+    kept = lines.filter(pl.col("text").str.strip_chars() != "")
+    counts["noted", BLANK] += lines.height - kept.height
+    return kept
 
 
 def open_table(
@@ -187,122 +249,89 @@ def open_table(
     separator: str | None = None,
     widths: Container[int] | None = None,
     *,
-    stray_quotes: bool = False,
     layout: Layout | None = None,
     remedy: str = "",
-    content: bytes | None = None,
 ) -> Table:
     """The columns of a file in any layout.
 
-    separator: of a text file, in place of the one found. widths: the allowed numbers of columns of a text file.
-    stray_quotes: whether a double quote that opens a field and is not closed is an ordinary character, as in resources
-    that are published without quoting, and not a bad line. layout: the file's layout, if it is known. remedy: the end
-    of the message for a missing column. content: the content in place of the file's. Raises MitigateError for a file
-    that is not a table, and for columns that it does not have."""
-    found = layout or layout_of(path, content)
+    separator: of a text file, in place of the one found. widths: the allowed numbers of columns of a text file. layout:
+    the file's layout, if it is known. remedy: the end of the message for a missing column."""
+    found = layout or layout_of(path)
     wanted = {name: one if isinstance(one, Column) else Column((one,)) for name, one in columns.items()}
     if found.form in ("table", "lines"):
-        return _delimited(path, wanted, separator or found.separator, widths, stray_quotes, remedy, content)
+        return _delimited(path, wanted, separator or found.separator, widths, remedy)
     if separator:
-        raise MitigateError(f"{path} is {found.shown}; expected lines '{_between(separator).join(columns)}'")
+        raise MitigateError(f"{path} is {found.shown}; expected lines of {', '.join(columns)}")
     there = _there(path, found, wanted, remedy)
     if found.form == "Parquet":
         return _parquet(path, there)
-
     if found.form == "JSON":
-        content = "\n".join(map(json.dumps, _array(path, content))).encode()
-        path = path.with_name(path.name.removesuffix(".gz"))
-
-    def frame(block: Any, counts: Counts) -> pl.DataFrame:
-        lines = without_blanks(lines_of(block), counts)
-        return _of_records(path, there, ((row, _parsed(text), text) for row, text in lines.iter_rows()), counts)
-
-    return Table(lambda: text_blocks(path, content=content), frame)
+        texts = list(enumerate(map(json.dumps, _array(path)), 1))
+        return Table(lambda: iter([Block(1, 1.0)]), lambda _, counts: _of_records(path, there, texts, counts))
+    return Table(
+        lambda: text_blocks(path),
+        lambda block, counts: _of_records(path, there, lines_of(block, counts).iter_rows(), counts),
+    )
 
 
-def read_table(
-    path: Path, columns: Mapping[str, Place | Column], on_bad_line: OnBadLine | None = None, **how: Any
-) -> tuple[pl.DataFrame, list[str]]:
-    """All rows of a file in memory, and a sentence for each oddity. how: as open_table has it.
-
-    Raises MitigateError as open_table does, and for bad lines, unless on_bad_line is "skip"; None: there is no such
-    setting."""
+def read_table(path: Path, columns: Mapping[str, Place | Column], **how: Any) -> tuple[pl.DataFrame, list[str]]:
+    """All rows of a file in memory, none of which may be bad, and a sentence for each oddity. how: as open_table."""
     rows, counts = read_all(open_table(path, columns, **how))
-    return rows, describe(counts, on_bad_line)
+    return rows, describe(counts, None)
 
 
 def read_all(table: Table) -> tuple[pl.DataFrame, Counts]:
     """All rows of a table in memory, and the counts of faults and oddities."""
     counts = Counts()
-    frames = [table.frame(block, counts) for block in table.blocks()]
-    return pl.concat(frames), +counts
+    return pl.concat([table.frame(block, counts) for block in table.blocks()]), counts
 
 
-def open_lines(path: Path, content: bytes | None = None) -> Table:
+def open_lines(path: Path) -> Table:
     """A text file whose unchanged lines are the only column, `statement`."""
-
-    def frame(block: Block, counts: Counts) -> pl.DataFrame:
-        return without_blanks(lines_of(block), counts).rename({"text": "statement"})
-
-    return Table(lambda: text_blocks(path, content=content), frame)
+    return Table(lambda: text_blocks(path), lambda block, counts: lines_of(block, counts).rename({"text": "statement"}))
 
 
 def _there(path: Path, layout: Layout, wanted: Mapping[str, Column], remedy: str) -> dict[str, Column]:
-    """The wanted columns under the file's own names, with its capitals. Raises MitigateError where one is missing, or
-    stands twice."""
-    lower: dict[str, str] = {}
-    for name in layout.names:
-        parts = name.split(".") if layout.form != "table" else [name]
-        for end in range(len(parts), 0, -1):  # a nested column may itself be named: it is then of the wrong type
-            lower.setdefault(".".join(parts[:end]).lower(), ".".join(parts[:end]))
+    """The wanted columns under the file's own names, with its capitals."""
+    lower = dict(zip(reversed(layout.lower), reversed(layout.names), strict=True))
     found: dict[str, Column] = {}
     for name, column in wanted.items():
         if names := tuple(lower[str(one).lower()] for one in column.names if str(one).lower() in lower):
             found[name] = replace(column, names=names)
-            if (num := layout.names.count(names[0])) > 1:
+            if (num := layout.lower.count(names[0].strip().lower())) > 1 and layout.form == "table":
                 raise MitigateError(f"{path} has {num} columns named {names[0]}, expected one; rename the others")
-    absent = [str(one.names[0]) for name, one in wanted.items() if name not in found and not one.optional]
-    if absent and (layout.names or layout.form == "Parquet"):
-        names_of_file = ("its first line is " + " | ".join(layout.names))[:220]
-        if layout.form != "table":
-            names_of_file = f"it is {layout.shown}"
-        raise MitigateError(f"{path} has no column {', '.join(absent)}; {names_of_file}{remedy}")
-    return found if layout.names else dict(wanted)
+    if absent := [str(one.names[0]) for name, one in wanted.items() if name not in found and not one.optional]:
+        raise MitigateError(f"{path} has no column {', '.join(absent)}; it is {layout.shown}{remedy}")
+    return found
 
 
 def _of_records(
-    path: Path, columns: Mapping[str, Column], records: Iterable[tuple[int, Any, str]], counts: Counts
+    path: Path, columns: Mapping[str, Column], lines: Iterable[tuple[int, str]], counts: Counts
 ) -> pl.DataFrame:
-    """The frame of JSON values with their numbers and texts; those that are a ValueError, not an object, or without a
-    wanted text are bad lines."""
-    needed = [one for one in columns.values() if not one.optional]
-    expected = "{" + ", ".join(f'"{one.names[0]}": {"[...]" if one.lists else "..."}' for one in needed) + "}"
-    rows, faults = list[tuple](), Faults()
-    for number, record, text in records:
+    """The frame of lines of JSON; those that are no object, or without a wanted text, are bad lines."""
+    expected = ", ".join(f'"{one.names[0]}"' for one in columns.values() if not one.optional)
+    rows = list[tuple]()
+    for row, text in lines:
         try:
-            rows.append((number, *_values(record, columns)))
-        except ValueError as error:
-            faults.append((number, f"{error}; found {text[:SHOWN]!r}, expected {expected}"))
-    report(path, faults, counts)
+            rows.append((row, *_values(json.loads(text), columns)))
+        except (ValueError, RecursionError) as error:
+            what = str(error)
+            if isinstance(error, json.JSONDecodeError):
+                what = f"not JSON ({error.msg} at column {error.colno})"
+            report(path, [(row, f"{what}; found {text[:SHOWN]!r}, expected an object with {expected}")], counts)
     kinds = {name: pl.List(pl.String) if one.lists else pl.String for name, one in columns.items()}
     return pl.DataFrame(rows, {"row": pl.UInt32, **kinds}, orient="row")
 
 
 def _values(record: Any, columns: Mapping[str, Column]) -> Iterator[Any]:
-    if isinstance(record, ValueError):
-        raise record
-    if isinstance(record, str) and len(columns) == 1:  # lines of texts alone
-        yield _text(record)
-        return
     if not isinstance(record, dict):
         raise ValueError("not an object")
     for column in columns.values():
         found = next((part for name in column.names for part in _part(record, str(name))), KeyError)
         if found is KeyError and not column.optional:
-            plain = [str(name) for name in column.names if "." not in str(name)] or map(str, column.names)
-            raise ValueError(f"no {' or '.join(map(repr, plain))}")
+            raise ValueError(f"no {' or '.join(map(repr, column.names))}")
         value = None if found is KeyError else found
-        yield as_list(value) if column.lists else _text(value)
+        yield _list(value) if column.lists else _text(value)
 
 
 def _part(record: Any, name: str) -> list[Any]:
@@ -314,7 +343,7 @@ def _part(record: Any, name: str) -> list[Any]:
 
 
 def _text(value: Any) -> str | None:
-    """A text or a number as text; NaN is null. Raises ValueError for anything else."""
+    """A text or a number as text; NaN is null."""
     if isinstance(value, str):
         value.encode()  # raises for half of a pair that stands for one character
         return value
@@ -323,7 +352,7 @@ def _text(value: Any) -> str | None:
     return None if value is None or not math.isfinite(value) else str(value)
 
 
-def as_list(value: Any) -> list[str | None] | None:
+def _list(value: Any) -> list[str | None] | None:
     """A list of texts; one text becomes a list of one."""
     if value is None:
         return None
@@ -334,25 +363,18 @@ def as_list(value: Any) -> list[str | None] | None:
 
 
 def _parquet(path: Path, columns: Mapping[str, Column]) -> Table:
-    """The columns of a Parquet file. Raises MitigateError for one of another type than text, number or list."""
     schema, scan = _schema_of(path), pl.scan_parquet(path, glob=False)
     height = scan.select(pl.len()).collect().item()
     if not height:
         raise MitigateError(f"{path} is empty: it has columns and no rows")
     as_text = [_cell(path, schema, column).alias(name) for name, column in columns.items()]
 
-    def frame(piece: Slice, counts: Counts) -> pl.DataFrame:
-        faults = Faults()
-        try:
-            rows = scan.slice(piece.first - 1, SLICE).select(as_text).collect().with_row_index("row", piece.first)
-        except (OSError, pl.exceptions.PolarsError) as error:
-            raise MitigateError(f"{path} cannot be read from row {piece.first:,} on: {error}") from error
-        rows = _with_lists(rows, columns, faults)
-        report(path, faults, counts)
-        return rows
+    def frame(block: Block, counts: Counts) -> pl.DataFrame:
+        rows = scan.slice(block.first - 1, SLICE).select(as_text).collect().with_row_index("row", block.first)
+        return _with_lists(path, rows, columns, counts)
 
     return Table(
-        lambda: (Slice(start + 1, min(1.0, (start + SLICE) / height)) for start in range(0, height, SLICE)), frame
+        lambda: (Block(start + 1, min(1.0, (start + SLICE) / height)) for start in range(0, height, SLICE)), frame
     )
 
 
@@ -363,125 +385,97 @@ def _cell(path: Path, schema: Mapping[str, Any], column: Column) -> pl.Expr:
     cell, kind = pl.col(first), schema[first]
     for part in parts:
         cell, kind = cell.struct.field(part), dict(kind)[part]
-    if column.lists and isinstance(kind, pl.List | pl.Array) and kind.inner in (pl.String, pl.Null, pl.Categorical):
+    if column.lists and isinstance(kind, pl.List) and kind.inner in (pl.String, pl.Null, pl.Categorical):
         return cell.cast(pl.List(pl.String))
-    if kind.is_numeric() or kind.base_type() in TEXTS:
+    if kind.is_numeric() or kind.base_type() in (pl.String, pl.Categorical, pl.Enum, pl.Null):
         return (cell.fill_nan(None) if kind.is_float() else cell).cast(pl.String)
-    raise MitigateError(
-        f"{path}: the column {name} is {kind}, expected {'lists of texts' if column.lists else 'texts'}"
-    )
+    expected = "lists of texts" if column.lists else "texts"
+    raise MitigateError(f"{path}: the column {name} is {kind}, expected {expected}")
 
 
-def _with_lists(rows: pl.DataFrame, columns: Mapping[str, Column], faults: Faults) -> pl.DataFrame:
-    """The rows with columns of lists in JSON as lists; an empty cell is null. Rows with another cell are faults."""
-    wrong: list[int] = []
+def _with_lists(path: Path, rows: pl.DataFrame, columns: Mapping[str, Column], counts: Counts) -> pl.DataFrame:
+    """The rows with columns of lists in JSON as lists; an empty cell is null. Rows with another cell are bad lines."""
+    faults: dict[int, str] = {}
     for name in [name for name, dtype in rows.schema.items() if dtype == pl.String and columns[name].lists]:
         values: list[list[str | None] | None] = []
         for row, cell in zip(rows["row"], rows[name], strict=True):
             try:
-                values.append(as_list(json.loads(cell)) if cell and cell.strip() else None)
+                values.append(_list(json.loads(cell)) if cell and cell.strip() else None)
             except (ValueError, RecursionError):
                 values.append(None)
-                wrong.append(row)
-                faults.append((row, f'{name} {cell[:SHOWN]!r} is not a list of texts such as ["a", "b"]'))
+                faults[row] = f'{name} {cell[:SHOWN]!r} is not a list of texts such as ["a", "b"]'
         rows = rows.with_columns(pl.Series(name, values, pl.List(pl.String)))
-    return rows.filter(~pl.col("row").is_in(wrong)) if wrong else rows
-
-
-def _between(separator: str) -> str:
-    return {"\t": "<TAB>"}.get(separator, separator)
+    report(path, faults.items(), counts)
+    return rows.filter(~pl.col("row").is_in(list(faults))) if faults else rows
 
 
 def _delimited(
-    path: Path,
-    wanted: Mapping[str, Column],
-    separator: str,
-    widths: Container[int] | None,
-    stray_quotes: bool,
-    remedy: str,
-    content: bytes | None,
+    path: Path, wanted: Mapping[str, Column], separator: str, widths: Container[int] | None, remedy: str
 ) -> Table:
-    number, line = without_blanks(lines_of(next(text_blocks(path, content=content))), Counts()).row(0)
+    number, line = lines_of(next(text_blocks(path)), Counts()).row(0)
     names = _split(line, separator)
     between = {",": "a comma", "\t": "a tab", " ": "a space"}.get(separator, repr(separator))
-    if widths is not None and len(names) not in widths:
+    places = {name: int(one.names[0]) - 1 for name, one in wanted.items() if isinstance(one.names[0], int)}
+    header = 0 if len(places) == len(wanted) else number
+    if header:
+        layout = Layout("table", [name.strip() for name in names], separator)
+        there = _there(path, layout, wanted, remedy)
+        places = {name: layout.names.index(str(one.names[0])) for name, one in there.items()}
+    elif len(names) <= max(places.values()) or (widths is not None and len(names) not in widths):
         raise MitigateError(
-            f"{path}: expected {', '.join(wanted)}, separated by {between}; its first line has "
-            f"{counted(len(names), 'column')}: {names[0][:60]}"
+            f"{path}: expected {', '.join(f'{name} in column {place + 1}' for name, place in places.items())}, "
+            f"separated by {between}; its first line has {counted(len(names), 'column')}: {names[0][:60]}"
         )
-    places = _places(path, wanted, names, between, remedy)
     expected = f"expected {len(names)} separated by {between}"
-    header = number if any(isinstance(name, str) for one in wanted.values() for name in one.names) else 0
 
     def frame(block: Block, counts: Counts) -> pl.DataFrame:
-        found, faults = _fields(block, separator, len(names), stray_quotes, counts, expected)
-        rows = found.filter(pl.col("row") != header) if block.first <= header else found
-        rows = rows.select("row", *(pl.col(f"{place}").alias(name) for name, place in places.items()))
-        rows = _with_lists(rows, wanted, faults)
-        report(path, [fault for fault in faults if fault[0] != header], counts)
-        return rows
+        found, wrong = _fields(block, separator, len(names), counts)
+        report(path, ((row, f"{counted(num, 'column')}, {expected}") for row, num in wrong if row != header), counts)
+        rows = found.select("row", *(pl.col(f"{place}").alias(name) for name, place in places.items()))
+        return _with_lists(path, rows.filter(pl.col("row") != header), wanted, counts)
 
-    return Table(lambda: text_blocks(path, quoted=True, content=content), frame)
+    return Table(lambda: text_blocks(path), frame)
 
 
-def _fields(
-    block: Block, separator: str, width: int, stray_quotes: bool, counts: Counts, expected: str
-) -> tuple[pl.DataFrame, Faults]:
-    """The records of a block with this width: row, 0, 1, ...; and the faults of other lines."""
-    lines = lines_of(block)
-    if b'"' in block.content:
-        return _quoted(lines, separator, width, stray_quotes, counts, expected)
-    lines = without_blanks(lines, counts)
-    found = pl.col("text").str.count_matches(separator, literal=True) + 1
-    wrong = lines.filter(found != width).select("row", found)
-    fields = lines.filter(found == width).select("row", pl.col("text").str.split_exact(separator, width - 1))
+def _fields(block: Block, separator: str, width: int, counts: Counts) -> tuple[pl.DataFrame, list[tuple[int, int]]]:
+    """The records of a block with this width: row, 0, 1, ...; and the number of columns of other lines."""
     names = list(map(str, range(width)))
-    faults = [(row, f"{counted(num, 'column')}, {expected}") for row, num in wrong.iter_rows()]
-    return fields.select("row", pl.col("text").struct.rename_fields(names).struct.unnest()), faults
+    if b'"' in block.content:
+        return _quoted(lines_of(block), separator, names, counts)
+    lines = lines_of(block, counts)
+    found = pl.col("text").str.count_matches(separator, literal=True) + 1
+    fields = lines.filter(found == width).select("row", pl.col("text").str.split_exact(separator, width - 1))
+    wrong = lines.filter(found != width).select("row", found)
+    return fields.select("row", pl.col("text").struct.rename_fields(names).struct.unnest()), wrong.rows()
 
 
 def _quoted(
-    lines: pl.DataFrame, separator: str, width: int, stray_quotes: bool, counts: Counts, expected: str
-) -> tuple[pl.DataFrame, Faults]:
-    """The records of a block with double quotes, one by one. A quote within a field is an ordinary character."""
+    lines: pl.DataFrame, separator: str, names: Sequence[str], counts: Counts
+) -> tuple[pl.DataFrame, list[tuple[int, int]]]:
+    """The same of a block with double quotes, whose fields may have separators and line ends; a quote within a field,
+    and one that is not closed, is an ordinary character."""
     numbers, texts = lines["row"].to_list(), lines["text"].to_list()
-    rows, faults, at = list[tuple](), Faults(), 0
+    rows, wrong, at = list[tuple](), list[tuple[int, int]](), 0
     while at < len(texts):
-        line, fields, used, is_open = texts[at], texts[at].split(separator), 1, False
+        line, used = texts[at], 1
+        fields = line.split(separator)
         if '"' in line:
-            record = (f"{one}\n" for one in islice(texts, at, at + LINES_OF_A_FIELD))
+            last = min(at + LINES_OF_A_FIELD, len(texts))
+            record = (f"{texts[place]}\n" for place in range(at, last))  # islice would pass over all lines before
             reader = csv.reader(record, delimiter=separator, strict=True)
             try:
                 found = next(reader)
             except csv.Error:
                 found = []
-            if len(found) == width or (reader.line_num == 1 and found):
+            if len(found) == len(names) or (reader.line_num == 1 and found):
                 fields, used = found, reader.line_num
             else:
                 fields = [QUOTED.sub(lambda field: field[1].replace('""', '"'), field) for field in fields]
-                is_open = line.count('"') % 2 == 1 and not stray_quotes
         if used == 1 and not line.strip():
             counts["noted", BLANK] += 1
-        elif len(fields) == width and not is_open:
+        elif len(fields) == len(names):
             rows.append((numbers[at], *fields))
         else:
-            faults.append((numbers[at], OPEN if is_open else f"{counted(len(fields), 'column')}, {expected}"))
+            wrong.append((numbers[at], len(fields)))
         at += used
-    schema = {"row": pl.UInt32, **dict.fromkeys(map(str, range(width)), pl.String)}
-    return pl.DataFrame(rows, schema, orient="row"), faults
-
-
-def _places(
-    path: Path, wanted: Mapping[str, Column], names: Sequence[str], separator: str, remedy: str
-) -> dict[str, int]:
-    """The place of each column, from 0."""
-    numbers = {name: int(one.names[0]) - 1 for name, one in wanted.items() if isinstance(one.names[0], int)}
-    if len(numbers) < len(wanted):
-        there = _there(path, Layout("table", [name.strip().lower() for name in names]), wanted, remedy)
-        return {name: [name.strip().lower() for name in names].index(str(one.names[0])) for name, one in there.items()}
-    if any(not 0 <= place < len(names) for place in numbers.values()):
-        wished = ", ".join(f"{name} in column {place + 1}" for name, place in numbers.items())
-        raise MitigateError(
-            f"{path}: expected {wished}, separated by {separator}; its first line has {len(names)}: {names[0][:60]}"
-        )
-    return numbers
+    return pl.DataFrame(rows, {"row": pl.UInt32, **dict.fromkeys(names, pl.String)}, orient="row"), wrong

@@ -10,9 +10,8 @@ import polars as pl
 
 from mitigate.errors import MitigateError, did_you_mean, one_of
 from mitigate.finished import FinishedRun, read_runs
-from mitigate.load.graph import Graph
+from mitigate.load.graph import Graph, TrainedEmbeddings, read_embeddings, restrict
 from mitigate.load.settings import Graph as GraphData
-from mitigate.load.trained_embeddings import TrainedEmbeddings, read_embeddings, restrict
 from mitigate.package_data import frame_of
 from mitigate.probe.comet import find_devices
 from mitigate.recipes import reporting

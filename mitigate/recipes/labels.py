@@ -9,8 +9,8 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.files import elsewhere, write
-from mitigate.load.sentences import STANDARD_INPUT
-from mitigate.load.sentences import load_texts as texts_of
+from mitigate.load.statements import STANDARD_INPUT
+from mitigate.load.statements import load_texts as texts_of
 from mitigate.load.table import TABLES
 from mitigate.measure.agreement import CLASSES
 from mitigate.recipes.job import Config, Job, perform, say, say_notes

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from mitigate.errors import MitigateError
-from mitigate.load.stream import unpacked
+from mitigate.load.table import unpacked
 
 ENDINGS = (".csv", ".tsv", ".jsonl", ".txt")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")

@@ -6,10 +6,9 @@ from pathlib import Path
 import polars as pl
 
 from mitigate.errors import MitigateError, one_of
-from mitigate.load.stream import path_of
+from mitigate.load.stream import Counts, describe, filled, path_of, report
 from mitigate.load.table import Column, layout_of, read_table
 from mitigate.probe.tails import GivenTails
-from mitigate.words.outside_text import counted
 from mitigate.words.relations import Relation, spellings, spelt, with_own
 
 LISTS = ("generations", "tails")  # columns of lists in place of `tail`
@@ -29,15 +28,17 @@ def open_tails(folder: Path) -> GivenTails:
 
     Raises MitigateError for a file that is missing or cannot be read, lacks a column, or has a row without a tail or
     with a score that is not a number."""
-    rows = _rows(folder)
+    counts = Counts()
+    rows = filled(folder, _rows(folder), ("relation", "tail"), counts)
+    given = rows["score"].replace("", None)
+    scores = given.cast(pl.Float64, strict=False)
+    wrong = rows.filter(scores.is_null() & given.is_not_null()).select("row", "score").rows()
+    report(folder, ((row, f"the score {score!r} is not a number") for row, score in wrong), counts)
+    describe(counts, None)
     if rows.is_empty():
         raise MitigateError(f"{folder} has no rows; expected head, relation and tail in each")
-    for name in ("relation", "tail"):
-        blank = rows.filter(pl.col(name).fill_null("") == "")
-        if blank.height:
-            has = f"{counted(blank.height, 'row')} {'has' if blank.height == 1 else 'have'}"
-            raise MitigateError(f"{folder}: {has} no {name}, first in line {blank['row'][0]}; remove such rows")
-    return GivenTails(rows.sort("score", "row", descending=[True, False], nulls_last=True))
+    found = rows.with_columns(scores.fill_nan(None).alias("score"))
+    return GivenTails(found.sort("score", "row", descending=[True, False], nulls_last=True))
 
 
 def check_relations(path: Path, own: Iterable[Relation] = ()) -> None:
@@ -54,29 +55,19 @@ def check_relations(path: Path, own: Iterable[Relation] = ()) -> None:
 
 
 def _rows(path: Path) -> pl.DataFrame:
-    """Read the file: row, head, relation, tail, score (null where there is none). Raises MitigateError for a score that
-    is not a number."""
+    """Read the file: row, head (null where there is none), relation, tail, score (the same), as text."""
     if not path.is_file():
         raise MitigateError(f"model.path={path}: no such file; give one with columns head, relation, tail")
     layout = layout_of(path)
-    is_listed = "tail" not in [name.strip().lower() for name in layout.names]
+    is_listed = "tail" not in layout.lower
     wanted = {
         "relation": Column(("relation",)),
         "tail": Column(("tail", *LISTS), lists=is_listed),
         "head": Column(("head",), optional=True),
         "score": Column(("score",), optional=True),
     }
-    remedy = "; required: relation, tail; optional: head, score"
-    rows, _ = read_table(path, wanted, layout=layout, remedy=remedy)
+    rows, _ = read_table(path, wanted, layout=layout, remedy="; required: relation, tail; optional: head, score")
     rows = rows.explode("tail").drop_nulls("tail") if is_listed else rows
     absent = [pl.lit(None, pl.String).alias(name) for name in wanted if name not in rows.columns]
     plain = rows.with_columns(absent).with_columns(pl.col("head", "relation", "tail", "score").str.strip_chars())
-    given = plain["score"].replace("", None)
-    scores = given.cast(pl.Float64, strict=False)
-    wrong = plain.filter(scores.is_null() & given.is_not_null())
-    if wrong.height:
-        raise MitigateError(
-            f"{path}:{wrong['row'][0]}: the score {wrong['score'][0]!r} is not a number; correct it, or leave it empty"
-        )
-    head = pl.when(pl.col("head") != "").then("head")
-    return plain.select("row", head, "relation", "tail", scores.fill_nan(None).alias("score"))
+    return plain.select("row", pl.col("head").replace("", None), "relation", "tail", "score")

@@ -8,7 +8,7 @@ import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.files import digest_of
-from mitigate.load.ratings import crowd_files
+from mitigate.load.ratings import rated_sets
 from mitigate.load.statements import find_root
 from mitigate.measure.intervals import Bootstrap
 from mitigate.policies import Policy
@@ -114,7 +114,7 @@ def rated_statements(config: Config) -> pl.DataFrame | None:
     if not source or root is None:
         return None
     try:
-        crowd_files(root / "humans", [source])
+        rated_sets(root / "humans", [source])
     except MitigateError:
         return None  # an audit needs no ratings
     return read_rated(root, [source])

@@ -11,8 +11,7 @@ import torch
 
 from mitigate.errors import MitigateError
 from mitigate.files import replacing_folder
-from mitigate.load.graph import Graph
-from mitigate.load.trained_embeddings import TrainedEmbeddings, align
+from mitigate.load.graph import Graph, TrainedEmbeddings, align
 from mitigate.measure.kge import attribute_direction, change_of_scores, hits, mean_reciprocal_rank
 from mitigate.probe.kge import nudge, weights
 from mitigate.tasks.kge.question import Question, Triples
