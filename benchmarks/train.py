@@ -1,10 +1,11 @@
 """Training against the original COMeT's way and the ordinary loop of Hugging Face, on batches of 64 of train100k.
 
-    python benchmarks/train.py [--root DIR] [--steps 16] [--rounds 3]
+    python benchmarks/train.py [--root DIR] [--steps 16] [--rounds 3] [--sizes "GPT-1 size" comet_minilm] [--lm FOLDER]
 
 Contestants take turns within a round, so that what else the machine does falls on all of them; of the rounds the
 median counts. Each lives in a process of its own, whose peak memory and allocator are its alone. Those of one size
-start from the same random weights. Takes some five minutes on two cores."""
+start from the same random weights. Takes some five minutes on two cores. --lm: the folder of a causal language model,
+such as SmolLM2's, that both sides train on."""
 
 import argparse
 import multiprocessing
@@ -17,7 +18,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -31,12 +32,14 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.results import machine
 from mitigate.load.conceptnet import load
+from mitigate.train.batches import Batches
 from mitigate.train.comet import Examples, Settings, fit
 from mitigate.train.harness import native_precision
 from mitigate.words.relations import comet_relations
 from models.comet import Comet
 from models.decoder import Decoder, DecoderConfig
 from models.encoding import Encoding
+from models.hf import LanguageModel
 from models.minilm import locate
 from models.tail_prompts import Layout
 
@@ -58,7 +61,7 @@ Train = Callable[[int, int], float]
 class Work(NamedTuple):
     """The work of a contestant."""
 
-    config: DecoderConfig
+    config: DecoderConfig | Path  # or the folder of a causal language model
     examples: Examples
 
 
@@ -68,9 +71,13 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=16, help="of mitigate in a turn; the others take fewer")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--small", action="store_true", help="tiny models")
+    parser.add_argument("--sizes", nargs="*", default=[*SIZES], help="which of the models here")
+    parser.add_argument("--lm", type=Path, help="the folder of a causal language model")
     arguments = parser.parse_args()
     examples = read_examples(arguments.root)
-    contestants = [c for size in SIZES for c in entrants(size, examples, arguments.small)]
+    contestants = [c for size in arguments.sizes for c in entrants(size, examples, arguments.small)]
+    if arguments.lm:
+        contestants += both("language model", Work(arguments.lm, examples))
     for number in range(arguments.rounds + 1):
         for contestant in contestants:
             contestant.turn(number, arguments.steps)
@@ -123,14 +130,18 @@ def entrants(size: str, examples: Examples, small: bool) -> list[Contestant]:
     shape = SIZES[size] | (SMALL if small else {})
     kind = "gpt2" if size == "GPT-1 size" else "minilm"
     work = Work(DecoderConfig(kind, **shape), examples)
-    found = [
-        Contestant(size, f"Hugging Face loop, {NUMBERS}", begin(hugging_face, work), share=3),
-        Contestant(size, f"mitigate, {NUMBERS}", begin(ours, work)),
-    ]
+    found = both(size, work)
     if kind == "gpt2":
         original_work = work._replace(config=DecoderConfig("gpt1", **shape))
         found.insert(0, Contestant(size, "original COMeT's way, fp32", begin(original, original_work), share=8))
     return found
+
+
+def both(size: str, work: Work) -> list[Contestant]:
+    return [
+        Contestant(size, f"Hugging Face loop, {NUMBERS}", begin(hugging_face, work)),
+        Contestant(size, f"mitigate, {NUMBERS}", begin(ours, work)),
+    ]
 
 
 def begin(make: Callable[[Work], Train], work: Work) -> ProcessPoolExecutor:
@@ -139,6 +150,8 @@ def begin(make: Callable[[Work], Train], work: Work) -> ProcessPoolExecutor:
 
 def _enter(make: Callable[[Work], Train], work: Work) -> None:
     global _train
+    if torch.get_num_threads() == 1:  # other jobs on the machine do not count
+        time.monotonic = time.perf_counter = time.process_time
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     torch.manual_seed(0)
@@ -152,7 +165,7 @@ def _turn(number: int, steps: int) -> tuple[float, float]:
 
 def ours(work: Work) -> Train:
     """As `python -m mitigate` trains: Lightning, packed texts of similar lengths, the head on tails only."""
-    model = comet(work.config)
+    model: Any = LanguageModel.load(work.config) if isinstance(work.config, Path) else comet(work.config)
 
     def train(number: int, steps: int) -> float:
         settings = Settings(
@@ -165,7 +178,7 @@ def ours(work: Work) -> Train:
 
 
 def hugging_face(work: Work) -> Train:
-    """The steps of transformers' Trainer: dynamic padding, autocast, fused AdamW, gradients clipped at 1."""
+    """The steps of transformers' Trainer with group_by_length: padding, autocast, fused AdamW, gradients clipped."""
     model = theirs(work.config)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, fused=True)
     return loop(model, optimizer, texts(work, "packed"), None, AUTOCAST)
@@ -182,7 +195,9 @@ def comet(config: DecoderConfig, layout: Layout = "packed") -> Comet:
     return Comet(Decoder(config), Encoding.of_encoder(locate()), layout)
 
 
-def theirs(config: DecoderConfig) -> nn.Module:
+def theirs(config: DecoderConfig | Path) -> nn.Module:
+    if isinstance(config, Path):
+        return AutoModelForCausalLM.from_pretrained(config, dtype=torch.float32).train()
     with tempfile.TemporaryDirectory() as place:
         Decoder(config).save(Path(place))
         return AutoModelForCausalLM.from_pretrained(place, dtype=torch.float32).train()
@@ -190,7 +205,8 @@ def theirs(config: DecoderConfig) -> nn.Module:
 
 def texts(work: Work, layout: Layout) -> list[tuple[list[int], list[int]]]:
     """Prompt and tail of each example."""
-    words = comet(DecoderConfig(width=12, layers=0, inner=48), layout)  # only its encoding is used
+    small = DecoderConfig(width=12, layers=0, inner=48)  # only its encoding is used
+    words: Any = LanguageModel.load(work.config) if isinstance(work.config, Path) else comet(small, layout)
     prompts = words.prompts(work.examples.heads, work.examples.phrases)
     return list(zip(prompts, words.tails(work.examples.tails), strict=True))
 
@@ -202,11 +218,12 @@ def loop(
     length: int | None,
     dtype: torch.dtype | None,
 ) -> Train:
-    """Padded to a length, or to the longest of a batch."""
+    """Padded to a length, or to the longest of a batch of similar lengths."""
+    sizes = np.array([len(prompt) + len(tail) for prompt, tail in examples])
     pad = Encoding.of_encoder(locate()).pad
 
     def train(number: int, steps: int) -> float:
-        chosen = np.random.default_rng(number).integers(len(examples), size=(steps, BATCH))
+        chosen = list(Batches(sizes * (length is None), BATCH, number).start_at(0, steps))
         started = time.perf_counter()
         for batch in chosen:
             pairs = [examples[i] for i in batch]
@@ -214,11 +231,12 @@ def loop(
             labels = [torch.tensor([IGNORED] * len(prompt) + tail) for prompt, tail in pairs]
             if length is not None:  # pad_sequence fills the others up to the first
                 tokens[0] = nn.functional.pad(tokens[0], (0, length - len(tokens[0])), value=pad)
+            mask = pad_sequence([torch.ones_like(text) for text in tokens], batch_first=True)
             inputs = pad_sequence(tokens, batch_first=True, padding_value=pad)
             answers = pad_sequence(labels, batch_first=True, padding_value=IGNORED)
             answers = nn.functional.pad(answers, (0, inputs.shape[1] - answers.shape[1]), value=IGNORED)
             with torch.autocast("cpu", dtype, enabled=dtype is not None):
-                loss = model(input_ids=inputs, attention_mask=(inputs != pad).long(), labels=answers).loss
+                loss = model(input_ids=inputs, attention_mask=mask, labels=answers).loss
             loss.backward()
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
@@ -242,8 +260,8 @@ def table(contestants: list[Contestant]) -> str:
 
 
 NOTES = """The original's way fills 31 slots and computes logits at each; Hugging Face's loop pads to the longest of a
-batch drawn at random and computes logits at all of it, as its Trainer does with its defaults (fused AdamW, gradients
-clipped at 1); mitigate packs texts without padding and computes logits where a tail's token comes next, where the model
+batch of similar lengths, the same batches as mitigate's, and computes logits at all of it, as its Trainer does (fused
+AdamW, gradients clipped at 1); mitigate computes logits where a tail's token comes next, where the model
 has an output bias only over the tokens of tails.
 Texts have the tokens of MiniLM's vocabulary in all contestants. Peak memory is that of a process with all its
 libraries and the corpus."""

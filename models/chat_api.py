@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 REFUSED, FAILED = "content_filter", "failed"
@@ -23,14 +23,6 @@ class EndpointError(ValueError):
     """An endpoint that repetition does not help: a wrong address, key, model or field."""
 
 
-class Choice(NamedTuple):
-    """A token of an answer."""
-
-    token: str
-    logprob: float
-    top: dict[str, float]  # the likeliest tokens in its place, with their log-probabilities
-
-
 @dataclass(frozen=True)
 class Answer:
     """The answer to one request."""
@@ -41,7 +33,6 @@ class Answer:
     prompt_tokens: int = 0  # as the endpoint counts
     answer_tokens: int = 0
     model: str = ""  # the model that answered, by the endpoint's name for it
-    choices: tuple[Choice, ...] | None = None  # None: the endpoint gives no log-probabilities
     why: str = ""  # the last fault of one that failed
 
 
@@ -110,13 +101,12 @@ class Endpoint:
             return self.host == "localhost"
 
     def chat(self, conversations: Sequence[Sequence[Mapping[str, str]]], **fields: Any) -> list[Answer]:
-        """Answer each conversation (messages with role and content). fields: of each request, such as max_tokens,
-        temperature, or logprobs=True with top_logprobs=N. Raises EndpointError."""
+        """Answer each conversation (messages with role and content). fields: of each request, such as max_tokens
+        or temperature. Raises EndpointError."""
         return self._answers("messages", conversations, fields)
 
     def complete(self, prompts: Sequence[str], **fields: Any) -> list[Answer]:
-        """Continue each prompt. fields: of each request, such as max_tokens, temperature, or logprobs=N. Raises
-        EndpointError."""
+        """Continue each prompt. fields: as those of chat. Raises EndpointError."""
         return self._answers("prompt", prompts, fields)
 
     def _answers(self, name: str, inputs: Sequence[Any], fields: Mapping[str, Any]) -> list[Answer]:
@@ -192,19 +182,4 @@ def _read(content: Any, tries: int) -> Answer:
         prompt_tokens=usage.prompt_tokens if usage else 0,
         answer_tokens=usage.completion_tokens if usage else 0,
         model=content.model,
-        choices=_choices(choice.logprobs),
-    )
-
-
-def _choices(given: Any) -> tuple[Choice, ...] | None:
-    """The tokens of an answer, by the log-probabilities of a chat or of a completion."""
-    if given is None:
-        return None
-    if hasattr(given, "tokens"):
-        tops = given.top_logprobs or [None] * len(given.tokens)
-        rows = zip(given.tokens, given.token_logprobs, tops, strict=True)
-        return tuple(Choice(token, logprob, dict(top or {})) for token, logprob, top in rows)
-    return tuple(
-        Choice(row.token, row.logprob, {top.token: top.logprob for top in row.top_logprobs or ()})
-        for row in given.content or ()
     )

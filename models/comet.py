@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -15,35 +14,10 @@ from models.beam import beam_search
 from models.decoder import Decoder, DecoderReading, Padded
 from models.encoding import Encoding
 from models.stored_tensors import write_facts
-from models.tail_prompts import (
-    HEAD_TOKENS,
-    RELATION_TOKENS,
-    TAIL_TOKENS,
-    Beam,
-    Layout,
-    TailPrompts,
-    check_prompts,
-    regimen,
-)
+from models.tail_prompts import HEAD_TOKENS, RELATION_TOKENS, TAIL_TOKENS, Beam, Layout, regimen, tagged
 
 
-class Candidates(NamedTuple):
-    """Some tokens of the vocabulary, among which the next one is looked for."""
-
-    tokens: Tensor  # (candidates,) in rising order
-    places: Tensor  # (vocab_size,) where each token stands among them; -1 for the others
-
-    @classmethod
-    def of(cls, tokens: Tensor, vocab_size: int) -> "Candidates":
-        """tokens (candidates,) int, in any order, each once or more."""
-        tokens = tokens.unique()
-        return cls(tokens, torch.full((vocab_size,), -1).index_put((tokens,), torch.arange(len(tokens))))
-
-    def to(self, device: torch.device) -> "Candidates":
-        return Candidates(self.tokens.to(device), self.places.to(device))
-
-
-class Comet(TailPrompts, nn.Module):
+class Comet(nn.Module):
     """A decoder and its encoding: prompts in, tails out."""
 
     def __init__(
@@ -61,21 +35,45 @@ class Comet(TailPrompts, nn.Module):
         self.relation = relation
         self.tags = tags
 
+    def prompts(self, heads: Sequence[str], phrases: Sequence[str]) -> list[list[int]]:
+        """The tokens before a tail: the start token if there is one, the head (of a generator with control tokens the
+        neutral one, then the head), the relation's phrase."""
+        start = [] if self.encoding.start is None else [self.encoding.start]
+        pairs = zip(self.encoding.encode(tagged(heads, self.tags)), self.encoding.encode(phrases), strict=True)
+        parts = [(head[:HEAD_TOKENS], phrase[:RELATION_TOKENS]) for head, phrase in pairs]
+        if self.layout == "comet":
+            return [self._slot(head, HEAD_TOKENS) + self._slot(phrase, RELATION_TOKENS) for head, phrase in parts]
+        return [start + head + phrase for head, phrase in parts]
+
+    def tails(self, tails: Sequence[str]) -> list[list[int]]:
+        """The tokens to generate: the tail and the end token."""
+        return [[*tail[:TAIL_TOKENS], self.encoding.end] for tail in self.encoding.encode(tails)]
+
+    def decode(self, tail: Sequence[int]) -> str:
+        """A tail's text."""
+        return self.encoding.decode(tail)
+
+    @property
+    def unseen(self) -> int | None:
+        """The padding token, which no row attends to within a prompt; None with a layout without padding. In a tail it
+        is a word like others: the original pads with GPT-1's token 0, a full stop within a word."""
+        return self.encoding.pad if self.layout == "comet" else None
+
+    def _slot(self, tokens: list[int], size: int) -> list[int]:
+        return tokens + [self.encoding.pad] * (size - len(tokens))
+
     def nll(
-        self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]], candidates: Candidates | None = None
+        self, prompts: Sequence[Sequence[int]], tails: Sequence[Sequence[int]], candidates: Tensor | None = None
     ) -> Tensor:
-        """Minus the log-likelihood (tokens,) of each token of the tails, in order; with candidates, which must hold
-        them all, given that the token is one of these.
+        """Minus the log-likelihood (tokens,) of each token of the tails, in order; with candidates (n,) in rising
+        order, which must hold them all, given that the token is one of these.
 
         The vocabulary's logits, the most costly part of a small model, are computed only where a tail's token comes
         next."""
         hidden = hidden_before(self.decoder, prompts, tails, self.unseen)
+        logits = self.decoder.logits(hidden, candidates)  # (tokens, vocab_size), or (tokens, candidates)
         words = send(np.concatenate(tails), hidden.device)
-        if candidates is None:
-            logits = self.decoder.logits(hidden)  # (tokens, vocab_size)
-        else:
-            logits = self.decoder.logits(hidden, candidates.tokens)  # (tokens, candidates)
-            words = candidates.places[words]
+        words = words if candidates is None else torch.searchsorted(candidates, words)
         return F.cross_entropy(logits.float(), words, reduction="none")
 
     def begin_steps(self) -> None:
@@ -88,7 +86,14 @@ class Comet(TailPrompts, nn.Module):
         Raises ValueError in training mode, and for a prompt that is empty or too long for the decoder's positions."""
         if self.decoder.training:
             raise ValueError("the decoder is in training mode, where dropout changes what it says; call eval() first")
-        check_prompts(prompts, max_length, self.decoder.config.positions)
+        longest, positions = max(map(len, prompts), default=0), self.decoder.config.positions
+        if not all(map(len, prompts)):
+            raise ValueError("a prompt is empty; it must hold at least one token to be continued")
+        if longest + max_length - 1 > positions:
+            raise ValueError(
+                f"a prompt of {longest} tokens with tails of {max_length} needs {longest + max_length - 1} positions; "
+                f"the decoder has {positions}"
+            )
         limits = {"beams": beams, "max_length": max_length, "rows": rows}
         reading, device = partial(DecoderReading, self.decoder, self.unseen), self.decoder.token_embedding.weight.device
         return beam_search(reading, prompts, end=self.encoding.end, device=device, **limits)
@@ -150,7 +155,6 @@ def hidden_before(
 
 
 def send(array: np.ndarray, device: torch.device) -> Tensor:
-    """A tensor of the same on the device, for which neither waits: a copy from ordinary memory would wait until the
-    GPU has done all it was given."""
+    """A tensor of the same on the device. A copy from pinned memory waits for nothing that the GPU has to do."""
     tensor = torch.from_numpy(np.ascontiguousarray(array))
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)

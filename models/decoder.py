@@ -5,7 +5,7 @@ training, texts on a cache (`Cached`) that are continued a token at a time."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -15,28 +15,7 @@ from models import hf_layouts
 from models.stored_tensors import ANEW
 
 UNSEEN = -1e30  # added to a score; finite, so that a row that sees nothing still gets numbers
-CHANCES = 2**16  # a rate of dropout is exact to one part in so many
 Kind = Literal["gpt1", "gpt2", "minilm"]
-
-
-class Dropout(nn.Dropout):
-    """nn.Dropout by the function `dropout`. Entries of any shape -> the same shape."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return dropout(input, self.p if self.training else 0.0)
-
-
-def dropout(entries: Tensor, rate: float) -> Tensor:
-    """F.dropout in training. On a CPU, where PyTorch draws a random number for each entry, one drawn number decides on
-    four, by 16 of its bits each."""
-    if not rate:
-        return entries
-    if entries.device.type != "cpu":
-        return F.dropout(entries, rate)
-    dropped = round(rate * CHANCES)
-    drawn = torch.empty(-(-entries.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
-    kept = drawn.view(torch.int16)[: entries.numel()].view_as(entries) >= dropped - CHANCES // 2
-    return entries * (kept.to(entries.dtype) * (CHANCES / (CHANCES - dropped)))
 
 
 class Attention(Protocol):
@@ -51,7 +30,7 @@ class Padded:
     """Attention among the rows of texts of one length: each attends to itself and the earlier rows of its text, or,
     with a mask (texts, length, length), to the rows for which it is True. (An `Attention`.)
 
-    Plain products on a CPU: PyTorch's own attention takes 8 times as long in bf16 without dropout."""
+    Plain products: on a CPU PyTorch's own attention takes 10 times as long in bf16 without dropout."""
 
     def __init__(self, texts: int, dropout: float, mask: Tensor | None = None) -> None:
         self.texts = texts
@@ -61,17 +40,9 @@ class Padded:
     def __call__(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         query, key, value = (rows.unflatten(0, (self.texts, -1)).transpose(1, 2) for rows in (query, key, value))
         length, width = query.shape[2:]
-        seen = (
-            torch.ones(length, length, dtype=torch.bool, device=query.device).tril() if self.mask is None else self.mask
-        )
-        if query.is_cuda:
-            mixed = F.scaled_dot_product_attention(query, key, value, seen[..., None, :, :], self.dropout)
-        else:
-            bias = torch.zeros_like(seen, dtype=query.dtype).masked_fill(~seen, UNSEEN)[..., None, :, :]
-            bias = bias.expand(query.shape[0], query.shape[1], length, length).flatten(0, 1)
-            query, key = query.flatten(0, 1), key.flatten(0, 1)
-            scores = torch.baddbmm(bias, query, key.mT, alpha=width**-0.5)
-            mixed = (dropout(scores.softmax(-1), self.dropout) @ value.flatten(0, 1)).view(value.shape)
+        mask = torch.ones(length, length, device=query.device).tril() if self.mask is None else self.mask[:, None]
+        scores = (query @ key.mT * width**-0.5).masked_fill(mask == 0, UNSEEN)
+        mixed = F.dropout(scores.softmax(-1), self.dropout) @ value
         return mixed.transpose(1, 2).flatten(0, 1)  # from (texts, heads, length, head_width)
 
 
@@ -107,25 +78,12 @@ class Cached:
         self.values = [part[rows] for part in self.values]
 
 
-class _Design(NamedTuple):
-    """The differences between the kinds of decoders."""
-
-    norm_first: bool  # before each sublayer, and once more at the end; otherwise after each sublayer's sum
-    norm_embeddings: bool
-    gelu: Literal["none", "tanh"]  # exact, or OpenAI's approximation
-    head_bias: bool
-
-
-_DESIGNS = {
-    "gpt1": _Design(norm_first=False, norm_embeddings=False, gelu="tanh", head_bias=False),
-    "gpt2": _Design(norm_first=True, norm_embeddings=False, gelu="tanh", head_bias=False),
-    "minilm": _Design(norm_first=False, norm_embeddings=True, gelu="none", head_bias=True),
-}
-
-
 @dataclass(frozen=True)
 class DecoderConfig:
-    """The shape of a decoder; the defaults are those of GPT-1."""
+    """The shape of a decoder; the defaults are those of GPT-1.
+
+    kind: gpt2 has norms before each sublayer and one at the end, the others after each sublayer's sum; minilm has a
+    norm of the embeddings, an exact GELU in place of OpenAI's approximation, and a bias of the head."""
 
     kind: Kind = "gpt1"
     vocab_size: int = 40478
@@ -138,59 +96,10 @@ class DecoderConfig:
     eps: float = 1e-5
 
     def __post_init__(self) -> None:
-        faults = []
         if self.width % self.heads:
-            faults.append(f"width {self.width} must be a multiple of heads {self.heads}")
+            raise ValueError(f"width {self.width} must be a multiple of heads {self.heads}")
         if self.kind == "gpt1" and self.inner != 4 * self.width:
-            faults.append(f"inner {self.inner} must be 4 x width {self.width} in gpt1")
-        if faults:
-            raise ValueError("; ".join(faults))
-
-
-class TokenEmbedding(nn.Embedding):
-    """The embeddings of tokens, which are also the head."""
-
-    def rows(self, tokens: Tensor | None = None) -> Tensor:
-        """The weights (vocab_size, width), or (len(tokens), width) of these tokens."""
-        return self.weight if tokens is None else F.embedding(tokens, self.weight)
-
-
-class PartialTokenEmbedding(nn.Module):
-    """An embedding of which training changes some tokens only: the gradients and the optimizer's state of the others,
-    which would be zeros, take 5 to 14 % of a small model's step.
-
-    first: the tokens (n,) that the loss is normalised over; others: further tokens of texts, in any order."""
-
-    places: Tensor
-
-    def __init__(self, words: TokenEmbedding, first: Tensor, others: Tensor) -> None:
-        super().__init__()
-        self.tokens = torch.cat([first, others[~torch.isin(others, first)].unique()])  # (trained,)
-        self.first = len(first)
-        self.weight = nn.Parameter(words.weight.detach()[self.tokens])
-        places = torch.full((words.num_embeddings,), -1).index_put((self.tokens,), torch.arange(len(self.tokens)))
-        self.register_buffer("places", places, persistent=False)  # of each token among those that are trained
-        self.whole = words.weight.detach()  # no buffer: processes would exchange it at every step
-
-    def forward(self, tokens: Tensor) -> Tensor:
-        return F.embedding(self.places[tokens], self.weight) if self.training else F.embedding(tokens, self.rows())
-
-    def rows(self, tokens: Tensor | None = None) -> Tensor:
-        """The weights (vocab_size, width), which take no gradient, or those of the tokens `first`, which are given."""
-        if tokens is not None:
-            return self.weight[: self.first]
-        self.whole = self.whole.to(self.weight.device)
-        with torch.no_grad():
-            return self.whole.index_copy_(0, self.tokens.to(self.whole.device), self.weight.detach().to(self.whole))
-
-    def begun(self) -> "PartialTokenEmbedding":
-        """The same tokens with the weights from before the training, in a module without hooks."""
-        words = TokenEmbedding.from_pretrained(self.whole)
-        return PartialTokenEmbedding(words, self.tokens[: self.first], self.tokens[self.first :])
-
-    def all_tokens(self) -> TokenEmbedding:
-        """An embedding of all tokens, with the trained weights."""
-        return TokenEmbedding.from_pretrained(self.rows(), freeze=False)
+            raise ValueError(f"inner {self.inner} must be 4 x width {self.width} in gpt1")
 
 
 class Block(nn.Module):
@@ -199,16 +108,15 @@ class Block(nn.Module):
     def __init__(self, config: DecoderConfig) -> None:
         super().__init__()
         self.heads = config.heads
-        design = _DESIGNS[config.kind]
-        self.norm_first = design.norm_first
+        self.norm_first = config.kind == "gpt2"
         self.attention_in = nn.Linear(config.width, 3 * config.width)  # query, key and value
         self.attention_out = nn.Linear(config.width, config.width)
         self.attention_norm = nn.LayerNorm(config.width, eps=config.eps)
         self.mlp_in = nn.Linear(config.width, config.inner)
-        self.gelu = nn.GELU(approximate=design.gelu)
+        self.gelu = nn.GELU(approximate="none" if config.kind == "minilm" else "tanh")
         self.mlp_out = nn.Linear(config.inner, config.width)
         self.mlp_norm = nn.LayerNorm(config.width, eps=config.eps)
-        self.dropout = Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, hidden: Tensor, layer: int, attention: Attention) -> Tensor:  # (rows, width)
         if self.norm_first:
@@ -226,22 +134,20 @@ class Block(nn.Module):
 
 
 class Decoder(nn.Module):
-    """Tokens at positions to hidden states, and hidden states to logits over the next token.
+    """Tokens at positions to hidden states, and hidden states to logits over the next token."""
 
-    draw: whether weights are drawn; False where others are about to be loaded."""
-
-    def __init__(self, config: DecoderConfig, draw: bool = True) -> None:
+    def __init__(self, config: DecoderConfig) -> None:
         super().__init__()
-        design = _DESIGNS[config.kind]
+        norm_first, is_minilm = config.kind == "gpt2", config.kind == "minilm"
         self.config = config
-        self.token_embedding: TokenEmbedding | PartialTokenEmbedding = _embedding(config.vocab_size, config.width, draw)
-        self.position_embedding = _embedding(config.positions, config.width, draw)
-        self.embedding_norm = nn.LayerNorm(config.width, eps=config.eps) if design.norm_embeddings else None
+        self.token_embedding = nn.Embedding(config.vocab_size, config.width)
+        self.position_embedding = nn.Embedding(config.positions, config.width)
+        self.embedding_norm = nn.LayerNorm(config.width, eps=config.eps) if is_minilm else None
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
-        self.final_norm = nn.LayerNorm(config.width, eps=config.eps) if design.norm_first else None
-        self.bias = nn.Parameter(torch.zeros(config.vocab_size)) if design.head_bias else None
-        self.dropout = Dropout(config.dropout)
-        for module in self.modules() if draw else ():
+        self.final_norm = nn.LayerNorm(config.width, eps=config.eps) if norm_first else None
+        self.bias = nn.Parameter(torch.zeros(config.vocab_size)) if is_minilm else None
+        self.dropout = nn.Dropout(config.dropout)
+        for module in self.modules():
             if isinstance(module, nn.Linear | nn.Embedding):
                 nn.init.normal_(module.weight, std=0.02)
             if isinstance(module, nn.Linear):
@@ -259,32 +165,36 @@ class Decoder(nn.Module):
 
     def logits(self, hidden: Tensor, tokens: Tensor | None = None) -> Tensor:
         """(rows, width) -> (rows, vocab_size), or (rows, len(tokens)) of these tokens alone."""
-        bias = self.bias if self.bias is None or tokens is None else self.bias[tokens]
-        return F.linear(hidden, self.token_embedding.rows(tokens), bias)
+        weight, bias = self.token_embedding.weight, self.bias
+        if tokens is None:
+            return F.linear(hidden, weight, bias)
+        return F.linear(hidden, F.embedding(tokens, weight), None if bias is None else bias[tokens])
 
     @torch.no_grad()
     def grow(self, vocab_size: int) -> None:
         """Add words up to vocab_size, with weights that depend on vocab_size alone; the old rows and their logits stay
-        as they are. Raises ValueError for a smaller vocabulary."""
-        if vocab_size < self.config.vocab_size:
-            raise ValueError(f"a vocabulary of {self.config.vocab_size} cannot grow to {vocab_size}")
+        as they are."""
         old, new = self.token_embedding.weight, vocab_size - self.config.vocab_size
         chance = torch.Generator().manual_seed(vocab_size)
         added = 0.02 * torch.randn(new, self.config.width, generator=chance).to(old)
-        self.token_embedding = TokenEmbedding(vocab_size, self.config.width, _weight=torch.cat([old, added]))
+        self.token_embedding = nn.Embedding(vocab_size, self.config.width, _weight=torch.cat([old, added]))
         if self.bias is not None:
             self.bias = nn.Parameter(F.pad(self.bias, (0, new)))
         self.config = replace(self.config, vocab_size=vocab_size)
 
     @classmethod
-    def load(cls, folder: Path) -> "Decoder":
-        """The decoder of a Hugging Face folder of type openai-gpt, gpt2 or bert-generation, in float32.
+    def load(cls, folder: Path, dropout: float | None = None) -> "Decoder":
+        """The decoder of a Hugging Face folder of type openai-gpt, gpt2 or bert-generation, in float32. dropout: of
+        training; None: as the folder has it.
 
         Raises ValueError for a folder of another type, and for weights that are absent, damaged or of another shape."""
         settings = hf_layouts.read_settings(folder)
-        decoder = cls(DecoderConfig(**settings), draw=False)
+        settings |= {} if dropout is None else {"dropout": dropout}
+        with torch.device("meta"):  # no random weights are drawn
+            decoder = cls(DecoderConfig(**settings))
+        tensors = hf_layouts.read_tensors(folder, settings["kind"], decoder.state_dict())
         try:
-            decoder.load_state_dict(hf_layouts.read_tensors(folder, settings["kind"], decoder.state_dict()))
+            decoder.load_state_dict(tensors, assign=True)
         except RuntimeError as error:
             path, config, reason = folder / hf_layouts.WEIGHTS, folder / hf_layouts.CONFIG, " ".join(str(error).split())
             raise ValueError(f"the weights {path} are not those that {config} describes ({reason}); {ANEW}") from error
@@ -322,7 +232,3 @@ class DecoderReading:
     def _read(self, tokens: Tensor) -> Tensor:
         hidden = self.decoder(tokens.flatten(), self.positions.flatten(), self.attention)
         return self.decoder.logits(hidden.unflatten(0, tokens.shape)[:, -1])
-
-
-def _embedding(rows: int, width: int, draw: bool) -> TokenEmbedding:
-    return TokenEmbedding(rows, width, _weight=None if draw else torch.empty(rows, width))

@@ -1,13 +1,11 @@
 """all-MiniLM-L6-v2 as an encoder of texts: mean token states, which linear heads read (models/heads.py); the classifier
 of regard, a low-rank change of the encoder with a head of its own; and the gate before it.
 
-Networks that are not trained compute on a GPU where PyTorch finds one (CUDA_VISIBLE_DEVICES= hides it). The encoder is
-transformers' BertModel, whose import takes five seconds, under the same names of weights."""
+Networks that are not trained compute on a GPU where PyTorch finds one (CUDA_VISIBLE_DEVICES= hides it)."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils import parametrize
 
+from models import hub
 from models.digests import sha256_of
 from models.heads import REGARD
 from models.minilm import CONFIG, SHA256, TOKENIZER, WEIGHTS
@@ -63,87 +62,15 @@ def device_of_states() -> torch.device:
 # The encoder
 
 
-class Layer(nn.Module):
-    """Attention, then the MLP, each with its norm after the sum. The names of weights are those of BertModel's."""
+def load_encoder(folder: Path) -> Any:
+    """The BertModel in a Hugging Face folder, without a pooler, in float32."""
+    from transformers import BertModel  # takes seconds, which those that only name a classifier do without
 
-    def __init__(self, config: SimpleNamespace) -> None:
-        super().__init__()
-        self.heads, self.attention_dropout = config.num_attention_heads, config.attention_probs_dropout_prob
-        width, inner = config.hidden_size, config.intermediate_size
+    class Encoder(BertModel):
+        _keys_to_ignore_on_load_unexpected = ("pooler",)  # else transformers reports them on the terminal
 
-        def linear_and_norm(size: int) -> nn.ModuleDict:
-            return nn.ModuleDict(
-                {"dense": nn.Linear(size, width), "LayerNorm": nn.LayerNorm(width, eps=config.layer_norm_eps)}
-            )
-
-        projections = nn.ModuleDict({name: nn.Linear(width, width) for name in ("query", "key", "value")})
-        self.attention: Any = nn.ModuleDict({"self": projections, "output": linear_and_norm(width)})
-        self.intermediate: Any = nn.ModuleDict({"dense": nn.Linear(width, inner)})
-        self.output: Any = linear_and_norm(inner)
-        self.dropout = nn.Dropout(config.hidden_dropout_prob)
-
-    def forward(self, hidden: Tensor, mask: Tensor | None) -> Tensor:  # (batch, length, width), (batch, 1, 1, length)
-        projections, output = self.attention.values()
-        query, key, value = (
-            projections[name](hidden).unflatten(2, (self.heads, -1)).transpose(1, 2)
-            for name in ("query", "key", "value")
-        )  # (batch, heads, length, head_width)
-        dropout = self.attention_dropout if self.training else 0.0
-        mixed = F.scaled_dot_product_attention(query, key, value, mask, dropout).transpose(1, 2).flatten(2)
-        hidden = output["LayerNorm"](self.dropout(output["dense"](mixed)) + hidden)
-        inner = F.gelu(self.intermediate["dense"](hidden))
-        return self.output["LayerNorm"](self.dropout(self.output["dense"](inner)) + hidden)
-
-
-class Bert(nn.Module):
-    """A BERT encoder without a pooler."""
-
-    def __init__(self, config: SimpleNamespace) -> None:
-        super().__init__()
-        self.config = config
-        width = config.hidden_size
-        rows = {
-            "word_embeddings": config.vocab_size,
-            "position_embeddings": config.max_position_embeddings,
-            "token_type_embeddings": config.type_vocab_size,
-        }
-        embeddings = {name: nn.Embedding(size, width, _weight=torch.empty(size, width)) for name, size in rows.items()}
-        norm = nn.LayerNorm(width, eps=config.layer_norm_eps)
-        self.embeddings: Any = nn.ModuleDict({**embeddings, "LayerNorm": norm})
-        layers = nn.ModuleList(Layer(config) for _ in range(config.num_hidden_layers))
-        self.encoder: Any = nn.ModuleDict({"layer": layers})
-        self.dropout = nn.Dropout(config.hidden_dropout_prob)
-
-    @property
-    def layers(self) -> nn.ModuleList:
-        """The layers, from the first on."""
-        return self.encoder["layer"]
-
-    def forward(self, tokens: Tensor, mask: Tensor | None = None, until: int | None = None) -> list[Tensor]:
-        """The states (batch, length, width) after each layer up to the number `until` (None: all) of tokens (batch,
-        length), without those whose mask (batch, length) is 0."""
-        words, places, types, norm = self.embeddings.values()
-        hidden = self.dropout(norm(words(tokens) + types.weight[0] + places.weight[: tokens.shape[1]]))
-        seen = None if mask is None else mask.bool()[:, None, None, :]
-        states = []
-        for layer in list(self.layers)[: None if until is None else until + 1]:
-            hidden = layer(hidden, seen)
-            states.append(hidden)
-        return states
-
-    @classmethod
-    def load(cls, folder: Path) -> "Bert":
-        """The encoder in a Hugging Face folder of type bert, in float32. Raises ValueError for one of another type or
-        activation."""
-        config = SimpleNamespace(**read_facts(folder / CONFIG))
-        if (config.model_type, config.hidden_act) != ("bert", "gelu"):
-            raise ValueError(
-                f"{folder} holds a model of type {config.model_type} with {config.hidden_act}; bert with gelu is needed"
-            )
-        encoder = cls(config)
-        stored = load_file(folder / WEIGHTS)  # has a pooler and position numbers besides, which are not used
-        encoder.load_state_dict({name: stored[name] for name in encoder.state_dict()}, assign=True)
-        return encoder.eval()
+    with hub.no_bars():
+        return hub.opened(Encoder, folder, add_pooling_layer=False, dtype=torch.float32).eval()
 
 
 def mean(states: Tensor, mask: Tensor | None) -> Tensor:
@@ -155,16 +82,16 @@ def mean(states: Tensor, mask: Tensor | None) -> Tensor:
 
 
 @torch.no_grad()
-def mean_states(bert: Bert, rows: Sequence[Sequence[int]], layers: Sequence[int] = ()) -> Tensor:
+def mean_states(bert: Any, rows: Sequence[Sequence[int]], layers: Sequence[int] = ()) -> Tensor:
     """The mean token states of n texts after each of `layers` (numbers from 0; none: after the last), (n, layers,
     width) float32. rows: the token ids of each text."""
-    kept, words = [*layers] or [len(bert.layers) - 1], bert.embeddings["word_embeddings"].weight
-    found = torch.zeros(len(rows), len(kept), words.shape[1])
-    for batch in token_batches([len(row) for row in rows], GPU_TOKENS if words.is_cuda else TOKENS):
+    found = torch.zeros(len(rows), max(1, len(layers)), bert.config.hidden_size)
+    for batch in token_batches([len(row) for row in rows], GPU_TOKENS if bert.device.type == "cuda" else TOKENS):
         tokens, mask = pad([rows[row] for row in batch], 0)
-        mask = None if mask is None else mask.to(words.device)
-        states = bert(tokens.to(words.device), mask, max(kept))
-        found[batch] = torch.stack([mean(states[layer].float(), mask) for layer in kept], dim=1).cpu()
+        mask = None if mask is None else mask.to(bert.device)
+        output = bert(tokens.to(bert.device), mask, output_hidden_states=bool(layers))
+        states = [output.hidden_states[layer + 1] for layer in layers] or [output.last_hidden_state]
+        found[batch] = torch.stack([mean(state.float(), mask) for state in states], dim=1).cpu()
     return found
 
 
@@ -195,8 +122,10 @@ class Encoder:
 
     def __init__(self, encoder_folder: Path, dtype: torch.dtype = torch.float32, layers: Sequence[int] = ()) -> None:
         self.tokenizer = read_tokenizer(encoder_folder, LONGEST)
-        self.bert = Bert.load(encoder_folder).to(dtype).to(device_of_states())
+        self.bert = load_encoder(encoder_folder).to(dtype).to(device_of_states())
         self.layers = sorted(layers)
+        if layers:
+            del self.bert.encoder.layer[max(layers) + 1 :]
 
     def features(self, texts: Sequence[str]) -> np.ndarray:
         """(n, width) float32."""
@@ -244,19 +173,20 @@ class MiniLMClassifier(nn.Module):
         self.rank = rank
         self.encoder_sha256 = sha256_of(encoder_folder / WEIGHTS)
         self.tokenizer = read_tokenizer(encoder_folder, LONGEST)
-        self.encoder = Bert.load(encoder_folder).train()
-        self.layers = list(range(len(self.encoder.layers))) if layers is None else list(layers)
-        self.encoder.encoder["layer"] = nn.ModuleList([self.encoder.layers[number] for number in self.layers])
+        self.encoder = load_encoder(encoder_folder).train()
+        every = self.encoder.encoder.layer
+        self.layers = list(range(len(every))) if layers is None else list(layers)
+        self.encoder.encoder.layer = nn.ModuleList([every[number] for number in self.layers])
         for name, parameter in self.encoder.named_parameters():
             parameter.requires_grad = "encoder.layer" in name and (parameter.ndim == 1 or rank is None)
         if rank is not None:
-            for layer in _linear(self.encoder.layers):
+            for layer in _linear(self.encoder.encoder.layer):
                 parametrize.register_parametrization(layer, "weight", LowRank(layer.weight, rank), unsafe=True)
         self.head = nn.Linear(self.encoder.config.hidden_size, len(REGARD))
 
     def forward(self, tokens: Tensor, mask: Tensor | None = None) -> Tensor:
         """tokens, mask (batch, length) -> logits (batch, 4)."""
-        return self.head(mean(self.encoder(tokens, mask)[-1], mask))
+        return self.head(mean(self.encoder(tokens, mask).last_hidden_state, mask))
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The token ids of each text, [CLS] and [SEP] included."""
@@ -276,13 +206,13 @@ class MiniLMClassifier(nn.Module):
     def take(self, free: "MiniLMClassifier") -> None:
         """Start from a classifier with all layers, whose weights changed freely: from those layers that this one has,
         and from as much of their change as has this rank."""
-        theirs = [free.encoder.layers[number] for number in self.layers]
-        for layer, other in zip(_linear(self.encoder.layers), _linear(theirs), strict=True):
+        theirs = [free.encoder.encoder.layer[number] for number in self.layers]
+        for layer, other in zip(_linear(self.encoder.encoder.layer), _linear(theirs), strict=True):
             parametrized: Any = layer.parametrizations
             change = parametrized.weight[0]
             change.become(other.weight - parametrized.weight.original)
         self.head.load_state_dict(free.head.state_dict())
-        for kept, free_layer in zip(self.encoder.layers, theirs, strict=True):
+        for kept, free_layer in zip(self.encoder.encoder.layer, theirs, strict=True):
             found = dict(free_layer.named_parameters())
             for name, value in kept.named_parameters():
                 if name in found and value.requires_grad:
@@ -306,7 +236,7 @@ class MiniLMClassifier(nn.Module):
             if facts[fact] != here:
                 raise ValueError(f"{folder} was trained with {fact} {facts[fact]}, here it is {here}")
         load_trained(classifier, folder / WEIGHTS)
-        for layer in _linear(classifier.encoder.layers):
+        for layer in _linear(classifier.encoder.encoder.layer):
             parametrize.remove_parametrizations(layer, "weight")
         return classifier.eval()
 
@@ -346,18 +276,12 @@ class Gate(nn.Module):
 class Cascade:
     """A classifier behind a gate: a text that the gate finds neutral with a probability above `threshold` has the
     gate's probabilities, any other the classifier's. It errs only towards neutral: what the gate does not pass is
-    labelled as without it.
-
-    The product of a word's embedding with the windows' weights is taken once; reading a text then only adds rows of
-    tables."""
+    labelled as without it."""
 
     def __init__(self, gate: Gate, classifier: MiniLMClassifier, threshold: float) -> None:
         self.gate = gate
         self.classifier = classifier
         self.threshold = threshold
-        with torch.no_grad():
-            weights = gate.windows.weight.permute(2, 1, 0)  # (WINDOW, width, channels)
-            self.tables = torch.matmul(gate.words.weight, weights).contiguous()  # (WINDOW, words, channels)
 
     def probabilities(self, texts: Sequence[str]) -> np.ndarray:
         """(n, 4) float32, columns as in REGARD."""
@@ -374,15 +298,10 @@ class Cascade:
     @torch.inference_mode()
     def opinions(self, rows: Sequence[list[int]]) -> np.ndarray:
         """The gate's own probabilities (n, 4) of texts as the classifier encodes them."""
-        strongest = torch.zeros(len(rows), self.gate.windows.out_channels)
-        for batch in token_batches([len(row) for row in rows], TOGETHER, one_length=True):
-            tokens = torch.tensor([rows[row] for row in batch])
-            before, found, after = (F.embedding(tokens, table) for table in self.tables)
-            found[:, 1:] += before[:, :-1]
-            found[:, :-1] += after[:, 1:]
-            strongest[batch] = found.amax(1)
-        bias: Any = self.gate.windows.bias
-        return self.gate.head((strongest + bias).relu()).softmax(-1).numpy()
+        found = np.zeros((len(rows), len(REGARD)), dtype=np.float32)
+        for batch in token_batches([len(row) for row in rows], TOGETHER):
+            found[batch] = self.gate(*pad([rows[row] for row in batch], 0)).softmax(-1).numpy()
+        return found
 
     def save(self, folder: Path) -> None:
         """Write the gate beside a saved classifier, in half precision."""

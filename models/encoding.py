@@ -75,14 +75,6 @@ class Encoding:
         write_facts(folder / CONFIG, config)
 
 
-def token_ids(folder: Path, texts: Sequence[str]) -> list[list[int]]:
-    """The ids of each text by the tokenizer of a model's folder, without what it puts around a text."""
-    tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    return [found.ids for found in tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
-
-
 def _id(tokenizer: Tokenizer, token: str) -> int:
     found = tokenizer.token_to_id(token)
     if found is None:

@@ -3,8 +3,8 @@
 Fields have parents: below a parent whose choice is negative a field has no value, takes no part in the loss and is not
 generated. Knows nothing of what the fields mean."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 from models import minilm
 from models.beam import drawn
-from models.decoder import UNSEEN, Cached, Decoder, Dropout, Padded
+from models.decoder import UNSEEN, Cached, Decoder, Padded
 from models.encoding import Encoding
 from models.stored_tensors import read_facts, write_facts
 
@@ -40,7 +40,7 @@ class Field(NamedTuple):
 
 @dataclass(frozen=True)
 class Example:
-    """One text with what its form holds. Alternatives share the choices before the texts, and are read apart."""
+    """One text with what its form holds. Alternatives share the choices before the texts."""
 
     text: list[int]
     choices: list[int]  # NO, YES or UNKNOWN of each choice before the texts
@@ -56,61 +56,19 @@ class Example:
         return len(self.text) + len(self.choices) + branches + len(self.alternatives)
 
 
-class LaidOut:
-    """The rows of one example: a token, its position, its branch (-1: all see it), and what is learnt at it."""
-
-    def __init__(self, prefix: int) -> None:
-        self.prefix = prefix  # the text's tokens, which may look at each other
-        self.tokens: list[int] = []
-        self.positions: list[int] = []
-        self.branches: list[int] = []
-        self.targets: list[tuple[int, int]] = []  # the row that predicts, and the token it is to predict
-
-    def add(self, tokens: Sequence[int], branch: int, learnt: bool = False, place: int | None = None) -> int:
-        """Appends tokens, from that position on; returns the position after them."""
-        place = len(self.tokens) if place is None else place
-        for token in tokens:
-            if learnt:
-                # The first token of a branch is predicted by the trunk's last row.
-                self.targets.append((self._before(branch), token))
-            self.tokens.append(token)
-            self.positions.append(place)
-            self.branches.append(branch)
-            place += 1
-        return place
-
-    def _before(self, branch: int) -> int:
-        row = len(self.tokens) - 1
-        while self.branches[row] not in (-1, branch):
-            row -= 1
-        return row
-
-
-class Rows:
-    """Examples side by side, padded on the right."""
-
-    def __init__(self, laid: Sequence[LaidOut], device: torch.device, reads: str) -> None:
-        self.width = max(len(one.tokens) for one in laid)
-        shape = (len(laid), self.width)
-        tokens, positions = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-        branches = np.full(shape, -2)
-        prefix = np.zeros(shape, bool)
-        for row, one in enumerate(laid):
-            size = len(one.tokens)
-            tokens[row, :size], positions[row, :size], branches[row, :size] = one.tokens, one.positions, one.branches
-            prefix[row, : one.prefix] = reads == "both"
-        own = branches[:, :, None] == branches[:, None, :]
-        seen = np.tril(own | (branches[:, None, :] == -1)) | (prefix[:, :, None] & prefix[:, None, :])
-        self.seen = torch.from_numpy(seen).to(device)  # (examples, width, width): which row looks at which
-        self.tokens, self.positions = (torch.from_numpy(a.ravel()).to(device) for a in (tokens, positions))
-        self.targets = [(row * self.width + at, token) for row, one in enumerate(laid) for at, token in one.targets]
-        self.device = device
-
-    def learnt(self, pairs: Mapping[int, list[int]]) -> tuple[list[tuple[int, int, list[int]]], list[tuple[int, int]]]:
-        """The targets of prediction and their rows: choices with the tokens of no and yes, and tokens of texts. pairs:
-        by token of no or yes, both."""
-        choices = [(at, token, pairs[token]) for at, token in self.targets if token in pairs]
-        return choices, [(at, token) for at, token in self.targets if token not in pairs]
+def padded(
+    texts: Sequence[Sequence[int]], prefixes: Sequence[int], device: torch.device
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Texts side by side, padded on the right: tokens and positions, (texts * length,) each, and which token looks at
+    which, (texts, length, length). prefixes: the number of each text's first tokens, which look at each other."""
+    tokens = np.zeros((len(texts), max(map(len, texts))), dtype=np.int64)
+    for row, text in enumerate(texts):
+        tokens[row, : len(text)] = text
+    places = np.arange(tokens.shape[1])
+    prefix = places < np.array(prefixes)[:, None]
+    seen = (places <= places[:, None]) | (prefix[:, :, None] & prefix[:, None, :])
+    every = tokens.ravel(), np.tile(places, len(texts)), seen
+    return tuple(torch.from_numpy(part).to(device) for part in every)  # type: ignore[return-value]
 
 
 class Form(nn.Module):
@@ -156,13 +114,9 @@ class Form(nn.Module):
         self.words = sorted({*words, self.end}) if words is not None else every  # that a text field can have
         self.register_buffer("allowed", torch.tensor(self.words), persistent=False)
 
-    def words_of(self, texts: Sequence[str]) -> list[int]:
-        """The tokens of texts, each once."""
-        return sorted({token for tokens in self.encoding.encode(texts) for token in tokens})
-
-    def restrict(self, words: Sequence[int]) -> None:
-        """Restrict text fields to these tokens and the end: a small part of a vocabulary costs little."""
-        self.words = sorted({*words, self.end})
+    def restrict(self, texts: Sequence[str]) -> None:
+        """Restrict text fields to the words of these texts: a small part of a vocabulary costs little."""
+        self.words = sorted({token for tokens in self.encoding.encode(texts) for token in tokens} | {self.end})
         self.allowed = torch.tensor(self.words, device=self.allowed.device)
 
     @property
@@ -176,52 +130,56 @@ class Form(nn.Module):
     def loss(self, examples: Sequence[Example]) -> Tensor:
         """The mean over learnt choices of minus the log-likelihood of the value against the other one, plus the mean
         over learnt tokens of texts of minus theirs."""
-        rows = Rows([self._laid_out(one) for one in examples], self.decoder.token_embedding.weight.device, self.reads)
-        dropout = self.decoder.config.dropout if self.training else 0.0
-        attention = Padded(len(examples), dropout, rows.seen)
-        hidden = self.decoder(rows.tokens, rows.positions, attention)
-        total = hidden.new_zeros(())
-        choices, texts = rows.learnt({token: ids[:UNKNOWN] for ids in self.ids.values() for token in ids[:UNKNOWN]})
+        rows, prefixes, learnt = zip(*(row for one in examples for row in self._rows(one)), strict=True)
+        device, weight = self.decoder.token_embedding.weight.device, self.decoder.token_embedding.weight
+        tokens, positions, seen = padded(rows, prefixes, device)  # seen: (rows, length, length)
+        attention = Padded(len(rows), self.decoder.config.dropout if self.training else 0.0, seen)
+        hidden = self.decoder(tokens, positions, attention)
+        total, length = hidden.new_zeros(()), seen.shape[1]
+        targets = [(row * length + at, token) for row, of_row in enumerate(learnt) for at, token in of_row]
+        pair_of = {token: ids[:UNKNOWN] for ids in self.ids.values() for token in ids[:UNKNOWN]}
+        choices = [(at, token, pair_of[token]) for at, token in targets if token in pair_of]
+        texts = [(at, token) for at, token in targets if token not in pair_of]
         if choices:
-            at, tokens, pairs = (torch.tensor(part, device=rows.device) for part in zip(*choices, strict=True))
-            logits = (hidden[at][:, None] * self.decoder.token_embedding.weight[pairs]).sum(-1)
+            at, tokens, pairs = (torch.tensor(part, device=device) for part in zip(*choices, strict=True))
+            logits = (hidden[at][:, None] * weight[pairs]).sum(-1)
             if self.decoder.bias is not None:
                 logits = logits + self.decoder.bias[pairs]
             total = total + F.cross_entropy(logits.float(), (tokens == pairs[:, YES]).long())
         if texts:
-            at, tokens = (torch.tensor(part, device=rows.device) for part in zip(*texts, strict=True))
-            total = total + F.cross_entropy(self.word_logits(hidden[at]), torch.searchsorted(self.allowed, tokens))
+            at, tokens = (torch.tensor(part, device=device) for part in zip(*texts, strict=True))
+            logits = self.decoder.logits(hidden[at], self.allowed).float()
+            total = total + F.cross_entropy(logits, torch.searchsorted(self.allowed, tokens))
         return total
 
-    def word_logits(self, hidden: Tensor) -> Tensor:
-        """The logits of the tokens that texts are made of: (rows, width) -> (rows, words)."""
-        return self.decoder.logits(hidden, self.allowed).float()
+    def prefix(self, size: int) -> int:
+        """The number of tokens that look at each other of a text with so many."""
+        return size if self.reads == "both" else 0
 
-    def _laid_out(self, example: Example) -> LaidOut:
-        laid = LaidOut(prefix=len(example.text))
-        laid.add(example.text, -1)
-        for f, value, learnt in zip(self.first, example.choices, example.learnt, strict=True):
-            laid.add([self.ids[f.name][value]], -1, learnt)
-        laid.add([self.end], -1)
-        trunk = len(laid.tokens)
-        for branch, (texts, last, learnt) in enumerate(example.alternatives):
-            place = trunk
+    def _rows(self, example: Example) -> list[tuple[list[int], int, list[tuple[int, int]]]]:
+        """A row for each alternative: its tokens, the number of those that look at each other, and what is learnt: the
+        place that predicts, and the token. The first learns what alternatives share."""
+        size = len(example.text)
+        chosen = [self.ids[f.name][value] for f, value in zip(self.first, example.choices, strict=True)]
+        targets = [(size + at - 1, chosen[at]) for at, learnt in enumerate(example.learnt) if learnt]
+        rows = []
+        for texts, last, learnt in example.alternatives or [([], UNKNOWN, False)]:
+            tokens = [*example.text, *chosen, self.end]
             for text in texts:
-                place = laid.add([*text[: self.longest_text], self.end], branch, bool(text), place)
-            laid.add([self.ids[self.last.name][last]], branch, learnt, place)
-        return laid
-
-    def decode(self, tokens: Sequence[int]) -> str:
-        """The text of a text field."""
-        return self.encoding.decode(tokens)
+                part = [*text[: self.longest_text], self.end]
+                targets += [(len(tokens) + at - 1, token) for at, token in enumerate(part) if text]
+                tokens += part
+            targets += [(len(tokens) - 1, self.ids[self.last.name][last])] * learnt
+            rows.append((tokens, self.prefix(size), targets))
+            targets = []
+        return rows
 
     def parents(self, name: str) -> list[str]:
         """The parents of a field, the nearest first."""
-        by_name = {f.name: f for f in self.fields}
+        by_name = {f.name: f.parent for f in self.fields}
         found = []
-        while (parent := by_name[name].parent) is not None:
-            found.append(parent)
-            name = parent
+        while (parent := by_name[name]) is not None:
+            found.append(name := parent)
         return found
 
     def save(self, folder: Path) -> None:
@@ -253,12 +211,7 @@ class Form(nn.Module):
     ) -> "Form":
         """An untrained form that continues from the GPT-1 or GPT-2 of a Hugging Face folder. dropout: that of training;
         None: that of the folder's config."""
-        decoder, encoding = Decoder.load(folder), Encoding.load(folder)
-        if dropout is not None:
-            decoder.config = replace(decoder.config, dropout=dropout)
-            for part in decoder.modules():
-                if isinstance(part, Dropout):
-                    part.p = dropout
+        decoder, encoding = Decoder.load(folder, dropout), Encoding.load(folder)
         if encoding.vocab_size > decoder.config.vocab_size:
             decoder.grow(encoding.vocab_size)
         return cls(decoder, encoding, fields, **facts)  # type: ignore[arg-type]
@@ -328,29 +281,17 @@ class _Filling:
             for number in range(len(self.form.texts)):
                 self._write(number)
             self._choose(len(self.form.first), self.form.last, put=False)
-        return [
-            Filled(*parts)
-            for parts in zip(
-                self.log_probs,
-                map(tuple, self.choices.tolist()),
-                [tuple(map(tuple, said)) for said in self.said],
-                self.text_log_prob.tolist(),
-                strict=True,
-            )
-        ]
+        texts = [tuple(map(tuple, said)) for said in self.said]
+        fields = self.log_probs, map(tuple, self.choices.tolist()), texts, self.text_log_prob.tolist()
+        return [Filled(*parts) for parts in zip(*fields, strict=True)]
 
     def _read(self) -> None:
-        laid = []
-        for text in self.texts:
-            one = LaidOut(prefix=len(text))
-            one.add(text, -1)
-            laid.append(one)
-        rows = Rows(laid, self.device, self.form.reads)
-        lengths = torch.tensor([len(text) for text in self.texts])
-        bias = torch.zeros(rows.seen.shape, device=self.device).masked_fill(~rows.seen, UNSEEN)
+        sizes = [len(text) for text in self.texts]
+        tokens, positions, seen = padded(self.texts, [self.form.prefix(size) for size in sizes], self.device)
+        lengths, bias = torch.tensor(sizes), torch.zeros(seen.shape, device=self.device).masked_fill(~seen, UNSEEN)
         # Filling is looked at by nothing that counts: below, the last row of each text is the one that goes on.
         self.attention = Cached(bias)
-        hidden = self.form.decoder(rows.tokens, rows.positions, self.attention).unflatten(0, (len(self.texts), -1))
+        hidden = self.form.decoder(tokens, positions, self.attention).unflatten(0, (len(self.texts), -1))
         ends = torch.arange(len(self.texts)), lengths - 1
         self.hidden = hidden[ends]
         self.attention.bias = bias[ends][:, None]
@@ -398,7 +339,7 @@ class _Filling:
         form = self.form
         waiting = np.zeros(len(self.rows), bool)
         for step in range(form.longest_text + 1):
-            log_probs = form.word_logits(self.hidden).log_softmax(1)
+            log_probs = form.decoder.logits(self.hidden, form.allowed).float().log_softmax(1)
             if step == form.longest_text:
                 places = torch.full((len(self.rows),), int(torch.searchsorted(form.allowed, form.end)))
             elif self.chances is None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from safetensors.numpy import load_file, save_file
+from scipy.special import softmax
 
 from models.minilm import CONFIG, SHA256, WEIGHTS
 from models.stored_tensors import read_facts, write_facts
@@ -33,7 +34,7 @@ class Heads:
 
     def probabilities(self, features: np.ndarray, head: int) -> np.ndarray:
         """(n, 3) float32, columns as in LABELS."""
-        return softmax(features @ self.weight[head] + self.bias[head])
+        return softmax(features @ self.weight[head] + self.bias[head], axis=-1)
 
     def columns(self, probabilities: np.ndarray, head: int) -> np.ndarray:
         """The column of LABELS of each text, (n,)."""
@@ -83,7 +84,7 @@ class CrossFitted:
         each."""
         weight = self.weight.transpose(2, 0, 1, 3).reshape(features.shape[1], -1)
         kept = (subjects[:, :, None] & texts[:, None, :])[..., None]
-        each = softmax((features @ weight).reshape(-1, *self.bias.shape) + self.bias)
+        each = softmax((features @ weight).reshape(-1, *self.bias.shape) + self.bias, axis=-1)
         return (each * kept).sum((1, 2)) / kept.sum((1, 2))
 
     def folds_of_texts(self, texts: Sequence[str]) -> np.ndarray:
@@ -129,9 +130,3 @@ def fold_of(name: str) -> int:
 def hash_of(text: str) -> int:
     """A hash of a text, 63 bits."""
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8]) >> 1
-
-
-def softmax(logits: np.ndarray) -> np.ndarray:
-    """The softmax along the last axis."""
-    powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    return powers / powers.sum(axis=-1, keepdims=True)

@@ -34,7 +34,6 @@ from transformers import (
     LogitsProcessor,
     PreTrainedModel,
     PreTrainedTokenizerBase,
-    StoppingCriteria,
 )
 from transformers.modeling_outputs import CausalLMOutputWithPast
 
@@ -302,36 +301,20 @@ class LanguageModel(Pretrained):
         return self.tokenizer(texts, add_special_tokens=self.prompt != "chat")["input_ids"] if texts else []
 
     @torch.inference_mode()
-    def sample(
-        self,
-        prompts: Sequence[Sequence[int]],
-        chances: Tensor,
-        *,
-        temperature: float,
-        top_k: int,
-        sentences: tuple[int, int],
-        marks: str,
-    ) -> list[list[int]]:
+    def sample(self, prompts: Sequence[Sequence[int]], chances: Tensor, **how: Any) -> list[list[int]]:
         """Sample the continuation of each prompt: the tokens up to END, or up to the number of its chances, (prompts,
-        tokens) in [0, 1). No text ends before the fewest sentences, and none continues after the most; marks end
-        sentences. The same chances give the same text, whatever else is in the batch (but for rounding)."""
+        tokens) in [0, 1). how: temperature, top_k, sentences (the fewest and the most) and marks, as Drawn takes them.
+        The same chances give the same text, whatever else is in the batch (but for rounding)."""
         tokens, mask = self.padded(prompts, "left")
         length = tokens.shape[1]
-        counted = SentenceEnds(self.tokenizer, self.model.config.vocab_size, marks, length)
-        fewest, most = sentences
         texts = self.model.generate(
             input_ids=tokens,
             attention_mask=mask,
             max_new_tokens=chances.shape[1],
-            logits_processor=[
-                NoEndBefore(counted, fewest, self.end),
-                Drawn(chances.to(self.model.device), length, temperature, top_k),
-            ],
-            stopping_criteria=[Enough(counted, most)],
+            logits_processor=[Drawn(self.tokenizer, chances.to(self.model.device), length=length, **how)],
         )
-        ends, texts = {self.end, self.pad}, texts[:, length:].tolist()
-        lengths = [next((at for at, token in enumerate(text) if token in ends), len(text)) for text in texts]
-        return [text[:size] for text, size in zip(texts, lengths, strict=True)]
+        ends = {self.end, self.pad}
+        return [list(takewhile(lambda token: token not in ends, text)) for text in texts[:, length:].tolist()]
 
 
 class Seq2Seq(Pretrained):
@@ -342,13 +325,7 @@ class Seq2Seq(Pretrained):
     PROMPTS = ("phrase", "gen")
 
     def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, *more: Any, **named: Any) -> None:
-        starts = (getattr(part, "decoder_start_token_id", None) for part in (model.config, model.generation_config))
-        start = next((int(token) for token in starts if token is not None), None)
-        if start is None:
-            raise ValueError(
-                f"{model.config.name_or_path or 'the model'} has no decoder_start_token_id in its config.json, so its "
-                "decoder cannot begin; give it there"
-            )
+        start = model.generation_config.decoder_start_token_id  # type: ignore[union-attr]
         super().__init__(model, tokenizer, *more, **named)
         target = [int(token) for token in tokenizer(text_target="")["input_ids"]]
         self.before = [start, *target[: target.index(self.end)]]
@@ -490,14 +467,8 @@ def wording(relation: str | None, prompt: str) -> str | None:
 
 
 def load_tokenizer(folder: Path) -> Any:
-    """The tokenizer of a folder. Raises ValueError for one without an end token, and for one without words, which
-    transformers makes where the file with these is absent."""
+    """The tokenizer of a folder. Raises ValueError for one without an end token."""
     tokenizer = hub.without_code(AutoTokenizer, folder)
-    if set(tokenizer.get_vocab().values()) <= set(tokenizer.all_special_ids):
-        raise ValueError(
-            f"the tokenizer in {folder} has no words: a file of its own, such as tokenizer.json, is absent; copy it "
-            "there"
-        )
     if tokenizer.eos_token_id is None:
         raise ValueError(
             f"the tokenizer in {folder} has no end token (eos_token), so no tail of the model's would end; give a "
@@ -543,56 +514,37 @@ def _peft() -> Any:
 
 
 class Drawn(LogitsProcessor):
-    """A logits processor that leaves the token that a row's next number stands for, at a temperature, among the
-    likeliest top_k (0: all)."""
+    """A logits processor that leaves one token of each row: that for which its next number stands, at a temperature,
+    among the likeliest top_k (0: all). No text ends before the fewest sentences have ended, each does after the most;
+    sentences end at tokens with a mark, several in a row counted as one."""
 
-    def __init__(self, chances: Tensor, length: int, temperature: float, top_k: int) -> None:
+    def __init__(
+        self,
+        tokenizer: PreTrainedTokenizerBase,
+        chances: Tensor,
+        *,
+        temperature: float,
+        top_k: int,
+        sentences: tuple[int, int],
+        marks: str,
+        length: int,
+    ) -> None:
         self.chances = chances  # (rows, tokens to come)
-        self.length = length  # of the prompts, padding counted
-        self.temperature = temperature
-        self.top_k = top_k
+        self.temperature, self.top_k = temperature, top_k
+        self.fewest, self.most = sentences
+        self.end, self.length = tokenizer.eos_token_id, length  # of the prompts, padding counted
+        words = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
+        self.marked = torch.tensor([any(mark in (word or "") for mark in marks) for word in words]).to(chances.device)
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:  # (rows, length so far), (rows, vocab_size)
-        chances = self.chances[:, input_ids.shape[1] - self.length]
-        tokens = drawn(scores, chances, self.temperature, self.top_k)
-        return torch.full_like(scores, -torch.inf).scatter(1, tokens[:, None], 0.0)
-
-
-class SentenceEnds:
-    """A counter of the sentences that have ended in the generated tokens: tokens with a mark, several in a row as
-    one."""
-
-    def __init__(self, tokenizer: PreTrainedTokenizerBase, size: int, marks: str, length: int) -> None:
-        known = tokenizer.convert_ids_to_tokens(list(range(min(size, len(tokenizer)))))
-        ends = [token is not None and any(mark in token for mark in marks) for token in known]
-        self.ends = torch.tensor(ends + [False] * (size - len(ends)))
-        self.length = length
-
-    def count(self, input_ids: Tensor) -> Tensor:  # (rows,)
-        ended = self.ends.to(input_ids.device)[input_ids[:, self.length :]]
-        return (ended & ~F.pad(ended, (1, 0))[:, :-1]).sum(1)
-
-
-class NoEndBefore(LogitsProcessor):
-    """A logits processor that rules out the end token until `fewest` sentences have ended."""
-
-    def __init__(self, sentences: SentenceEnds, fewest: int, end: int) -> None:
-        self.sentences, self.fewest, self.end = sentences, fewest, end
-
-    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        generated = input_ids[:, self.length :]
+        marked = self.marked[generated.clamp(max=len(self.marked) - 1)]  # a model may have more tokens
+        ended = (marked & ~F.pad(marked, (1, 0))[:, :-1]).sum(1)  # sentences
         scores = scores.clone()
-        scores[self.sentences.count(input_ids) < self.fewest, self.end] = -torch.inf
-        return scores
-
-
-class Enough(StoppingCriteria):
-    """A stopping criterion for rows with `most` ended sentences."""
-
-    def __init__(self, sentences: SentenceEnds, most: int) -> None:
-        self.sentences, self.most = sentences, most
-
-    def __call__(self, input_ids: Tensor, scores: Tensor, **_: object) -> Tensor:  # (rows,)
-        return self.sentences.count(input_ids) >= self.most
+        scores[ended < self.fewest, self.end] = -torch.inf
+        tokens = drawn(scores, self.chances[:, generated.shape[1]], self.temperature, self.top_k)
+        tokens[ended >= self.most] = self.end
+        return torch.full_like(scores, -torch.inf).scatter(1, tokens[:, None], 0.0)
 
 
 # Models that label texts

@@ -13,6 +13,10 @@ CONFIG, WEIGHTS = "config.json", "model.safetensors"
 ADAPTER = "adapter_config.json"  # in the place of config.json in a folder that has adapters alone
 
 
+def _named(ours: str, theirs: str) -> dict[str, str]:
+    return dict(zip(ours.split(), theirs.split(), strict=True))
+
+
 class Layout(NamedTuple):
     """One type of Hugging Face model. Names are ours: theirs."""
 
@@ -26,27 +30,15 @@ class Layout(NamedTuple):
     transposed: bool  # whether the weights in blocks are (in, out) instead of (out, in)
 
 
+_SIZES = "vocab_size positions width layers heads eps"
+_BLOCK = "attention_in attention_out attention_norm mlp_in mlp_out mlp_norm"
 _GPT1 = Layout(
-    settings={
-        "vocab_size": "vocab_size",
-        "positions": "n_positions",
-        "width": "n_embd",
-        "layers": "n_layer",
-        "heads": "n_head",
-        "eps": "layer_norm_epsilon",
-    },
+    settings=_named(_SIZES, "vocab_size n_positions n_embd n_layer n_head layer_norm_epsilon"),
     dropouts=("resid_pdrop", "embd_pdrop", "attn_pdrop"),
     fixed={"model_type": "openai-gpt", "architectures": ["OpenAIGPTLMHeadModel"], "afn": "gelu"},
-    modules={"token_embedding": "tokens_embed", "position_embedding": "positions_embed"},
+    modules=_named("token_embedding position_embedding", "tokens_embed positions_embed"),
     block="h",
-    block_modules={
-        "attention_in": "attn.c_attn",
-        "attention_out": "attn.c_proj",
-        "attention_norm": "ln_1",
-        "mlp_in": "mlp.c_fc",
-        "mlp_out": "mlp.c_proj",
-        "mlp_norm": "ln_2",
-    },
+    block_modules=_named(_BLOCK, "attn.c_attn attn.c_proj ln_1 mlp.c_fc mlp.c_proj ln_2"),
     prefix="transformer.",
     transposed=True,
 )
@@ -59,18 +51,14 @@ _GPT2 = _GPT1._replace(
         "scale_attn_weights": True,
         "scale_attn_by_inverse_layer_idx": False,
     },
-    modules={"token_embedding": "wte", "position_embedding": "wpe", "final_norm": "ln_f"},
+    modules=_named("token_embedding position_embedding final_norm", "wte wpe ln_f"),
 )
 _MINILM = Layout(
-    settings={
-        "vocab_size": "vocab_size",
-        "positions": "max_position_embeddings",
-        "width": "hidden_size",
-        "layers": "num_hidden_layers",
-        "heads": "num_attention_heads",
-        "inner": "intermediate_size",
-        "eps": "layer_norm_eps",
-    },
+    settings=_named(
+        f"{_SIZES} inner",
+        "vocab_size max_position_embeddings hidden_size num_hidden_layers num_attention_heads layer_norm_eps "
+        "intermediate_size",
+    ),
     dropouts=("hidden_dropout_prob", "attention_probs_dropout_prob"),
     fixed={
         "model_type": "bert-generation",
@@ -78,20 +66,16 @@ _MINILM = Layout(
         "hidden_act": "gelu",
         "is_decoder": True,
     },
-    modules={
-        "token_embedding": "embeddings.word_embeddings",
-        "position_embedding": "embeddings.position_embeddings",
-        "embedding_norm": "embeddings.LayerNorm",
-    },
+    modules=_named(
+        "token_embedding position_embedding embedding_norm",
+        "embeddings.word_embeddings embeddings.position_embeddings embeddings.LayerNorm",
+    ),
     block="encoder.layer",
-    block_modules={
-        "attention_in": "attention.self",
-        "attention_out": "attention.output.dense",
-        "attention_norm": "attention.output.LayerNorm",
-        "mlp_in": "intermediate.dense",
-        "mlp_out": "output.dense",
-        "mlp_norm": "output.LayerNorm",
-    },
+    block_modules=_named(
+        _BLOCK,
+        "attention.self attention.output.dense attention.output.LayerNorm intermediate.dense output.dense "
+        "output.LayerNorm",
+    ),
     prefix="bert.",
     transposed=False,
 )
@@ -135,19 +119,19 @@ def read_encoder_settings(folder: Path) -> dict[str, Any]:
 def read_tensors(folder: Path, kind: str, names: Iterable[str]) -> "dict[str, Tensor]":
     """The tensors of the given names (ours) from a folder's model.safetensors, in float32. Raises ValueError for a file
     that is absent, damaged or without one of them."""
+    stored, prefix, names = read(folder / WEIGHTS), LAYOUTS[kind].prefix, list(names)
+    if not any(name.startswith(prefix) for name in stored):
+        stored = {prefix * (not name.startswith("lm_head")) + name: tensor for name, tensor in stored.items()}
+    theirs = [other for name in names for other in _their_names(kind, name)]
+    check(folder / WEIGHTS, stored, theirs)
+    return {name: tensor_of(stored, kind, name) for name in names}
+
+
+def tensor_of(stored: "Mapping[str, Tensor]", kind: str, name: str) -> "Tensor":
+    """A decoder's tensor in float32, by Hugging Face's tensors. Raises KeyError where one is absent."""
     import torch
 
-    path = folder / WEIGHTS
-    stored = read(path)
-    prefix = LAYOUTS[kind].prefix
-    bare = not any(name.startswith(prefix) for name in stored)
-    tensors = {}
-    for name in names:
-        theirs = [other.removeprefix(prefix) if bare else other for other in _their_names(kind, name)]
-        check(path, stored, theirs)
-        parts = [stored[other].float() for other in theirs]
-        tensors[name] = _turned(kind, name, torch.cat(parts) if len(parts) > 1 else parts[0])
-    return tensors
+    return _turned(kind, name, torch.cat([stored[other].float() for other in _their_names(kind, name)]))
 
 
 def write(folder: Path, settings: Mapping[str, Any], tensors: "Mapping[str, Tensor]", facts: Mapping[str, Any]) -> None:
@@ -206,8 +190,5 @@ def _their_names(kind: str, name: str) -> list[str]:
 
 def _turned(kind: str, name: str, tensor: "Tensor") -> "Tensor":
     """A block's matrix, transposed where Hugging Face stores it as (in, out); any other tensor as it is."""
-    return tensor.T.contiguous() if _is_turned(kind, name, tensor.ndim) else tensor
-
-
-def _is_turned(kind: str, name: str, dimensions: int) -> bool:
-    return LAYOUTS[kind].transposed and name.startswith("blocks.") and dimensions == 2
+    is_turned = LAYOUTS[kind].transposed and name.startswith("blocks.") and tensor.ndim == 2
+    return tensor.T.contiguous() if is_turned else tensor

@@ -91,10 +91,8 @@ def from_gguf(file: Path, cache: str | Path | None = None) -> Path:
             ) from error
         if hasattr(read.config, "quantization_config"):  # a model that was quantised is not saved
             del read.config.quantization_config
-        with torch.device("meta"):  # no random weights are drawn
-            model = kind.from_config(read.config)
-        model.load_state_dict(read.state_dict(), assign=True)
-        model.save_pretrained(Path(part, "model"))
+            read.hf_quantizer = None
+        read.save_pretrained(Path(part, "model"))
         tokenizer.save_pretrained(Path(part, "model"))
         with suppress(OSError):  # another process was first
             Path(part, "model").rename(folder)

@@ -7,40 +7,21 @@ do not make another true triple. Entities with the same score share their mean r
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 from torch.nn.functional import embedding
 
 from models.stored_tensors import read_facts, write_facts
 
 
-class Interaction(Protocol):
-    """Scores of triples whose heads, relations and tails are vectors, (n, dimension) each."""
-
-    def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
-        """The scores of n triples, (n,)."""
-        ...
-
-    def tails(self, heads: Tensor, relations: Tensor, candidates: Tensor) -> Tensor:
-        """The scores of each head and relation with each of m candidates (m, dimension) as the tail, (n, m)."""
-        ...
-
-    def heads(self, relations: Tensor, tails: Tensor, candidates: Tensor) -> Tensor:
-        """The scores of each relation and tail with each of m candidates as the head, (n, m)."""
-        ...
-
-    def moduli(self, vectors: Tensor) -> Tensor:
-        """The absolute value of each component: (n, dimension), or (n, dimension / 2) of complex vectors."""
-        ...
-
-
 class DotProduct(ABC):
     """An interaction that transforms the head by the relation, then takes the dot product with the tail (Lerer et al.
-    2019, PyTorch-BigGraph). Such a score is linear in the head too: score = head . weight(relation, tail) + offset."""
+    2019, PyTorch-BigGraph). Such a score is linear in the head too: score = head . weight(relation, tail) + offset.
+
+    Heads, relations and tails are vectors, (n, dimension) each, and so are m candidates."""
 
     @abstractmethod
     def transform(self, heads: Tensor, relations: Tensor) -> Tensor:
@@ -55,16 +36,16 @@ class DotProduct(ABC):
         return tails.new_zeros(tails.shape[:-1])
 
     def score(self, heads: Tensor, relations: Tensor, tails: Tensor) -> Tensor:
+        """The scores of n triples, (n,)."""
         return (self.transform(heads, relations) * tails).sum(-1)
 
     def tails(self, heads: Tensor, relations: Tensor, candidates: Tensor) -> Tensor:
+        """The scores of each head and relation with each candidate as the tail, (n, m)."""
         return self.transform(heads, relations) @ candidates.T
 
     def heads(self, relations: Tensor, tails: Tensor, candidates: Tensor) -> Tensor:
+        """The scores of each relation and tail with each candidate as the head, (n, m)."""
         return self.weight(relations, tails) @ candidates.T + self.offset(relations, tails)[:, None]
-
-    def moduli(self, vectors: Tensor) -> Tensor:
-        return vectors.abs()
 
 
 SHORTEST = 1e-12  # squared distance: the square root has no gradient at 0
@@ -85,7 +66,7 @@ class TransE(DotProduct):
 
 
 class TransEL2:
-    """- || head + relation - tail ||, the Euclidean distance of the original."""
+    """- || head + relation - tail ||, the Euclidean distance of the original. Methods as those of DotProduct."""
 
     def move(self, heads: Tensor, relations: Tensor) -> Tensor:
         """Where a relation leads from each head, (n, dimension)."""
@@ -103,9 +84,6 @@ class TransEL2:
 
     def heads(self, relations: Tensor, tails: Tensor, candidates: Tensor) -> Tensor:
         return -_distances(self.move_back(tails, relations), candidates)
-
-    def moduli(self, vectors: Tensor) -> Tensor:
-        return vectors.abs()
 
 
 class TransEL1(TransEL2):
@@ -152,9 +130,6 @@ class ComplEx(DotProduct):
         real, imaginary = relations.chunk(2, -1)
         return product(torch.cat([real, -imaginary], -1), tails)
 
-    def moduli(self, vectors: Tensor) -> Tensor:
-        return moduli(vectors)
-
 
 def product(left: Tensor, right: Tensor) -> Tensor:
     """The product of complex numbers, (n, dimension) each."""
@@ -181,9 +156,6 @@ class RotatE(TransEL2):
     def move_back(self, tails: Tensor, relations: Tensor) -> Tensor:
         real, imaginary = _unit(relations).chunk(2, -1)
         return product(tails, torch.cat([real, -imaginary], -1))
-
-    def moduli(self, vectors: Tensor) -> Tensor:
-        return moduli(vectors)
 
 
 def _unit(relations: Tensor) -> Tensor:
@@ -226,7 +198,7 @@ class Embeddings(nn.Module):
         if KINDS[kind].interaction in COMPLEX and dimension % 2:
             raise ValueError(f"dimension={dimension} must be even: complex numbers have two parts")
         self.facts = {"kind": kind, "entities": entities, "relations": relations, "dimension": dimension}
-        self.interaction: Interaction = KINDS[kind].interaction()
+        self.interaction: DotProduct | TransEL2 = KINDS[kind].interaction()
         self.reciprocal = KINDS[kind].reciprocal
         self.num_relations = relations
         self.entities = nn.Parameter(torch.randn(entities, dimension) * init)
@@ -264,6 +236,10 @@ class Embeddings(nn.Module):
             self.interaction.tails(tails, relations, others),
         )
 
+    def moduli(self, vectors: Tensor) -> Tensor:
+        """The absolute value of each component: (n, dimension), or (n, dimension / 2) of complex vectors."""
+        return moduli(vectors) if isinstance(self.interaction, COMPLEX) else vectors.abs()
+
     def of(self, entities: Tensor) -> Tensor:
         """The vectors of n entities, (n, dimension)."""
         return embedding(entities, self.entities)  # an index would do, with a slower gradient on CPUs
@@ -289,15 +265,7 @@ class Embeddings(nn.Module):
         return network.eval()
 
 
-SMALLEST = 1e-30  # sum of weights: keeps its inverse finite where all candidates are far below one that is left out
 Cells = tuple[Tensor, Tensor]  # rows and columns, (k,) int64 each
-
-
-def normalise(scores: Tensor, left_out: Cells | None = None, picked: Cells | None = None) -> tuple[Tensor, Tensor]:
-    """The logarithm of each row's sum of exponentials, (n,), and the scores of the picked cells, (k,).
-
-    scores: (n, m) float32; left_out: cells that are no candidates. The gradient can be taken once."""
-    return _Normalise.apply(scores, left_out, picked)  # type: ignore[no-untyped-call,no-any-return]
 
 
 def matches(own: Tensor, drawn: Tensor) -> Cells:
@@ -316,84 +284,42 @@ def places_of(own: Tensor, ordered: Tensor) -> Cells:
     return rows, start[rows] + within
 
 
-class _Normalise(torch.autograd.Function):
-    """The normaliser with a gradient of its own. Autograd would compute the exponential again, in a new matrix, and add
-    another matrix for the picked cells."""
-
-    @staticmethod
-    def forward(ctx: Any, scores: Tensor, left_out: Cells | None, picked: Cells | None) -> tuple[Tensor, Tensor]:
-        top = scores.amax(1, keepdim=True)
-        weights = (scores - top).exp_()
-        if left_out is not None:
-            weights[left_out] = 0
-        total = weights.sum(1).clamp_min_(SMALLEST)
-        ctx.weights, ctx.total, ctx.picked = weights, total, picked
-        return top.squeeze(1) + total.log(), scores.new_zeros(0) if picked is None else scores[picked]
-
-    @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
-    def backward(ctx: Any, of_rows: Tensor, of_picked: Tensor) -> tuple[Tensor, None, None]:
-        gradient = ctx.weights.mul_((of_rows / ctx.total)[:, None])
-        if ctx.picked is not None:
-            gradient.index_put_(ctx.picked, of_picked, accumulate=True)
-        return gradient, None, None
-
-
 CELLS = 2**24  # scores held at a time: 64 MiB
-
-
-class Scores(Protocol):
-    """A model that scores candidates, such as Embeddings."""
-
-    def tails(self, heads: Tensor, relations: Tensor) -> Tensor: ...
-
-    def heads(self, relations: Tensor, tails: Tensor) -> Tensor: ...
-
-
-class Answers(NamedTuple):
-    """The true answers of each query, a pair of numbers, sorted by query."""
-
-    keys: Tensor  # (answers,) a query's number, ascending
-    entities: Tensor  # (answers,)
 
 
 @torch.inference_mode()
 def filtered_ranks(
-    network: Scores, triples: Tensor, known: Tensor, num_entities: int, *, cells: int = CELLS
+    network: Any, triples: Tensor, known: Tensor, num_entities: int, *, cells: int = CELLS
 ) -> tuple[Tensor, Tensor]:
     """The rank of the true head and of the true tail of each triple, (n,) float64 each; 1 is best.
 
-    triples: (n, 3) head, relation, tail, int64; known: (m, 3) all true triples, those of training, validation and
-    testing as a rule. Both on the network's device. Raises FloatingPointError when a score is not a finite number."""
+    network: Embeddings, or another with its methods heads and tails. triples: (n, 3) head, relation, tail, int64;
+    known: (m, 3) all true triples, those of training, validation and testing as a rule. Both on the network's device.
+    Raises FloatingPointError when a score is not a finite number."""
     heads, relations, tails = triples.T
     first, middle, last = known.T
-    scale = int(max(triples[:, 1].max(), known[:, 1].max())) + 1  # makes one number of an entity and a relation
+    scale = int(max(relations.max(), middle.max())) + 1  # makes one number of an entity and a relation
     size = max(1, cells // num_entities)
-    of_heads = _ranks(
-        lambda chosen: network.heads(relations[chosen], tails[chosen]),
-        tails * scale + relations,
-        heads,
-        _answers(last * scale + middle, first),
-        size,
+
+    def of_heads(chosen: Tensor) -> Tensor:
+        return network.heads(relations[chosen], tails[chosen])
+
+    def of_tails(chosen: Tensor) -> Tensor:
+        return network.tails(heads[chosen], relations[chosen])
+
+    return (
+        _ranks(of_heads, tails * scale + relations, heads, last * scale + middle, first, size),
+        _ranks(of_tails, heads * scale + relations, tails, first * scale + middle, last, size),
     )
-    of_tails = _ranks(
-        lambda chosen: network.tails(heads[chosen], relations[chosen]),
-        heads * scale + relations,
-        tails,
-        _answers(first * scale + middle, last),
-        size,
-    )
-    return of_heads, of_tails
 
 
-def _answers(keys: Tensor, entities: Tensor) -> Answers:
-    order = keys.argsort()
-    return Answers(keys[order], entities[order])
-
-
-def _ranks(scores_of: Callable[[Tensor], Tensor], keys: Tensor, targets: Tensor, answers: Answers, size: int) -> Tensor:
+def _ranks(
+    scores_of: Callable[[Tensor], Tensor], keys: Tensor, targets: Tensor, known: Tensor, answers: Tensor, size: int
+) -> Tensor:
     """The rank of each target, (n,). scores_of(k triples) scores all entities for the query of each, (k, entities);
-    keys: the number of each triple's query."""
+    keys (n,): the number of each triple's query; known (m,), answers (m,): queries with their true answers."""
+    known, order = known.sort()
+    answers = answers[order]
     ranks = torch.empty(len(keys), dtype=torch.float64, device=keys.device)
     for chosen in keys.argsort().split(size):  # triples of one query stand together: it is scored once
         distinct, place = keys[chosen].unique(return_inverse=True)
@@ -402,8 +328,8 @@ def _ranks(scores_of: Callable[[Tensor], Tensor], keys: Tensor, targets: Tensor,
         target = scores[place, targets[chosen]]
         if not scores.sum(1).isfinite().all():  # a pass of its own over all cells would take a quarter of the time
             raise FloatingPointError("a score is not a finite number")
-        rows, places = places_of(distinct, answers.keys)
-        scores[rows, answers.entities[places]] = -torch.inf
+        rows, places = places_of(distinct, known)
+        scores[rows, answers[places]] = -torch.inf
         scores[place, targets[chosen]] = -torch.inf  # counted as the first of its equals below
         # 1 for a score above, 0 for an equal one, -1 for one below: the sum is exact for up to 2**24 entities.
         signs = scores[place].sub_(target[:, None]).sign_().sum(1)

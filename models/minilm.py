@@ -56,12 +56,16 @@ def causal(folder: Path, dropout: float = 0.1) -> "Decoder":
 
     A decoder has no token types: the row of type 0, which the encoder adds to every position, is added to the
     position embeddings once and for all."""
-    from models import hf_layouts  # loads PyTorch, which locate does without
+    import torch  # which locate does without
+
+    from models import hf_layouts
     from models.decoder import Decoder, DecoderConfig
 
-    decoder = Decoder(DecoderConfig(**hf_layouts.read_encoder_settings(folder), dropout=dropout), draw=False)
+    with torch.device("meta"):  # no random weights are drawn
+        decoder = Decoder(DecoderConfig(**hf_layouts.read_encoder_settings(folder), dropout=dropout))
     names = [name for name in decoder.state_dict() if name != "bias"]
-    decoder.load_state_dict(hf_layouts.read_tensors(folder, "minilm", names), strict=False)
+    tensors = {**hf_layouts.read_tensors(folder, "minilm", names), "bias": torch.zeros(decoder.config.vocab_size)}
+    decoder.load_state_dict(tensors, assign=True)
     with safe_open(folder / WEIGHTS, "pt") as file:
         decoder.position_embedding.weight.data += file.get_tensor("embeddings.token_type_embeddings.weight")[0]
     return decoder

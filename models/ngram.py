@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 from safetensors.numpy import load_file, save_file
+from scipy.special import softmax
 
 from models.heads import REGARD
 
@@ -34,8 +35,7 @@ class NgramClassifier:
             for label in range(len(REGARD)):
                 sums = np.bincount(owners, self.weight[buckets, label], minlength=len(chunk))
                 result[start : start + len(chunk), label] = sums * shares + self.bias[label]
-        result = np.exp(result - result.max(1, keepdims=True))
-        return result / result.sum(1, keepdims=True)
+        return softmax(result, axis=1)
 
     def save(self, folder: Path) -> None:
         """Write the weights in half precision."""

@@ -2,37 +2,27 @@
 special tokens, then its positions in one table."""
 
 import pickle
-from contextlib import suppress
-from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import torch
 from tokenizers import Tokenizer
-from torch import Tensor
 
 from models import hub
 from models.comet import Comet
 from models.decoder import Decoder, DecoderConfig
 from models.encoding import TOKENIZER, Encoding
+from models.hf_layouts import tensor_of
 from models.tail_prompts import Layout
 
 HEAD_WIDTH = 64  # of GPT-1's attention heads, whose number no tensor shows
 POSITIONS = 31  # slots for head (10), relation (5) and tail (15 and the end token)
-ZIP = b"PK\x03\x04"  # how a file begins that torch reads as a zip file
+ZIP = b"PK\x03\x04"  # how a file of torch begins since 1.6, which may be a TorchScript program
 WANTED = "give the path of the original COMeT's conceptnet_pretrained_model.pickle (model.init=FILE)"
 PAD = 0  # the original pads with GPT-1's token 0 ("."), which is so never looked at
 
-_BLOCK = {
-    "attention_in": "attn.c_attn",
-    "attention_out": "attn.c_proj",
-    "attention_norm": "ln_1",
-    "mlp_in": "mlp.c_fc",
-    "mlp_out": "mlp.c_proj",
-    "mlp_norm": "ln_2",
-}
-_PARAMETERS = {"attention_norm": ("g", "b"), "mlp_norm": ("g", "b")}  # the other modules have w and b
+THEIRS = {"w": "weight", "g": "weight", "b": "bias"}  # names of parameters, and those of Hugging Face
 
 
 def locate(checkpoint: Path | str, name: str) -> Path:
@@ -69,47 +59,25 @@ def load(
 
 
 def _decoder(checkpoint: Path, found: dict[str, Any], dropout: float) -> Decoder:
-    """The network of a checkpoint's state_dict."""
-    stored = {name.removeprefix("module."): tensor for name, tensor in found["state_dict"].items()}
-    table = stored["transformer.embed.weight"]
-    if len(table) - len(found["vocab"]) != POSITIONS:
+    """The network of a checkpoint's state_dict, whose matrices are convolutions of width 1, (1, in, out)."""
+    stored = {}
+    for name, tensor in found["state_dict"].items():
+        module, parameter = name.removeprefix("module.").rsplit(".", 1)
+        stored[f"{module}.{THEIRS.get(parameter, parameter)}"] = tensor[0] if tensor.ndim == 3 else tensor
+    table, vocab_size = stored["transformer.embed.weight"], len(found["vocab"])
+    if len(table) - vocab_size != POSITIONS:
         raise ValueError(
-            f"{checkpoint} has {len(table) - len(found['vocab'])} positions; those that can be read have {POSITIONS}, "
-            "for heads of 10 tokens, relations of 5 (in words) and tails of 15"
+            f"{checkpoint} has {len(table) - vocab_size} positions; those that can be read have {POSITIONS}, for heads "
+            "of 10 tokens, relations of 5 (in words) and tails of 15"
         )
-    config = _config(stored, dropout)
-    decoder = Decoder(config)
-    tensors = {
-        "token_embedding.weight": table[: config.vocab_size],
-        "position_embedding.weight": table[config.vocab_size :],
-    }
-    for name in decoder.state_dict():
-        if name.startswith("blocks."):
-            tensors[name] = _of_block(stored, name)
-    decoder.load_state_dict(tensors)
+    stored["transformer.tokens_embed.weight"] = table[:vocab_size]
+    stored["transformer.positions_embed.weight"] = table[vocab_size:]
+    width = table.shape[1]
+    sizes = {"width": width, "heads": width // HEAD_WIDTH, "inner": 4 * width}
+    layers = sum(name.endswith("attn.c_attn.weight") for name in stored)
+    decoder = Decoder(DecoderConfig("gpt1", vocab_size, POSITIONS, layers=layers, dropout=dropout, **sizes))
+    decoder.load_state_dict({name: tensor_of(stored, "gpt1", name) for name in decoder.state_dict()})
     return decoder
-
-
-def _config(stored: dict[str, Tensor], dropout: float) -> DecoderConfig:
-    rows, width = stored["transformer.embed.weight"].shape
-    return DecoderConfig(
-        "gpt1",
-        vocab_size=rows - POSITIONS,
-        positions=POSITIONS,
-        width=width,
-        layers=sum(name.endswith("attn.c_attn.w") for name in stored),
-        heads=width // HEAD_WIDTH,
-        inner=4 * width,
-        dropout=dropout,
-    )
-
-
-def _of_block(stored: dict[str, Tensor], name: str) -> Tensor:
-    """The decoder's tensor of this name; the original's matrices are convolutions of width 1, (1, in, out)."""
-    _, number, module, parameter = name.split(".")
-    weight, bias = _PARAMETERS.get(module, ("w", "b"))
-    tensor = stored[f"transformer.h.{number}.{_BLOCK[module]}.{weight if parameter == 'weight' else bias}"]
-    return tensor[0].T if tensor.ndim == 3 else tensor
 
 
 def _encoding(vocab: dict[str, int], end: int, folder: Path) -> Encoding:
@@ -155,24 +123,16 @@ _ALLOWED = {
 
 def _unpickle(path: Path) -> Any:
     """The content of the file. Raises ValueError when torch cannot read it."""
-    if _is_program(path):
-        raise ValueError(f"{path} is a TorchScript program, which is not run here; {WANTED}")
     # weights_only=True refuses the whole file for the classes of its options.
     reader = SimpleNamespace(Unpickler=_Unpickler, load=lambda file, **_: _Unpickler(file).load(), __name__="reader")
     try:
-        return torch.load(path, map_location="cpu", weights_only=False, pickle_module=reader)
+        with path.open("rb") as file:
+            if file.read(len(ZIP)) != ZIP:
+                return torch.load(path, map_location="cpu", weights_only=False, pickle_module=reader)
     except PermissionError as error:
         raise ValueError(f"{path} cannot be read (permission denied); have its owner allow it: chmod +r") from error
     except Exception as error:  # of any kind: what is read may be anything
         raise ValueError(
             f"{path} is not a file that torch has written, or it is damaged ({type(error).__name__}); {WANTED}"
         ) from error
-
-
-def _is_program(path: Path) -> bool:
-    """Return whether torch might take the file for a TorchScript program, and run it: a zip file with a member
-    constants.pkl. The name is looked for in all bytes, since a zip file can be made so that Python's reader of such
-    files lists other members than torch's."""
-    with suppress(OSError, ValueError), path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
-        return content[: len(ZIP)] == ZIP and content.find(b"constants.pkl") >= 0
-    return False
+    raise ValueError(f"{path} is an archive of a later torch, which may be a program and is not read here; {WANTED}")

@@ -17,7 +17,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from models.digests import sha256_of
-from models.encoder import Bert, mean_states, read_tokenizer
+from models.encoder import load_encoder, mean_states, read_tokenizer
 from models.minilm import CONFIG, WEIGHTS
 from models.stored_tensors import load_trained, read, read_facts, save_trained, write_facts
 
@@ -26,7 +26,6 @@ Pieces = Sequence[int]
 
 WORDS = "embeddings.word_embeddings.weight"
 LONGEST = 32  # word pieces of a phrase that are read; the longest of train100k has 32
-MOST_KEPT = 20_000  # phrases, 31 MB
 SPREAD = 0.3  # standard deviation of the numbers in words' vectors; with MiniLM's own, .05, tanh has no curve
 
 
@@ -66,51 +65,25 @@ class MeanOfWords(nn.Module):
         return torch.tanh(self.project(self.dropout(means)))
 
 
-class MeanOfStates(nn.Module):
-    """The mean of the token states that the encoder gives a phrase. It is not trained, so that training reads a phrase
-    once, and no epoch after the first costs an encoder. The last MOST_KEPT phrases stay in memory: the tails of a
-    generator repeat from question to question."""
-
-    def __init__(self, encoder_folder: Path) -> None:
-        super().__init__()
-        self.read = PieceReader(encoder_folder)
-        self.encoder = Bert.load(encoder_folder)
-        self.encoder.requires_grad_(False)
-        self._kept: dict[str, Tensor] = {}
-
-    @torch.no_grad()
-    def forward(self, phrases: Sequence[str]) -> Tensor:
-        """The mean token states of n phrases, (n, the encoder's width)."""
-        kept = self._kept
-        new = [phrase for phrase in dict.fromkeys(phrases) if phrase not in kept]
-        if len(new) + len(kept) > MOST_KEPT:
-            kept = self._kept = {}  # another thread may still read the old one
-            new = list(dict.fromkeys(phrases))
-        if len(new) > MOST_KEPT:
-            return self._read(phrases)
-        if new:
-            kept.update(zip(new, self._read(new).unbind(), strict=True))
-        return torch.stack([kept[phrase] for phrase in phrases])
-
-    def _read(self, phrases: Sequence[str]) -> Tensor:
-        """The same by the encoder."""
-        rows = [[self.read.start, *pieces, self.read.end] for pieces in self.read(phrases)]
-        return mean_states(self.encoder, rows)[:, 0]
-
-
 class MiniLMPhrases(nn.Module):
-    """The mean of the encoder's token states through a tanh layer of `width`; `dropout` is of the means."""
+    """The mean of the token states of a phrase by the encoder, which is not trained, through a tanh layer of `width`;
+    `dropout` is of the means. Training reads a phrase once, so that no epoch after the first costs an encoder."""
 
     def __init__(self, encoder_folder: Path, width: int, dropout: float = 0.0) -> None:
         super().__init__()
-        self.encode = MeanOfStates(encoder_folder)
+        self.read = PieceReader(encoder_folder)
+        self.encoder = load_encoder(encoder_folder).requires_grad_(False)
         self.dropout = nn.Dropout(dropout)
-        self.project = nn.Linear(self.encode.encoder.config.hidden_size, width)
+        self.project = nn.Linear(self.encoder.config.hidden_size, width)
 
-    def forward(self, means: Sequence[Tensor] | Tensor) -> Tensor:
+    def encode(self, phrases: Sequence[str]) -> Tensor:
+        """The mean token states of n phrases, (n, the encoder's width)."""
+        rows = [[self.read.start, *pieces, self.read.end] for pieces in self.read(phrases)]
+        return mean_states(self.encoder, rows)[:, 0]
+
+    def forward(self, means: Tensor) -> Tensor:
         """The vectors of n phrases as encode gives them, (n, width)."""
-        rows = means if isinstance(means, Tensor) else torch.stack(list(means))
-        return torch.tanh(self.project(self.dropout(rows.to(self.project.weight.dtype))))
+        return torch.tanh(self.project(self.dropout(means.to(self.project.weight.dtype))))
 
 
 ENCODERS: dict[str, Any] = {"words": MeanOfWords, "minilm": MiniLMPhrases}

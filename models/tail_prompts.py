@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
-from models.encoding import Encoding
 from models.stored_tensors import read_facts
 
 CONFIG = "config.json"
@@ -74,50 +73,3 @@ class Beam(NamedTuple):
     log_prob: float  # summed over the tokens, and END if it ended
     score: float  # log_prob / number of tokens, END counted
     ended: bool  # False when it was cut at the length limit
-
-
-class TailPrompts:
-    """Texts to tokens and back, for a generator with an encoding and the layout of its training."""
-
-    encoding: Encoding
-    layout: Layout
-    tags: str | None = None
-
-    def prompts(self, heads: Sequence[str], phrases: Sequence[str]) -> list[list[int]]:
-        """The tokens before a tail: the start token if there is one, the head (of a generator with control tokens the
-        neutral one, then the head), the relation's phrase."""
-        start = [] if self.encoding.start is None else [self.encoding.start]
-        pairs = zip(self.encoding.encode(tagged(heads, self.tags)), self.encoding.encode(phrases), strict=True)
-        parts = [(head[:HEAD_TOKENS], phrase[:RELATION_TOKENS]) for head, phrase in pairs]
-        if self.layout == "comet":
-            return [self._slot(head, HEAD_TOKENS) + self._slot(phrase, RELATION_TOKENS) for head, phrase in parts]
-        return [start + head + phrase for head, phrase in parts]
-
-    def tails(self, tails: Sequence[str]) -> list[list[int]]:
-        """The tokens to generate: the tail and the end token."""
-        return [[*tail[:TAIL_TOKENS], self.encoding.end] for tail in self.encoding.encode(tails)]
-
-    def decode(self, tail: Sequence[int]) -> str:
-        """A tail's text."""
-        return self.encoding.decode(tail)
-
-    @property
-    def unseen(self) -> int | None:
-        """The padding token, which no row attends to within a prompt; None with a layout without padding. In a tail it
-        is a word like others: the original pads with GPT-1's token 0, a full stop within a word."""
-        return self.encoding.pad if self.layout == "comet" else None
-
-    def _slot(self, tokens: list[int], size: int) -> list[int]:
-        return tokens + [self.encoding.pad] * (size - len(tokens))
-
-
-def check_prompts(prompts: Sequence[Sequence[int]], max_length: int, positions: int) -> None:
-    """Raise ValueError for an empty prompt, and for one too long for a decoder's positions."""
-    if not all(map(len, prompts)):
-        raise ValueError("a prompt is empty; it must hold at least one token to be continued")
-    longest = max(map(len, prompts), default=0)
-    if longest + max_length - 1 > positions:
-        raise ValueError(
-            f"a prompt of {longest} tokens with tails of {max_length} needs {longest + max_length - 1} positions; "
-            f"the decoder has {positions}"
-        )

@@ -28,7 +28,6 @@ class ChatServer:
 
     answer: Callable[[str], str] = echo
     faults: Mapping[int | str, Fault] = field(default_factory=dict)
-    logprobs: Mapping[str, float] | None = None  # of the first token, where a request asks for them
     requests: list[tuple[str, Mapping[str, str], dict[str, Any]]] = field(default_factory=list)  # path, headers, body
     most_at_once: int = 0
     _at_once: int = 0
@@ -53,19 +52,12 @@ class ChatServer:
         """The JSON of an answer. A word is a token."""
         text = self.answer(asked(body))
         choice: dict[str, Any] = {"index": 0, "finish_reason": "content_filter" if fault == "filter" else "stop"}
-        is_chat, tops = path.endswith("/chat/completions"), self.logprobs or {}
-        if is_chat:
+        if path.endswith("/chat/completions"):
             refusal = "I cannot help with that." if fault == "refuse" else None
             message = {"role": "assistant", "content": None if refusal else text, "refusal": refusal}
             choice |= {"message": message, "logprobs": None}
         else:
             choice |= {"text": text, "logprobs": None}
-        if body.get("logprobs") and self.logprobs is not None:
-            first = max(tops, key=lambda token: tops[token])
-            rows = [{"token": token, "logprob": value} for token, value in tops.items()]
-            in_chat = {"content": [{"token": first, "logprob": tops[first], "top_logprobs": rows}]}
-            legacy = {"tokens": [first], "token_logprobs": [tops[first]], "top_logprobs": [dict(tops)]}
-            choice["logprobs"] = in_chat if is_chat else legacy
         words = {"prompt_tokens": len(asked(body).split()), "completion_tokens": len(text.split())}
         return {"object": "any", "model": f"{body['model']}-served", "choices": [choice], "usage": words}
 

@@ -7,7 +7,7 @@ import pytest
 from chat_server import BROKEN, TOO_MANY, chat_server
 from refusals import refuses
 
-from models.chat_api import FAILED, REFUSED, Answer, Choice, Endpoint, EndpointError, conversation
+from models.chat_api import FAILED, REFUSED, Answer, Endpoint, EndpointError, conversation
 
 SECRET = "sk-secret"
 
@@ -85,22 +85,13 @@ def test_refusals_are_answers_without_text() -> None:
     assert [(answer.text, answer.finish, answer.tries) for answer in found] == [("", REFUSED, 1)] * 3
 
 
-def test_log_probabilities_of_chats_and_completions() -> None:
-    tops = {"yes": -0.1, "no": -2.5}
-    with chat_server(logprobs=tops) as server:
-        (chat,) = endpoint(server.url).chat(chats("a"), logprobs=True, top_logprobs=2)
-        (text,) = endpoint(server.url).complete(["a"], logprobs=2)
-        (without,) = endpoint(server.url).complete(["a"])
-    assert chat.choices == text.choices == (Choice("yes", -0.1, tops),)
-    assert without.choices is None
-    assert [path for path, *_ in server.requests] == ["/v1/chat/completions", *["/v1/completions"] * 2]
-
-
 def test_fields_of_the_body_and_the_system_prompt() -> None:
     own = {"max_tokens": None, "max_completion_tokens": 9}
     with chat_server() as server:
         endpoint(server.url, body=own, key=None).chat([conversation("a", "Be brief.")], max_tokens=5)
-    _, headers, body = server.requests[0]
+        assert endpoint(server.url).complete(["a"])[0].text == "a. a."
+    (path, headers, body), (of_completion, _, completed) = server.requests
+    assert (path, of_completion, completed["prompt"]) == ("/v1/chat/completions", "/v1/completions", "a")
     assert body["messages"] == [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "a"}]
     assert (body.get("max_tokens"), body["max_completion_tokens"]) == (None, 9)
     assert "authorization" not in headers

@@ -18,7 +18,7 @@ from mitigate.cache import LabelStore
 from mitigate.errors import MitigateError
 from mitigate.score.judge import RUBRICS, Judge, Rubric, ValidJudge, word_probabilities
 from mitigate.score.labels import label_column
-from models.chat_api import Answer, Choice
+from models.chat_api import Answer
 from models.hf import AnswerProbabilities
 
 MESSAGES = ["Rate: a baker bakes", "Rate: a baker", "Rate: a cook", "Rate: a cook cooks"]
@@ -47,21 +47,17 @@ def test_probabilities_are_those_of_the_model_that_reads_each_text_whole(save, t
 
 
 @pytest.mark.parametrize(
-    ("text", "top", "found"),
+    ("text", "found"),
     [
-        (" Neutral.\n", None, [0, 1, 0]),
-        ('"**prejudice**"', None, [1, 0, 0]),
-        ("neutral, since it is a fact", None, [0, 0, 0]),
-        ("prejudice or neutral", None, [0, 0, 0]),
-        ("", None, [0, 0, 0]),
-        ("Ne", {"Ne": 0.5, " neutral": 0.2, "pre": 0.1, "": 0.1, "x": 0.1}, [0.1, 0.7, 0]),
+        (" Neutral.\n", [0, 1, 0]),
+        ('"**prejudice**"', [1, 0, 0]),
+        ("neutral, since it is a fact", [0, 0, 0]),
+        ("prejudice or neutral", [0, 0, 0]),
+        ("", [0, 0, 0]),
     ],
 )
-def test_an_answer_is_a_word_or_none(text: str, top: dict | None, found: list[float]) -> None:
-    logs = {token: float(np.log(share)) for token, share in top.items()} if top else {}
-    choices = (Choice(text, 0.0, logs),) if top else None
-    answer = Answer(text, "stop", choices=choices)
-    assert word_probabilities(answer, ["prejudice", "neutral", "favouritism"]) == pytest.approx(found)
+def test_an_answer_is_a_word_or_none(text: str, found: list[float]) -> None:
+    assert word_probabilities(Answer(text, "stop"), ["prejudice", "neutral", "favouritism"]) == found
 
 
 def test_rubrics_name_their_answers(tmp_path: Path) -> None:
@@ -105,12 +101,11 @@ def test_an_endpoint_labels_once_and_its_failures_are_counted(
     texts = pl.Series(["is kind", "is rude", "is tall", "is odd", "is vague", "is kind"])
     cache = LabelStore(tmp_path / "labels")
     with chat_server(answer=asked, faults={"bad, plain or good? is tall": "filter"}) as server:
-        make = partial(Judge, url=server.url, name="small", rubric=rubric, failures=tmp_path / "judge", logprobs=False)
+        make = partial(Judge, url=server.url, name="small", rubric=rubric, failures=tmp_path / "judge")
         found = label_column(texts, make(), cache)
         again, judge = label_column(texts, make(concurrency=2), cache), make()
         assert len(server.requests) == 5
         assert server.requests[0][2]["messages"][-1]["content"].startswith("bad, plain or good?")
-        assert "logprobs" not in server.requests[0][2]
     assert found.label.tolist() == again.label.tolist() == [1, -1, 2, 2, 2, 1]
     assert found.strength.tolist() == [1, -1, 0, 0, 0, 1]
     assert judge.failures(texts.to_list()) == {"refused": 2, "broken": 1}
@@ -123,18 +118,6 @@ def test_an_endpoint_labels_once_and_its_failures_are_counted(
         make(reads="statement").fingerprint,
     }
     assert len({judge.fingerprint, *other}) == 4
-
-
-def test_log_probabilities_decide_where_the_endpoint_gives_them(rubric: Path) -> None:
-    logs = {" Good": np.log(0.55), "bad": np.log(0.15), "The": np.log(0.3)}
-    with chat_server(answer=lambda _: "Good, since", logprobs=logs) as server:
-        judge = Judge(url=server.url, name="small", rubric=rubric, key=None)
-        assert judge.sends
-        found = judge(["is kind"])
-        assert server.requests[0][2]["top_logprobs"] == 5
-        unsure = Judge(url=server.url, name="small", rubric=rubric, key=None, least=0.8)(["is kind"])
-    assert (found.label[0], found.strength[0]) == (1, pytest.approx(0.4))
-    assert (unsure.label[0], unsure.strength[0]) == (2, pytest.approx(0.4))
 
 
 def test_answers_before_a_failure_are_kept(tmp_path: Path, rubric: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,11 +189,7 @@ def test_a_dry_run_counts_texts_and_asks_nothing(
             "score.regard=null",
             "tracking=none",
         ]
-        places = [
-            f"paths.outputs={tmp_path}/outputs",
-            f"paths.cache={tmp_path}/cache",
-            "score.scorers.judge.logprobs=false",
-        ]
+        places = [f"paths.outputs={tmp_path}/outputs", f"paths.cache={tmp_path}/cache"]
         ask = partial(here, monkeypatch, *settings, *places, *judge)
         assert ask(f"texts=@{texts}", "dry_run=true") == 0
         assert ask("texts=[it is rude]", "dry_run=true") == 0

@@ -7,7 +7,7 @@ from refusals import refuses
 from torch import Tensor
 
 from mitigate.measure.kge import hits, mean_reciprocal_rank
-from models.kge import KINDS, DotProduct, Embeddings, filtered_ranks, matches, normalise
+from models.kge import KINDS, DotProduct, Embeddings, filtered_ranks, matches
 
 HEAD, RELATION, TAIL = torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 5.0]]), torch.tensor([[7.0, 11.0]])
 BY_HAND = {
@@ -65,8 +65,8 @@ def test_the_weight_is_the_gradient_by_the_head(kind):
 
 def test_moduli_matches_and_reciprocal_relations():
     pair = torch.tensor([[3.0, -1.0, 4.0, 0.0]])  # 3 + 4i and -1
-    assert KINDS["complex"].interaction().moduli(pair).tolist() == [[5, 1]]
-    assert KINDS["distmult"].interaction().moduli(pair).tolist() == [[3, 1, 4, 0]]
+    assert network("complex").moduli(pair).tolist() == [[5, 1]]
+    assert network("distmult").moduli(pair).tolist() == [[3, 1, 4, 0]]
     model = network("complex_n3")
     assert model.relations.shape == (6, 4)
     one, two = torch.tensor([1]), torch.tensor([2])
@@ -86,7 +86,7 @@ def test_gradients_are_finite_where_vectors_are_zero(kind):
         for vectors in model.parameters():
             vectors.zero_()
     numbers = torch.zeros(1, dtype=torch.long)
-    cubes = model.interaction.moduli(model.entities).pow(3).sum()
+    cubes = model.moduli(model.entities).pow(3).sum()
     (model.score(numbers, numbers, numbers).sum() + model.tails(numbers, numbers).sum() + cubes).backward()
     assert model.entities.grad.isfinite().all()
 
@@ -100,31 +100,6 @@ def test_a_saved_model_is_loaded_again_and_impossible_shapes_are_refused(tmp_pat
     assert torch.equal(again.relations, model.relations)
     refuses(ValueError, "dimension=3 must be even", Embeddings, "complex", 2, 1, 3)
     refuses(ValueError, "unknown kind 'turning'; allowed: transe, complex", Embeddings, "turning", 2, 1, 4)
-
-
-def test_values_and_gradients_are_those_of_logsumexp():
-    torch.manual_seed(0)
-    scores = (3 * torch.randn(4, 6)).requires_grad_()
-    same = scores.detach().clone().requires_grad_()
-    left_out = torch.tensor([0, 2]), torch.tensor([5, 1])
-    picked = torch.tensor([0, 0, 3]), torch.tensor([1, 2, 4])
-    normalisers, true = normalise(scores, left_out=left_out, picked=picked)
-    mask = torch.zeros(4, 6, dtype=torch.bool)
-    mask[left_out] = True
-    expected = same.masked_fill(mask, -torch.inf).logsumexp(1)
-    assert normalisers.tolist() == pytest.approx(expected.tolist(), rel=1e-6)
-    assert true.tolist() == same[picked].tolist()
-    weights = torch.tensor([1.0, 2.0, 3.0, 4.0])
-    ((weights * normalisers).sum() - 2 * true.sum()).backward()
-    ((weights * expected).sum() - 2 * same[picked].sum()).backward()
-    assert scores.grad is not None
-    assert torch.allclose(scores.grad, same.grad, atol=1e-6)
-    scores = torch.tensor([[500.0, 0.0]]).requires_grad_()
-    normaliser, _ = normalise(scores, left_out=(torch.tensor([0]), torch.tensor([0])))
-    normaliser.sum().backward()
-    assert normaliser.isfinite().all()
-    assert scores.grad is not None
-    assert scores.grad.isfinite().all()
 
 
 class Table:

@@ -1,7 +1,6 @@
 """Causal and sequence-to-sequence models of transformers: against their own plain forward pass, against `generate`
 where stopping rules cannot differ, and against our decoder."""
 
-import json
 from functools import partial
 from pathlib import Path
 
@@ -202,10 +201,6 @@ def test_faults_are_named(tmp_path: Path) -> None:
     bart, llama = save_bart(tmp_path / "bart", TEXTS), save_llama(tmp_path / "llama", TEXTS)
     gpt1, slots = save_gpt1(tmp_path / "gpt1", TEXTS), tmp_path / "slots"
     small_comet(layout="comet", relation="words").save(slots)
-    lacking = save_bart(tmp_path / "lacking", TEXTS)
-    config = json.loads((lacking / "config.json").read_text())
-    for name in ("config.json", "generation_config.json"):
-        (lacking / name).write_text(json.dumps({**config, "decoder_start_token_id": None}))
     for refused, message in (
         (
             partial(locate, str(bart), seq2seq=False),
@@ -217,7 +212,6 @@ def test_faults_are_named(tmp_path: Path) -> None:
         ),
         (partial(prompt_of, bart, "tail", Seq2Seq.PROMPTS), "unknown model.prompt 'tail'; allowed: phrase, gen"),
         (partial(wording, "words", "gen"), "asks with the names of relations, not with model.relation=w"),
-        (partial(Seq2Seq.load, lacking), "no decoder_start_token_id in its config.json, so its decoder cannot begin"),
         (partial(LanguageModel.load, gpt1), "has no end token"),
         (
             partial(LanguageModel.load, slots),

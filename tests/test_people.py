@@ -14,6 +14,7 @@ import torch
 from classifier_data import write_crowd
 from command import apart
 from huggingface_hub import ModelCard
+from scipy.special import softmax
 from small_models import save_llama
 from torch.nn.functional import normalize
 from transformers import AutoModelForCausalLM
@@ -37,7 +38,7 @@ from mitigate.train import crowd as training
 from mitigate.train.crowd import Rows, calibrate
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, Labels
 from models.encoder import Encoder
-from models.heads import FOLDS, LABELS, CrossFitted, fold_of, hash_of, softmax
+from models.heads import FOLDS, LABELS, CrossFitted, fold_of, hash_of
 from models.hf import CausalStates
 from models.minilm import locate
 
@@ -108,7 +109,7 @@ def test_no_head_learns_from_its_folds_and_copies_follow_their_text(monkeypatch:
 
 def test_calibration_undoes_what_makes_logits_too_large() -> None:
     true = np.stack([np.zeros(50), np.linspace(-2, 2, 50)], axis=1)
-    slope, shift = calibrate(3 * true + np.array([0.0, 1.0]), softmax(true))
+    slope, shift = calibrate(3 * true + np.array([0.0, 1.0]), softmax(true, axis=1))
     assert slope == pytest.approx(1 / 3, abs=1e-3)
     assert shift[1] - shift[0] == pytest.approx(-1 / 3, abs=1e-3)
     table = calibration_table(np.array([0.0, 1.0, 0.0, 1.0]), np.array([0.1, 0.9, 0.2, 0.8]), bins=2)

@@ -13,7 +13,7 @@ from mitigate.load.conceptnet import read_triples
 from mitigate.score.plausibility import SHIPPED, Plausibility, with_plausibility
 from mitigate.triples import Labels
 from models.minilm import locate
-from models.plausibility import Bilinear, MeanOfStates
+from models.plausibility import Bilinear
 
 
 class ShortTails:
@@ -99,20 +99,3 @@ def test_the_shipped_network_has_the_accuracy_its_card_states(real_data):
         said = labelled.with_columns(pl.col("head", "tail").str.to_lowercase())
         found = network(said.select(pl.concat_str("head", "relation", "tail", separator="\t")).to_series().to_list())
         assert 100 * np.mean(found.label == labelled["valid"].to_numpy()) == pytest.approx(stated[name], abs=0.3)
-
-
-def test_phrases_are_read_once_and_forgotten_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("models.plausibility.MOST_KEPT", 3)
-    read: list[list[str]] = []
-
-    def reading(_: MeanOfStates, new: Sequence[str]) -> torch.Tensor:
-        read.append(list(new))
-        return torch.tensor([[len(phrase)] * 2 for phrase in new])
-
-    monkeypatch.setattr(MeanOfStates, "_read", reading)
-    phrases = MeanOfStates(locate(None))
-    assert phrases(["a", "bb", "a"]).tolist() == [[1, 1], [2, 2], [1, 1]]
-    assert phrases(["bb", "a"]).shape == (2, 2)
-    assert phrases(["ccc", "dddd"]).shape == (2, 2)
-    assert phrases(["a", "b", "c", "d"]).shape == (4, 2)
-    assert read == [["a", "bb"], ["ccc", "dddd"], ["a", "b", "c", "d"]]

@@ -23,7 +23,8 @@ from mitigate.train.stories import Reader, Texts, fit
 from mitigate.words.outside_text import whole_sentences
 from mitigate.words.prompts import prompts
 from mitigate.words.targets import choose_targets
-from models.hf import Drawn, LanguageModel
+from models.beam import drawn
+from models.hf import LanguageModel
 
 ASKED = prompts(choose_targets(["lawyer", "korea", "bible"]))
 HOW = Sampling(seed=1, max_tokens=30, fewest=1, most=2, top_k=20)
@@ -45,12 +46,11 @@ def small_parts(model: LanguageModel, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_number_that_is_drawn_decides_the_token_and_is_a_prompts_own() -> None:
     logits = torch.log(torch.tensor([[0.1, 0.5, 0.05, 0.35]] * 4))
-    drawn = torch.zeros(4, 3, dtype=torch.long)  # a prompt of two tokens, and one drawn
-    chances = torch.tensor([[0.0, 0.49], [0.0, 0.51], [0.0, 0.86], [0.0, 0.96]])
-    assert Drawn(chances, 2, 1.0, 0)(drawn, logits).argmax(1).tolist() == [1, 3, 0, 2]  # .5, .85, .95, 1
-    assert Drawn(chances, 2, 1.0, 2)(drawn, logits).argmax(1).tolist() == [1, 1, 3, 3]  # .5 / .85 = .59
-    assert Drawn(chances, 2, 0.01, 0)(drawn, logits).argmax(1).tolist() == [1, 1, 1, 1]
-    assert Drawn(torch.ones(4, 2), 2, 1.0, 0)(drawn, logits).argmax(1).tolist() == [2, 2, 2, 2]
+    chances = torch.tensor([0.0, 0.51, 0.86, 0.96])
+    assert drawn(logits, chances, 1.0, 0).tolist() == [1, 3, 0, 2]  # .5, .85, .95, 1
+    assert drawn(logits, chances, 1.0, 2).tolist() == [1, 1, 3, 3]  # .5 / .85 = .59
+    assert drawn(logits, chances, 0.01, 0).tolist() == [1, 1, 1, 1]
+    assert drawn(logits, torch.ones(4), 1.0, 0).tolist() == [2, 2, 2, 2]
     first, again, other = (chances_of(prompt, HOW) for prompt in ("a nurse", "a nurse", "a judge"))
     assert torch.equal(first, again)
     assert not torch.equal(first, other)

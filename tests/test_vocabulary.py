@@ -1,4 +1,4 @@
-"""What only training does: the loss normalised over the tokens of tails, and dropout."""
+"""The loss normalised over the tokens of tails."""
 
 import math
 import re
@@ -12,8 +12,7 @@ from test_train_comet import EXAMPLES, PHRASES, QUICK, small_comet, train
 from mitigate.errors import MitigateError
 from mitigate.train.comet import Examples, Settings, perplexity
 from mitigate.train.vocabulary import begin_vocabulary, log_frequencies
-from models.comet import Candidates
-from models.decoder import Decoder, DecoderConfig, Dropout, dropout
+from models.decoder import Decoder, DecoderConfig
 
 
 def settings(**changed: Any) -> Settings:
@@ -34,10 +33,10 @@ def test_the_loss_among_candidates_is_that_of_the_whole_without_the_others() -> 
     comet = small_comet()
     prompts = comet.prompts(EXAMPLES.heads[:5], PHRASES[:1] * 5)
     tails = comet.tails(EXAMPLES.tails[:5])
-    candidates = Candidates.of(torch.tensor([token for tail in tails for token in [*tail, 7]]), 30522)
+    candidates = torch.tensor([token for tail in tails for token in [*tail, 7]]).unique()
     among = comet.nll(prompts, tails, candidates)
     assert comet.decoder.bias is not None
-    comet.decoder.bias.data.fill_(-1e4)[candidates.tokens] = 0
+    comet.decoder.bias.data.fill_(-1e4)[candidates] = 0
     torch.testing.assert_close(among, comet.nll(prompts, tails))
     assert (among < math.log(30522) / 2).all()
 
@@ -69,22 +68,3 @@ def test_trained_among_tails_other_tokens_stay_unlikely(tmp_path: Path) -> None:
     assert perplexity(among, EXAMPLES) < 40 < perplexity(whole, EXAMPLES)
     other = Examples(["rain"], ["is used for"], ["quantum physics"])
     assert perplexity(among, other) > 1_000
-
-
-def test_what_is_kept_grows_by_what_is_dropped() -> None:
-    torch.manual_seed(0)
-    ones = torch.ones(1001, 101, requires_grad=True)
-    found = dropout(ones, 0.25)
-    assert found.unique().tolist() == [0, pytest.approx(4 / 3)]
-    for quarter in range(4):  # the entries that one of four parts of a random number decides on
-        assert (found.flatten()[quarter::4] == 0).float().mean().item() == pytest.approx(0.25, abs=0.01)
-    found.sum().backward()
-    assert torch.equal(ones.grad, found)
-
-
-def test_a_seed_decides_what_is_dropped_and_nothing_is_outside_training() -> None:
-    layer, ones = Dropout(0.5), torch.ones(64)
-    once, again, otherwise = (torch.manual_seed(seed) and layer(ones) for seed in (1, 1, 2))
-    assert torch.equal(once, again)
-    assert not torch.equal(once, otherwise)
-    assert torch.equal(layer.eval()(ones), ones)

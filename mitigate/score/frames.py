@@ -60,7 +60,7 @@ class Frames:
     def explain(self, texts: Sequence[str]) -> list[str]:
         """The implication of each text about a group, given that it targets one: "women: women are less qualified"."""
         filled = fill_in(self.form, self.form.read(list(texts)), always=True)
-        return [": ".join(filter(None, map(self.form.decode, one.texts))) for one in filled]
+        return [": ".join(filter(None, map(self.form.encoding.decode, one.texts))) for one in filled]
 
 
 def log_odds(form: Form, filled: Sequence[Filled], otherwise: float) -> np.ndarray:

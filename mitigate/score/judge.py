@@ -1,8 +1,8 @@
 """A language model as a judge (Zheng et al. 2023, LLM-as-a-Judge): it reads a written rubric with a statement and
 answers with one word of the rubric.
 
-A local model's answer is the word that it finds most probable; that of an endpoint is read from log-probabilities where
-it gives them, else from its text, which must be one of the words and nothing else. A judge that would rather write
+A local model's answer is the word that it finds most probable; that of an endpoint is read from its text, which must be
+one of the words and nothing else. A judge that would rather write
 something else, or that refuses, abstains. Only a judge with an address sends texts, and only there."""
 
 import json
@@ -34,7 +34,6 @@ SLOT, HEAD = "{statement}", "Answers:"
 READS = ("masked", "statement")
 REFUSED, BROKEN = "refused", "broken"
 REFUSAL = re.compile(r"\b(?:sorry|cannot|can['’]t|won['’]t|unable|not able|not comfortable|refuse|decline)\b", re.I)
-LOGPROBS = {"logprobs": True, "top_logprobs": 5}
 MOST_TOKENS = 8  # of an endpoint's answer: a word
 
 
@@ -113,21 +112,21 @@ class LocalModel:
 class EndpointModel:
     """A model behind an OpenAI-compatible endpoint. The key is read from the environment for each request."""
 
-    def __init__(self, url: str, name: str | None, key: str | None, concurrency: int, logprobs: bool) -> None:
+    def __init__(self, url: str, name: str | None, key: str | None, concurrency: int) -> None:
         try:
             self._endpoint = Endpoint(url, name or "", key, concurrency)
         except EndpointError as error:
             raise MitigateError(f"score.judge.url, name, key: {error}") from error
         self.place = f"{url} ({name})"
-        self.identity = (url, name, logprobs)
-        self._more = LOGPROBS if logprobs else {}
+        self.identity = (url, name)
 
     def answers(self, messages: Sequence[str], words: Sequence[str]) -> Answered:
         """Ask about each message. Raises MitigateError where one got no answer after several tries, so that none is
         stored for it."""
-        fields = {"max_tokens": MOST_TOKENS, "temperature": 0, **self._more}
         try:
-            found = self._endpoint.chat([conversation(message) for message in messages], **fields)
+            found = self._endpoint.chat(
+                [conversation(message) for message in messages], max_tokens=MOST_TOKENS, temperature=0
+            )
         except EndpointError as error:
             raise MitigateError(f"the judge: {error}") from error
         if failed := [answer for answer in found if answer.finish == FAILED]:
@@ -143,19 +142,9 @@ class EndpointModel:
 
 
 def word_probabilities(answer: Answer, words: Sequence[str]) -> list[float]:
-    """The probability of each word by the tokens that the answer may begin with; without log-probabilities 1 for a word
-    that is the whole answer but for case, quotes and a full stop, else 0."""
-    folded = [word.casefold() for word in words]
-    if not answer.choices:
-        given = answer.text.strip(" \n\t\"'“”*.").casefold()
-        return [float(given == word) for word in folded]
-    found = [0.0] * len(words)
-    for token, logprob in answer.choices[0].top.items():
-        begun = token.strip(" \n▁Ġ").casefold()
-        fitting = [number for number, word in enumerate(folded) if begun and word.startswith(begun)]
-        if len(fitting) == 1:
-            found[fitting[0]] += float(np.exp(logprob))
-    return found
+    """1 for a word that is the whole answer but for case, quotes and a full stop, else 0."""
+    given = answer.text.strip(" \n\t\"'“”*.").casefold()
+    return [float(given == word.casefold()) for word in words]
 
 
 class Judge:
@@ -163,8 +152,8 @@ class Judge:
 
     model: of this machine; url and name: an endpoint and its model, with the key in the environment's variable `key`.
     rubric: a text file (None: the one in this package). reads: "masked" or "statement". least: the probability that the
-    words of the rubric have together, below which it abstains. logprobs: whether an endpoint is asked for
-    log-probabilities. failures: the folder of files with the texts on which judges abstained."""
+    words of the rubric have together, below which it abstains. failures: the folder of files
+    with the texts on which judges abstained."""
 
     name = "judge"
     rubric, num_words = "polarity", 3
@@ -180,7 +169,6 @@ class Judge:
         least: float = 0.5,
         key: str | None = "OPENAI_API_KEY",
         concurrency: int = 4,
-        logprobs: bool = True,
         failures: str | Path | None = None,
     ) -> None:
         if reads not in READS:
@@ -193,7 +181,7 @@ class Judge:
         self._rubric = Rubric.read(RUBRICS[self.rubric] if rubric is None else Path(rubric), self.num_words)
         self.model: Model
         if url is not None:
-            self.model = EndpointModel(url, name, key, concurrency, logprobs)
+            self.model = EndpointModel(url, name, key, concurrency)
         else:
             assert model is not None
             self.model = LocalModel(model)

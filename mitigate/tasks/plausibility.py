@@ -45,7 +45,7 @@ def train_plausibility(
     harness.seed(how.seed)
     network = Bilinear(locate(), sorted(learnt["relation"].unique()), phrases, **shape)
     if isinstance(network.phrases, MiniLMPhrases):
-        network.phrases.encode.to(native_dtype())  # as a loaded network reads; it is not trained
+        network.phrases.encoder.to(native_dtype())  # as a loaded network reads; it is not trained
     known, checkpoints = training.Known(learnt, network.relations), folder / "checkpoints" / phrases
     found = training.fit(network, known, how, checkpoints, fingerprint=fingerprint, log=log)
     set_threshold(network, triples)

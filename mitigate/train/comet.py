@@ -4,7 +4,6 @@ section 2.2)."""
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,8 +23,7 @@ from mitigate.train.settings import Training as Settings
 from mitigate.train.sharding import FullySharded
 from mitigate.train.tail_learner import Learner
 from mitigate.train.vocabulary import begin_vocabulary
-from models.comet import Candidates, Comet, send
-from models.decoder import PartialTokenEmbedding, TokenEmbedding
+from models.comet import Comet, send
 
 LARGEST = 700.0  # its exp is in the range of a float
 
@@ -107,22 +105,9 @@ class CometModule(TailModule):
 
     model: Comet
 
-    candidates: Candidates | None = None  # all tokens
-
-    def begin_vocabulary(self) -> None:
-        """Limit the tokens over which the loss is normalised, by the settings, and train those of the texts alone."""
-        decoder = self.model.decoder
-        self.candidates = begin_vocabulary(decoder, self.tails, self.settings.vocabulary)
-        self.nll = partial(self.model.nll, candidates=self.candidates)
-        if self.candidates is not None and isinstance(decoder.token_embedding, TokenEmbedding):
-            others = torch.tensor([0, *chain.from_iterable(self.prompts)])  # 0 fills rows (models/comet.py)
-            decoder.token_embedding = PartialTokenEmbedding(decoder.token_embedding, self.candidates.tokens, others)
-
-    def end_vocabulary(self) -> None:
-        """Give the decoder one embedding of all tokens again."""
-        decoder = self.model.decoder
-        if isinstance(decoder.token_embedding, PartialTokenEmbedding):
-            decoder.token_embedding = decoder.token_embedding.all_tokens()
+    def __init__(self, model: Comet, examples: Examples, settings: Settings) -> None:
+        super().__init__(model, examples, settings)
+        self.candidates = begin_vocabulary(model.decoder, self.tails, settings.vocabulary)  # None: all tokens
 
     def configure_model(self) -> None:
         if isinstance(self.trainer.strategy, FullySharded):
@@ -209,15 +194,9 @@ def fit(
     if not isinstance(model, Comet):
         check_settings(settings, strategy=trainer.get("strategy", "auto"))
         check_lengths(model, [examples] if dev is None else [examples, dev])
-        return fit_module(
-            TailModule(model, examples, settings), folder, fingerprint=fingerprint, dev=dev, log=log, **trainer
-        )
-    module = CometModule(model, examples, settings)
-    module.begin_vocabulary()
-    try:
-        return fit_module(module, folder, fingerprint=fingerprint, dev=dev, log=log, **trainer)
-    finally:
-        module.end_vocabulary()
+    kind: Any = CometModule if isinstance(model, Comet) else TailModule
+    module = kind(model, examples, settings)
+    return fit_module(module, folder, fingerprint=fingerprint, dev=dev, log=log, **trainer)
 
 
 def check_settings(settings: Settings, *, strategy: Any) -> None:

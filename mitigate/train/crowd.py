@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from scipy.special import softmax
 
 from mitigate.progress import progress
-from models.heads import FOLDS, LABELS, Heads, softmax
+from models.heads import FOLDS, LABELS, Heads
 
 NEUTRAL = LABELS.index("neutral")
 STEPS = 200
@@ -58,7 +59,7 @@ def fit_heads(rows: Rows, features: np.ndarray, neutral: np.ndarray, false_alarm
         polar = []
         for fold in sorted(set(folds) - left_out):
             head, kept = every.index(left_out | {fold}), (rows.subjects == fold) & neutral
-            polar.append(1 - softmax(features[kept] @ weights[head] + biases[head])[:, NEUTRAL])
+            polar.append(1 - softmax(features[kept] @ weights[head] + biases[head], axis=-1)[:, NEUTRAL])
         thresholds.append(float(np.quantile(np.concatenate(polar), 1 - false_alarms)))
     return Heads(weights[: len(wanted)], biases[: len(wanted)], np.array(thresholds, dtype=np.float32))
 

@@ -17,9 +17,10 @@ from mitigate.train.checkpoints import Checkpoints
 from mitigate.train.harness import Log, seed
 from mitigate.train.module import TrainingModule
 from mitigate.train.settings import EmbeddingTraining as Settings
-from models.kge import Cells, Embeddings, filtered_ranks, matches, normalise
+from models.kge import Cells, Embeddings, filtered_ranks, matches
 
 __all__ = ["Fitted", "Settings", "fit", "seed", "validation_mrr"]
+UNLIKELY = -1e30  # a score of what does not count; finite, so that gradients are
 COUNTS = ("found", "epoch", "stale", "steps")  # of StopAtBest: after the last step, only checkpoints have them
 
 
@@ -66,7 +67,7 @@ class KgeTraining(TrainingModule, ABC):
         if not weight:
             return 0.0
         vectors = torch.cat([network.of(torch.cat([heads, tails])), network.of_relations(relations)])
-        return weight * network.interaction.moduli(vectors).pow(3).sum()
+        return weight * network.moduli(vectors).pow(3).sum()
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         """Leave gradients unclipped: Adagrad divides by their size."""
@@ -247,8 +248,8 @@ class OneVsAll(KgeTraining):
         _, relations, entities = self.queries[torch.from_numpy(batch)].to(self.device).T
         network = self.network
         scores = network.heads(relations, entities) if for_head else network.tails(entities, relations)
-        normalisers, true = normalise(scores.float(), picked=(row, answers))  # scores: (queries, entities)
-        loss = normalisers[row].sum() - true.sum()
+        scores = scores.float()  # (queries, entities)
+        loss = scores.logsumexp(1)[row].sum() - scores[row, answers].sum()
         swapped = for_head and not network.reciprocal
         heads, tails = (answers, entities[row]) if swapped else (entities[row], answers)
         own = network.reversed(relations) if for_head else relations
@@ -257,5 +258,5 @@ class OneVsAll(KgeTraining):
 
 def _choice(true: Tensor, others: Tensor, same: Cells) -> Tensor:
     """The sum of - log softmax of the true score (n,) among it and the others (n, negatives), without the same ones."""
-    true = true.float()
-    return (torch.logaddexp(true, normalise(others.float(), left_out=same)[0]) - true).sum()
+    true, others = true.float(), others.float().index_put(same, others.new_tensor(UNLIKELY, dtype=torch.float32))
+    return (torch.logaddexp(true, others.logsumexp(1)) - true).sum()

@@ -14,7 +14,7 @@ from torch.distributed.checkpoint.state_dict import (
 from torch.distributed.fsdp import fully_shard
 from torch.optim import Optimizer
 
-from models.decoder import Decoder, PartialTokenEmbedding
+from models.decoder import Decoder
 
 
 class FullySharded(ModelParallelStrategy):
@@ -56,11 +56,8 @@ class FullySharded(ModelParallelStrategy):
         longer used."""
         weights = self.lightning_module_state_dict()
         comet: Any = self._module.model
-        words = comet.decoder.token_embedding
         with torch.device("meta"):
             comet.decoder = Decoder(comet.decoder.config)
-        if isinstance(words, PartialTokenEmbedding):
-            comet.decoder.token_embedding = words.begun()
         if self.is_global_zero:
             self._module.load_state_dict(weights, assign=True)
 

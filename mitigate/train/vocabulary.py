@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 from mitigate.errors import MitigateError
-from models.comet import Candidates
 from models.decoder import Decoder
 
 OVER = ("auto", "all", "tails")
@@ -22,8 +21,9 @@ OVER = ("auto", "all", "tails")
 
 def begin_vocabulary(
     decoder: Decoder, tails: Sequence[Sequence[int]], vocabulary: Literal["auto", "all", "tails"]
-) -> Candidates | None:
-    """The tokens over which the loss is normalised, None for all; else the decoder's output bias is set too.
+) -> Tensor | None:
+    """The tokens (n,) over which the loss is normalised, in rising order; then the decoder's output bias is set too.
+    None: all tokens.
 
     "tails": those of the tails; "auto": the same if the decoder has an output bias that no training has changed. Raises
     MitigateError for "tails" with a decoder without an output bias: the other tokens would keep their likelihood."""
@@ -37,7 +37,7 @@ def begin_vocabulary(
     tokens = torch.tensor(list(chain.from_iterable(tails)))
     if not decoder.bias.any():  # the bias of a trained model stays
         decoder.bias.data.copy_(log_frequencies(tokens, decoder.config.vocab_size))
-    return Candidates.of(tokens, decoder.config.vocab_size)
+    return tokens.unique()
 
 
 def log_frequencies(tokens: Tensor, vocab_size: int) -> Tensor:

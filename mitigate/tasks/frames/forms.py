@@ -143,7 +143,7 @@ def _row(form: Form, filled: Filled) -> tuple[Any, ...]:
     log_probs = dict(zip(form.ids, filled.log_probs[:, YES], strict=True))
     return (
         *(getattr(frame, name) for frame in frames for name in CHOICES),
-        *map(form.decode, filled.texts),
+        *map(form.encoding.decode, filled.texts),
         *(None if np.isnan(log_probs[name]) else float(np.exp(log_probs[name])) for name in CHOICES),
         filled.text_log_prob,
     )
@@ -153,7 +153,7 @@ def frame_of(form: Form, filled: Filled, constrained: bool) -> Frame:
     """The frame of a filled form. constrained: Section 4's search among consistent values."""
     meaning = {number: value for value, number in VALUE.items()}
     values = {name: meaning[value] for name, value in zip(form.ids, filled.choices, strict=True)}
-    frame = Frame(**values, **dict(zip(TEXTS, map(form.decode, filled.texts), strict=True)))  # type: ignore[arg-type]
+    frame = Frame(**values, **dict(zip(TEXTS, map(form.encoding.decode, filled.texts), strict=True)))  # type: ignore[arg-type]
     if constrained:
         pairs = zip(form.ids, filled.log_probs, strict=True)
         log_probs = {name: (float(no), float(yes)) for name, (no, yes) in pairs if not np.isnan(yes)}
@@ -184,7 +184,7 @@ def train_base(
     read from. how: fingerprint, accelerator and log, as train.frames.fit takes them. Text fields allow the words of all
     posts' groups and statements, without learning their use."""
     form = start_form(start.kind, weights, start.reads, learnable_choices(posts), start.dropout)
-    form.restrict(form.words_of([text for column in ("groups", "implied") for row in posts[column] for text in row]))
+    form.restrict([text for column in ("groups", "implied") for row in posts[column] for text in row])
     learnt = examples(form, posts.filter(pl.col("split") == "train"))
     return _fitted(form, learnt, settings, BASE, folder, **how)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from tokenizers import Tokenizer
 
 from mitigate.errors import MitigateError
 from mitigate.stages import digest_of_values
@@ -16,7 +17,7 @@ from mitigate.tasks.tails import check_relations
 from mitigate.words.outside_text import counted
 from mitigate.words.relations import Relation, prompt_phrases
 from models.digests import sha256_of
-from models.encoding import TOKENIZER, token_ids
+from models.encoding import TOKENIZER, Encoding
 from models.hf_layouts import CONFIG, LAYOUTS, base_of, is_adapter
 from models.stored_tensors import read_facts
 from models.tail_prompts import HEAD_TOKENS, RELATION_TOKENS, TAIL_TOKENS, Layout, Regimen, regimen
@@ -222,7 +223,8 @@ def _reads_all(start: Start) -> bool:
 def _longer(folder: Path, texts: pl.Series, most: int) -> dict[str, list[int]]:
     """The texts of more tokens, with their tokens. A token has a byte at least, so that short texts are skipped."""
     long = texts.filter(texts.str.len_bytes() > most).unique(maintain_order=True).to_list()
-    return {text: ids for text, ids in zip(long, token_ids(folder, long), strict=True) if len(ids) > most}
+    words = Encoding(Tokenizer.from_file(str(folder / TOKENIZER)), start=None, end=0, pad=0)
+    return {text: ids for text, ids in zip(long, words.encode(long), strict=True) if len(ids) > most}
 
 
 def check_distinct_relations(start: Start) -> None:

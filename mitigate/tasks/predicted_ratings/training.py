@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from scipy.special import softmax
 
 from mitigate.errors import one_of
 from mitigate.files import replacing_folder
@@ -20,7 +21,7 @@ from mitigate.train.crowd import Rows, calibrate, fit_crossed
 from mitigate.triples import NEUTRAL, PREJUDICE
 from models import hub, minilm
 from models.encoder import Encoder, States
-from models.heads import LABELS, CrossFitted, fold_of, hash_of, softmax
+from models.heads import LABELS, CrossFitted, fold_of, hash_of
 from models.hf import CausalStates
 
 
@@ -90,7 +91,7 @@ def fitted(
     slope, shift = calibrate(logits, rows.shares[calibrated])
     nothing = np.zeros(0, dtype=np.int64)
     heads = CrossFitted(slope * weight, slope * bias + shift, np.array(0.5), nothing, nothing, facts)
-    return heads, softmax(slope * logits + shift)
+    return heads, softmax(slope * logits + shift, axis=-1)
 
 
 def marks_of(rows: Rows) -> dict[int, int]:
