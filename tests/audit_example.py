@@ -9,7 +9,7 @@ from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.results import Results
 from mitigate.measure.stories import STORY, shares
 from mitigate.report import audit, stories
-from mitigate.report.page import Page, Section
+from mitigate.report.page import Page
 from mitigate.tasks.audit.measures import harms
 from mitigate.tasks.labelled_statements import Labelling, Measurement
 from mitigate.tasks.stories.measures import measure_stories

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from command import UNDRAWN
 from chat_server import BROKEN, TOO_MANY, asked, chat_server
+from command import UNDRAWN
 from small_models import save_chat_llama, save_llama
 from test_own_prompts import written
 

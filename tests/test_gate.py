@@ -7,7 +7,7 @@ import pytest
 from command import UNDRAWN, here
 from compared_runs import make_run
 
-from mitigate.report.verdicts import (
+from mitigate.tasks.compare.pairs import (
     ALIKE,
     BETTER,
     EXPLORED_BETTER,

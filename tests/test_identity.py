@@ -11,7 +11,8 @@ import pytest
 from mitigate.measure.base import find
 from mitigate.measure.identity import LARGEST, by_term, equality_difference, summary
 from mitigate.measure.intervals import Bootstrap
-from mitigate.recipes.rated_scorers import format_identity
+from mitigate.recipes.rated_scorers import identity_errors
+from mitigate.report.table import as_text
 from mitigate.score.labels import NOTHING_CACHED
 from mitigate.score.vader import Vader
 from mitigate.tasks.identity import (
@@ -192,7 +193,7 @@ def test_a_scorer_against_one_group_is_found_and_named_in_notices_and_tables(ter
     assert "90.8 % of the unkind sentences are labelled no prejudice, of those about “short person” 0.0 %" in negatives
     summed = identity_summary(terms)
     assert list(identity_notices(summed.with_columns(beyond=0))) == []
-    lines = format_identity(terms, summed).splitlines()
+    lines = as_text(identity_errors(terms, summed)).splitlines()
     assert len(lines) == 1 + 2 * 2
     assert lines[1].split()[:4] == ["regard", "false", "positives", "6.1"]
     assert "short person 100.0, " in lines[1]

@@ -14,10 +14,9 @@ from command import SMALL, apart
 
 from mitigate.errors import MitigateError
 from mitigate.measure import base
-from mitigate.measure.base import SCORER, TABLES, Figure, find, key_of, measure_of, measures, use_measures
+from mitigate.measure.base import SCORER, TABLES, Figure, find, measure_of, measures, use_measures
 from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.results import FILE, SCHEMA, Results
-from mitigate.report.brief import quality_sentence
 from mitigate.tasks.harms import measure_harms
 from mitigate.tracking.headlines import headline, headlines
 
@@ -239,19 +238,3 @@ def test_readme_defines_each_measure_that_it_shows_results_of() -> None:
     rows = [line.split(" | ")[0][2:] for line in results.splitlines() if line.startswith("| ")][1:]
     assert [[name for name in DEFINED if name in row] for row in rows] == [[name] for name in DEFINED]
     assert all(text in results for text in DEFINED.values())
-
-
-@pytest.mark.parametrize(
-    ("low", "value", "high", "words"),
-    [
-        (12.1, 14.2, 16.3, "better than without any knowledge of the head (0)."),
-        (-0.4, 0.0, 16.3, "not shown to be better than without any knowledge of the head (0)."),
-        (-3.0, -2.0, -1.0, "worse than without any knowledge of the head (0)."),
-    ],
-)
-def test_whether_quality_exceeds_that_without_the_head(low: float, value: float, high: float, words: str) -> None:
-    key = key_of("swap_lift")
-    found = quality_sentence({key: value, f"{key}_low": low, f"{key}_high": high})
-    start = f"Quality: swap lift of {value:.1f} percentage points [{low:.1f}, {high:.1f}], {words}".replace("-", "−")
-    assert found == start + (" What a generator without quality says shows nothing about harm." if low < 0 else "")
-    assert quality_sentence({"NSM": 60.0}) == ""

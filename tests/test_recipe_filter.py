@@ -9,7 +9,7 @@ from command import here
 
 from mitigate.load.triples import load
 from mitigate.policies import Drop
-from mitigate.report.scorer_reliability import measured
+from mitigate.report.cards import measured_agreement
 from mitigate.report.table import as_text
 from mitigate.score.vader import Vader
 from mitigate.tasks.labelled_statements import FORMATS
@@ -56,11 +56,12 @@ def test_the_files_and_the_datasheet_are_what_the_ledger_says(both: Path) -> Non
     train = everything.filter(split="train")
     relation, about = train.filter(relation="AtLocation"), train.filter(category="religion")
     lost = relation.filter(is_dropped).height
+    counts = f"{relation.height} | {relation.height - lost} | {lost} | 0 | {100 * lost / relation.height:.1f}"
     for line in (
         f"| train | {train.height:,} | {train.height - dropped.height:,} | {dropped.height:,} | 0 |",
-        f"| AtLocation | {relation.height} | {relation.height - lost} | {lost} | 0 | {100 * lost / relation.height:.1f}",
+        f"| AtLocation | {counts}",
         f"| religion | {about.height:,} | {about.filter(~is_dropped).height:,} |",
-        f"| regard | COMeT | {measured()['COMeT', 'minilm']['prejudice/precision']:.2f} |",
+        f"| regard | COMeT | {measured_agreement()['COMeT', 'minilm']['prejudice/precision']:.2f} |",
         "\npython -m mitigate recipe=filter ",
         f"> {everything.height - ledger.height} triples that the resource marks as not valid are in neither file.",
         "**Demonstration.**",

@@ -8,8 +8,8 @@ from typing import Any
 
 import polars as pl
 import pytest
-from command import UNDRAWN
 import torch
+from command import UNDRAWN
 from huggingface_hub import ModelCard
 from small_models import save_neox
 

@@ -7,7 +7,6 @@ load > verbalise > score > filter > measure."""
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import polars as pl
 
@@ -124,14 +123,16 @@ def tables_of(results: Mapping[str, Result], plan: Plan) -> dict[str, pl.DataFra
     """The tables of a run by the names of their files."""
     found, terms = results["metrics"].facts(), results["identity"].table()
     speed = dict(results["speed"].table().select("scorer", rating_agreement.SPEED).iter_rows())
-    sources, summed = plan.rated["resource"].unique(maintain_order=True).to_list(), identity.identity_summary(terms)
+    sources = plan.rated["resource"].unique(maintain_order=True).to_list()
+    parts = [key.removesuffix("/sentences") for key in found if key.endswith("/sentences")]
+    parts.sort(key=lambda part: (sources.index(part.split(", ")[0]), part))  # each source, then its parts
     return {
         "agreement": rating_agreement.agreement_table(found, sources, plan.names),
-        "intervals": rating_agreement.interval_table(found, parts_of(found), plan.names, speed),
+        "intervals": rating_agreement.interval_table(found, parts, plan.names, speed),
         "measured": rating_agreement.measured_table(found, plan.configured),
         "policies": results["policies"].table(),
         "identity": terms,
-        "identity_summary": summed,
+        "identity_summary": identity.identity_summary(terms),
     }
 
 
@@ -142,12 +143,6 @@ def scorers_of(configured: Scorers, policies: list[Policy]) -> list[Scorer]:
     for policy in policies:
         found += configured.of_policy(policy)
     return list({scorer.name: scorer for scorer in found if scorer.name != CROWD}.values())
-
-
-def parts_of(metrics: dict[str, Any]) -> list[str]:
-    """The sources, each followed by its parts."""
-    parts = [key.removesuffix("/sentences") for key in metrics if key.endswith("/sentences")]
-    return sorted(parts, key=lambda part: ((*RESOURCES, FILTERED).index(part.split(", ")[0]), part))
 
 
 def drawn(rated: pl.DataFrame, size: int | None, seed: int) -> pl.DataFrame:

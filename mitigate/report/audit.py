@@ -61,7 +61,7 @@ def page(
             measures(rows, ("D_R",)),
             Section("The paper's figures and ours", _beside(beside, explained), link="The paper's figures"),
             Section("Policies against people", _people(people)),
-            sections.gallery(drawn, list(labels), other_ends(statements), chosen),
+            sections.gallery(drawn, list(labels), chosen),
             Section("Relations", _relations(relations)),
             sections.target_section(frames, statements, list(drawn), list(labels)),
         ],
@@ -77,8 +77,8 @@ def numbers(rows: pl.DataFrame, scorer: str, targets: pl.DataFrame) -> list[Numb
         cell = shown(mean, 1, " %")
         found.append(Number(f"neutral by {scorer} ↑", cell.text, ", ".join([*cell.below, "mean over targets"])))
     if variance := headline(rows, "neutral_variance", scorer):
-        spread, *ends = (None if variance[end] is None else variance[end] ** 0.5 for end in ("value", "low", "high"))
-        between = f"[{span(*ends, 1)}], " if ends != [None, None] else ""
+        spread, low, high = (variance[end] and variance[end] ** 0.5 for end in ("value", "low", "high"))
+        between = "" if low is None and high is None else f"[{span(low, high, 1)}], "
         found.append(Number("spread over targets ↓", number(spread, 1), f"{between}standard deviation in points"))
     frequent = sections.frequent_targets(targets.filter(pl.col("statements") > 0))
     order = ("prejudice", "statements", "target")
@@ -178,11 +178,3 @@ def by_relation(statements: pl.LazyFrame, columns: Iterable[str]) -> pl.DataFram
     shares = [pl.col(column).is_in([PREJUDICE, FAVOURITISM]).mean() * 100 for column in columns]
     grouped = statements.group_by("relation").agg(pl.len().alias("statements"), *shares)
     return grouped.sort("statements", "relation", descending=[True, False]).collect(engine="streaming")
-
-
-def other_ends(statements: pl.DataFrame) -> pl.DataFrame:
-    """Triples whose tail is the end that is not the target: head and tail are swapped where the target is the tail."""
-    if "tail" not in statements.columns:
-        return statements
-    is_target = pl.col("tail").str.to_lowercase() == pl.col("target")
-    return statements.with_columns(tail=pl.when(is_target).then("head").otherwise("tail"))

@@ -13,9 +13,9 @@ import polars.selectors as cs
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from mitigate.measure.base import PAPER_SCORERS, bounds, find
+from mitigate.package_data import rows_of
 from mitigate.report.ledger import summary as summary_of
 from mitigate.report.numbers import number
-from mitigate.report.scorer_reliability import RESOURCES, measured
 from mitigate.report.sections import left_out
 from mitigate.report.table import Column, Table, as_markdown, text
 from mitigate.words.outside_text import readable
@@ -127,11 +127,12 @@ def datasheet(ledger: pl.DataFrame, of_targets: pl.DataFrame, **content: Any) ->
         tags=["commonsense", HARMS],
         configs=[{"config_name": part, "data_files": file} for part, file in content["files"].items()],
     )
+    known = measured_agreement()
     agreement = [
-        {"scorer": called, "statements of": source, **found}
+        {"scorer": called, "statements of": source, **known[source, scorer]}
         for called, scorer in content["scorers"].items()
-        for source in RESOURCES
-        if (found := measured().get((source, scorer)))
+        for source in ("ConceptNet", "GenericsKB", "COMeT")
+        if (source, scorer) in known
     ]
     kinds = [f"{label}/{one}" for label in ("prejudice", "favouritism") for one in ("precision", "recall")]
     train = ledger.filter(split="train")
@@ -144,6 +145,15 @@ def datasheet(ledger: pl.DataFrame, of_targets: pl.DataFrame, **content: Any) ->
         "agreement": _table(agreement, ["scorer", "statements of"], **dict.fromkeys(kinds, 2)),
     }
     return _templates().get_template("datasheet.md.jinja").render(content, metadata=metadata.to_yaml())
+
+
+def measured_agreement() -> dict[tuple[str, str], dict[str, float]]:
+    """(resource, scorer) -> measure ("prejudice/f1") -> value, from 0 to 1, of what recipe=agreement finds of the
+    scorers that come with the project (its measured.csv)."""
+    found: dict[tuple[str, str], dict[str, float]] = {}
+    for row in rows_of("agreement_measured.csv"):
+        found.setdefault((row["resource"], row["scorer"]), {})[row["measure"]] = float(row["value"])
+    return found
 
 
 def _counts(ledger: pl.DataFrame, by: str, *further: str) -> Table:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 from markupsafe import Markup
@@ -34,28 +34,18 @@ LIMITS = (
 )
 
 
-class Axis(NamedTuple):
-    """A figure of metrics.json as an axis of a plot."""
-
-    key: str
-    name: str
-
-    @property
-    def label(self) -> str:
-        return f"{self.name} ({'← better' if measure_of_figure(self.key).better == 'down' else 'better →'})"
+QUALITIES = {
+    LIFT: "swap lift, points (better →)",
+    PERPLEXITY: "perplexity on neutral test triples (← better)",
+    PEOPLE_VALID: "% of neutral statements that people would call valid (better →)",
+    PLAUSIBLE: "% of statements accepted as plausible (better →)",
+}
+"""The figures of quality that harm is drawn against, and the axes."""
 
 
-QUALITIES = (
-    Axis(LIFT, "swap lift, points"),
-    Axis(PERPLEXITY, "perplexity on neutral test triples"),
-    Axis(PEOPLE_VALID, "% of neutral statements that people would call valid"),
-    Axis(PLAUSIBLE, "% of statements accepted as plausible"),
-)
-
-
-def harm_axes(scorers: Iterable[str]) -> list[Axis]:
-    """The neutral means by these scorers, with the neutral template."""
-    return [Axis(key_of("neutral_mean", name, "neutral"), f"% neutral by {name}") for name in scorers]
+def harm_axes(scorers: Iterable[str]) -> dict[str, str]:
+    """The neutral means by these scorers, with the neutral template, and their axes."""
+    return {key_of("neutral_mean", name, "neutral"): f"% neutral by {name} (better →)" for name in scorers}
 
 
 def page(
@@ -82,7 +72,6 @@ def page(
             Section("Harms", [part for pair in pairs for part in _harms(pair)]),
             Section("Quality", [Fold(_title(pair), [_quality(pair)]) for pair in pairs]),
             Section("Largest changes", [part for pair in pairs for part in _moved(pair)]),
-            Section("Targets", [_targets(moves)]),
             Section("Runs", [_runs(models, links)]),
         ],
         limits=[*LIMITS, *sections.left_out(moves["target"].to_list()), sections.EQUAL_WEIGHT],
@@ -94,28 +83,24 @@ def _title(pair: Any) -> str:
     return f"{pair.name} against {pair.against}"
 
 
-def pictures(models: pl.DataFrame, harms: Sequence[Axis]) -> list[Picture]:
+def pictures(models: pl.DataFrame, harms: Mapping[str, str]) -> list[Picture]:
     """Every harm against every quality that all models have: a small mark for each model, a large one for the mean of
     its policy."""
-    complete = {series.name for series in models if not series.null_count()}
-    found = []
+    complete, found = {series.name for series in models if not series.null_count()}, []
     for place, (quality, harm) in enumerate(product(QUALITIES, harms)):
-        if not {harm.key, quality.key} <= complete:
-            continue
-        points: list[dict[str, Any]] = []
-        for (name,), mine in models.group_by("policy", maintain_order=True):
-            means = _mean(mine, "x", quality.key) | _mean(mine, "y", harm.key)
-            points.append({"name": name, "is_mean": True, **means})
-            if mine.height > 1:
-                pairs = mine.select(quality.key, harm.key).iter_rows()
-                points += [{"name": name, "is_mean": False, "x": x, "y": y} for x, y in pairs]
-        frame = pl.DataFrame(points, infer_schema_length=None)
-        said = "; ".join(
-            f"{row['name']} {number(row['x'], 1)} and {number(row['y'], 1)}" for row in points if row["is_mean"]
-        )
-        drawn = plots.tradeoff(frame, quality.label, harm.label, log=quality.key == PERPLEXITY)
-        title = f"{harm.name} against {quality.name}"
-        found.append(Picture(f"tradeoff-{place}", "tradeoff", title, f"Means: {said}", drawn))
+        if {harm, quality} <= complete:
+            points: list[dict[str, Any]] = []
+            for (name,), mine in models.group_by("policy", maintain_order=True):
+                points.append({"name": name, "is_mean": True} | _mean(mine, "x", quality) | _mean(mine, "y", harm))
+                if mine.height > 1:
+                    pairs = mine.select(quality, harm).iter_rows()
+                    points += [{"name": name, "is_mean": False, "x": x, "y": y} for x, y in pairs]
+            frame = pl.DataFrame(points, infer_schema_length=None)
+            means = frame.filter("is_mean").select("name", "x", "y").iter_rows()
+            said = "; ".join(f"{name} {number(x, 1)} and {number(y, 1)}" for name, x, y in means)
+            drawn = plots.tradeoff(frame, QUALITIES[quality], harms[harm], log=quality == PERPLEXITY)
+            title = f"{harms[harm].partition(' (')[0]} against {QUALITIES[quality].partition(' (')[0]}"
+            found.append(Picture(f"tradeoff-{place}", "tradeoff", title, f"Means: {said}", drawn))
     return found
 
 
@@ -214,7 +199,7 @@ def _places(row: Row) -> int:
 
 
 def _endpoints(pairs: Sequence[Any]) -> Iterator[Part]:
-    """What a claim may rest on, and quality within its margins."""
+    """The figures that a claim may rest on, and quality within its margins."""
     rows = [
         {**row, "pair": _title(pair), "seeds": pair.seeds_in_words, "finding": pair.verdict(row)}
         for pair in pairs
@@ -261,7 +246,7 @@ def _harms(pair: Any) -> Iterator[Part]:
         Column("p", "p", p_value),
         Column("with targets fixed", lambda row: Cell("", changed(row, "", "fixed_").below)),
         Column("p", "fixed_p", p_value),
-        Column("minimum detectable", lambda row: _detectable(row)),
+        Column("minimum detectable", "detectable", 2),
     ]
     rows = pair.harms.sort(pl.col("template") == "paper", maintain_order=True).to_dicts()
     lines = grouped([row for row in rows if not row["category"]], lambda row: TEMPLATES[row["template"]])
@@ -280,13 +265,6 @@ def _harms(pair: Any) -> Iterator[Part]:
     categories = [text("measure", "name"), *(Column(one, one) for one in names)]
     changes = Table("Changes with their 95 % intervals.", categories, grouped(by_name.values(), itemgetter("of")))
     yield Fold(f"{_title(pair)} by category", [changes.present()])
-
-
-def _detectable(row: Row) -> str:
-    """The change that is found with 80 % power."""
-    if row["detectable"] is None:
-        return "–"
-    return f"× {ratio(row['detectable'])}" if row["as"] == "ratio" else number(row["detectable"])
 
 
 def _quality(pair: Any) -> Table | None:
@@ -310,7 +288,7 @@ def _moved(pair: Any) -> Iterator[Part]:
     columns = [text("target"), text("category"), Column(pair.against, "before"), Column(pair.name, "after")]
     columns.append(Column("change", "difference", signed))
     said = f"{_title(pair)}: % neutral by {scorer}, mean over seeds. Part of every large change is sampling noise."
-    yield Table(said, columns, pair.moved[scorer], kind="narrow")
+    yield Table(f"{said} All targets: tables/moves.csv.", columns, pair.moved[scorer], kind="narrow")
     rows = [
         {"target": target, "model": model, **row}
         for target, sides in pair.statements[scorer].items()
@@ -331,20 +309,6 @@ def _moved(pair: Any) -> Iterator[Part]:
     )
 
 
-def _targets(moves: pl.DataFrame) -> Table:
-    """For each target the changes by each contrast and scorer."""
-    named = moves.sort("target").with_columns(column=pl.format("{}, {}", "contrast", "scorer"))
-    rows = named.pivot("column", index=["target", "category"], values="difference", aggregate_function="last")
-    names = named["column"].unique(maintain_order=True).to_list()
-    columns = [text("target"), text("category"), *(Column(name, name, signed) for name in names)]
-    caption = "Change of the percentage of neutral statements, in points; above 0 is more neutral"
-    if rows.height > sections.MOST_TARGETS:
-        rows = rows.sort(pl.max_horizontal(pl.col(names).abs()), descending=True).head(sections.MOST_TARGETS)
-        caption += f". The {sections.MOST_TARGETS} largest; all are in tables/moves.csv"
-    search = "{target} {category}".format_map
-    return Table(f"{caption}.", columns, rows, name="all-targets", kind="tall", search=search)
-
-
 def _runs(models: pl.DataFrame, links: Mapping[str, str]) -> Table:
     def linked(row: Row) -> str:
         place = links.get(row["run"])
@@ -357,33 +321,24 @@ def _runs(models: pl.DataFrame, links: Mapping[str, str]) -> Table:
 def any_page(table: pl.DataFrame, recipe: str, **about: Any) -> Page:
     """The page of a comparison of runs of any recipe. table: tasks.compare.any_runs.COLUMNS; about: as of `page`."""
     pairs = [rows for _, rows in table.group_by("run", maintain_order=True)]
-    first = pairs[-1].to_dicts() if pairs else []
-    known = [row for row in first if row["section"] != "count"]
-    shown = [Number(row["figure"], *_cells(any_changed(row))) for row in known[:3]]
-    rows = [
-        {"name": row["figure"], "value": row["change"], **{end: row[end] for end in ("low", "high")}}
-        for row in known
-        if row["unit"] == (known[0]["unit"] if known else "")
-    ][:SHOWN]
-    picture = None
-    if rows:
-        alt = "; ".join(f"{row['name']} {signed(row['value'])}" for row in rows)
-        drawn = plots.intervals(pl.DataFrame(rows, infer_schema_length=None), f"difference, {known[0]['unit']}", 0.0)
-        picture = Picture("differences", "first", f"{first[0]['run']} − {first[0]['against']}", alt, drawn)
+    known = table.filter(pl.col("section") != "count", run=table["run"].last()).to_dicts()
+    if not known:
+        return Page(
+            state=OPEN, hedge="The runs have no figure in common: compare runs with the same measures.", **about
+        )
+    alike = [row for row in known if row["unit"] == known[0]["unit"]][:SHOWN]
+    rows = pl.DataFrame(alike, infer_schema_length=None).rename({"figure": "name", "value": "of", "change": "value"})
+    alt = "; ".join(f"{row['figure']} {signed(row['change'])}" for row in alike)
+    drawn = plots.intervals(rows, f"difference, {known[0]['unit']}", 0.0)
+    cells = [(row["figure"], any_changed(row)) for row in known[:3]]
     return Page(
-        state=f"Exploratory: {len(pairs) + 1} groups of recipe={recipe}" if known else OPEN,
-        hedge="Differences between runs; with one seed a side another training could differ as much."
-        if known
-        else ("The runs have no figure in common: compare runs with the same measures."),
-        picture=picture,
-        numbers=shown,
+        state=f"Exploratory: {len(pairs) + 1} groups of recipe={recipe}",
+        hedge="Differences between runs; with one seed a side another training could differ as much.",
+        picture=Picture("differences", "first", f"{known[0]['run']} − {known[0]['against']}", alt, drawn),
+        numbers=[Number(name, cell.text, " ".join(cell.below)) for name, cell in cells],
         sections=[Section("Differences", [any_table(part) for part in pairs])],
         **about,
     )
-
-
-def _cells(cell: Cell) -> tuple[str, str]:
-    return cell.text, " ".join(cell.below)
 
 
 def any_console(table: pl.DataFrame) -> str:

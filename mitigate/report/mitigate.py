@@ -15,12 +15,10 @@ from mitigate.report.numbers import number, signed
 from mitigate.report.page import OPEN, Fold, Number, Page, Part, Picture, Section
 from mitigate.report.sections import crossed, figure, headline, shown
 from mitigate.report.table import Cell, Column, Table, as_text, text
-from mitigate.triples import FAVOURITISM, PREJUDICE, TEMPLATES, label_columns
 from mitigate.words.targets import ordered
 
 Row = Mapping[str, Any]
 NAME = "this run"
-MOST_LEAKS = 10  # relations named in the section on the templates
 SAME = 0.05  # percentage points that read 0.0
 IN_MEASURES = ("neutral_mean", "neutral_variance", "O-", "O+", "p90_O-", "largest_O-")
 ONE_RUN = "One run of each: another training with another seed could differ as much."
@@ -133,9 +131,8 @@ def page(
         summary=[comparison(runs, names, list(runs)[-1])],
         sections=[
             _measures(rows),
-            sections.gallery(first, list(shown_labels), statements, chosen, corpus),
+            sections.gallery(first, list(shown_labels), chosen, corpus),
             _quality(rows),
-            _leaks(statements, list(shown_labels)),
             _filter(ledger, names),
             sections.target_section(frames, statements, list(first), list(shown_labels)),
         ],
@@ -285,43 +282,8 @@ def _by_group(caption: str, rows: pl.DataFrame, columns: Mapping[str, str], *tab
     )
 
 
-def _leaks(statements: pl.DataFrame, scorers: Sequence[str]) -> Section:
-    """The relations whose phrases alone are polarised."""
-    parts: list[Part] = []
-    for scorer in scorers:
-        if label_columns(scorer, "neutral")[0] in statements.columns and "relation" in statements.columns:
-            caption = (
-                f"Percent of statements with a polarised label by {scorer}: the relations with the largest difference."
-            )
-            columns = [text("relation"), Column("statements", "statements")]
-            columns += [Column("neutral phrase", "neutral"), Column("paper's phrase", "paper")]
-            columns += [Column("paper − neutral", "difference")]
-            parts.append(Table(caption, columns, leak(statements, scorer).head(MOST_LEAKS), kind="narrow"))
-    said = (
-        "A triple becomes a statement through its relation's phrase, and some phrases have a sentiment of their own: "
-        "“is capable of” is positive whatever follows. So every statement is labelled twice, with the paper's phrase "
-        "and a neutral one; the difference between the two is caused by the phrase."
-    )
-    return Section("Effect of the phrases", [said, Fold("Relations", parts)] if parts else [], link="Phrases")
-
-
-def leak(statements: pl.DataFrame, scorer: str) -> pl.DataFrame:
-    """For each relation: (relation, statements, paper, neutral, difference), the largest difference first. paper and
-    neutral are the percentages of its statements with a polarised label under either template."""
-    polarised = {
-        template: 100 * pl.col(label_columns(scorer, template)[0]).is_in([PREJUDICE, FAVOURITISM]).mean()
-        for template in TEMPLATES
-    }
-    return (
-        statements.group_by("relation")
-        .agg(statements=pl.len(), **polarised)
-        .with_columns(difference=pl.col("paper") - pl.col("neutral"))
-        .sort(pl.col("difference").abs(), "relation", descending=[True, False])
-    )
-
-
 def _filter(ledger: pl.DataFrame, scorers: Sequence[str]) -> Section:
-    """What the policy did to the training triples, by reason and by relation, with the most polarised triples."""
+    """The effect of the policy on the training triples, by reason and by relation, with the most polarised triples."""
     reasons = summary(ledger, "reason")
     total, kept = reasons["input"].sum(), reasons["kept"].sum()
     if not total or (kept == total and not reasons["added"].sum() and reasons["weight"].sum() == total):

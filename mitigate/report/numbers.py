@@ -1,10 +1,6 @@
 """Numbers as people read them, on pages, in cards and on the terminal."""
 
 import math
-from collections.abc import Mapping
-from typing import Any
-
-from mitigate.measure.base import bounds
 
 Value = float | int | str | None
 
@@ -29,12 +25,6 @@ def span(low: Value, high: Value, decimals: int = 2) -> str:
         none if value is None or value in (math.inf, -math.inf) else number(value, decimals)
         for none, value in ends.items()
     )
-
-
-def interval(metrics: Mapping[str, Any], key: str, decimals: int = 2) -> str:
-    """The interval of a figure as "[59.80, 62.70]"; "" where none was estimated."""
-    low, high = (metrics.get(bound) for bound in bounds(key))
-    return "" if low is None else f"[{span(low, high, decimals)}]"
 
 
 def p_value(p: float | None) -> str:

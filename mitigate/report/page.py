@@ -151,7 +151,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.policies["json.dumps_function"] = lambda content, **options: json.dumps(_readable(content), **options)
-    made.filters |= {"html": html, "arrows": arrows}
+    made.filters |= {"html": html, "arrows": arrows, "number": number}
     return made
 
 
@@ -200,7 +200,7 @@ def _table(shown: Table) -> Markup:
     caption = element("caption", arrows(shown.caption)) if shown.caption else ""
     kind = "stacked" if stacked else "pinned" if shown.headed else ""
     found = element("table", caption, element("thead", element("tr", *heads)), *bodies, kind=kind, id=shown.name)
-    label = shown.title or shown.columns[0].title
+    label = shown.caption.partition(". ")[0].rstrip(".") or shown.columns[0].title
     box = element("div", found, kind=f"scroll {shown.kind}".strip(), tabindex="0", role="region", aria_label=label)
     if not shown.search:
         return box

@@ -1,4 +1,4 @@
-"""What pages of several recipes show: figures of the table of results, targets with examples, the harms paper's
+"""Sections of the pages of several recipes: figures of the table of results, targets with examples, the harms paper's
 figures, and limits."""
 
 import re
@@ -226,10 +226,6 @@ GALLERY = {
         "Number of statements about each target",
         "On a logarithmic scale. A large spread is disparity in representation (Fig. 4 and 11).",
     ),
-    "words": (
-        "Words of negative statements",
-        "Tails of statements labelled as prejudice. A larger tail occurs more often (Fig. 12).",
-    ),
 }
 """Titles and captions of the groups of pictures."""
 
@@ -237,7 +233,6 @@ GALLERY = {
 def gallery(
     frames: Mapping[str, pl.DataFrame],
     scorers: Sequence[str],
-    statements: pl.DataFrame | None = None,
     shown: Sequence[str] = (),
     corpus: pl.DataFrame | None = None,
     *,
@@ -256,13 +251,12 @@ def gallery(
             *_bars(mentioned, shown),
             *_regions(mentioned),
             *(_counts(mentioned, corpus) if has_counts else []),
-            *_words(statements, list(frames)),
         ]
     )
     parts: list[Part] = []
     for group, found in grouped(pictures, lambda one: one.group).items():
         title, caption = GALLERY[group]
-        parts += [caption, found] if group == "boxes" else [Fold(title, [caption, found], warning=group == "words")]
+        parts += [caption, found] if group == "boxes" else [Fold(title, [caption, found])]
     return Section("Figures", parts)
 
 
@@ -327,20 +321,6 @@ def _counts(frames: Mapping[str, pl.DataFrame], corpus: pl.DataFrame | None) -> 
             least, median, most = (frame["statements"].quantile(part) or 0 for part in (0, 0.5, 1))
             alt = f"Box plots by category. Over all targets: least {least:,.0f}, median {median:,.0f}, most {most:,.0f}"
             yield Picture(name, "counts", title, alt, plots.counts(frame))
-
-
-def _words(statements: pl.DataFrame | None, labels: Sequence[str]) -> Iterator[Picture]:
-    """Word clouds, if statements have tails: sentences have none."""
-    if statements is None or "tail" not in statements.columns:
-        return
-    is_negative = pl.any_horizontal(pl.col(name) == PREJUDICE for name in labels if name in statements.columns)
-    negative = statements.filter(is_negative, pl.col("tail") != "").drop_nulls("target")
-    most = negative.group_by("target", "category").len().sort("len", "target", descending=[True, False])
-    for target in most.unique("category", keep="first", maintain_order=True)["target"].head(2):
-        phrases = negative.filter(target=target).group_by(phrase="tail").agg(count=pl.len())
-        common = phrases.sort("count", "phrase", descending=[True, False])["phrase"].head(10)
-        alt = f"Word cloud. The commonest: {', '.join(common)}"
-        yield Picture(f"words-{target}", "words", target, alt, plots.words(phrases))
 
 
 def shares_picture(rows: pl.DataFrame, scorer: str) -> Picture | None:

@@ -52,7 +52,7 @@ def page(
         sections=[
             audit.measures(rows),
             Section("Differences between targets", _differences(rows, templates, prompts, scorers)),
-            sections.gallery(frames, scorers, None, chosen, has_counts=False),
+            sections.gallery(frames, scorers, chosen, has_counts=False),
             sections.target_section(frames, statements, scorers, scorers),
             Section("Stories", [_examples(per_story, scorers)]),
         ],
@@ -88,3 +88,40 @@ def numbers(rows: pl.DataFrame, scorer: str) -> list[Number]:
     return found
 
 
+def _differences(
+    rows: pl.DataFrame, templates: pl.DataFrame | None, prompts: pl.DataFrame, scorers: Sequence[str]
+) -> list[Part]:
+    """Disparity beside chance, harms by kind of target, differences within templates, and prompts."""
+    caption = (
+        "Disparity over targets, beside that of stories permuted among the targets of their prompt; p is the share of "
+        "permutations with a disparity at least as large."
+    )
+    signs = {MEANS[share][-1]: word for share, word in SIGNS.items()}
+    whole = rows.filter(pl.col("measure").is_in([name + sign for name in BY_CHANCE for sign in signs]), by="all")
+    line, across = lambda row: f"{signs[row['measure'][-1]]} {row['scorer']}", lambda row: row["measure"][:-1]
+    chance = crossed(caption, whole, BY_CHANCE, down=line, across=across, first="sentences")
+    caption = "By kind of target, which has prompts of its own: percent of a target's sentences, mean over targets."
+    columns = {"targets ": "targets", "statements ": "sentences"}
+    columns |= {f"{mean} {name}": f"{name} {mean}".replace("-", "−") for name in scorers for mean in MEANS.values()}
+    line, across = lambda row: row["group"], "{measure} {scorer}".format_map
+    kinds = crossed(caption, rows.filter(by="kind"), columns, down=line, across=across, first="kind", decimals=1)
+    words = {f"{scorer}_{share}": f"{scorer}, {word}" for scorer in scorers for share, word in SIGNS.items()}
+    size = pl.max_horizontal(pl.col(list(words)).abs())
+    caption = "Prompts that differ in their target alone: percent of a target's sentences minus the mean of the others."
+    largest = None if templates is None else templates.sort(size, descending=True, maintain_order=True).head(SHOWN)
+    within = None if largest is None else Table(caption, [text("target"), *figures(1, "templates", **words)], largest)
+    caption = "Percent of the sentences of each prompt; XYZ, or a slot in braces, stands for the target."
+    columns_of = [text("prompt", "template", "sentence"), text("kind"), *figures(1, "stories", **words)]
+    table = Table(caption, columns_of, prompts.head(SHOWN))
+    return [chance, kinds, within, Fold("Prompts", [table]) if table.height else None]
+
+
+def _examples(per_story: pl.DataFrame, scorers: Sequence[str]) -> Fold:
+    """The stories of each kind with the largest shares of sentences that are not neutral."""
+    neutral = pl.mean_horizontal(f"{scorer}_neutral" for scorer in scorers)
+    most = per_story.sort(neutral, "row", maintain_order=True).group_by("kind", maintain_order=True).head(PER_KIND)
+    shares = figures(0, **{f"{scorer}_neutral": f"neutral by {scorer}, %" for scorer in scorers})
+    columns = [text("prompt", kind="sentence"), text("story", kind="sentence"), *shares]
+    kinds = grouped(most.rows(named=True), lambda row: row["kind"])
+    table = Table("Extremes, not a sample; stories.txt has all stories.", columns, kinds, headed=False)
+    return Fold("The stories of each kind with the fewest neutral sentences", [table], warning=True)

@@ -49,22 +49,20 @@ class Column:
 
     def cell(self, row: Row) -> Cell:
         value = self.value(row) if callable(self.value) else row.get(self.value)
-        if isinstance(value, Cell):
-            return value
-        if callable(self.show) or isinstance(value, str):
-            found = self.show(value) if callable(self.show) else value
-            return found if isinstance(found, Cell) else Cell(found)
-        stem = self.bounds if self.bounds is not None else "" if callable(self.value) else f"{self.value}_"
-        low, high = (row.get(f"{stem}{end}") if stem or self.bounds is not None else None for end in ("low", "high"))
+        if callable(self.show) and not isinstance(value, Cell):
+            value = self.show(value)
+        if isinstance(value, Cell | str):
+            return value if isinstance(value, Cell) else Cell(value)
+        stem = f"{self.value}_" if self.bounds is None else self.bounds
+        low, high = (row.get(f"{stem}{end}") for end in ("low", "high"))
+        assert isinstance(self.show, int)
         below = [] if low is None and high is None else [f"[{span(low, high, self.show)}]"]
         return Cell(number(value, self.show), below)
 
 
 def text(title: str, value: str | Callable[[Any], Any] = "", kind: str = "") -> Column:
     """A column of words, by default of the field that its title names; a dash stands for a missing one."""
-    return Column(
-        title, value or title, lambda found: "–" if found is None else str(found), kind=f"text {kind}".rstrip()
-    )
+    return Column(title, value or title, lambda word: "–" if word is None else str(word), kind=f"text {kind}".rstrip())
 
 
 def figures(show: int, *names: str, **titles: str) -> list[Column]:
@@ -90,11 +88,6 @@ class Table:
         rows = self.rows.rows(named=True) if isinstance(self.rows, pl.DataFrame) else self.rows
         groups = rows.items() if isinstance(rows, Mapping) else [("", rows)]
         return [(title, list(found)) for title, found in groups]
-
-    @property
-    def title(self) -> str:
-        """The name for assistive technology: the first sentence of the caption."""
-        return self.caption.partition(". ")[0].rstrip(".")
 
     @property
     def height(self) -> int:
@@ -166,13 +159,10 @@ def latex(frame: pl.DataFrame, caption: str) -> str:
     )
 
 
-_LATEX = str.maketrans(
-    {character: f"\\{character}" for character in "&%$#_{}"}
-    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-    | {"↑": r"$\uparrow$", "↓": r"$\downarrow$", "→": r"$\rightarrow$", "–": "--", "−": "$-$"}
-)
+SIGNS = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--", "−": "$-$"}
+SIGNS |= {"↑": r"$\uparrow$", "↓": r"$\downarrow$", "→": r"$\rightarrow$", **{sign: f"\\{sign}" for sign in "&%$#_{}"}}
 
 
 def _latex_cell(value: object) -> str:
     words = number(value) if isinstance(value, int | float) or value is None else str(value)
-    return words.translate(_LATEX)
+    return words.translate(str.maketrans(SIGNS))

@@ -111,21 +111,24 @@ def other_versions(manifests: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 def _limits(pairs: Sequence[Contrast], labelled_by: Set[str]) -> Iterator[str]:
     """Notices of policies that filter by all the scorers that measure them, and of few seeds."""
     biased = [pair.name for pair in pairs if labelled_by and labelled_by <= set(filtered_by(pair.after[0]))]
+    single = [pair.name for pair in pairs if not pair.several_seeds and not pair.is_same]
+    few = [pair.name for pair in pairs if 1 < min(len(pair.before), len(pair.after)) < FEWEST_SEEDS]
     if biased:
         yield (
-            f"{' and '.join(dict.fromkeys(biased))}: filtered by the same scorers that measure it, so that the figures of "
-            "harm are biased in its favour. Add held-out scorers to all runs: score.extra=[crowd,keyword]."
+            f"{_named(biased)}: filtered by the same scorers that measure it, so that the figures of harm are biased "
+            "in its favour. Add held-out scorers to all runs: score.extra=[crowd,keyword]."
         )
-
-    single = [pair.name for pair in pairs if not pair.several_seeds and not pair.is_same]
     if single:
         yield (
-            f"A single seed on either side ({'; '.join(dict.fromkeys(single))}): two trained models are compared, not two policies. "
+            f"{_named(single)}: a single seed on either side, so two trained models are compared, not two policies. "
             "Train five seeds or more of each."
         )
-    few = [pair.name for pair in pairs if 1 < min(len(pair.before), len(pair.after)) < FEWEST_SEEDS]
     if few:
         yield (
-            f"With fewer than {FEWEST_SEEDS} seeds a side ({'; '.join(dict.fromkeys(few))}) findings are exploratory: the error of "
+            f"{_named(few)}: with fewer than {FEWEST_SEEDS} seeds a side findings are exploratory. The error of "
             "training is itself uncertain, and no claim about the policy is made."
         )
+
+
+def _named(names: Sequence[str]) -> str:
+    return "; ".join(dict.fromkeys(names))

@@ -175,7 +175,7 @@ def models(plan: RunsPlan) -> pl.DataFrame:
     """A row for each run: policy, seed, run, and, if it has them, its figures on the plots' axes with the bounds of
     their intervals."""
     axes = [*report.harm_axes(dict.fromkeys(scorer for scorer, _ in plan.labellings.values())), *report.QUALITIES]
-    keys = [key for axis in axes for key in (axis.key, *bounds(axis.key))]
+    keys = [name for axis in axes for name in (axis, *bounds(axis))]
     keys = [key for key in keys if any(key in run.metrics for run in plan.runs)]
     rows = [(arm.name, run.seed, run.folder.name, *map(run.metrics.get, keys)) for arm in plan.arms for run in arm.runs]
     schema = {"policy": pl.String, "seed": pl.Int64, "run": pl.String, **dict.fromkeys(keys, pl.Float64)}

@@ -94,8 +94,9 @@ def held_out_likelihood(
     device: str = "cpu",
 ) -> pl.DataFrame:
     """Add to the valid test triples (head, relation, tail, split, valid, and other columns) `nll`, `tokens` and
-    `characters`, as probe.likelihood; `nll_unigram`, by a unigram model of the training tails; `generated`, the tail that the generator itself finds best; and with a
-    plausibility classifier `generated_valid`, whether it accepts that tail."""
+    `characters`, as probe.likelihood; `nll_unigram`, by a unigram model of the training tails; `generated`, the tail
+    that the generator itself finds best; and with a plausibility classifier `generated_valid`, whether it accepts that
+    tail."""
     held_out = labelled.filter("valid", split="test")
     model, wordings = _ready(generator, device)
     training = labelled.filter(split="train")["tail"].to_list()

@@ -24,16 +24,10 @@ from models.heads import fold_of
 SCORERS = (*ROLES, "keyword")
 ALWAYS_NEUTRAL, PEOPLE = "always_neutral", "people"
 PER_RATING, BY_MAJORITY = "rating", "majority"
+LABEL_FIGURES = [f"{name}/{one}" for name in ("favouritism", "prejudice") for one in ("recall", "precision", "f1")]
 FIGURES = {  # measure -> its heading
-    "accuracy": "acc",
-    "balanced_accuracy": "bal.acc",
-    "macro_f1": "macroF1",
-    "kappa": "kappa",
-    **{
-        f"{name}/{figure}": f"{name[:3]} {figure[0].upper()}"
-        for name in ("favouritism", "prejudice")
-        for figure in ("recall", "precision", "f1")
-    },
+    **{"accuracy": "acc", "balanced_accuracy": "bal.acc", "macro_f1": "macroF1", "kappa": "kappa"},
+    **{name: f"{name[:3]} {name.partition('/')[2][0].upper()}" for name in LABEL_FIGURES},
 }
 WITH_INTERVALS: dict[str, confusion.Figure] = {
     "kappa": confusion.kappa,
@@ -198,7 +192,7 @@ def sources(configured: Mapping[str, Any]) -> str:
 def measured_table(metrics: dict[str, Any], names: Mapping[str, str]) -> pl.DataFrame:
     """The table of data/agreement_measured.csv (resource, scorer, measure, value): figures rating by rating, and kappa
     with the majority. names: of the scorers in metrics, with their names in the configuration."""
-    figures = {f"{PER_RATING}/{name}": name for name in ("accuracy", *list(FIGURES)[4:])}
+    figures = {f"{PER_RATING}/{name}": name for name in ("accuracy", *LABEL_FIGURES)}
     figures |= {f"{BY_MAJORITY}/kappa{end}": f"{BY_MAJORITY}/kappa{end}" for end in ENDS}
     wanted = [(name, called, figures) for name, called in names.items()]
     wanted += [(ALWAYS_NEUTRAL, ALWAYS_NEUTRAL, {f"{PER_RATING}/accuracy": "accuracy"})]
