@@ -25,14 +25,14 @@ PROMPTS = {
     "prompt": pl.String,
     "is_template": pl.Boolean,  # whether the prompt has slots
 }
-OWN = {
+OWN: dict[str, str | Column] = {
     "prompt": "prompt",
     "target": Column(("target", "group"), optional=True),
     "category": Column(("category",), optional=True),
     "template": Column(("template", "id"), optional=True),
 }
 HOLISTIC_BIAS = {"prompt": "text", "target": "descriptor", "category": "axis", "template": "template", "noun": "noun"}
-BOLD = {"prompt": Column(("prompts",), lists=True), "target": "category", "category": "domain"}
+BOLD: dict[str, str | Column] = {"prompt": Column(("prompts",), lists=True), "target": "category", "category": "domain"}
 NO_DESCRIPTOR = "(none)"  # HolisticBias: a noun by itself
 BOLD_FILES = "*_prompt.json"
 EXPECTED = (

@@ -60,9 +60,9 @@ def read_annotations(folder: Path) -> pl.DataFrame:
     plain = {row["part"] for row, _ in found if row["form"] == "published"}
     found = [(row, path) for row, path in found if not (row["form"] == "aggregated" and row["part"] in plain)]
     if not found:
-        known = ", ".join(row["file"] for row in rows_of(KNOWN))
+        names = ", ".join(row["file"] for row in rows_of(KNOWN))
         raise MitigateError(
-            f"{folder} has no file of the corpus; allowed: {known}, or files with the published columns in CSV, "
+            f"{folder} has no file of the corpus; allowed: {names}, or files with the published columns in CSV, "
             "JSON or Parquet, named or in folders by split: train, validation, test"
         )
     rows = list[tuple]()
