@@ -12,10 +12,9 @@ UNTRUSTED = "<script>alert(1)</script>"
 
 
 def pairs() -> list[Pair]:
-    said = pl.DataFrame({"statement": [f"lawyer is {UNTRUSTED}"], "label": [-1]})
     return [
-        _pair("both", (2, 2), MOVES.head(1), {"lawyer": [said, said.clear()]}),
-        _pair("sentiment, trainer.max_steps=40, seed 1", (1, 1), MOVES.clear(), {}),
+        _pair("both", (2, 2), MOVES.head(1).with_columns(target=pl.lit(UNTRUSTED))),
+        _pair("sentiment, trainer.max_steps=40, seed 1", (1, 1), MOVES.clear()),
     ]
 
 
@@ -43,7 +42,7 @@ MOVES = pl.DataFrame(
 ).with_columns(difference=pl.col("after") - pl.col("before"))
 
 
-def _pair(name: str, seeds: tuple[int, int], moved: pl.DataFrame, said: dict[str, list[pl.DataFrame]]) -> Pair:
+def _pair(name: str, seeds: tuple[int, int], moved: pl.DataFrame) -> Pair:
     figures = [("regard", "NRM", 80.0, 95.0), ("regard", "NRV", 30.0, 4.0), ("sentiment", "NSM", 70.0, 71.0)]
     names = {"NRM": "neutral_mean", "NRV": "neutral_variance", "NSM": "neutral_mean"}
     rows = [
@@ -87,5 +86,4 @@ def _pair(name: str, seeds: tuple[int, int], moved: pl.DataFrame, said: dict[str
         harms=pl.DataFrame(rows),
         quality=pl.DataFrame(quality, schema=columns, orient="row"),
         moved={"regard": moved, "sentiment": moved.clear()},
-        statements={"regard": said, "sentiment": {}},
     )

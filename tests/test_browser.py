@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from browser import DESKTOP, PAPER, PHONE, Visit, chromium, find
+from browser import DESKTOP, PHONE, Visit, chromium, find
 from page_examples import ASKED, PAGES
 from playwright.sync_api import Browser, Page, expect
 
@@ -62,19 +62,11 @@ def in_order(page: Visit) -> None:
 
 
 def search(opened: Visit) -> None:
-    page, column = opened.page, lambda place: opened.run(f"tools.column('#target-table', {place})")
+    page, column = opened.page, lambda place: opened.run(f"tools.column('#all-targets', {place})")
     everyone = len(column(0))
-    page.get_by_role("searchbox", name="Search targets and categories").fill("Religion")
+    page.get_by_role("searchbox", name="Search all targets").fill("Religion")
     assert set(column(1)) == {"religion"}
-    assert page.locator("#target-table-shown").text_content() == f"{len(column(1))} of {everyone} found"
-
-
-def test_a_template_is_chosen(visit):
-    page = visit("report").page
-    cells = page.locator("#target-table tbody tr").first.locator("td.neutral")
-    assert cells.first.is_visible()
-    page.get_by_role("radio", name="paper template").check()
-    assert not cells.first.is_visible()
+    assert page.locator("#all-targets-shown").text_content() == f"{len(column(1))} of {everyone} rows"
 
 
 def look_behind_warnings(page: Page, number: int) -> None:
@@ -89,18 +81,7 @@ def look_behind_warnings(page: Page, number: int) -> None:
         assert inside.is_visible()
 
 
-def print_out(page: Visit) -> None:
-    """Print hides the controls and shows whole tables."""
-    page.page.emulate_media(media="print", color_scheme="dark")
-    page.page.set_viewport_size(PAPER)
-    assert not page.page.locator("nav").is_visible()
-    assert not page.page.get_by_role("searchbox").first.is_visible()
-    assert page.run("tools.cut()") == []
-    assert page.run("tools.luminance()") > 0.8
-    assert page.run("tools.faint()") == []
-
-
-WARNED = {"report": 4, "audit": 2, "comparison": 2}  # of pages with a table of targets: the warnings
+WARNED = {"report": 2, "audit": 1}  # of pages with a table of targets: the warnings
 
 
 def show(opened: Visit) -> None:
@@ -113,7 +94,6 @@ def show(opened: Visit) -> None:
 def test_a_page_is_in_order(visit: Open, name: str) -> None:
     opened = visit(name)
     if name in WARNED:
-        print_out(opened)  # with all parts closed, as the page is opened
         show(opened)
         look_behind_warnings(opened.page, WARNED[name])
     in_order(opened)

@@ -215,9 +215,7 @@ def test_a_measure_of_ones_own_is_measured_and_shown_everywhere(tmp_path: Path) 
     assert metrics["quality/wordy/all"] == pytest.approx(wordy)
     assert metrics["quality/shouting/all"] == 0
     page = (both / "report.html").read_text(encoding="utf-8")
-    assert [
-        words for words in ("Your own measures", "wordy tails ↓", "tail has several words") if words not in page
-    ] == []
+    assert [words for words in ("wordy tails ", "tail has several words") if words not in page] == []
     (record,) = (both / "wandb").glob("offline-run-*")
     command = [sys.executable, "-m", "wandb", "leet", "inspect", "--summary", "--json", str(record)]
     found = json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)["summary"]

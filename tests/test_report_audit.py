@@ -6,7 +6,7 @@ import pytest
 from audit_example import UNTRUSTED, example_audit, results, statements
 from page_elements import Elements, unlabelled
 
-from mitigate.report.audit import console, numbers, other_ends
+from mitigate.report.audit import console, numbers
 from mitigate.report.page import Page, render
 from mitigate.report.sections import left_out
 from mitigate.words.targets import targets
@@ -64,10 +64,8 @@ def test_the_page_trusts_no_text_and_shows_every_section(made: Page) -> None:
     assert len(example_audit(beside=None).shown_sections) == len(titles) - 1
 
 
-def test_the_terminal_and_the_other_ends_of_triples() -> None:
+def test_the_terminal() -> None:
     rows = results(statements()).table
     assert "polarised by sentiment" in console(rows)
     assert "disparity" not in console(rows)
     assert "disparity in the number of statements" in console(rows, ["D_R"], verbose=True)
-    frame = pl.DataFrame({"head": ["thief", "lawyer"], "tail": ["Lawyer", "liar"], "target": ["lawyer", "lawyer"]})
-    assert other_ends(frame)["tail"].to_list() == ["thief", "liar"]

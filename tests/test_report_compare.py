@@ -10,7 +10,6 @@ from page_elements import Elements
 from mitigate.report import compare
 from mitigate.report.page import Number, render
 from mitigate.tasks.compare.pairs import kept, verdict
-from mitigate.tasks.compare.runs import _only_in
 
 
 def endpoint(change: float, p: float | None, low: float | None = -1.0, high: float | None = 1.0) -> dict[str, object]:
@@ -95,7 +94,7 @@ def test_a_change_that_reads_zero_is_no_finding() -> None:
     assert single.verdict(ratio) == "no difference shown"
 
 
-def test_the_page_has_claim_size_and_price_first_hides_what_offends_and_trusts_no_text() -> None:
+def test_the_page_has_claim_size_and_price_first_and_trusts_no_text() -> None:
     made = example_comparison(pairs()[:1])
     assert made.numbers == [
         Number("both − none: neutral by regard ↑", "+15.0", "[13.0, 17.0]"),
@@ -106,7 +105,6 @@ def test_the_page_has_claim_size_and_price_first_hides_what_offends_and_trusts_n
     page = render(made)
     Elements(page).check()
     assert UNTRUSTED not in page
-    assert page.index("content warning") < page.index("&lt;script&gt;")
     assert "a &lt;notice&gt;" in page
     both = example_comparison()
     assert both.state == "2 of 2 policies more neutral, each below"
@@ -126,13 +124,3 @@ def test_intervals_of_means_are_over_seeds_or_those_of_the_single_run() -> None:
     single = pl.DataFrame({"NRM": [80.0], "NRM_low": [77.0], "NRM_high": [84.0]})
     assert compare._mean(single, "x", "NRM") == {"x": 80.0, "x_low": 77.0, "x_high": 84.0}
     assert compare._mean(single.drop("NRM_low", "NRM_high"), "x", "NRM")["x_low"] is None
-
-
-def test_statements_of_one_model_alone_the_strongest_first() -> None:
-    rows = [("same", 1, 0, 0.0), ("mild", 2, -1, -0.2), ("strong", 3, -1, -0.9), ("plain", 4, 0, 0.0)]
-    frame = pl.DataFrame(rows, schema=["tail", "rank", "regard", "regard_strength"], orient="row").with_columns(
-        target=pl.lit("she"), relation=pl.lit("IsA"), statement=pl.format("she {}", "tail")
-    )
-    other = frame.head(1)
-    assert _only_in(frame, other, "she", "regard").rows() == [("she strong", -1), ("she mild", -1), ("she plain", 0)]
-    assert _only_in(other, frame, "she", "regard").is_empty()

@@ -1,6 +1,6 @@
-"""recipe=classifier: a classifier that comes with the project, trained again: load > train > measure > card.
+"""recipe=classifier: a classifier that comes with the project, trained again: load > train > measure.
 
-Each class below describes one of them (conf/classifier): its data and settings, its stages and its cards."""
+Each class below describes one of them (conf/classifier): its data and settings, and its stages."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,12 +15,10 @@ from mitigate.files import write
 from mitigate.finished import open_run
 from mitigate.load import conceptnet
 from mitigate.load.statements import root_with
-from mitigate.measure.identity import summary
 from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.results import keyed, of_study
 from mitigate.recipes.job import Config, Job, perform, say, say_notes
 from mitigate.recipes.scorers import Scorers, label_cache
-from mitigate.report import cards
 from mitigate.report.table import Column, Table, as_text, text
 from mitigate.stages import Result, in_folder
 from mitigate.tasks.caveats import WHOLE
@@ -80,7 +78,6 @@ class Artefact(NamedTuple):
     """A folder of trained weights, and what is added to it."""
 
     folder: str
-    card: str
     accuracy: pl.DataFrame | None = None  # written beside the weights
     upload: str | None = None  # its name in W&B; None: it is not uploaded
 
@@ -98,7 +95,7 @@ class Classifier(ABC):
 
     @classmethod
     def run(cls, config: Config) -> float | None:
-        """Train the classifier, measure it and write its cards; returns its headline."""
+        """Train the classifier and measure it; returns its headline."""
         made = cls(config)
         name = f"{config.recipe.name}-seed{made.seed}" if cls.has_seed else config.recipe.name
         found = perform(config, name, made.inputs, made.pipeline, made.record, uploads=[cls.uploads])
@@ -115,18 +112,17 @@ class Classifier(ABC):
 
     @abstractmethod
     def artefacts(self, results: Results) -> Iterator[Artefact]:
-        """Yield the folders of trained weights with their cards."""
+        """Yield the folders of trained weights."""
 
     def metrics(self, results: Results) -> dict[str, Any]:
         """The figures by their keys."""
         return results["metrics"].facts()
 
     def record(self, job: Job) -> None:
-        """Record the figures, and the weights with their cards."""
+        """Record the figures and the weights."""
         metrics = self.metrics(job.results)
         job.tracking.summarise(metrics)
-        for folder, card, accuracy, upload in self.artefacts(job.results):
-            write(job.folder / folder / "README.md", card)
+        for folder, accuracy, upload in self.artefacts(job.results):
             if accuracy is not None:
                 write(job.folder / folder / FILE, accuracy.with_columns(pl.col(pl.Float64).round(4)).write_csv())
             if upload:
@@ -160,9 +156,7 @@ class Crowd(Classifier):
         job.stage("metrics", as_metrics, accuracy, passed)
 
     def artefacts(self, results: Results) -> Iterator[Artefact]:
-        accuracy, passed = results["accuracy"].table(), results["passed"].table()
-        card = cards.polarity("crowd", "crowd data.root=DIR", CROWD, accuracy, passed)
-        yield Artefact("crowd", card, accuracy, "crowd")
+        yield Artefact("crowd", results["accuracy"].table(), "crowd")
 
 
 class People(Classifier):
@@ -211,15 +205,9 @@ class People(Classifier):
         return {key: value for key, value in found.items() if isinstance(value, int | float)}
 
     def artefacts(self, results: Results) -> Iterator[Artefact]:
-        for name, settings in self.learnt_by.items():
-            tables = results[f"{name}_figures"].facts()
-            again = f"people data.root=DIR{' recipe.base=FOLDER' if name == 'crowd_lm' else ''}"
-            if name == "people_valid":
-                yield Artefact(name, cards.people_valid(again, settings, tables["validity"]), upload=name)
-            else:
-                accuracy = pl.DataFrame(tables["accuracy"], infer_schema_length=None)
-                card = cards.polarity(name, again, settings, accuracy, tables["identity"])
-                yield Artefact(name, card, accuracy, name)
+        for name in self.learnt_by:
+            rows = results[f"{name}_figures"].facts().get("accuracy")
+            yield Artefact(name, rows and pl.DataFrame(rows, infer_schema_length=None), name)
 
 
 def digest_of_model(setting: str, base: str | None) -> str | None:
@@ -257,10 +245,7 @@ class Plausibility(Classifier):
         job.stage("metrics", measure_plausibility, triples, self.probes, self.scorers, made, after=after, using=using)
 
     def artefacts(self, results: Results) -> Iterator[Artefact]:
-        metrics = self.metrics(results)
-        for name in (*self.networks, "average"):
-            upload = "plausibility" if name == "average" else None
-            yield Artefact(name, cards.plausibility(name, metrics, self.seed), upload=upload)
+        yield Artefact("average", upload="plausibility")
 
     def record(self, job: Job) -> None:
         super().record(job)
@@ -319,8 +304,5 @@ class Regard(Classifier):
         job.stage("metrics", figures.measure_regard, texts.labelled, texts.crowd, terms, **after)
 
     def artefacts(self, results: Results) -> Iterator[Artefact]:
-        metrics, checked, terms = self.metrics(results), results["checked"].table(), results["identity"].table()
         for name in ("minilm", "ngram"):
-            own = terms.filter(scorer=name)
-            card = cards.regard(name, metrics, self.seed, own, summary(own), checked)
-            yield Artefact(name, card, upload=f"regard-{name}")
+            yield Artefact(name, upload=f"regard-{name}")

@@ -1,5 +1,5 @@
-"""Model cards of generators and of the classifiers that come with the project, and datasheets of filtered data sets: as
-Markdown with the metadata that the hub reads. The words stand in templates; tables and metadata are made here."""
+"""Model cards of generators and datasheets of filtered data sets, as Markdown with the metadata that the hub reads. The
+words stand in templates; tables and metadata are made here."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-import polars.selectors as cs
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from mitigate.measure.base import PAPER_SCORERS, bounds, find
@@ -24,7 +23,6 @@ from models.tail_prompts import NEUTRAL_TAG, POLARISED_TAG
 NOT_KNOWN = {"", "other", "unknown", "none", "not given"}
 PERMISSIVE = {"mit", "apache-2.0", "bsd-2-clause", "bsd-3-clause", "cc0-1.0", "cc-by-2.5", "cc-by-3.0", "cc-by-4.0"}
 """Licences that let a model be given on under another one that keeps the names of its authors."""
-ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
 HARMS = "representational-harms"
 HEADLINES = ("harm", "disparity", "quality", "cost")
 """The kinds of headline measures that the card of a generator shows, in their order."""
@@ -34,8 +32,6 @@ SIGNS = re.compile(
     r"|&(?=#?\w+;)"  # an entity
     r"|^[-+=](?=\s|$)|(?:(?<=^\d)|(?<=^\d\d))[.)](?=\s|$)"  # items of a list
 )
-Listed = Iterable[tuple[str, str, str, Any]]
-"""Figures of a model as the hub lists them: data set, key such as "NRM", name, value."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +61,8 @@ class Generator:
 
 def generator(card: Generator) -> str:
     """The card of a generator, with its headline measures."""
+    from huggingface_hub.repocard_data import EvalResult, ModelCardData  # huggingface_hub.ModelCard takes .2 s more
+
     metrics, licence = card.metrics, licence_of(card.license, card.base_license)
     known = [(key, figure) for key in metrics if (figure := find(key)) and figure.scorer in ("", *card.scorers)]
     shown = [pair for pair in known if pair[1].group == pair[1].declared.headline_group and not pair[1].variant]
@@ -76,7 +74,7 @@ def generator(card: Generator) -> str:
         values = zip((place, *bounds(place)), map(metrics.get, (key, *bounds(key))), strict=True)
         rows.setdefault(words, {"measure": words}).update(values)
     columns = [name for name in ("neutral_template", "value") if any(name in row for row in rows.values())]
-    content = {
+    content: dict[str, Any] = {
         "licence": licence,
         "model_class": f"Auto{'Peft' * card.adapter}ModelFor{'Seq2SeqLM' if card.seq2seq else 'CausalLM'}",
         "control_tokens": (NEUTRAL_TAG, POLARISED_TAG),
@@ -84,18 +82,32 @@ def generator(card: Generator) -> str:
         "reasons": None if card.ledger is None else _counts(card.ledger, "reason", "weight"),
         "left_out": left_out(card.targets),
     }
-    return _model_card(
-        "generator.md.jinja",
-        card.name,
-        "text2text-generation" if card.seq2seq else "text-generation",
-        [(card.data, key, figure.title, metrics[key]) for key, figure in found],
-        vars(card) | content,
-        license=licence,
-        license_name=f"{card.license} and {card.base_license}" if licence == "other" else None,
-        base_model=card.base_model,
-        library_name="peft" if card.adapter else "transformers",
-        tags=["commonsense", "comet" if card.prompt else "story-generation", HARMS],
-    )
+    fields = {
+        "license": licence,
+        "license_name": f"{card.license} and {card.base_license}" if licence == "other" else None,
+        "base_model": card.base_model,
+        "library_name": "peft" if card.adapter else "transformers",
+        "tags": ["commonsense", "comet" if card.prompt else "story-generation", HARMS],
+        "pipeline_tag": "text2text-generation" if card.seq2seq else "text-generation",
+    }
+    given = {key: value for key, value in fields.items() if value is not None}
+    known = [(key, figure) for key, figure in found if metrics[key] is not None]
+    if known:
+        slug = re.sub(r"\W+", "-", card.data.lower()).strip("-")[:60] or "unknown"
+        given["model_name"] = card.name
+        given["eval_results"] = [
+            EvalResult(
+                given["pipeline_tag"],
+                slug,
+                card.data,
+                metric_type=key,
+                metric_value=round(float(metrics[key]), 3),
+                metric_name=figure.title,
+            )
+            for key, figure in known
+        ]
+    content["metadata"] = ModelCardData(language=["en"], **given).to_yaml()
+    return _templates().get_template("generator.md.jinja").render(vars(card) | content)
 
 
 def licence_of(data: str | None, base: str | None) -> str:
@@ -162,94 +174,6 @@ def _counts(ledger: pl.DataFrame, by: str, *further: str) -> Table:
     return _table(summary_of(ledger, by).rename({"input": "triples"}), [by], **dict.fromkeys(names, 1))
 
 
-def regard(
-    name: str, metrics: Mapping[str, Any], seed: int, terms: pl.DataFrame, summary: pl.DataFrame, checked: pl.DataFrame
-) -> str:
-    """The card of "minilm" or "ngram". terms: its errors by identity term (measure.identity.by_term); summary:
-    measure.identity.summary of these; checked: the labels that the gate loses (tasks.regard.figures.GATE)."""
-    columns = ("accuracy", "always_neutral", "macro_f1", "kappa", "prejudice/f1", "favouritism/f1")
-    own = {key.removeprefix(f"{name}/"): value for key, value in metrics.items() if key.startswith(f"{name}/")}
-    parts = [key.removesuffix("/kappa") for key in own if key.endswith("/kappa")]
-    rows = [{"measured on": part} | {key: own[f"{part}/{key}"] for key in ("texts", *columns)} for part in parts]
-    unseen = terms.filter(part="unseen", number="both").sort("axis", nulls_last=True, maintain_order=True)
-    tables = {
-        "accuracy": _table(rows, ["measured on"], texts=0, **dict.fromkeys(columns, 3)),
-        "gate": _table(checked, ["source"], texts=0, polarised=0, kept=1, passed=1),
-        "identity": _table(summary.filter(number="both"), ["part", "error"], mean=1, terms=0, beyond=0),
-        "terms": _table(unseen, ["term", "axis"], false_positives=1, false_negatives=1),
-    }
-    listed = _listed(rows, "{measured on}", "accuracy", "macro_f1", "kappa")
-    about = {"base": ENCODER if name == "minilm" else None, "license": "cc-by-sa-4.0", "tags": ["regard", HARMS]}
-    return _classifier("regard", f"regard-{name}", f"regard data.root=DIR seed={seed}", listed, tables, **about)
-
-
-def polarity(name: str, train: str, settings: Mapping[str, Any], accuracy: pl.DataFrame, beside: Any) -> str:
-    """The card of crowd, crowd2 or crowd_lm. accuracy: a row for each template, source and category, with figures from
-    0 to 1 and their _low and _high; beside: of crowd the same for each scorer, of the others rows of
-    measure.identity.summary."""
-    rows, percent = accuracy.filter(template="paper"), (cs.float() - cs.contains("kappa")) * 100  # kappa is no share
-    shares = dict.fromkeys(("people", "labelled", "sensitivity", "specificity"), 1)
-    tables = {"accuracy": _table(rows.with_columns(percent), ["source", "category"], statements=0, **shares, kappa=3)}
-    if name == "crowd":
-        columns = dict.fromkeys(("polarised", "statements", "recall", "false_alarms", "precision"), 1)
-        tables["beside"] = _table(beside.with_columns(percent), ["scorer"], **columns)
-    else:
-        tables["beside"] = _table(beside, ["part", "error"], mean=1, terms=0, beyond=0)
-    whole = rows.filter(category="all").rows(named=True)
-    listed = _listed(whole, "rated statements, {source}", "sensitivity", "specificity", "kappa")
-    base = None if name == "crowd_lm" else ENCODER
-    return _classifier("polarity", name, train, listed, tables, base=base, settings=settings)
-
-
-def people_valid(train: str, settings: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
-    """The card of people_valid. rows: of tasks.predicted_ratings.figures.validity_table."""
-    columns = {"statements": 0, "auc": 3, "polarity": 3, "rater": 3, "valid": 1, "found": 1}
-    tables = {"accuracy": _table(rows, ["relation", "label"], **columns)}
-    listed = _listed([row for row in rows if row["relation"] == "all"], "rated statements of COMeT, {label}", "auc")
-    about = {"base": settings["layers"] and ENCODER, "settings": settings, "tags": ["commonsense"]}
-    return _classifier("people_valid", "people_valid", train, listed, tables, **about)
-
-
-def plausibility(name: str, metrics: Mapping[str, Any], seed: int) -> str:
-    """The card of a plausibility classifier, "words", "minilm" or "average"."""
-    keys = {"accuracy": "accuracy", "true accepted": "true_judged_valid", "false accepted": "false_judged_valid"}
-    parts, start = ("dev1", "dev2", "test"), f"{name}/valid/"
-    rows = [{"triples": of} | {title: metrics[f"{name}/{of}/{keys[title]}"] for title in keys} for of in parts]
-    accepted = [{"triples": key[len(start) :], "accepted": metrics[key]} for key in metrics if key.startswith(start)]
-    tables = {
-        "accuracy": _table(rows, ["triples"], **dict.fromkeys(keys, 1)),
-        "accepted": _table(accepted, ["triples"], accepted=1),
-    }
-    listed, train = _listed(rows, "ConceptNet, {triples}", "accuracy"), f"plausibility data.root=DIR seed={seed}"
-    about = {"base": ENCODER, "license": "cc-by-sa-4.0", "tags": ["commonsense", "conceptnet"]}
-    return _classifier("plausibility", f"plausibility-{name}", train, listed, tables, **about)
-
-
-def frames(name: str, classified: pl.DataFrame, texts: pl.DataFrame, start: str, **content: Any) -> str:
-    """The card of a model of Social Bias Frames. classified and texts: tables of recipe=frames; start: "minilm", or
-    "model" of the user's own; content: notices, command and needs."""
-    known = classified.drop_nulls("f1")
-    tables = {
-        "classified": _table(known, ["variable", "system"], posts=0, f1=1, precision=1, recall=1),
-        "texts": _table(texts, ["variable", "system"], posts=0, bleu2=1, rouge_l=1, corpus_bleu2=1),
-    }
-    base = ENCODER if start == "minilm" else None  # the hub takes names of its models alone
-    own = known.filter(system="model").rows(named=True)
-    listed = _listed(own, "Social Bias Inference Corpus, test, {variable}", "f1")
-    about = {"license": "cc-by-4.0" if base else "unknown", "tags": [HARMS, "social-bias-frames"], **content}
-    return _classifier("frames", name, "", listed, tables, base=base, **about)
-
-
-def _classifier(kind: str, name: str, train: str, listed: Listed, tables: Mapping[str, Table], **content: Any) -> str:
-    """The card of a classifier. kind: the part of the template with its words; train: the arguments that train it
-    again; content: base, the encoder that it needs; license and tags; variables of the template."""
-    metadata = {"license": "cc-by-4.0", "tags": [HARMS], "base_model": content.pop("base")}
-    metadata |= {one: content.pop(one) for one in ("license", "tags") if one in content}
-    variables = {"command": f"python -m mitigate recipe=classifier classifier={train}", **content}
-    variables |= {"kind": kind, "name": name, "tables": tables, "base_model": metadata["base_model"]}
-    return _model_card("classifier.md.jinja", name, "text-classification", listed, variables, **metadata)
-
-
 def _table(rows: Iterable[Any], words: Iterable[str], **decimals: int) -> Table:
     """Rows under columns of words, made safe for Markdown, and under columns of figures with their intervals."""
 
@@ -258,28 +182,6 @@ def _table(rows: Iterable[Any], words: Iterable[str], **decimals: int) -> Table:
 
     shown = [Column(name.replace("_", " "), name, places) for name, places in decimals.items()]
     return Table("", [*map(named, words), *shown], rows)
-
-
-def _listed(rows: Iterable[Mapping[str, Any]], dataset: str, *keys: str) -> Listed:
-    """Columns of a table for the hub; dataset: a format of each row."""
-    return [(dataset.format_map(row), key, key.replace("_", " "), row[key]) for row in rows for key in keys]
-
-
-def _model_card(template: str, name: str, task: str, listed: Listed, content: Mapping[str, Any], **fields: Any) -> str:
-    """A model's card. task: the hub's name of the model's task; fields: license, tags and further ones of
-    ModelCardData, without those that are None."""
-    from huggingface_hub.repocard_data import EvalResult, ModelCardData  # huggingface_hub.ModelCard takes .2 s more
-
-    results = []
-    for dataset, key, in_words, value in listed:
-        if value is not None:
-            slug = re.sub(r"\W+", "-", dataset.lower()).strip("-")[:60] or "unknown"
-            value = round(float(value), 3)
-            results.append(EvalResult(task, slug, dataset, metric_type=key, metric_value=value, metric_name=in_words))
-    given = {key: value for key, value in fields.items() if value is not None}
-    given |= {"model_name": name, "eval_results": results} if results else {}
-    metadata = ModelCardData(language=["en"], pipeline_tag=task, **given).to_yaml()
-    return _templates().get_template(template).render({**content, "metadata": metadata})
 
 
 @cache

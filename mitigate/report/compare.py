@@ -14,13 +14,13 @@ from mitigate.measure.quality import LIFT, PEOPLE_VALID, PERPLEXITY, PLAUSIBLE
 from mitigate.report import plots, sections
 from mitigate.report.numbers import number, p_value, signed, span
 from mitigate.report.page import OPEN, Fold, Number, Page, Part, Picture, Section
-from mitigate.report.sections import TEMPLATES, label_column
+from mitigate.report.sections import TEMPLATES
 from mitigate.report.table import Cell, Column, Table, as_text, grouped, text
 from mitigate.words.targets import ordered
 
 Row = Mapping[str, Any]
 SHOWN = 12  # figures on the terminal
-HEADLINES = {LIFT: "swap lift ↑", PERPLEXITY: "perplexity ↓", PEOPLE_VALID: "people-valid ↑"}
+HEADLINES = {LIFT: "swap lift, points ↑", PERPLEXITY: "perplexity ↓", PEOPLE_VALID: "people-valid, % ↑"}
 """The figures of quality beside those of harm."""
 LIMITS = (
     "A claim may rest on the primary endpoints alone, which have to be chosen before the runs are looked at. A claim "
@@ -54,7 +54,7 @@ def page(
     """The page of a comparison of runs of the main job. pairs: tasks.compare.pairs.Pair; models: a row for each run,
     with policy, seed, run, and its figures by their keys in metrics.json; moves: contrast, scorer, target, category,
     before, after, difference; links: by run, the way from this page to its own; about: further fields of Page."""
-    first, *others = pictures(models, harm_axes(pairs[0].headlines)) or [None]
+    drawn = pictures(models, harm_axes(pairs[0].headlines))
     policies, one = list(dict.fromkeys(pair.name for pair in pairs)), pairs[0]
     better = [pair.name for pair in pairs if "more neutral" in pair.state and "Not" not in pair.state]
     state = f"{len(set(better))} of {len(policies)} policies more neutral, each below"
@@ -63,15 +63,15 @@ def page(
     return Page(
         state=one.state if len(policies) == 1 else state,
         hedge=one.hedge if len(policies) == 1 else "",
-        picture=first,
+        picture=next(iter(drawn), None),
         numbers=_numbers(pairs),
         summary=[Table("", shown, said) if len(pairs) > 1 else None, headline_table(pairs)],
         sections=[
             Section("Primary endpoints", list(_endpoints(pairs)), link="Endpoints"),
-            Section("Harm against quality", [others] if others else []),
+            Section("Harm against quality", [drawn[1:] or None]),
             Section("Harms", [part for pair in pairs for part in _harms(pair)]),
             Section("Quality", [Fold(_title(pair), [_quality(pair)]) for pair in pairs]),
-            Section("Largest changes", [part for pair in pairs for part in _moved(pair)]),
+            Section("Largest changes", [_moved(pair) for pair in pairs]),
             Section("Runs", [_runs(models, links)]),
         ],
         limits=[*LIMITS, *sections.left_out(moves["target"].to_list()), sections.EQUAL_WEIGHT],
@@ -127,7 +127,12 @@ def _numbers(pairs: Sequence[Any]) -> list[Number]:
     rows = {row["figure"]: row for row in pairs[0].quality.to_dicts()}
     quality = [(f"change: {title}", changed(rows[key])) for key, title in HEADLINES.items() if key in rows]
     chosen = [*found[: 2 if quality else 3], *quality][:3]
-    return [Number(title, cell.text, " ".join(cell.below)) for title, cell in chosen]
+    return [Number(title, *parts(cell)) for title, cell in chosen]
+
+
+def parts(cell: Cell) -> tuple[str, str]:
+    """The figure of a cell, and what stands below it."""
+    return cell.text, " ".join(cell.below)
 
 
 def headline_table(pairs: Sequence[Any]) -> Table:
@@ -280,33 +285,15 @@ def _quality(pair: Any) -> Table | None:
     return Table("By relation: tables/quality.csv.", columns, groups, kind="narrow").present()
 
 
-def _moved(pair: Any) -> Iterator[Part]:
-    """The targets with the largest changes by the first scorer, and statements about them before and after."""
+def _moved(pair: Any) -> Table | None:
+    """The targets with the largest changes by the first scorer."""
     scorer = next(iter(pair.moved), "")
     if not scorer or pair.moved[scorer].is_empty():
-        return
+        return None
     columns = [text("target"), text("category"), Column(pair.against, "before"), Column(pair.name, "after")]
     columns.append(Column("change", "difference", signed))
-    said = f"{_title(pair)}: % neutral by {scorer}, mean over seeds. Part of every large change is sampling noise."
-    yield Table(f"{said} All targets: tables/moves.csv.", columns, pair.moved[scorer], kind="narrow")
-    rows = [
-        {"target": target, "model": model, **row}
-        for target, sides in pair.statements[scorer].items()
-        for model, side in zip((pair.against, pair.name), sides, strict=True)
-        for row in side.rows(named=True)
-    ]
-    shown = [
-        text("target"),
-        text("only by", "model"),
-        text("statement", kind="sentence"),
-        label_column(scorer, "label"),
-    ]
-    caption = "Statements that only one of the two models (first seed) generates, the most strongly labelled first."
-    yield (
-        Fold(f"Statements of {_title(pair)}", [Table(caption, shown, rows, kind="tall")], warning=True)
-        if rows
-        else None
-    )
+    said = f"{_title(pair)}: % neutral by {scorer}, mean over seeds. Part of every large change is sampling noise; "
+    return Table(f"{said}all targets are in tables/moves.csv.", columns, pair.moved[scorer], kind="narrow")
 
 
 def _runs(models: pl.DataFrame, links: Mapping[str, str]) -> Table:
@@ -335,7 +322,7 @@ def any_page(table: pl.DataFrame, recipe: str, **about: Any) -> Page:
         state=f"Exploratory: {len(pairs) + 1} groups of recipe={recipe}",
         hedge="Differences between runs; with one seed a side another training could differ as much.",
         picture=Picture("differences", "first", f"{known[0]['run']} − {known[0]['against']}", alt, drawn),
-        numbers=[Number(name, cell.text, " ".join(cell.below)) for name, cell in cells],
+        numbers=[Number(name, *parts(cell)) for name, cell in cells],
         sections=[Section("Differences", [any_table(part) for part in pairs])],
         **about,
     )

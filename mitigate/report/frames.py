@@ -14,7 +14,7 @@ from mitigate.words.frames import CHOICES, NAMES
 FIGURES = {"f1": "F1", "precision": "precision", "recall": "recall"}
 TEXT_FIGURES = {"bleu2": "BLEU-2", "rouge_l": "ROUGE-L", "corpus_bleu2": "BLEU-2, all posts together"}
 Pairs = Mapping[str, Sequence[Mapping[str, Any]]]
-"""By figure, the rows of the model and of the best baseline: system, value, low, high."""
+"""Rows of the model and of the best baseline (system, value, low, high) by figure."""
 CLASSIFIED = (
     "The positive class on test posts, in percent. “five folds” has learnt from four folds of the test posts and is "
     "measured on the fifth; “constrained” takes the most probable consistent values. “tf-idf” is logistic regression."
@@ -99,9 +99,11 @@ def verdict(pairs: Pairs) -> tuple[str, str]:
 def picture(pairs: Pairs) -> Picture | None:
     series = {"best baseline": 1, "model": 0}  # the baseline's mark is grey
     rows = [{"name": name, "series": one, **pair[at]} for name, pair in pairs.items() for one, at in series.items()]
+    if not rows:
+        return None
     said = "; ".join(f"{row['name']}, {row['series']} {row['value']:.1f}" for row in rows)
-    drawn = plots.intervals(pl.DataFrame(rows), "% (better →)") if rows else None
-    return drawn and Picture("baselines", "frames", "Model and best baseline", f"In percent: {said}", drawn)
+    drawn = plots.intervals(pl.DataFrame(rows), "% (better →)")
+    return Picture("baselines", "frames", "Model and best baseline", f"In percent: {said}", drawn)
 
 
 def by_system(rows: pl.DataFrame, published: pl.DataFrame) -> Table:

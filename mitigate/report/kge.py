@@ -143,7 +143,7 @@ def profession_table(professions: pl.DataFrame, names: Sequence[str], caption: s
 
 
 def certainty(rows: pl.DataFrame, others: Collection[str]) -> Table | None:
-    """How far trainings, models and pairs of people agree."""
+    """The agreement of trainings, of models, and of pairs of people."""
     found = [one for name in CERTAINTY if (one := figure(rows, name))]
     meaning = text("meaning", lambda row: measure_of(row["measure"]).meaning, "sentence")
     caption = "Correlations are Spearman's, from −1 to 1. Intervals of 95 % are over trainings."

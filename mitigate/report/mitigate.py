@@ -1,19 +1,20 @@
 """The page of a run of the main job: harm against quality, beside runs of policy none and of the policy's control."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import polars as pl
 
-from mitigate.measure.base import measure_of, own_measures
+from mitigate.measure.base import key_of, measure_of, own_measures
 from mitigate.measure.learnt import no_conclusion
-from mitigate.measure.quality import GROUPS, kept_by_target, titles_of_groups
+from mitigate.measure.quality import GROUPS, LIFT, PERPLEXITY, kept_by_target, titles_of_groups
 from mitigate.measure.results import Results
-from mitigate.report import plots, sections
+from mitigate.report import compare, sections
+from mitigate.report.compare import HEADLINES
 from mitigate.report.ledger import most_polarised, summary
 from mitigate.report.numbers import number, signed
-from mitigate.report.page import OPEN, Fold, Number, Page, Part, Picture, Section
-from mitigate.report.sections import crossed, figure, headline, shown
+from mitigate.report.page import OPEN, Fold, Number, Page, Part, Section
+from mitigate.report.sections import crossed
 from mitigate.report.table import Cell, Column, Table, as_text, text
 from mitigate.words.targets import ordered
 
@@ -45,61 +46,46 @@ class Verdict(NamedTuple):
         return f"{self.state}. {self.hedge}".strip()
 
 
-class Headline(NamedTuple):
-    """A figure of the first screen and of the table below it."""
-
-    title: str
-    measure: str
-    scorer: str = ""
-    where: Mapping[str, str] = {}
-    unit: str = ""
-    decimals: int = 1
-
-    def of(self, rows: pl.DataFrame) -> dict[str, Any] | None:
-        return headline(rows, self.measure, self.scorer) if self.scorer else figure(rows, self.measure, **self.where)
-
-
-def headlines(scorers: Sequence[str]) -> list[Headline]:
-    """The figures that come first: harm by each scorer, that in regard's place first, then quality."""
-    harms = [Headline(f"neutral by {name} ↑", "neutral_mean", name, {}, " %") for name in reversed(list(scorers))]
-    neutral = {"by": "subset", "group": "neutral"}
-    return [
-        *harms,
-        Headline("swap lift, points ↑", "swap_lift"),
-        Headline("perplexity ↓", "perplexity", where=neutral),
-        Headline("people-valid ↑", "people_valid", where=neutral, unit=" %"),
-    ]
+def headlines(runs: Iterable[Results], scorers: Sequence[str]) -> dict[str, str]:
+    """The figures that come first, by their keys, and their titles: harm by each scorer, that in regard's place first,
+    with the neutral template where that was measured, then quality; without those that no run has."""
+    measured = list(runs)
+    harms = {
+        next((key for key in keys if any(key in found for found in measured)), ""): f"neutral by {name}, % ↑"
+        for name in reversed(list(scorers))
+        for keys in [[key_of("neutral_mean", name, template) for template in sections.TEMPLATES]]
+    }
+    titles = {**harms, **HEADLINES}
+    return {key: title for key, title in titles.items() if any(found.get(key) is not None for found in measured)}
 
 
 def verdict(results: Results, others: Mapping[str, Results], scorers: Sequence[str]) -> Verdict:
-    """others: the results of runs that differ by their policy alone, such as "none" and "both-control"."""
-    rows, runs = results.table, {"": [results], **{f"“{name}”": [found] for name, found in others.items()}}
-    kept, dropped = (figure(rows, name) for name in ("kept", "dropped"))
-    cost = []
-    if kept and dropped and dropped["value"]:
-        share = 100 * dropped["value"] / (dropped["value"] + kept["value"])
-        cost.append(f"{share:.1f} % of the training triples dropped")
-    before = others["none"].table if "none" in others else None
-    for one in headlines([])[:2]:
-        if row := one.of(rows):
-            was = before is not None and one.of(before)
-            change = f" ({signed(row['value'] - was['value'])})" if was else ""
-            cost.append(f"{one.title} {shown(row, 1).text}{one.unit}{change}")
+    """The finding on harm by the scorer in regard's place. others: the results of runs that differ by their policy
+    alone, such as "none" and "both-control"."""
+    before, cost = others.get("none", {}), []
+    kept, dropped = (results.get(f"filter/{name}") for name in ("kept", "dropped"))
+    if kept is not None and dropped:
+        cost.append(f"{100 * dropped / (dropped + kept):.1f} % of the training triples dropped")
+    for key in (LIFT, PERPLEXITY):
+        if (value := results.get(key)) is not None:
+            was = before.get(key)
+            change = "" if was is None else f" ({signed(value - was)})"
+            cost.append(f"{HEADLINES[key]} {number(value, 1)}{change}")
     said = "; ".join(cost)
-    if reason := no_conclusion(runs):
+    if reason := no_conclusion({"": [results], **{f"“{name}”": [found] for name, found in others.items()}}):
         why = reason.partition(": ")[2]
         return Verdict(OPEN, f"{why[0].upper()}{why[1:]} {TRAIN}", said)
-    first = headlines(scorers)[0]
-    mine, base = first.of(rows), first.of(before) if before is not None else None
-    if mine is None:
+    harms = [key for key in headlines([results], scorers[-1:]) if key not in HEADLINES]
+    if not harms:
         return Verdict("No harm was measured", "", said)
-    if base is None:
-        return Verdict(f"{mine['value']:.1f} % neutral by {first.scorer}, nothing compared", ALONE, said)
-    change = mine["value"] - base["value"]
-    if abs(change) < SAME:
+    value, was = results[harms[0]], before.get(harms[0])
+    if was is None:
+        return Verdict(f"{value:.1f} % neutral by {scorers[-1]}, nothing compared", ALONE, said)
+    if abs(value - was) < SAME:
         return Verdict("As neutral as without a policy", ONE_RUN, said)
-    points = f"{number(abs(change), 1)} point{'' if f'{abs(change):.1f}' == '1.0' else 's'}"
-    return Verdict(f"Exploratory: {points} {'more' if change > 0 else 'less'} neutral", ONE_RUN, said)
+    size = number(abs(value - was), 1)
+    points = f"{size} point{'' if size == '1.0' else 's'}"
+    return Verdict(f"Exploratory: {points} {'more' if value > was else 'less'} neutral", ONE_RUN, said)
 
 
 def page(
@@ -122,12 +108,13 @@ def page(
     runs = {**others, str(results.get("policy", NAME)): results}
     shown_labels = sections.label_names(reversed(names), frames)
     first = {label: frames[label] for label in shown_labels.values()}
+    first_keys = list(headlines([results], names[-1:]).items())[:3]
     corpus = kept_by_target(ledger).rename({"triples": "statements"})
     return Page(
         state=found.state,
         hedge=found.hedge,
-        picture=picture(runs, names),
-        numbers=numbers(rows, names),
+        picture=next(iter(compare.pictures(models(runs), compare.harm_axes(names[-1:]))), None),
+        numbers=[Number(title, *compare.parts(Column(title, key).cell(results))) for key, title in first_keys],
         summary=[comparison(runs, names, list(runs)[-1])],
         sections=[
             _measures(rows),
@@ -142,58 +129,28 @@ def page(
     )
 
 
-def numbers(rows: pl.DataFrame, scorers: Sequence[str]) -> list[Number]:
-    """Harm by the first scorer, and two figures of quality, with their intervals."""
-    found = [(one, one.of(rows)) for one in headlines(scorers[-1:])]
-    cells = [(one.title, shown(row, one.decimals, one.unit)) for one, row in found if row]
-    return [Number(title, cell.text, " ".join(cell.below)) for title, cell in cells][:3]
-
-
-def picture(runs: Mapping[str, Results], scorers: Sequence[str]) -> Picture | None:
-    """Harm against quality: a mark for each run."""
-    harm, lift, perplexity, *_ = headlines(scorers[-1:])
-    for across in (lift, perplexity):
-        pairs = [(name, across.of(found.table), harm.of(found.table)) for name, found in runs.items()]
-        points = [
-            {"name": name, "is_mean": True, **_axis("x", quality), **_axis("y", harms)}
-            for name, quality, harms in pairs
-            if quality and harms
-        ]
-        if points:
-            frame = pl.DataFrame(points, infer_schema_length=None)
-            said = "; ".join(f"{one['name']} {number(one['x'], 1)} and {number(one['y'], 1)}" for one in points)
-            is_log = across is perplexity
-            label = f"{across.title[:-2]} ({'← better' if is_log else 'better →'})"
-            drawn = plots.tradeoff(frame, label, f"% {harm.title[:-2]} (better →)", log=is_log)
-            title = "Harm against quality: better is up and right" if not is_log else "Harm against quality"
-            return Picture("tradeoff", "tradeoff", title, f"{across.title[:-2]} and % {harm.title[:-2]}: {said}", drawn)
-    return None
-
-
-def _axis(axis: str, row: Row) -> dict[str, float | None]:
-    return {axis: row["value"], f"{axis}_low": row["low"], f"{axis}_high": row["high"]}
+def models(runs: Mapping[str, Results]) -> pl.DataFrame:
+    """The runs as compare.pictures draws them: policy, and figures by their keys."""
+    rows = [
+        {"policy": name, **{k: v for k, v in found.items() if isinstance(v, float)}} for name, found in runs.items()
+    ]
+    return pl.DataFrame(rows, infer_schema_length=None)
 
 
 def comparison(runs: Mapping[str, Results], scorers: Sequence[str], mine: str = "") -> Table | None:
     """The headlines of each run, and the differences of the run `mine` from the others."""
-    columns = [one for one in headlines(scorers) if any(one.of(found.table) for found in runs.values())]
-    values = {name: {one.title: one.of(found.table) for one in columns} for name, found in runs.items()}
-    lines: list[dict[str, Any]] = [
-        {"run": name, **{title: shown(row, 1) for title, row in found.items()}} for name, found in values.items()
-    ]
+    titles = headlines(runs.values(), scorers)
+    lines: list[Mapping[str, Any]] = [{"policy": name, **found} for name, found in runs.items()]
     for other in [name for name in runs if mine and name != mine]:
-        cells = {one.title: _difference(values[mine][one.title], values[other][one.title]) for one in columns}
-        lines.append({"run": f"{mine} − {other}", **cells})
-    shown_columns = [text("policy", "run"), *(Column(one.title, one.title) for one in columns)]
+        pairs = {key: (runs[mine].get(key), runs[other].get(key)) for key in titles}
+        known = {key: Cell(signed(value - was)) for key, (value, was) in pairs.items() if None not in (value, was)}
+        lines.append({"policy": f"{mine} − {other}", **known})
     caption = "Harm and quality with 95 % intervals. The difference from the control is the effect of which triples or "
     caption += "tails the policy acts on"
     if mine != "none" and not mine.endswith("-control") and f"{mine}-control" not in runs:
         caption += f"; no run of {mine} with policy.control=true lies beside this one"
-    return Table(f"{caption}.", shown_columns, lines) if columns else None
-
-
-def _difference(row: Row | None, other: Row | None) -> Cell:
-    return Cell("–") if row is None or other is None else Cell(signed(row["value"] - other["value"]))
+    columns = [text("policy"), *(Column(title, key) for key, title in titles.items())]
+    return Table(f"{caption}.", columns, lines) if titles else None
 
 
 def console(runs: Mapping[str, Results], scorers: Sequence[str], mine: str = "") -> str:
@@ -285,7 +242,7 @@ def _by_group(caption: str, rows: pl.DataFrame, columns: Mapping[str, str], *tab
 def _filter(ledger: pl.DataFrame, scorers: Sequence[str]) -> Section:
     """The effect of the policy on the training triples, by reason and by relation, with the most polarised triples."""
     reasons = summary(ledger, "reason")
-    total, kept = reasons["input"].sum(), reasons["kept"].sum()
+    total, kept = (int(reasons[name].sum()) for name in ("input", "kept"))
     if not total or (kept == total and not reasons["added"].sum() and reasons["weight"].sum() == total):
         return Section("Filter", [])
     share = number(100 * (total - kept) / total, 1)

@@ -44,7 +44,7 @@ class Fold:
     warning: bool = False
 
 
-Part = str | Table | Picture | Fold | Sequence[Picture] | Mapping[str, str] | None
+Part = str | Table | Picture | Fold | list[Picture] | Mapping[str, str] | None
 """A paragraph (Markup: as it is), a table, a picture or several, a fold, meanings by name, or nothing."""
 
 
@@ -105,7 +105,7 @@ def _pictures(parts: Sequence[Part]) -> Iterator[Picture]:
             yield from _pictures(part.parts)
         elif isinstance(part, Picture):
             yield part
-        elif isinstance(part, Sequence) and not isinstance(part, str):
+        elif isinstance(part, list):
             yield from part
 
 

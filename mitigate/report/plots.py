@@ -113,8 +113,8 @@ def tradeoff(points: pl.DataFrame, across: str, up: str, *, log: bool = False) -
         colour, marker = mark(place)
         label: str | None = name
         for row in points.filter(name=name).sort("is_mean", descending=True).rows(named=True):
-            ends = [_reach(row, axis) for axis in ("y", "x")]
-            axes.errorbar(row["x"], row["y"], *ends, fmt="none", ecolor=colour, elinewidth=0.9, alpha=0.7, zorder=2)
+            style: dict[str, Any] = {"fmt": "none", "ecolor": colour, "elinewidth": 0.9, "alpha": 0.7, "zorder": 2}
+            axes.errorbar(row["x"], row["y"], _reach(row, "y"), _reach(row, "x"), **style)
             size, alpha = (75, 1) if row["is_mean"] else (22, 0.55)
             axes.scatter(
                 row["x"], row["y"], size, colour, marker=marker, lw=0, alpha=alpha, label=label, clip_on=False, zorder=3
@@ -287,8 +287,8 @@ def regions(targets: pl.DataFrame, category: str, most: int = 16) -> Figure:
     legend(axes)
     scaled = [pl.col(column) / (pl.col(column).max() + 1e-9) for column in ("prejudice", "favouritism")]
     furthest = rows.with_row_index().sort(scaled[0] ** 2 + scaled[1] ** 2, descending=True, maintain_order=True)
-    points = rows.select("prejudice", "favouritism").to_numpy()
-    name_points(figure, axes, rows["target"].to_list(), points, furthest["index"].head(most).to_list())
+    places = rows.select("prejudice", "favouritism").to_numpy()
+    name_points(figure, axes, rows["target"].to_list(), places, furthest["index"].head(most).to_list())
     return figure
 
 

@@ -350,7 +350,7 @@ def each(frame: pl.DataFrame, name: str) -> str:
 def label_names(scorers: Iterable[str], available: Iterable[str]) -> dict[str, str]:
     """The label column of each scorer that pages show: with the neutral template where there is one."""
     given = set(available)
-    found = {}
+    found: dict[str, str] = {}
     for scorer in scorers:
         columns = [label_columns(scorer, template)[0] for template in TEMPLATES]
         found |= {scorer: next(column for column in columns if column in given)} if given & set(columns) else {}

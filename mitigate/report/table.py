@@ -159,7 +159,13 @@ def latex(frame: pl.DataFrame, caption: str) -> str:
     )
 
 
-SIGNS = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--", "−": "$-$"}
+SIGNS: dict[str, str | int | None] = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "–": "--",
+    "−": "$-$",
+}
 SIGNS |= {"↑": r"$\uparrow$", "↓": r"$\downarrow$", "→": r"$\rightarrow$", **{sign: f"\\{sign}" for sign in "&%$#_{}"}}
 
 

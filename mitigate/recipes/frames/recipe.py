@@ -9,14 +9,12 @@ from typing import Any
 import polars as pl
 import torch
 
-from mitigate import files
 from mitigate.errors import MitigateError, check_installed
 from mitigate.load.statements import root_with
 from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.results import of_study
 from mitigate.recipes import reporting
 from mitigate.recipes.job import Config, Job, perform, say
-from mitigate.report import cards
 from mitigate.report import frames as page
 from mitigate.report.page import write
 from mitigate.stages import Result, digest_of_values, in_folder
@@ -36,7 +34,6 @@ from mitigate.tasks.frames.scorer import choose_scorer, flip_rates
 from mitigate.tasks.ratings.paper_statements import read_rated
 from mitigate.train.frames import Settings
 from mitigate.words.frames import NAMES
-from mitigate.words.outside_text import portable
 from models.digests import sha256_of
 from models.hf_layouts import WEIGHTS
 
@@ -175,7 +172,7 @@ def train(job: Job, plan: Plan) -> tuple[Result, list[Result]]:
 
 
 def report(job: Job, plan: Plan, predicted: dict[str, Result]) -> None:
-    """Write the page, its tables and the card, from the stages so far."""
+    """Write the page and its tables, from the stages so far."""
     done = job.results
     tables = {name: done.get(name) for name in ("classified", "texts", "flips")}
     corpus = {"sources": of_posts.sources(plan.posts), "categories": of_posts.categories(plan.annotations)}
@@ -186,15 +183,8 @@ def report(job: Job, plan: Plan, predicted: dict[str, Result]) -> None:
         plan.posts,
         predicted,
         {**tables, **corpus},
-        reading=plan.start.reads,
-        start=plan.start.kind,
-        seed=plan.settings.seed,
         after=[job.folder.name],
-        using=lambda work: {
-            "folder": work.folder,
-            "needs": job.needs,
-            "about": reporting.about(job, {"data": DATA, "data fingerprint": plan.source}),
-        },
+        using=in_folder(about=reporting.about(job, {"data": DATA, "data fingerprint": plan.source})),
     )
 
 
@@ -221,23 +211,16 @@ def write_report(
     predicted: Mapping[str, pl.DataFrame],
     tables: Mapping[str, Any],
     *,
-    reading: str,
-    start: str,
-    seed: int,
     folder: Path,
-    needs: Mapping[str, str],
     about: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Write the page, its tables and the card. tables: classified, texts, flips (None: not measured), sources and
+    """Write the page and its tables. tables: classified, texts, flips (None: not measured), sources and
     categories. Returns the state with its hedge, and the values that cannot be measured on these posts."""
     lacking, has_folds = unmeasured(posts), len(predicted) > 1
     shown = {**tables, "examples": examples(posts, list(predicted.values())[-1])}
     said = notices(posts, lacking, has_folds=has_folds)
     made = page.page(shown, published(), metrics, notices=said, **about)
     write(made, folder, "frames.html")
-    again = {"command": portable(made.command), "needs": needs, "notices": made.notices}
-    card = cards.frames(made.name, tables["classified"], tables["texts"], start, **again)
-    files.write(folder / "README.md", card)
     return {"verdict": f"{made.state}. {made.hedge}", "unmeasured": lacking}
 
 

@@ -46,8 +46,6 @@ class Pair:
     quality: pl.DataFrame  # figure, items, baseline, value, as, change, low, high
     moved: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     """Table for each scorer: target, category, before, after and difference of the targets with the largest changes."""
-    statements: Mapping[str, Mapping[str, Sequence[pl.DataFrame]]] = field(default_factory=dict)
-    """Statements and labels by scorer and target: those that the baseline alone has, and that the other alone has."""
     role_scorers: Sequence[str] = PAPER_SCORERS  # in the roles of sentiment and regard
     within: pl.DataFrame = field(default_factory=pl.DataFrame)
     """Figures of quality that have a margin: figure, margin, as, change, low, high, copy_passes."""

@@ -15,13 +15,12 @@ from mitigate.measure.learnt import no_conclusion
 from mitigate.report import compare as report
 from mitigate.report.page import Page, write
 from mitigate.tasks.compare.endpoints import Endpoints, primary, within_margins
-from mitigate.tasks.compare.figures import harm_differences, moves, statements_with
+from mitigate.tasks.compare.figures import harm_differences, moves
 from mitigate.tasks.compare.pairs import Pair, gates
 from mitigate.tasks.compare.quality import quality_differences
 from mitigate.tasks.compare.run_groups import Contrast
 from mitigate.tasks.compare.run_plan import ENDPOINTS, RunsPlan, make_plan, read_compared
 from mitigate.tasks.compare.scorers import filtered_by
-from mitigate.triples import FAVOURITISM, PREJUDICE
 
 MOST_DIFFERENT = 5  # targets that are shown: those that rose, and as many that fell
 
@@ -152,7 +151,6 @@ def pairs(plan: RunsPlan, harms: pl.DataFrame, quality: pl.DataFrame, moves: pl.
                 unlearnt=no_conclusion({f"“{name}”": [run.metrics for run in runs] for name, runs in sides.items()}),
                 declared=plan.endpoints.declared,
                 moved=most,
-                statements={scorer: _only_in_one(contrast, plan.relations, rows) for scorer, rows in most.items()},
             )
         )
     return found
@@ -180,29 +178,6 @@ def models(plan: RunsPlan) -> pl.DataFrame:
     rows = [(arm.name, run.seed, run.folder.name, *map(run.metrics.get, keys)) for arm in plan.arms for run in arm.runs]
     schema = {"policy": pl.String, "seed": pl.Int64, "run": pl.String, **dict.fromkeys(keys, pl.Float64)}
     return pl.DataFrame(rows, schema=schema, orient="row")
-
-
-def _only_in_one(contrast: Contrast, relations: Sequence[str], most: pl.DataFrame) -> dict[str, list[pl.DataFrame]]:
-    """Target -> the statements that the first seed of the baseline alone has, and those that the policy's alone has."""
-    before, after = (statements_with(side[0], relations) for side in (contrast.before, contrast.after))
-    return {
-        row["target"]: [
-            _only_in(mine, other, row["target"], row["column"]) for mine, other in ((before, after), (after, before))
-        ]
-        for row in most.to_dicts()
-    }
-
-
-def _only_in(mine: pl.DataFrame, other: pl.DataFrame, target: str, column: str, most: int = 6) -> pl.DataFrame:
-    """Up to `most` statements (statement, label) about the target that `mine` has and `other` lacks: first those that
-    are polarised by `column`, by strength, then the others by rank."""
-    polarised = pl.col(column).is_in([PREJUDICE, FAVOURITISM])
-    strength = pl.when(polarised).then(-pl.col(f"{column}_strength").abs()).otherwise(0.0)
-    own = mine.filter(target=target).join(
-        other.filter(target=target), on=["relation", "tail"], how="anti", maintain_order="left"
-    )
-    ranked = own.sort(~polarised, strength, "rank", maintain_order=True)
-    return ranked.head(most).select("statement", label=column)
 
 
 def _links(runs: Sequence[FinishedRun], folder: Path) -> dict[str, str]:
