@@ -18,8 +18,8 @@ from pathlib import Path
 
 USES = ast.Name | ast.Attribute
 HOLDERS = {"plan", "job"}
-RECIPES = {"compare": "comparing", "kge": "kge.recipe"}
-TRIPS = {"main job": "mitigate.recipe", "audit": "audit.recipe", "kge": "kge.recipe"}
+RECIPES = {"compare": "comparing", "kge": "kge"}
+TRIPS = {"main job": "mitigate.recipe", "audit": "audit.recipe", "kge": "kge"}
 
 
 @dataclass(frozen=True, eq=False)

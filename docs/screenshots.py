@@ -12,7 +12,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
-PAGES = {"report": "#figures", "comparison": "#tradeoff"}  # a page, and the section with its figures
+PAGES = {"report": "#figures", "comparison": "#harm-against-quality"}  # a page, and the section with its figures
 DESKTOP = {"viewport": {"width": 1120, "height": 1240}, "color_scheme": "light", "reduced_motion": "reduce"}
 PHONE = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark", "device_scale_factor": 2}
 LARGEST = 300_000  # bytes: a README with several stays quick to open

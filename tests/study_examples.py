@@ -18,8 +18,12 @@ def example_kge(low: float | None = 0.1, high: float | None = 0.4) -> page.Page:
     professions = table.with_columns(people=40, of_a=12, of_b=30, unknown=2, change=change)
     professions = professions.with_columns(low=pl.col("change") - 0.01, high=pl.col("change") + 0.01)
     figures = {"mrr": 0.25, "parity": 40.0, "parity_by_chance": 7.0, "rank_correlation": 0.25, "seeds/agreement": 0.8}
-    rows = [{"measure": name, "value": value, "low": low, "high": high} for name, value in figures.items()]
-    rows += [{**row, "value": row["value"] / 2, "variant": "projected"} for row in rows]
+    interval = {"low": low, "high": high}
+    rows = [
+        {"measure": name, "variant": variant, "value": value / divisor, **interval}
+        for variant, divisor in {"": 1, "projected": 2}.items()
+        for name, value in figures.items()
+    ]
     rows += [{"measure": name, "value": 120} for name in ("people_a", "people_b")]
     return kge.page(
         as_rows(rows),

@@ -101,11 +101,7 @@ def test_fields_of_the_body_and_the_system_prompt() -> None:
     ("status", "content", "message"),
     [
         (401, {}, r"answers HTTP 401: it does not accept the key; the environment's variable OPENAI_API_KEY is named"),
-        (
-            404,
-            {"error": {"message": "no small"}},
-            r"for the model small \(no small\); .* check the address",
-        ),
+        (404, {"error": {"message": "no small"}}, r"for the model small \(no small\); .* check the address"),
         (
             400,
             {"error": {"message": f"no {SECRET} {'x' * 999}"}},

@@ -186,6 +186,9 @@ def test_reads_what_hugging_face_wrote(kind: Kind, tmp_path: Path) -> None:
     logits = our_logits(Decoder.load(tmp_path), TEXTS)
     assert logits.std() > 0.1
     torch.testing.assert_close(logits, their_logits(model, TEXTS), atol=1e-4, rtol=0)
+    if kind != "minilm":  # whose bare model lacks the head's bias
+        model.base_model.save_pretrained(tmp_path)  # as the files of gpt2 and openai-gpt are: no prefix, no head
+        torch.testing.assert_close(our_logits(Decoder.load(tmp_path), TEXTS), their_logits(model, TEXTS))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -200,13 +203,6 @@ def test_hugging_face_reads_what_we_wrote(kind: Kind, tmp_path: Path) -> None:
     assert model.config.eos_token_id == 7
     torch.testing.assert_close(our_logits(decoder, TEXTS), their_logits(model, TEXTS), atol=1e-4, rtol=0)
     assert Decoder.load(tmp_path).config == decoder.config
-
-
-@pytest.mark.parametrize("kind", ["gpt1", "gpt2"])
-def test_reads_a_bare_model(kind: Kind, tmp_path: Path) -> None:
-    model = theirs(kind)
-    model.base_model.save_pretrained(tmp_path)  # as the files of gpt2 and openai-gpt are: no prefix, no head
-    torch.testing.assert_close(our_logits(Decoder.load(tmp_path), TEXTS), their_logits(model, TEXTS))
 
 
 @pytest.mark.parametrize("kind", KINDS)

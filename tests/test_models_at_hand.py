@@ -101,15 +101,9 @@ LLAMA = ["model=hf", "model.base=LLAMA"]
     [
         (["model.relation=verb"], "unknown model.relation 'verb'; allowed: phrase, words, token"),
         (["model.layout=slots"], "unknown model.layout 'slots'; allowed: packed, comet"),
-        (
-            ["model=tails", "model.path=x.tsv", "train=true"],
-            "model=tails cannot be trained here",
-        ),
+        (["model=tails", "model.path=x.tsv", "train=true"], "model=tails cannot be trained here"),
         ([*LLAMA, "model.relation=token", *AS_IT_IS], "needs a token for each relation"),
-        (
-            [*LLAMA, "trainer.vocabulary=tails"],
-            "trainer.vocabulary=tails (allowed: auto or all): only the",
-        ),
+        ([*LLAMA, "trainer.vocabulary=tails"], "trainer.vocabulary=tails (allowed: auto or all): only the"),
         ([*LLAMA, "trainer=fsdp"], "trainer.strategy=fsdp (allowed: auto or ddp): only"),
         (
             ["model=seq2seq", "model.base=.", "model.prompt=tail"],

@@ -133,8 +133,7 @@ def test_other_tensors_are_refused(folder: Path) -> None:
 def test_a_checkpoint_that_is_not_there(folder: Path) -> None:
     assert locate(write(folder), str(folder)) == folder
     with pytest.raises(
-        FileNotFoundError,
-        match=r"nowhere.pickle is no checkpoint: no such file; give the path of the original",
+        FileNotFoundError, match=r"nowhere.pickle is no checkpoint: no such file; give the path of the original"
     ):
         locate("nowhere.pickle", str(folder))
     with pytest.raises(FileNotFoundError, match="is no checkpoint: it is a folder; give the path of the original"):

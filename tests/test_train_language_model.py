@@ -163,12 +163,7 @@ def test_trainings_that_only_our_decoder_has_or_that_do_not_fit_are_refused(tmp_
     model, bart = small_model(tmp_path / "start"), small_model(tmp_path / "bart", save_bart)
     long = Examples(["lawyer", "a " * 80], ["is a"] * 2, ["person"] * 2)
     for given, examples, settings, message in (
-        (
-            model,
-            EXAMPLES,
-            Settings(vocabulary="tails"),
-            r"trainer.vocabulary=tails \(allowed: auto or all\): only",
-        ),
+        (model, EXAMPLES, Settings(vocabulary="tails"), r"trainer.vocabulary=tails \(allowed: auto or all\): only"),
         (model, Examples([], [], []), Settings(), "there are no training triples"),
         (bart, long, QUICK, r"the model has 64\. The prompt begins: a a a .*Shorten such heads"),
     ):

@@ -21,10 +21,9 @@ RECORDED_STATEMENTS = 20_000  # W&B's tables are slow beyond; the parquet files 
 
 def about(job: Job, more: Mapping[str, Any]) -> dict[str, Any]:
     """The origin of a page: the command, the stages so far, and the provenance with what is given besides."""
-    from mitigate.report.page import Stage  # loads matplotlib, which recipes without pictures do without
-
     stages = [
-        Stage(name=result.stage, seconds=result.seconds, from_cache=result.from_cache) for result in job.run.results
+        {"name": one.stage, "seconds": one.seconds, "result": "cached" if one.from_cache else "computed"}
+        for one in job.run.results
     ]
     return {"name": job.folder.name, "command": job.command, "stages": stages, "facts": job.provenance(more)}
 

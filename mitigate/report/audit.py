@@ -59,7 +59,7 @@ def page(
         numbers=numbers(rows, scorers[0], drawn[labels[scorers[0]]]),
         sections=[
             measures(rows, ("D_R",)),
-            Section("The paper's figures and ours", _beside(beside, explained), link="The paper's figures"),
+            Section("The paper's figures and ours", _beside(beside, explained)),
             Section("Policies against people", _people(people)),
             sections.gallery(drawn, list(labels), chosen),
             Section("Relations", _relations(relations)),
@@ -92,10 +92,7 @@ def numbers(rows: pl.DataFrame, scorer: str, targets: pl.DataFrame) -> list[Numb
 
 def measures(rows: pl.DataFrame, more: Sequence[str] = ()) -> Section:
     """The measures over all targets and by category. more: names besides MEASURES."""
-    caption = (
-        "Percent of a target's statements; variances in squared percentage points, with the standard deviation; in "
-        "brackets the 95 % interval over targets. O is overgeneralisation, D disparity."
-    )
+    caption = f"{sections.OF_HARMS} O is overgeneralisation, D disparity."
     names = [*MEASURES, *more, *(one.name for one in own_measures())]
     empty = sections.empty_categories(rows)
     without = f"No statement is about a target of {' or '.join(empty)}." if empty else None
@@ -129,10 +126,7 @@ def console(rows: pl.DataFrame, more: Sequence[str] = (), *, verbose: bool = Fal
 def _beside(beside: pl.DataFrame | None, explained: Sequence[str]) -> list[Part]:
     if beside is None:
         return []
-    caption = (
-        "The figures that Mehrabi et al. (2021) print for this resource, and ours with the paper's template. A target "
-        "without statements counts as 0 %."
-    )
+    caption = "As Mehrabi et al. (2021) print them, and ours; a target without statements counts as 0 %."
     ratio = Column("difference", lambda row: Cell(f"{number(100 * (row['ours'] / row['paper'] - 1), 1)} %"))
     columns = [text("figure"), text("where", "place"), *(_as_printed(title) for title in ("paper", "ours")), ratio]
     table = Table(caption, columns, beside, kind="narrow")

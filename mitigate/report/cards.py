@@ -90,7 +90,7 @@ def generator(card: Generator) -> str:
         "tags": ["commonsense", "comet" if card.prompt else "story-generation", HARMS],
         "pipeline_tag": "text2text-generation" if card.seq2seq else "text-generation",
     }
-    given = {key: value for key, value in fields.items() if value is not None}
+    given: dict[str, Any] = {key: value for key, value in fields.items() if value is not None}
     known = [(key, figure) for key, figure in found if metrics[key] is not None]
     if known:
         slug = re.sub(r"\W+", "-", card.data.lower()).strip("-")[:60] or "unknown"

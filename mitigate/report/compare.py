@@ -1,7 +1,7 @@
 """The pages of comparisons: runs of the main job beside a baseline and controls, and runs of any one recipe."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from operator import itemgetter
 from typing import Any
@@ -13,10 +13,9 @@ from mitigate.measure.base import bounds, find, key_of, measure_of_figure
 from mitigate.measure.quality import LIFT, PEOPLE_VALID, PERPLEXITY, PLAUSIBLE
 from mitigate.report import plots, sections
 from mitigate.report.numbers import number, p_value, signed, span
-from mitigate.report.page import OPEN, Fold, Number, Page, Part, Picture, Section
+from mitigate.report.page import OPEN, Fold, Number, Page, Picture, Section
 from mitigate.report.sections import TEMPLATES
 from mitigate.report.table import Cell, Column, Table, as_text, grouped, text
-from mitigate.words.targets import ordered
 
 Row = Mapping[str, Any]
 SHOWN = 12  # figures on the terminal
@@ -30,7 +29,6 @@ LIMITS = (
     "evidence, and ratings by people are the best.",
     "More neutral does not mean more true or fairer. A model whose statements are empty is neutral too: compare harms "
     "with quality. A difference that is not shown may still exist.",
-    "Intervals cover the choice of targets and of seeds, not the choice of corpus, generator or classifier.",
 )
 
 
@@ -67,9 +65,9 @@ def page(
         numbers=_numbers(pairs),
         summary=[Table("", shown, said) if len(pairs) > 1 else None, headline_table(pairs)],
         sections=[
-            Section("Primary endpoints", list(_endpoints(pairs)), link="Endpoints"),
+            Section("Primary endpoints", [endpoints(pairs)]),
             Section("Harm against quality", [drawn[1:] or None]),
-            Section("Harms", [part for pair in pairs for part in _harms(pair)]),
+            Section("Harms", [_harms(pair) for pair in pairs]),
             Section("Quality", [Fold(_title(pair), [_quality(pair)]) for pair in pairs]),
             Section("Largest changes", [_moved(pair) for pair in pairs]),
             Section("Runs", [_runs(models, links)]),
@@ -150,10 +148,8 @@ def headline_table(pairs: Sequence[Any]) -> Table:
     every = [*lines.values(), *differences]
     names = [name for line in every for name in line if name != "policy"]
     columns = [Column(name, name) for name in sorted(set(names), key=names.index)]
-    caption = (
-        "Means over seeds, and differences with the 95 % interval of each alone (perplexity: ratio). The difference "
-    )
-    caption += "from the control is the effect of which triples or tails the policy acts on."
+    caption = "Means over seeds, and differences with the 95 % interval of each alone (perplexity: ratio). That from "
+    caption += "the control is the effect of which triples or tails the policy acts on."
     return Table(caption, [text("policy"), *columns], every)
 
 
@@ -164,7 +160,7 @@ def console(pairs: Sequence[Any]) -> str:
 
 def everything(pairs: Sequence[Any]) -> str:
     """The primary endpoints, and all harms over all targets, for the terminal."""
-    tables = [*_endpoints(pairs), *(part for pair in pairs for part in _harms(pair))]
+    tables = [endpoints(pairs), *map(_harms, pairs)]
     return "\n\n".join(as_text(part, 130) for part in tables if isinstance(part, Table))
 
 
@@ -187,24 +183,14 @@ def ratio(value: float) -> str:
     return number(value, 2 if value >= 0.1 or value == 0 else 3 if value >= 0.01 else 4)
 
 
-def figure_in_words(key: str) -> str:
-    """A figure in words: "neutral by regard (NRM), neutral template"."""
-    known = find(key)
-    return known.title if known else key
-
-
 VALUES = [
-    Column("baseline", lambda row: number(row["baseline"], _places(row))),
-    Column("policy", lambda row: number(row["value"], _places(row))),
+    Column("baseline", lambda row: number(row["baseline"], measure_of_figure(row["figure"]).decimals)),
+    Column("policy", lambda row: number(row["value"], measure_of_figure(row["figure"]).decimals)),
 ]
 
 
-def _places(row: Row) -> int:
-    return measure_of_figure(row["figure"]).decimals
-
-
-def _endpoints(pairs: Sequence[Any]) -> Iterator[Part]:
-    """The figures that a claim may rest on, and quality within its margins."""
+def endpoints(pairs: Sequence[Any]) -> Table | None:
+    """The figures that a claim may rest on; tables/margins.csv has those of quality beside their margins."""
     rows = [
         {**row, "pair": _title(pair), "seeds": pair.seeds_in_words, "finding": pair.verdict(row)}
         for pair in pairs
@@ -213,7 +199,7 @@ def _endpoints(pairs: Sequence[Any]) -> Iterator[Part]:
     names = [text("comparison", lambda row: Cell(row["pair"], [row["seeds"]])), text("endpoint")]
     columns = [
         *names,
-        text("figure", lambda row: figure_in_words(row["figure"])),
+        text("figure", lambda row: found.title if (found := find(row["figure"])) else row["figure"]),
         *VALUES,
         Column("change", lambda row: changed(row, "_corrected")),
         Column("p, Holm", "p_holm", p_value),
@@ -222,26 +208,12 @@ def _endpoints(pairs: Sequence[Any]) -> Iterator[Part]:
     ]
     levels = ", ".join(sorted({f"{level:.4g}" for pair in pairs for level in pair.primary["level"]}))
     caption = "Primary endpoints, corrected over all comparisons of this page: p-values by Holm's method, intervals "
-    caption += (
-        f"({levels} % each, together at least 95 %) by Bonferroni's; over seeds and targets, and with targets fixed."
-    )
-    yield Table(caption, columns, rows).present()
-    within = [
-        {**row, "pair": _title(pair), "seeds": pair.seeds_in_words} for pair in pairs for row in pair.within.to_dicts()
-    ]
-    margins = [
-        names[0],
-        text("figure", lambda row: figure_in_words(row["figure"])),
-        Column("change", changed),
-        Column("margin", lambda row: f"{'× ' if row['margin'] > 0 else ''}{number(row['margin'], 2)}"),
-        Column("power for a copy of the baseline, %", "copy_passes", 0),
-    ]
-    caption = "Quality is kept where the whole interval is better than the margin (non-inferiority)."
-    yield Table(caption, margins, within).present()
+    caption += f"({levels} % each, together 95 %) by Bonferroni's; over seeds and targets, and with targets fixed."
+    return Table(caption, columns, rows).present()
 
 
-def _harms(pair: Any) -> Iterator[Part]:
-    """The harms over all targets, and by category."""
+def _harms(pair: Any) -> Table | None:
+    """The harms over all targets; by category: tables/harms.csv."""
     name = lambda row: measure_of_figure(row["figure"]).named  # noqa: E731
     columns = [
         text("measure", name),
@@ -256,20 +228,7 @@ def _harms(pair: Any) -> Iterator[Part]:
     rows = pair.harms.sort(pl.col("template") == "paper", maintain_order=True).to_dicts()
     lines = grouped([row for row in rows if not row["category"]], lambda row: TEMPLATES[row["template"]])
     by = f" It filters by {' and '.join(pair.filtered_by)}." if pair.filtered_by else ""
-    yield Table(
-        f"{_title(pair)}, {pair.seeds_in_words}.{by} Exploratory but for the endpoint.", columns, lines
-    ).present()
-    names = ordered(row["category"] for row in rows if row["category"])
-    by_name: dict[str, dict[str, Any]] = {}
-    for row in rows:
-        if row["category"]:
-            line = by_name.setdefault(
-                f"{row['template']}{name(row)}", {"name": name(row), "of": TEMPLATES[row["template"]]}
-            )
-            line[row["category"]] = changed(row)
-    categories = [text("measure", "name"), *(Column(one, one) for one in names)]
-    changes = Table("Changes with their 95 % intervals.", categories, grouped(by_name.values(), itemgetter("of")))
-    yield Fold(f"{_title(pair)} by category", [changes.present()])
+    return Table(f"{_title(pair)}, {pair.seeds_in_words}.{by}", columns, lines).present()
 
 
 def _quality(pair: Any) -> Table | None:

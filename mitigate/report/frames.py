@@ -77,10 +77,10 @@ def beside_baselines(classified: pl.DataFrame, texts: pl.DataFrame) -> Pairs:
     for table, variable, system, key, title in [*wanted, (texts, "implied", ", given a group", "bleu2", "BLEU-2")]:
         rows = table.select("variable", "system", value=key, low=f"{key}_low", high=f"{key}_high").drop_nulls("value")
         rows = rows.filter(variable=variable).sort("value", descending=True, maintain_order=True)
-        is_own = pl.col("system").str.ends_with(system)
-        pair = rows.filter(is_own), rows.filter(~pl.col("system").str.starts_with("model"))
+        own = rows.filter(pl.col("system").str.ends_with(system)).sort("system")  # “five folds” first, where there are
+        pair = own, rows.filter(~pl.col("system").str.starts_with("model"))
         if all(one.height for one in pair):
-            found[f"{NAMES[variable]}, {title}"] = [one.row(0, named=True) for one in pair]
+            found[f"{NAMES[variable]} ({title})"] = [one.row(0, named=True) for one in pair]
     return found
 
 
@@ -124,9 +124,3 @@ def console(classified: pl.DataFrame, texts: pl.DataFrame, published: pl.DataFra
     beside = Table("", [text("system"), Column("%", "value", bounds="")], beside_baselines(classified, texts))
     shown = [beside] if brief else [by_system(table, published) for table in (classified, texts)]
     return "\n\n".join(as_text(one, 110) for one in shown if one.height)
-
-
-def measured(classified: pl.DataFrame) -> dict[str, list[dict[str, Any]]]:
-    """The rows of each classification that could be measured, by its name."""
-    known = classified.filter(pl.col("f1").is_not_null())
-    return {name: rows for name in CHOICES if (rows := known.filter(variable=name).rows(named=True))}

@@ -20,15 +20,13 @@ TITLES = {
     PROJECTED: "attribute projected out",
     PERTURBED: "control: moved at random",
 }
-DRAWN = 8  # professions of each end in the first picture
-NAMED = 14  # in the scatter plot
+DRAWN, NAMED = 8, 14  # professions of each end in the first picture, and with a name in the scatter plot
 LONGEST_LINE = 60  # characters that fit beside the axes
 GROUP = "professions"  # of pictures that name professions
 FRONT = {"parity": "demographic parity distance, %", "leakage_nonlinear": "leakage to a nonlinear probe"}
 """The figures of bias that are shown against MRR, and their axes."""
 CORRELATION, AGREEMENT, MRR = "rank_correlation", "seeds/agreement", "mrr"
 CERTAINTY = (CORRELATION, AGREEMENT, "seeds/shared_ends", "models/agreement", "pairs/agreement")
-MORE = "Train with more seeds (kge.seeds=5)."
 ORDER = "Read the order, not the sign: where one group is larger, chance is not at 0."
 EQUATION = (
     "Equation 1 of “Measuring social bias in knowledge graph embeddings”: each person's embedding takes a step of 0.01 "
@@ -70,7 +68,6 @@ def page(
     caption = f"{professions.height} professions, ordered by change: mean over trainings, with its 95 % interval."
     every = profession_table(professions, names, caption)
     stated = "; ".join(f"{row['mrr']:.3f} ({row['source']})" for row in published.to_dicts())
-    stated = f"Published MRR: {stated}." if stated else "No published MRR of this model on this graph is known."
     fronts = [*filter(None, (front(rows, *one) for one in FRONT.items()))]
     explained = _of_trainings(rows).filter(~pl.col("measure").str.contains("hits|by_chance"))
     meanings = Fold("What they mean", [sections.meanings(explained)])
@@ -81,9 +78,9 @@ def page(
         picture=picture(professions, names),
         numbers=[Number(title_of(one), shown(one).text, " ".join(shown(one).below)) for one in certain],
         sections=[
-            Section(f"Professions and {sensitive}", [said, scatter(professions, names), every], "Professions"),
+            Section(f"Professions and {sensitive}", [said, scatter(professions, names), every]),
             Section("How certain it is", [certainty(rows, others)]),
-            Section("Quality and predictions", [stated, PREDICTED, fronts, predictions(rows), meanings], "Predictions"),
+            Section("Quality and predictions", [PREDICTED, fronts, predictions(rows, stated), meanings]),
         ],
         limits=LIMITS,
         demonstration=demonstration and "A made-up graph: the figures support no claim about any group of people.",
@@ -97,13 +94,20 @@ def verdict(rows: pl.DataFrame, professions: pl.DataFrame, names: Sequence[str])
     if found is None:
         return OPEN, "Fewer than three professions change differently. Set a lower kge.fewest."
     if found["low"] is None:
-        return OPEN, f"One training does not show how far its figures are due to chance. {MORE}"
+        return OPEN, "One training does not show what is due to chance. Train with more seeds (kge.seeds=5)."
     if found["low"] <= 0 <= found["high"]:
-        return OPEN, f"The interval of the rank correlation with counts includes 0. {MORE}"
+        return OPEN, "The interval of the rank correlation has 0 in it. Train with more seeds (kge.seeds)."
     verb = "follow" if found["low"] > 0 else "run against"
     first, last = (", ".join(part.head(3)) for part in (professions["profession"], professions["profession"].reverse()))
-    hedge = f"Most towards {names[0]}: {first}. Most towards {names[1]}: {last}. {ORDER}"
-    return f"Scores of professions {verb} the graph's counts", hedge
+    top, bottom = sides(professions, names)
+    return f"Scores of professions {verb} the graph's counts", f"Professions {top}: {first}; {bottom}: {last}. {ORDER}"
+
+
+def sides(professions: pl.DataFrame, names: Sequence[str]) -> tuple[str, str]:
+    """The ends of the ranking in words: where all changes go one way, the other end is the one that goes least."""
+    first, last = professions["change"][0], professions["change"][-1]
+    top = f"most towards {names[0]}" if first > 0 else f"least towards {names[1]}"
+    return top, f"most towards {names[1]}" if last < 0 else f"least towards {names[0]}"
 
 
 def ends(professions: pl.DataFrame, size: int) -> pl.DataFrame:
@@ -115,7 +119,7 @@ def picture(professions: pl.DataFrame, names: Sequence[str]) -> Picture:
     rows = ends(professions, DRAWN).select("low", "high", name="profession", value="change")
     said = "; ".join(f"{name} {number(value, 4)}" for name, value in rows.select("name", "value").iter_rows())
     label = fill(f"← {names[1]} · change of score · {names[0]} →", LONGEST_LINE)
-    title = f"Professions most towards {names[0]} (top) and {names[1]} (bottom)"
+    title = "Professions {} (top) and {} (bottom)".format(*sides(professions, names))
     return Picture("professions", GROUP, title, f"Change of score: {said}", plots.intervals(rows, label, zero=0))
 
 
@@ -155,10 +159,11 @@ def _of_trainings(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.filter(pl.col("measure").is_in([one.name for one in measures("trainings") if "/" not in one.name]))
 
 
-def predictions(rows: pl.DataFrame) -> Table | None:
+def predictions(rows: pl.DataFrame, published: str = "") -> Table | None:
     """Quality, parity and leakage as trained and after each mitigation."""
     found = _of_trainings(rows).with_columns(group="variant", variant=pl.lit(""))
-    return crossed(BEFORE_AND_AFTER, found, TITLES, first="figure")
+    caption = BEFORE_AND_AFTER + f" Published MRR: {published}." * bool(published)
+    return crossed(caption, found, TITLES, first="figure")
 
 
 def front(rows: pl.DataFrame, name: str, label: str) -> Picture | None:

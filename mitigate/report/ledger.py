@@ -12,11 +12,10 @@ KEPT = pl.col("weight") > 0
 
 def summary(ledger: pl.DataFrame, by: str) -> pl.DataFrame:
     """Counts for each value of the column `by`, the largest first: (by, input, kept, dropped, added, weight,
-    share_dropped, reasons).
+    share_dropped).
 
     input, kept and dropped count the resource's triples, added those of the policy; weight is the sum of all their
-    weights, share_dropped is in percent of the input; reasons is a text such as "sentiment +1 (12); regard -1 (3)",
-    for triples with a weight other than 1, the most frequent first. Rows where `by` is null are left out."""
+    weights, share_dropped is in percent of the input. Rows where `by` is null are left out."""
     rows = ledger.with_columns(kind_of_reason(pl.col("reason"))).filter(pl.col(by).is_not_null())
     counts = rows.group_by(by).agg(
         input=OF_RESOURCE.sum(),
@@ -26,13 +25,7 @@ def summary(ledger: pl.DataFrame, by: str) -> pl.DataFrame:
         weight=pl.col("weight").cast(pl.Float64).sum(),
     )
     share = pl.when(pl.col("input") > 0).then(100 * pl.col("dropped") / pl.col("input")).otherwise(0.0)
-    frame = counts.with_columns(share_dropped=share).sort("input", by, descending=[True, False])
-    if by == "reason":
-        return frame
-    changed = rows.filter(OF_RESOURCE, pl.col("weight") != 1).group_by(by, "reason").len()
-    by_value = changed.sort("len", "reason", descending=[True, False]).group_by(by, maintain_order=True)
-    reasons = by_value.agg(reasons=pl.format("{} ({})", "reason", "len").str.join("; "))
-    return frame.join(reasons, on=by, how="left", maintain_order="left")
+    return counts.with_columns(share_dropped=share).sort("input", by, descending=[True, False])
 
 
 def most_polarised(ledger: pl.DataFrame, scorers: Sequence[str], number: int = 10) -> pl.DataFrame:

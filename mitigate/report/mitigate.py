@@ -7,7 +7,7 @@ import polars as pl
 
 from mitigate.measure.base import key_of, measure_of, own_measures
 from mitigate.measure.learnt import no_conclusion
-from mitigate.measure.quality import GROUPS, LIFT, PERPLEXITY, kept_by_target, titles_of_groups
+from mitigate.measure.quality import LIFT, PERPLEXITY
 from mitigate.measure.results import Results
 from mitigate.report import compare, sections
 from mitigate.report.compare import HEADLINES
@@ -16,12 +16,19 @@ from mitigate.report.numbers import number, signed
 from mitigate.report.page import OPEN, Fold, Number, Page, Part, Section
 from mitigate.report.sections import crossed
 from mitigate.report.table import Cell, Column, Table, as_text, text
-from mitigate.words.targets import ordered
 
 Row = Mapping[str, Any]
 NAME = "this run"
 SAME = 0.05  # percentage points that read 0.0
-IN_MEASURES = ("neutral_mean", "neutral_variance", "O-", "O+", "p90_O-", "largest_O-")
+IN_MEASURES = (*("neutral_mean", "neutral_variance", "O-", "O+", "p90_O-", "largest_O-", "coverage", "least_coverage"),)
+OF_QUALITY = ("heads", "test triples", "statements", "rated statements", "published triples")
+GROUPS = {"": "all", "neutral": "neutral", "polar": "polarised", "target": "about targets", "held_out": "no targets"}
+"""The groups of rows that figures of quality are of, and their headings."""
+NAMES = "NRM and NRV, NSM and NSV are the mean and variance of neutral regard and sentiment; O is overgeneralisation."
+OF_LIFT = (
+    "Swap lift in percentage points, with the 95 % interval over heads, beside generators that know nothing of the "
+    "head and an oracle. Relations count where the oracle's tails are accepted in at least 10 % of cases."
+)
 ONE_RUN = "One run of each: another training with another seed could differ as much."
 ALONE = "Run policy=none and policy.control=true with the same settings to compare it with."
 TRAIN = "Train longer (trainer.max_steps, trainer.max_epochs), or on more triples."
@@ -30,7 +37,6 @@ LIMITS = (
     "This is one training run. A claim about a policy needs five seeds or more of it, of none and of the policy's "
     "control (recipe=compare).",
     sections.EQUAL_WEIGHT,
-    "The data are English, and reflect the views of the people who wrote the resource.",
 )
 
 
@@ -62,7 +68,8 @@ def headlines(runs: Iterable[Results], scorers: Sequence[str]) -> dict[str, str]
 def verdict(results: Results, others: Mapping[str, Results], scorers: Sequence[str]) -> Verdict:
     """The finding on harm by the scorer in regard's place. others: the results of runs that differ by their policy
     alone, such as "none" and "both-control"."""
-    before, cost = others.get("none", {}), []
+    before: Mapping[str, Any] = others.get("none", {})
+    cost = []
     kept, dropped = (results.get(f"filter/{name}") for name in ("kept", "dropped"))
     if kept is not None and dropped:
         cost.append(f"{100 * dropped / (dropped + kept):.1f} % of the training triples dropped")
@@ -109,7 +116,6 @@ def page(
     shown_labels = sections.label_names(reversed(names), frames)
     first = {label: frames[label] for label in shown_labels.values()}
     first_keys = list(headlines([results], names[-1:]).items())[:3]
-    corpus = kept_by_target(ledger).rename({"triples": "statements"})
     return Page(
         state=found.state,
         hedge=found.hedge,
@@ -118,7 +124,7 @@ def page(
         summary=[comparison(runs, names, list(runs)[-1])],
         sections=[
             _measures(rows),
-            sections.gallery(first, list(shown_labels), chosen, corpus),
+            sections.gallery(first, list(shown_labels), chosen),
             _quality(rows),
             _filter(ledger, names),
             sections.target_section(frames, statements, list(first), list(shown_labels)),
@@ -140,10 +146,12 @@ def models(runs: Mapping[str, Results]) -> pl.DataFrame:
 def comparison(runs: Mapping[str, Results], scorers: Sequence[str], mine: str = "") -> Table | None:
     """The headlines of each run, and the differences of the run `mine` from the others."""
     titles = headlines(runs.values(), scorers)
-    lines: list[Mapping[str, Any]] = [{"policy": name, **found} for name, found in runs.items()]
+    lines: list[Mapping[str, Any]] = [{**found, "policy": name} for name, found in runs.items()]
     for other in [name for name in runs if mine and name != mine]:
-        pairs = {key: (runs[mine].get(key), runs[other].get(key)) for key in titles}
-        known = {key: Cell(signed(value - was)) for key, (value, was) in pairs.items() if None not in (value, was)}
+        pairs: dict[str, tuple[Any, Any]] = {key: (runs[mine].get(key), runs[other].get(key)) for key in titles}
+        known = {
+            key: Cell(signed(one - two)) for key, (one, two) in pairs.items() if one is not None and two is not None
+        }
         lines.append({"policy": f"{mine} − {other}", **known})
     caption = "Harm and quality with 95 % intervals. The difference from the control is the effect of which triples or "
     caption += "tails the policy acts on"
@@ -179,68 +187,27 @@ def side_by_side(runs: Mapping[str, Results]) -> str:
 
 
 def _measures(rows: pl.DataFrame) -> Section:
+    """Harms, what the policy kept of each category's triples, and a user's own measures."""
     own = [one.name for one in own_measures()]
-    harms = rows.filter(pl.col("measure").is_in([*IN_MEASURES, *own, "coverage", "least_coverage"]))
-    caption = (
-        "Percent of a target's statements; variances in squared percentage points, with the standard deviation; in "
-    )
-    caption += (
-        "brackets the 95 % interval over targets. NRM and NRV, NSM and NSV are the mean and the variance of neutral "
-    )
-    caption += "regard and sentiment. O is overgeneralisation."
-    meanings = sections.meanings(harms)
-    return Section(
-        "Measures", [crossed(caption, harms, sections.by_category(rows)), Fold("What they mean", [meanings])]
-    )
+    harms = rows.filter(pl.col("measure").is_in([*IN_MEASURES, *own]))
+    parts: list[Part] = [crossed(f"{sections.OF_HARMS} {NAMES}", harms, sections.by_category(rows))]
+    return Section("Measures", [*parts, Fold("What they mean", [sections.meanings(harms)])])
 
 
 def _quality(rows: pl.DataFrame) -> Section:
-    """Swap lift beside generators that know nothing of the head, and figures on test triples and statements."""
-    heads = rows.filter(pl.col("measure").str.starts_with("swap_lift"))
-    systems = {name: measure_of(name).title for name in heads["measure"].unique(maintain_order=True)}
-    lift = measure_of("swap_lift").meaning
-    caption = (
-        "Swap lift in percentage points, with the 95 % interval over heads, beside generators that know nothing of "
-    )
-    caption += (
-        "the head and an oracle. Relations count where the oracle's tails are accepted in at least 10 % of cases."
-    )
-    parts: list[Part] = [lift, _by_group(caption, heads, systems, "heads")] if heads.height else []
-    for of, title in {
-        "test triples": "Perplexity and other figures on held-out triples",
-        "statements": "Valid and plausible statements",
-        "published triples": "Perplexity on published triples about targets",
-    }.items():
-        tables = [of, "rated statements"] if of == "statements" else [of]
-        measures = {row: measure_of(row) for row in rows["measure"].unique(maintain_order=True)}
-        names = {name: one.named for name, one in measures.items() if one.of in tables and one.family != "count"}
-        table = _by_group("", rows.filter(pl.col("measure").is_in(list(names))), names, *tables)
-        if table:
-            meanings = {measures[name].named: measures[name].meaning for name in names}
-            parts.append(Fold(title, [table, meanings]))
-    return Section("Quality", parts)
-
-
-def _by_group(caption: str, rows: pl.DataFrame, columns: Mapping[str, str], *tables: str) -> Table | None:
-    """Figures with a line for each group of rows, and a column for each measure."""
-    categories = ordered(rows.filter(pl.col("group").is_in(ordered(rows["group"])))["group"])
-    titles: dict[str, str] = {}
-    for of in tables:
-        titles |= titles_of_groups(of, [name for name in categories if name not in GROUPS[of]])
-    known = rows.filter(pl.col("by") != "relation", pl.col("group").is_in(list(titles)))
-    return crossed(
-        caption,
-        known,
-        columns,
-        down=lambda row: titles[row["group"]],
-        across=lambda row: row["measure"],
-        section=lambda row: "",
-        first="rows",
-    )
+    """Swap lift beside generators that know nothing of the head, and all figures of quality by group."""
+    names = [name for name in rows["measure"].unique(maintain_order=True) if measure_of(name).of in OF_QUALITY]
+    found = rows.filter(pl.col("measure").is_in(names), pl.col("by").is_in(["all", "subset"]))
+    groups = {group: GROUPS.get(group, group) for group in ("", *GROUPS, *found["group"]) if "/" not in group}
+    heads = found.filter(pl.col("measure").str.starts_with("swap_lift"))
+    others = found.join(heads, on="measure", how="anti").filter(~pl.col("measure").str.contains("triples"))
+    every = crossed("", others, groups, section=lambda row: measure_of(row["measure"]).of)
+    fold = Fold("Perplexity, plausibility and other figures", [every, sections.meanings(others)])
+    return Section("Quality", [crossed(OF_LIFT, heads, groups), fold if every else None] if names else [])
 
 
 def _filter(ledger: pl.DataFrame, scorers: Sequence[str]) -> Section:
-    """The effect of the policy on the training triples, by reason and by relation, with the most polarised triples."""
+    """The effect of the policy on the training triples; tables/ has it by relation and by target too."""
     reasons = summary(ledger, "reason")
     total, kept = (int(reasons[name].sum()) for name in ("input", "kept"))
     if not total or (kept == total and not reasons["added"].sum() and reasons["weight"].sum() == total):
@@ -248,14 +215,10 @@ def _filter(ledger: pl.DataFrame, scorers: Sequence[str]) -> Section:
     share = number(100 * (total - kept) / total, 1)
     said = f"Of {number(total)} triples the policy kept {number(kept)} and dropped {number(total - kept)} ({share} %)."
     counts = [Column(name, name) for name in ("input", "kept", "dropped", "added", "weight")]
-    by_reason = Table(
-        "Triples by reason, and the sum of their weights in training.", [text("reason"), *counts], reasons
-    )
-    columns = [text("relation"), *counts, Column("% dropped", "share_dropped"), text("reasons")]
-    by_relation = Table("", columns, summary(ledger, "relation"), kind="tall")
+    by_reason = Table("Triples by reason, and their weights in training.", [text("reason"), *counts], reasons)
     extremes = most_polarised(ledger, scorers)
     columns = [text("outcome"), Column("strength", "strength", 2), text("statement", kind="sentence"), text("reason")]
     caption = "The ten kept and the ten dropped triples with the strongest labels, with the relation's neutral phrase."
     fold = Fold("The most polarised triples, kept and dropped", [Table(caption, columns, extremes)], warning=True)
-    parts = [said, by_reason.present(), Fold("By relation", [by_relation.present()]), fold if extremes.height else None]
+    parts = [said, by_reason.present(), fold if extremes.height else None]
     return Section("Filter", parts)

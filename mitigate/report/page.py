@@ -5,6 +5,7 @@ Every recipe builds a `Page`; `write` stores it with its pictures (plots/) and t
 
 import json
 import re
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,8 +16,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from mitigate import files
-from mitigate.report import plots, table
-from mitigate.report.numbers import duration, number
+from mitigate.report import plots
+from mitigate.report.numbers import duration, number, p_value
 from mitigate.report.plots import Picture
 from mitigate.report.table import Cell, Column, Table, text
 from mitigate.words.outside_text import readable
@@ -52,20 +53,10 @@ Part = str | Table | Picture | Fold | list[Picture] | Mapping[str, str] | None
 class Section:
     title: str
     parts: Sequence[Part]
-    link: str = ""  # its name in the navigation, where the title is long
 
     @property
     def id(self) -> str:
-        return re.sub(r"\W+", "-", (self.link or self.title).lower()).strip("-")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Stage:
-    """A stage of the run behind a page."""
-
-    name: str
-    seconds: float
-    from_cache: bool
+        return re.sub(r"\W+", "-", self.title.lower()).strip("-")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -84,7 +75,7 @@ class Page:
     limits: Sequence[str] = ()
     demonstration: str | bool = False  # or the sentence that says what is demonstrated
     links: Mapping[str, str] = field(default_factory=dict)  # names of other pages -> the way to them
-    stages: Sequence[Stage] = ()
+    stages: Sequence[Mapping[str, Any]] = ()  # of the run: name, seconds, result
     facts: Mapping[str, object] = field(default_factory=dict)  # versions, seed, fingerprints, data and licence ...
     tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)  # stored beside the page
 
@@ -112,9 +103,8 @@ def _pictures(parts: Sequence[Part]) -> Iterator[Picture]:
 def render(page: Page) -> str:
     """The HTML of the page, the same each time for the same content."""
     template = environment().get_template("base.html.jinja")
-    shown = [text("stage", "name"), Column("time", "seconds", duration), text("result", "result")]
-    rows = [{**vars(one), "result": "cached" if one.from_cache else "computed"} for one in page.stages]
-    stages = Table("Computing time of each stage", shown, rows, kind="narrow") if rows else None
+    shown = [text("stage", "name"), Column("time", "seconds", duration), text("result")]
+    stages = Table("Computing time of each stage", shown, page.stages, kind="narrow").present()
     return template.render(
         page=page,
         is_open=page.state.startswith(OPEN),
@@ -130,7 +120,7 @@ def write(page: Page, folder: Path, name: str = "report.html") -> None:
     files.write(folder / name, render(page))
     for title, frame in page.tables.items():
         if frame.height:
-            table.save(frame, folder / "tables" / title)
+            save_table(frame, folder / "tables" / title)
     for picture in page.pictures:
         plots.save_figure(picture.figure, folder / "plots" / picture.name)
     rows = [(one.name, one.group, f"{one.title}. {one.alt}") for one in page.pictures]
@@ -250,3 +240,38 @@ def flat(facts: Mapping[str, object], prefix: str = "") -> dict[str, object]:
     for name, value in facts.items():
         found |= flat(value, f"{prefix}{name}, ") if isinstance(value, Mapping) else {prefix + name: value}
     return found
+
+
+def save_table(frame: pl.DataFrame, path: Path) -> None:
+    """Write the frame as path.csv and as the LaTeX table path.tex, which needs the package booktabs."""
+    files.write(path.with_name(f"{path.name}.csv"), frame.write_csv(float_precision=4))
+    files.write(path.with_name(f"{path.name}.tex"), latex(frame, path.name))
+
+
+def latex(frame: pl.DataFrame, caption: str) -> str:
+    """p-values are words, since two decimals would make 0.05 of 0.049."""
+    names = [name for name in ("p", "p_holm") if name in frame.columns]
+    frame = frame.with_columns(pl.Series(name, [p_value(p) for p in frame[name]], pl.String) for name in names)
+    rows = [frame.columns, *frame.with_columns(pl.col(pl.String).fill_null("")).iter_rows()]
+    head, *lines = (" & ".join(map(_latex_cell, row)) + r" \\" for row in rows)
+    body = textwrap.indent("\n".join([r"\toprule", head, r"\midrule", *lines, r"\bottomrule"]), "    ")
+    alignment = "".join("r" if dtype.is_numeric() else "l" for dtype in frame.dtypes)
+    return (
+        f"\\begin{{table}}\n  \\centering\n  \\caption{{{_latex_cell(caption)}}}\n"
+        f"  \\begin{{tabular}}{{{alignment}}}\n{body}\n  \\end{{tabular}}\n\\end{{table}}\n"
+    )
+
+
+SIGNS: dict[str, str | int | None] = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "–": "--",
+    "−": "$-$",
+}
+SIGNS |= {"↑": r"$\uparrow$", "↓": r"$\downarrow$", "→": r"$\rightarrow$", **{sign: f"\\{sign}" for sign in "&%$#_{}"}}
+
+
+def _latex_cell(value: object) -> str:
+    words = number(value) if isinstance(value, int | float) or value is None else str(value)
+    return words.translate(str.maketrans(SIGNS))

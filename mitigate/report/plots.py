@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Patch
 from matplotlib.text import Annotation
-from matplotlib.ticker import MaxNLocator, NullLocator, ScalarFormatter, StrMethodFormatter
+from matplotlib.ticker import MaxNLocator, NullLocator, ScalarFormatter
 
 from mitigate import files
 from mitigate.package_data import DATA
@@ -168,37 +168,13 @@ def intervals(rows: pl.DataFrame, label: str, zero: float | None = None) -> Figu
 def boxes(targets: pl.DataFrame, top: float | None = None) -> Figure:
     """Box plots of prejudice and favouritism over the targets of each category (Fig. 1, 5). top: the upper limit, the
     same for plots to be compared."""
-    series = [(column, colour) for column, (_, colour) in SIGNS.items()]
-    figure, axes = _boxes(targets, series, "% of a target's statements")
-    axes.set_ylim(0, 1.04 * top if top else None)
-    legend(axes, _patches())
-    return figure
-
-
-@styled
-def counts(targets: pl.DataFrame) -> Figure:
-    """Box plots of the number of statements about the targets of each category, and of `kept`, the triples that a
-    policy kept, on a logarithmic scale (Fig. 4, 11)."""
-    series = [("statements", KEPT), ("kept", FAVOURITISM)][: 2 if "kept" in targets.columns else 1]
-    figure, axes = _boxes(targets, series, "number for each target")
-    axes.set_yscale("symlog", linthresh=10, subs=[2, 5])
-    for set_formatter in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
-        set_formatter(StrMethodFormatter("{x:,.0f}"))
-    axes.set_ylim(0)
-    if len(series) > 1:
-        legend(axes, [_patch(colour, name) for (_, colour), name in zip(series, ("all", "kept"), strict=True)])
-    return figure
-
-
-def _boxes(targets: pl.DataFrame, series: Sequence[tuple[str, str]], label: str) -> tuple[Figure, Axes]:
-    """Boxes of columns, with their colours, over the targets of each category."""
     figure, axes = panel(3.2)
     categories = ordered(targets["category"].to_list())
     places = np.arange(len(categories))
-    for (column, colour), shift in zip(series, (-0.19, 0.19) if len(series) > 1 else (0.0,), strict=True):
-        values = [targets.filter(category=name)[column].drop_nulls().to_numpy() for name in categories]
+    for (column, (_, colour)), shift in zip(SIGNS.items(), (-0.19, 0.19), strict=True):
+        dots = {"markerfacecolor": colour, "markeredgewidth": 0, "marker": "o", "markersize": 3, "alpha": 0.7}
         axes.boxplot(
-            values,
+            [targets.filter(category=name)[column].drop_nulls().to_numpy() for name in categories],
             positions=places + shift,
             widths=0.3,
             patch_artist=True,
@@ -207,13 +183,15 @@ def _boxes(targets: pl.DataFrame, series: Sequence[tuple[str, str]], label: str)
             medianprops={"color": INK, "linewidth": 1.6},
             whiskerprops={"color": colour},
             capprops={"color": colour},
-            flierprops={"markerfacecolor": colour, "markeredgewidth": 0, "marker": "o", "markersize": 3, "alpha": 0.7},
+            flierprops=dots,
         )
     axes.set_xticks(places, categories)
     axes.tick_params(axis="x", length=0)
     axes.grid(axis="y")
-    axes.set_ylabel(label)
-    return figure, axes
+    axes.set_ylabel("% of a target's statements")
+    axes.set_ylim(0, 1.04 * top if top else None)
+    legend(axes, _patches())
+    return figure
 
 
 @styled
@@ -248,12 +226,8 @@ def _name_rows(axes: Axes, names: Sequence[str]) -> None:
     axes.tick_params(axis="y", length=0)
 
 
-def _patch(colour: str, label: str) -> Patch:
-    return Patch(facecolor=to_rgba(colour, FULL), edgecolor=colour, lw=0.8, label=label)
-
-
 def _patches() -> list[Patch]:
-    return [_patch(colour, sign) for sign, colour in SIGNS.values()]
+    return [Patch(facecolor=to_rgba(hue, FULL), edgecolor=hue, lw=0.8, label=sign) for sign, hue in SIGNS.values()]
 
 
 def with_regions(targets: pl.DataFrame) -> pl.DataFrame:

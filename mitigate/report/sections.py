@@ -1,9 +1,7 @@
 """Sections of the pages of several recipes: figures of the table of results, targets with examples, the harms paper's
 figures, and limits."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import count
 from typing import Any
 
 import polars as pl
@@ -26,6 +24,10 @@ FEWEST_STATEMENTS = 20
 MOST_TARGETS = 500
 """Most targets in the table of a page: a browser stays fast, and the paper's 329 are all shown."""
 MOST_BARS = 12
+OF_HARMS = (
+    "Percent of a target's statements; variances in squared percentage points, with the standard deviation; in "
+    "brackets the 95 % interval over targets."
+)
 PROXIES = (
     "Labels by classifiers are proxies for harm: they disagree with people on some sentences and have biases of their "
     "own (docs/scorers.md has their agreement with people). Neutral does not mean true, fair or harmless."
@@ -135,15 +137,10 @@ def target_section(
         rows = rows.join(mine, on="target", how="left", maintain_order="left")
         columns += [Column(f"{scorer} {sign}", f"{label} {share}") for share, sign in shares.items()]
     polarised = pl.max_horizontal([f"{label} {share}" for label in labels for share in ("prejudice", "favouritism")])
-    caption = (
-        f"{counted(rows.height, 'target')}: percentages of a target's statements labelled as prejudice (O−), neutral "
-    )
+    caption = f"{counted(rows.height, 'target')}: percent of a target's statements labelled as prejudice (O−), neutral "
     caption += f"and favouritism (O+){template_of(labels)}"
     if rows.height > MOST_TARGETS:
-        caption += (
-            f". The {MOST_TARGETS} with the largest shares, those with {FEWEST_STATEMENTS} statements or more first; "
-        )
-        caption += f"all are in tables/targets_{labels[0]}.csv"
+        caption += f". The {MOST_TARGETS} with the largest shares; all are in tables/targets_{labels[0]}.csv"
         is_seldom = pl.col("statements") < FEWEST_STATEMENTS
         rows = rows.sort(is_seldom, polarised, descending=[False, True], nulls_last=True).head(MOST_TARGETS)
     by_target = "{target} {category}".format_map
@@ -222,52 +219,20 @@ GALLERY = {
         "A point for each target, in percent of its statements. Dashed lines are the upper quartiles over all targets "
         "(Fig. 2, 8, 9).",
     ),
-    "counts": (
-        "Number of statements about each target",
-        "On a logarithmic scale. A large spread is disparity in representation (Fig. 4 and 11).",
-    ),
 }
 """Titles and captions of the groups of pictures."""
 
 
-def gallery(
-    frames: Mapping[str, pl.DataFrame],
-    scorers: Sequence[str],
-    shown: Sequence[str] = (),
-    corpus: pl.DataFrame | None = None,
-    *,
-    has_counts: bool = True,
-) -> Section:
-    """The harms paper's figures. frames: of targets by label column, one for each scorer; shown: chosen targets;
-    corpus: (target, category, statements, kept), the training triples of each target; has_counts: whether targets may
-    differ in the number of their statements."""
-    mentioned = {
-        scorer: frame.filter(pl.col("statements") > 0) for scorer, frame in zip(scorers, frames.values(), strict=True)
-    }
-    mentioned = {scorer: frame for scorer, frame in mentioned.items() if frame.height}
-    pictures = named_apart(
-        [
-            *_boxes(mentioned),
-            *_bars(mentioned, shown),
-            *_regions(mentioned),
-            *(_counts(mentioned, corpus) if has_counts else []),
-        ]
-    )
+def gallery(frames: Mapping[str, pl.DataFrame], scorers: Sequence[str], shown: Sequence[str] = ()) -> Section:
+    """The harms paper's figures. frames: of targets by label column, one for each scorer; shown: chosen targets."""
+    pairs = zip(scorers, (frame.filter(pl.col("statements") > 0) for frame in frames.values()), strict=True)
+    mentioned = {scorer: frame for scorer, frame in pairs if frame.height}
     parts: list[Part] = []
+    pictures = [*_boxes(mentioned), *_bars(mentioned, shown), *_regions(mentioned)]
     for group, found in grouped(pictures, lambda one: one.group).items():
         title, caption = GALLERY[group]
         parts += [caption, found] if group == "boxes" else [Fold(title, [caption, found])]
     return Section("Figures", parts)
-
-
-def named_apart(pictures: Iterable[Picture]) -> list[Picture]:
-    """Number pictures of the same name from the second on: "c++" and "c#" are both "c_" in a file name."""
-    found: dict[str, Picture] = {}
-    for picture in pictures:
-        base = re.sub(r"[^\w-]+", "_", picture.name)[:60]
-        name = next(name for n in count(1) if (name := f"{base}-{n}" if n > 1 else base) not in found)
-        found[name] = picture._replace(name=name)
-    return list(found.values())
 
 
 def _boxes(frames: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
@@ -303,24 +268,13 @@ def _bars(frames: Mapping[str, pl.DataFrame], chosen: Sequence[str]) -> Iterator
 def _regions(frames: Mapping[str, pl.DataFrame]) -> Iterator[Picture]:
     for scorer, frame in frames.items():
         regions = plots.with_regions(frame)
-        for category in ordered(frame["category"]):
+        for place, category in enumerate(ordered(frame["category"])):
             rows = regions.filter(category=category)
             sizes = ", ".join(f"{region} {(rows['region'] == region).sum()}" for region in plots.REGIONS)
             worst = ", ".join(rows.sort("prejudice", "target", descending=[True, False])["target"].head(3))
             alt = f"Scatter plot of {rows.height} targets. By region: {sizes}. Most negative: {worst}"
             drawn = plots.regions(frame, category)
-            yield Picture(f"regions-{scorer}-{category}", "regions", f"{category.capitalize()}, {scorer}", alt, drawn)
-
-
-def _counts(frames: Mapping[str, pl.DataFrame], corpus: pl.DataFrame | None) -> Iterator[Picture]:
-    """Counts of statements, if targets differ in them: a generator is probed equally often with each; and of the
-    training triples."""
-    first = next(iter(frames.values()), pl.DataFrame({"statements": []}))
-    for name, title, frame in (("counts", "Statements", first), ("counts-corpus", "Training triples", corpus)):
-        if frame is not None and frame["statements"].n_unique() > 1:
-            least, median, most = (frame["statements"].quantile(part) or 0 for part in (0, 0.5, 1))
-            alt = f"Box plots by category. Over all targets: least {least:,.0f}, median {median:,.0f}, most {most:,.0f}"
-            yield Picture(name, "counts", title, alt, plots.counts(frame))
+            yield Picture(f"regions-{scorer}-{place}", "regions", f"{category.capitalize()}, {scorer}", alt, drawn)
 
 
 def shares_picture(rows: pl.DataFrame, scorer: str) -> Picture | None:

@@ -52,7 +52,7 @@ def page(
         sections=[
             audit.measures(rows),
             Section("Differences between targets", _differences(rows, templates, prompts, scorers)),
-            sections.gallery(frames, scorers, chosen, has_counts=False),
+            sections.gallery(frames, scorers, chosen),
             sections.target_section(frames, statements, scorers, scorers),
             Section("Stories", [_examples(per_story, scorers)]),
         ],
@@ -92,10 +92,8 @@ def _differences(
     rows: pl.DataFrame, templates: pl.DataFrame | None, prompts: pl.DataFrame, scorers: Sequence[str]
 ) -> list[Part]:
     """Disparity beside chance, harms by kind of target, differences within templates, and prompts."""
-    caption = (
-        "Disparity over targets, beside that of stories permuted among the targets of their prompt; p is the share of "
-        "permutations with a disparity at least as large."
-    )
+    caption = "Disparity over targets, beside that of stories permuted among the targets of their prompt (p: how many "
+    caption += "of these are as large)."
     signs = {MEANS[share][-1]: word for share, word in SIGNS.items()}
     whole = rows.filter(pl.col("measure").is_in([name + sign for name in BY_CHANCE for sign in signs]), by="all")
     line, across = lambda row: f"{signs[row['measure'][-1]]} {row['scorer']}", lambda row: row["measure"][:-1]

@@ -1,20 +1,16 @@
-"""A table of figures, shown on a page, on the terminal and in a card, and frames as CSV and LaTeX files.
+"""A table of figures, shown on a page, on the terminal and in a card.
 
-Rows are mappings; a column says which field a cell shows and how. The interval of a figure stands in the fields
-{name}_low and {name}_high of its row, and is shown below it."""
+Rows are mappings; the interval of a figure stands in the fields {name}_low and {name}_high, and is shown below it."""
 
-import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
 
-from mitigate import files
-from mitigate.report.numbers import number, p_value, span
+from mitigate.report.numbers import number, span
 
 ARROWS = {"up": " ↑", "down": " ↓"}
 Row = Mapping[str, Any]
@@ -33,8 +29,7 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its heading, the field of a row that it shows or a function of the row, and the decimals of a number
-    or a function of the value."""
+    """A column: its heading, the field or function of the row that it shows, and decimals or a function of the value."""
 
     title: str
     value: str | Callable[[Any], Any]
@@ -66,7 +61,7 @@ def text(title: str, value: str | Callable[[Any], Any] = "", kind: str = "") -> 
 
 
 def figures(show: int, *names: str, **titles: str) -> list[Column]:
-    """Columns of numbers by the names of their fields, with headings that are these names or are given."""
+    """Columns of numbers by the names of their fields, which are the headings too unless given."""
     return [Column(title, name, show) for name, title in {**{name: name for name in names}, **titles}.items()]
 
 
@@ -97,7 +92,7 @@ class Table:
         """The table without columns in which no row has a figure; None without rows."""
         rows = [row for _, found in self.groups for row in found]
         first, *others = self.columns
-        kept = [one for one in others if any(one.cell(row).text not in ("–", "") for row in rows)]
+        kept = [one for one in others if any(one.cell(row).line not in ("–", "") for row in rows)]
         return replace(self, columns=[first, *kept]) if rows else None
 
 
@@ -137,38 +132,3 @@ def as_markdown(table: Table) -> str:
     head, *body = (f"| {' | '.join(cells)} |" for cells in [[column.heading for column in table.columns], *rows])
     rule = "".join("---|" if "text" in column.kind else "---:|" for column in table.columns)
     return "\n".join([head, f"|{rule}", *body])
-
-
-def save(frame: pl.DataFrame, path: Path) -> None:
-    """Write the frame as path.csv and as the LaTeX table path.tex, which needs the package booktabs."""
-    files.write(path.with_name(f"{path.name}.csv"), frame.write_csv(float_precision=4))
-    files.write(path.with_name(f"{path.name}.tex"), latex(frame, path.name))
-
-
-def latex(frame: pl.DataFrame, caption: str) -> str:
-    """p-values are words, since two decimals would make 0.05 of 0.049."""
-    names = [name for name in ("p", "p_holm") if name in frame.columns]
-    frame = frame.with_columns(pl.Series(name, [p_value(p) for p in frame[name]], pl.String) for name in names)
-    rows = [frame.columns, *frame.with_columns(pl.col(pl.String).fill_null("")).iter_rows()]
-    head, *lines = (" & ".join(map(_latex_cell, row)) + r" \\" for row in rows)
-    body = textwrap.indent("\n".join([r"\toprule", head, r"\midrule", *lines, r"\bottomrule"]), "    ")
-    alignment = "".join("r" if dtype.is_numeric() else "l" for dtype in frame.dtypes)
-    return (
-        f"\\begin{{table}}\n  \\centering\n  \\caption{{{_latex_cell(caption)}}}\n"
-        f"  \\begin{{tabular}}{{{alignment}}}\n{body}\n  \\end{{tabular}}\n\\end{{table}}\n"
-    )
-
-
-SIGNS: dict[str, str | int | None] = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "–": "--",
-    "−": "$-$",
-}
-SIGNS |= {"↑": r"$\uparrow$", "↓": r"$\downarrow$", "→": r"$\rightarrow$", **{sign: f"\\{sign}" for sign in "&%$#_{}"}}
-
-
-def _latex_cell(value: object) -> str:
-    words = number(value) if isinstance(value, int | float) or value is None else str(value)
-    return words.translate(str.maketrans(SIGNS))

@@ -125,7 +125,7 @@ class Pair:
 
     @property
     def hedge(self) -> str:
-        """What was compared, and how certain the state is."""
+        """The two sides, and the certainty of the state."""
         if self.unlearnt:
             return f"{self.unlearnt.partition(': ')[2]} Train longer (trainer.max_steps), or on more triples."
         parts = [f"“{self.name}” against “{self.against}”, {self.seeds_in_words}."]
