@@ -29,7 +29,7 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its heading, the field or function of the row that it shows, and decimals or a function of the value."""
+    """A column: its heading, the field or function of a row that it shows, and decimals or a function of the value."""
 
     title: str
     value: str | Callable[[Any], Any]
