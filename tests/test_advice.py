@@ -1,7 +1,6 @@
 """Advice works: each remedy that a message gives is followed on the input that produced the message, and helps.
 
-A case is a step, settings that it refuses, what its message says, and remedies: settings that take the place of those
-of the same name, or that are left out ("~key")."""
+Remedies are settings that take the place of those of the same name, or that are left out ("~key")."""
 
 import copy
 import re
@@ -9,7 +8,6 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import NamedTuple
 
 import polars as pl
 import pytest
@@ -49,23 +47,15 @@ LINES = "".join(
     for tail in ("help people", "walk", "win a case", "read a book")
 )
 TRIPLES = HEADER + LINES
-PLURALS = TRIPLES.replace("\tCapableOf", "s\tCapableOf")
-INSIDE = HEADER + "".join(f"old {line}\n" for line in LINES.splitlines())
-POLAR = HEADER + "lawyer\tHasProperty\tdishonest\nnurse\tHasProperty\thorrible\n"
-KEPT_BY_NEUTRAL = HEADER + "lawyer\tCapableOf\twalk\nnurse\tCapableOf\tread a book\n"
-ODD = HEADER + "lawyer\tLikesToSee\ta judge\nlawyer\tCapableOf\twalk\nnurse\tCapableOf\thelp people\n"
 INPUTS = {
     "triples.tsv": TRIPLES,
     "lines.tsv": LINES,
-    "plurals.tsv": PLURALS,
-    "inside.tsv": INSIDE,
-    "polar.tsv": POLAR,
-    "by_phrase.tsv": KEPT_BY_NEUTRAL,
-    "odd.tsv": ODD,
+    "plurals.tsv": TRIPLES.replace("\tCapableOf", "s\tCapableOf"),
+    "inside.tsv": HEADER + "".join(f"old {line}\n" for line in LINES.splitlines()),
+    "odd.tsv": HEADER + "lawyer\tLikesToSee\ta judge\nlawyer\tCapableOf\twalk\nnurse\tCapableOf\thelp people\n",
     "bad.tsv": TRIPLES + "a line without tabs\n",
-    "named.csv": "who,link,what\nlawyer,CapableOf,walk\nnurse,CapableOf,help people\n",
+    "named.csv": "a,b,c\nlawyer,CapableOf,walk\nnurse,CapableOf,help people\n",
     "relations.csv": "relation,phrase,neutral_phrase\nLikesToSee,likes to see,sees\n",
-    "plural_forms.csv": "target,forms\nlawyer,lawyers\nnurse,nurses\n",
     "statements.tsv": STATEMENTS,
     "stories.txt": STORIES,
     "sentences.txt": "the lawyer is kind\nthe nurse reads\n",
@@ -74,193 +64,120 @@ INPUTS = {
     "tails.tsv": "relation\ttail\nCapableOf\twalk\nIsA\tperson\n",
     "targets_wrong.csv": "word\nlawyer\n",
 }
-
-
-class Advice(NamedTuple):
-    """Settings that a step refuses, what its message says, and remedies that help."""
-
-    step: str
-    given: str
-    says: str
-    remedies: Sequence[str]
-
-
 TRIPLES_FILE = "data=triples data.path=$triples.tsv"
 LLAMA = f"model=hf model.base=$llama {TRIPLES_FILE}"
 KGE = "recipe=kge $graph kge.sensitive=gender kge.values=[male,female] kge.fewest=5"
 AUDIT = "recipe=audit data=triples"
+OF_SENTENCES = "recipe=audit data=sentences data.path=$sentences.txt"
+OF_STATEMENTS = "data=statements data.path=$statements.tsv"
 TEXTS = "recipe=labels score.regard=null texts=[kind]"
-CASES = [
-    Advice("policy", "policy=both policy.name=none", "policy.name=NAME", ["policy.name=mine"]),
-    Advice("policy", "policy=both policy.scorers=[rude]", "allowed: sentiment, regard", ["policy.scorers=[sentiment]"]),
-    Advice(
-        "filter",
-        "recipe=filter policy=rerank",
-        "such as policy=both_neutral, or run recipe=mitigate",
-        ["policy=both_neutral"],
-    ),
-    Advice("ledger", "policy=both", "set policy.template=neutral or policy.scope", ["policy.template=neutral"]),
-    Advice(
-        "ledger", "policy=both_neutral", "or policy.scope=person_heads", ["policy.scope=person_heads", "policy=none"]
-    ),
-    Advice("search", "probe.top=20", "at most probe.beams=10", ["probe.top=10", "probe.beams=20"]),
-    Advice("search", "probe.device=cuda", "set probe.device=cpu or auto", ["probe.device=cpu", "probe.device=auto"]),
-    Advice(
-        "targets",
-        "probe.targets=$targets_wrong.csv",
-        "probe.targets=[lawyer,nurse]",
-        ["probe.targets=[lawyer,nurse]", "probe.targets=$plural_forms.csv"],
-    ),
-    Advice(
-        "targets",
-        "probe.targets=lawyers",
-        "allowed: all, data, a list such as [lawyer,nurse], FILE.csv",
-        ["probe.targets=all", "probe.targets=data", "probe.targets=[lawyer,nurse]", "probe.targets=$plural_forms.csv"],
-    ),
-    Advice(
-        "training",
-        "trainer.batch_size=1 trainer.devices=2",
-        "set trainer.batch_size=2 or more",
-        ["trainer.batch_size=2"],
-    ),
-    Advice(
-        "roles", "score.sentiment=null score.regard=null", "such as score.sentiment=vader", ["score.sentiment=vader"]
-    ),
-    Advice("load", "data=triples", "set data.path=FILE", ["data.path=$triples.tsv"]),
-    Advice("load", "data=triples data.path=$bad.tsv", "data.on_bad_line=skip", ["data.on_bad_line=skip"]),
-    Advice(
-        "load",
-        "data=triples data.path=$odd.tsv",
-        "data.relations=FILE.csv; or leave such triples out with data.on_bad_line=skip",
-        ["data.relations=$relations.csv", "data.on_bad_line=skip"],
-    ),
-    Advice(
-        "load",
-        "data=triples data.path=$named.csv",
-        "data.columns={head: ..., relation: ..., tail: ...",
-        ["data.columns={head: who, relation: link, tail: what}"],
-    ),
-    Advice(
-        "load",
-        "data=triples data.path=$lines.tsv",
-        "in a file without a header line, by their numbers from 1",
-        ["data.columns={head: 1, relation: 2, tail: 3}"],
-    ),
-    Advice(
-        "load",
-        "recipe=audit data=statements data.path=$statements.tsv data.columns=[who,said]",
-        "data.columns=[target,statement,...]",
-        ["data.columns=[target,statement]"],
-    ),
-    Advice(
-        "load",
-        "recipe=audit data=sentences data.path=$texts.csv data.columns={statement: text}",
-        "data.columns={statement: NAME}",
-        ["data.columns={statement: said}"],
-    ),
-    Advice("load", "data=graph data.path=$triples.tsv", "data=triples data.path=FILE", ["$triples_file"]),
-    Advice(
-        "start",
-        f"{LLAMA} trainer.vocabulary=tails",
-        "trainer.vocabulary=tails (allowed: auto or all)",
-        ["trainer.vocabulary=auto", "trainer.vocabulary=all"],
-    ),
-    Advice(
-        "start",
-        f"{LLAMA} trainer.strategy=fsdp",
-        "trainer.strategy=fsdp (allowed: auto or ddp)",
-        ["trainer.strategy=auto", "trainer.strategy=ddp"],
-    ),
-    Advice("start", f"{LLAMA} model.layout=comet", "set model.layout=packed", ["model.layout=packed"]),
-    Advice(
-        "start",
-        f"{LLAMA} model.relation=token train=false policy=none",
-        "set model.relation=phrase or model.relation=words",
-        ["model.relation=phrase", "model.relation=words"],
-    ),
-    Advice("start", f"{LLAMA} policy=both train=false", "set policy=none", ["policy=none"]),
-    Advice("start", "model=tails policy=none train=false", "set model.path=FILE.tsv", ["model.path=$tails.tsv"]),
-    Advice(
-        "start",
-        "model=tails policy=none model.path=$tails.tsv train=true",
-        "leave train=true out, or choose model=comet_minilm, or model=hf with model.base=FOLDER",
-        ["train=false", "model=comet_minilm ~model.path", "model=hf model.base=$llama ~model.path"],
-    ),
-    Advice("start", "model=comet model.base=$run", "did you mean $run/model?", ["model.base=$run/model"]),
-    Advice("start", "model=seq2seq model.base=$llama", "set model=hf", ["model=hf"]),
-    Advice("start", "model=comet model.base=$gpt1 probe.max_length=60", "must be at most 49", ["probe.max_length=49"]),
-    Advice("audit", f"{AUDIT} data.path=$inside.tsv", "measure.match=contains", ["measure.match=contains"]),
-    Advice(
-        "audit",
-        f"{AUDIT} data.path=$plurals.tsv measure.match=paper",
-        "measure.match=exact finds them in the plural",
-        ["measure.match=exact"],
-    ),
-    Advice("audit", f"{AUDIT} data.path=$others.tsv", "recipe.targets=[...] sets others", ["recipe.targets=[cat]"]),
-    Advice(
-        "audit",
-        "recipe=audit data=sentences data.path=$sentences.txt measure.template=neutral",
-        "set measure.template=paper, or give the triples (data=triples)",
-        ["measure.template=paper", "$triples_file"],
-    ),
-    Advice(
-        "audit",
-        "recipe=audit data=statements data.path=$statements.tsv measure.texts=all",
-        "leave measure.texts out",
-        ["measure.texts=targets"],
-    ),
-    Advice(
-        "audit",
-        "recipe=audit data=sentences data.path=$sentences.txt recipe.targets=data",
-        "leave it out",
-        ["recipe.targets=null"],
-    ),
-    Advice("labels", "recipe=labels score.regard=null texts=@$texts.csv", "recipe.column=NAME", ["recipe.column=said"]),
-    Advice("labels", "recipe=labels score.regard=null texts=@nowhere", "texts=[@...]", ["texts=[@nowhere]"]),
-    Advice(
-        "labels",
-        f"{TEXTS} measure.masking=paper",
-        "leave measure.masking out, or give statements with their targets (data=statements data.path=FILE)",
-        ["measure.masking=token", "texts=[] data=statements data.path=$statements.tsv"],
-    ),
-    Advice(
-        "labels",
-        f"{TEXTS} data=statements data.path=$statements.tsv",
-        "leave one out",
-        ["texts=[]", "data=sample ~data.path"],
-    ),
-    Advice("labels", f"{TEXTS} data.output=$out.docx", "allowed: .parquet, .csv", ["data.output=$out.csv"]),
-    Advice(
-        "kge",
-        "recipe=kge model=transe data=sample kge.sensitive=gender kge.values=[male,female] kge.fewest=5",
-        "data=graph data.path=FILE.tsv",
-        ["$graph"],
-    ),
-    Advice("kge", f"{KGE} model=comet_minilm", "set model=transe", ["model=transe", "model=complex", "model=distmult"]),
-    Advice("kge", KGE.replace("gender", "gendre") + " model=transe", "did you mean gender?", ["kge.sensitive=gender"]),
-    Advice(
-        "stories",
-        "recipe=stories data=stories train=true recipe.post_train=true model=hf model.base=$llama",
-        "(data=sample or data=cn100k), or set train=false policy=none, or give stories with data.path=FILE",
-        ["data=sample", "data.path=$stories.txt"],
-    ),
-    Advice(
-        "stories",
-        f"recipe=stories {LLAMA} recipe.post_train=true trainer.keep=best",
-        "set trainer.keep=last",
-        ["trainer.keep=last"],
-    ),
-    Advice(
-        "stories",
-        f"recipe=stories {LLAMA} recipe.post_train=true policy=rerank",
-        "Set policy=none",
-        ["policy=none", "policy=both"],
-    ),
-    Advice("compose", "policy=bohth", "did you mean both?", ["policy=both"]),
-    Advice("compose", "prob.beams=3", "did you mean probe.beams?", ["~prob.beams probe.beams=30"]),
-    Advice("compose", "kge.seeds=3", "needs recipe=kge", ["recipe=kge"]),
-    Advice("compose", "data.relations=$relations.csv", "or data=triples", ["data=triples"]),
-]
+STORY = f"recipe=stories {LLAMA} recipe.post_train=true"
+NO_STORIES = "recipe=stories data=stories train=true recipe.post_train=true model=hf model.base=$llama"
+TAILS = "model=tails policy=none model.path=$tails.tsv train=true"
+CASES = {  # of each step: settings that it refuses, what its message says, and remedies that help
+    "policy": [
+        ("policy=both policy.name=none", "policy.name=NAME", "policy.name=mine"),
+        ("policy=both policy.scorers=[rude]", "allowed: sentiment, regard", "policy.scorers=[sentiment]"),
+    ],
+    "filter": [("recipe=filter policy=rerank", "such as policy=both_neutral, or run recipe=", "policy=both_neutral")],
+    "ledger": [
+        ("policy=both", "set policy.template=neutral or policy.scope", "policy.template=neutral"),
+        ("policy=both_neutral", "or policy.scope=person_heads", "policy.scope=person_heads", "policy=none"),
+    ],
+    "search": [
+        ("probe.top=20", "at most probe.beams=10", "probe.top=10", "probe.beams=20"),
+        ("probe.device=cuda", "set probe.device=cpu or auto", "probe.device=cpu", "probe.device=auto"),
+    ],
+    "targets": [
+        ("probe.targets=$targets_wrong.csv", "probe.targets=[lawyer,nurse]", "probe.targets=[lawyer,nurse]"),
+        ("probe.targets=lawyers", "allowed: all, data, a list", "probe.targets=all", "probe.targets=data"),
+    ],
+    "training": [
+        ("trainer.batch_size=1 trainer.devices=2", "set trainer.batch_size=2 or more", "trainer.batch_size=2")
+    ],
+    "roles": [("score.sentiment=null score.regard=null", "such as score.sentiment=vader", "score.sentiment=vader")],
+    "load": [
+        ("data=triples", "set data.path=FILE", "data.path=$triples.tsv"),
+        ("data=triples data.path=$bad.tsv", "data.on_bad_line=skip", "data.on_bad_line=skip"),
+        (
+            "data=triples data.path=$odd.tsv",
+            "data.relations=FILE.csv; or leave such triples out with data.on_bad_line=skip",
+            *("data.relations=$relations.csv", "data.on_bad_line=skip"),
+        ),
+        ("data=triples data.path=$named.csv", "data.columns={head:", "data.columns={head: a, relation: b, tail: c}"),
+        ("data=triples data.path=$lines.tsv", "by their numbers", "data.columns={head: 1, relation: 2, tail: 3}"),
+        (
+            f"recipe=audit {OF_STATEMENTS} data.columns=[who,said]",
+            "data.columns=[target,statement,...]",
+            "data.columns=[target,statement]",
+        ),
+        (
+            "recipe=audit data=sentences data.path=$texts.csv data.columns={statement: text}",
+            "data.columns={statement: NAME}",
+            "data.columns={statement: said}",
+        ),
+        ("data=graph data.path=$triples.tsv", "data=triples data.path=FILE", "$triples_file"),
+    ],
+    "start": [
+        (f"{LLAMA} trainer.vocabulary=tails", "(allowed: auto or all)", "trainer.vocabulary=auto"),
+        (f"{LLAMA} trainer.strategy=fsdp", "(allowed: auto or ddp)", "trainer.strategy=auto", "trainer.strategy=ddp"),
+        (f"{LLAMA} model.layout=comet", "set model.layout=packed", "model.layout=packed"),
+        (
+            f"{LLAMA} model.relation=token train=false policy=none",
+            "set model.relation=phrase or model.relation=words",
+            *("model.relation=phrase", "model.relation=words"),
+        ),
+        (f"{LLAMA} policy=both train=false", "set policy=none", "policy=none"),
+        ("model=tails policy=none train=false", "set model.path=FILE.tsv", "model.path=$tails.tsv"),
+        (
+            TAILS,
+            "leave train=true out, or choose model=comet_minilm, or model=hf with model.base=FOLDER",
+            *("train=false", "model=comet_minilm ~model.path", "model=hf model.base=$llama ~model.path"),
+        ),
+        ("model=comet model.base=$run", "did you mean $run/model?", "model.base=$run/model"),
+        ("model=seq2seq model.base=$llama", "set model=hf", "model=hf"),
+        ("model=comet model.base=$gpt1 probe.max_length=60", "must be at most 49", "probe.max_length=49"),
+    ],
+    "audit": [
+        (f"{AUDIT} data.path=$inside.tsv", "measure.match=contains", "measure.match=contains"),
+        (f"{AUDIT} data.path=$plurals.tsv measure.match=paper", "measure.match=exact finds", "measure.match=exact"),
+        (f"{AUDIT} data.path=$others.tsv", "recipe.targets=[...] sets others", "recipe.targets=[cat]"),
+        (
+            f"{OF_SENTENCES} measure.template=neutral",
+            "set measure.template=paper, or give the triples (data=triples)",
+            *("measure.template=paper", "$triples_file"),
+        ),
+        (f"recipe=audit {OF_STATEMENTS} measure.texts=all", "leave measure.texts out", "measure.texts=targets"),
+        (f"{OF_SENTENCES} recipe.targets=data", "leave it out", "recipe.targets=null"),
+    ],
+    "labels": [
+        ("recipe=labels score.regard=null texts=@$texts.csv", "recipe.column=NAME", "recipe.column=said"),
+        ("recipe=labels score.regard=null texts=@nowhere", "texts=[@...]", "texts=[@nowhere]"),
+        (
+            f"{TEXTS} measure.masking=paper",
+            "leave measure.masking out, or give statements with their targets (data=statements data.path=FILE)",
+            *("measure.masking=token", f"texts=[] {OF_STATEMENTS}"),
+        ),
+        (f"{TEXTS} {OF_STATEMENTS}", "leave one out", "texts=[]", "data=sample ~data.path"),
+        (f"{TEXTS} data.output=$out.docx", "allowed: .parquet, .csv", "data.output=$out.csv"),
+    ],
+    "kge": [
+        (f"{KGE.replace('$graph', 'data=sample')} model=transe", "data=graph data.path=FILE.tsv", "$graph"),
+        (f"{KGE} model=comet_minilm", "set model=transe", "model=transe", "model=complex", "model=distmult"),
+        (f"{KGE.replace('gender', 'gendre')} model=transe", "did you mean gender?", "kge.sensitive=gender"),
+    ],
+    "stories": [
+        (NO_STORIES, "(data=sample or data=cn100k), or set", "data=sample", "data.path=$stories.txt"),
+        (f"{STORY} trainer.keep=best", "set trainer.keep=last", "trainer.keep=last"),
+        (f"{STORY} policy=rerank", "Set policy=none", "policy=none", "policy=both"),
+    ],
+    "compose": [
+        ("policy=bohth", "did you mean both?", "policy=both"),
+        ("prob.beams=3", "did you mean probe.beams?", "~prob.beams probe.beams=30"),
+        ("kge.seeds=3", "needs recipe=kge", "recipe=kge"),
+        ("data.relations=$relations.csv", "or data=triples", "data=triples"),
+    ],
+}
 
 
 @cache
@@ -293,21 +210,16 @@ def _compose(settings: Sequence[str]) -> None:
 
 def _ledger(config: Config) -> None:
     """A policy on statements of which the phrase alone makes the first polarised, and the second has no person."""
-    kept = getattr(config, "kept", True)
-    rows = pl.DataFrame(
-        {
-            "head": ["lawyer", "storm"] if config.policy.name == "both" else ["storm" if kept else "lawyer"] * 2,
-            "tail": ["walk", "harm"] if config.policy.name == "both" else ["harm", "ruin"],
-            "split": "train",
-            "row": [1, 2],
-            **{f"{name}{end}": [1, -1] for name in ("sentiment", "regard") for end in ("", "_strength")},
-            **{
-                f"{name}_neutral{end}": [0, 1] if config.policy.name == "both" else [1, -1]
-                for name in ("sentiment", "regard")
-                for end in ("", "_strength")
-            },
-        }
-    )
+    of_phrase = config.policy.name == "both"
+    labels = {"": [1, -1], "_neutral": [0, 1] if of_phrase else [1, -1]}
+    columns = {
+        f"{name}{template}{end}": values
+        for name in ("sentiment", "regard")
+        for template, values in labels.items()
+        for end in ("", "_strength")
+    }
+    heads = ["lawyer" if of_phrase else "storm", "storm"]
+    rows = pl.DataFrame({"head": heads, "tail": ["walk", "harm"], "split": "train", "row": [1, 2], **columns})
     apply_policy(Scorers(config.score).policy(config.policy), rows)
 
 
@@ -340,18 +252,13 @@ def _search(config: Config) -> None:
     find_devices(config.probe.device, 1)
 
 
-def _training(config: Config) -> None:
-    settings, where = training_settings(config)
-    launch.check(settings, **where)
-
-
 STEPS: dict[str, Callable[[Config], object]] = {
     "policy": lambda config: Scorers(config.score).policy(config.policy),
     "filter": lambda config: check_filters(Scorers(config.score).policy(config.policy)),
     "ledger": _ledger,
     "search": _search,
     "targets": lambda config: choose_targets(config.probe.targets),
-    "training": _training,
+    "training": lambda config: launch.check(training_settings(config)[0], **training_settings(config)[1]),
     "roles": lambda config: Scorers(config.score).check_roles(),
     "load": _load,
     "start": _start,
@@ -387,13 +294,6 @@ def settings_of(text: str) -> list[str]:
     return re.findall(r"(?:[^\s{\[]|\{[^}]*\}|\[[^\]]*\])+", text)
 
 
-def mended(given: Sequence[str], remedy: Sequence[str]) -> list[str]:
-    """The settings with the remedy's in place of those of the same name."""
-    names = [setting.lstrip("~").partition("=")[0] for setting in remedy]
-    left = [setting for setting in given if setting.partition("=")[0] not in names]
-    return [*left, *(setting for setting in remedy if not setting.startswith("~"))]
-
-
 def follow(step: str, settings: Sequence[str], place: Path) -> None:
     """Do the step. Raises MitigateError where it refuses the settings."""
     where = [f"paths.outputs={place / 'out'}", f"paths.cache={place / 'cache'}", "tracking=none"]
@@ -403,11 +303,17 @@ def follow(step: str, settings: Sequence[str], place: Path) -> None:
         STEPS[step](composed([*settings, *where]))
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.step}: {case.given}")
-def test_what_a_message_advises_helps(case: Advice, place: Path) -> None:
-    given = settings_of(filled(case.given, place))
+@pytest.mark.parametrize(
+    ("step", "case"),
+    [(step, case) for step, cases in CASES.items() for case in cases],
+    ids=lambda part: part if isinstance(part, str) else part[0],
+)
+def test_what_a_message_advises_helps(step: str, case: Sequence[str], place: Path) -> None:
+    given, says, *remedies = (filled(text, place) for text in case)
     with pytest.raises(MitigateError) as refused:
-        follow(case.step, given, place)
-    assert filled(case.says, place) in str(refused.value)
-    for remedy in case.remedies:
-        follow(case.step, mended(given, settings_of(filled(remedy, place))), place)
+        follow(step, settings_of(given), place)
+    assert says in str(refused.value)
+    for remedy in map(settings_of, remedies):
+        names = [setting.lstrip("~").partition("=")[0] for setting in remedy]
+        left = [setting for setting in settings_of(given) if setting.partition("=")[0] not in names]
+        follow(step, [*left, *(setting for setting in remedy if not setting.startswith("~"))], place)

@@ -6,10 +6,12 @@ import json
 import re
 import shutil
 from pathlib import Path
+from unittest.mock import Mock
 
 import polars as pl
 import pytest
 from compared_runs import make_run, seal
+from refusals import refuses
 
 from mitigate.errors import MitigateError
 from mitigate.recipes.ask import completer, completions, read_line
@@ -83,8 +85,6 @@ def test_answers_of_the_probe_in_the_order_of_ranks_with_own_relations(folder: P
     tails = run.tails(" Lawyer", "capab")
     assert tails["tail"].to_list() == [f"capableof of lawyer {rank}" for rank in range(1, 11)]
     assert tails.columns[:6] == ["head", "relation", "rank", "tail", "score", "log_prob"]
-    assert tails.columns[-2:] == ["judged_valid", "plausibility"]
-    assert set(tails["head"]) == {"lawyer"}
     assert (tails["sentiment"].to_list()[:3], set(tails["sentiment_neutral"])) == ([0, 1, 0], {0})
     assert run.tails("nurse", "mentors")["plausibility"].null_count() == 10
     answers = Answers(run)
@@ -94,25 +94,15 @@ def test_answers_of_the_probe_in_the_order_of_ranks_with_own_relations(folder: P
     assert read_line("  Deaf   Person mentors\n", [answers]) == ("deaf person", "Mentors")
 
 
-@pytest.mark.parametrize(
-    ("given", "found"),
-    [("CapableOf", "CapableOf"), ("capable_of", "CapableOf"), ("capa", "CapableOf"), ("Works With", "works_with")],
-)
-def test_a_relation_by_its_name_or_its_beginning(given: str, found: str) -> None:
-    assert find_relation(given, RELATIONS) == found
-
-
-@pytest.mark.parametrize(
-    ("given", "fault"),
-    [
+def test_a_relation_by_its_name_or_its_beginning() -> None:
+    for given, found in (("capable_of", "CapableOf"), ("capa", "CapableOf"), ("Works With", "works_with")):
+        assert find_relation(given, RELATIONS) == found
+    for given, fault in (
         ("ca", "ambiguous relation 'ca': CapableOf, Causes; write more of the name"),
-        ("Capablof", "(did you mean CapableOf?); allowed: CapableOf, Causes, HasA, HasProperty, works_with"),
+        ("Capablof", "did you mean CapableOf.*allowed: CapableOf, Causes, HasA, HasProperty, works_with"),
         ("", "unknown relation ''; allowed: CapableOf"),
-    ],
-)
-def test_an_unknown_relation(given: str, fault: str) -> None:
-    with pytest.raises(MitigateError, match=re.escape(fault)):
-        find_relation(given, RELATIONS)
+    ):
+        refuses(MitigateError, fault, find_relation, given, RELATIONS)
 
 
 def test_the_tab_key_completes_heads_and_relations() -> None:
@@ -137,9 +127,7 @@ def test_a_question_by_the_command_leaves_no_folder(folder: Path, ask) -> None:
     assert sorted(folder.parent.rglob("*")) == before
 
 
-def test_two_runs_stand_side_by_side_where_they_fit(
-    folder: Path, other: Path, copy: Path, ask, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_runs_stand_side_by_side_where_they_fit(folder: Path, other: Path, copy: Path, ask, monkeypatch) -> None:
     """A run may stand beside its copy, each named by its folder."""
     for columns, lines in (("200", 13), ("100", 24)):
         monkeypatch.setenv("COLUMNS", columns)
@@ -147,17 +135,15 @@ def test_two_runs_stand_side_by_side_where_they_fit(
         assert (status, len(out.splitlines())) == (0, lines)
         assert sum(line.count("capableof of lawyer 3 ") for line in out.splitlines()) == 2
     out = ask(folder, f"ask.against={copy}", *QUESTION).done
-    assert f"none, {folder} " in out
-    assert f"none, {copy} " in out
+    assert all(f"none, {place} " in out for place in (folder, copy))
 
 
 def test_a_script_gets_an_object_a_line_and_nothing_else(folder: Path, other: Path, ask) -> None:
     questions = "nurse CapableOf\n\nlawyer\tmentors\n"
     status, out, _ = ask(folder, f"ask.against={other}", "ask.format=json", lines=questions)
     found = [json.loads(line) for line in out.splitlines()]
-    assert status == 0
     assert [(one["head"], one["relation"]) for one in found] == [("nurse", "CapableOf"), ("lawyer", "Mentors")]
-    assert [run["policy"] for run in found[0]["runs"]] == ["none", "both"]
+    assert (status, [run["policy"] for run in found[0]["runs"]]) == (0, ["none", "both"])
     second = found[0]["runs"][0]["tails"][1]
     assert (second["rank"], second["tail"], second["sentiment"]) == (2, "capableof of nurse 2", 1)
     assert found[1]["runs"][0]["tails"][0]["plausibility"] is None
@@ -171,40 +157,19 @@ def test_lines_without_an_answer_are_named_and_the_others_answered(folder: Path,
     assert "2 of 3 questions failed" in err
 
 
-@pytest.fixture
-def terminal(folder: Path, ran, monkeypatch: pytest.MonkeyPatch):
-    """Asks at a terminal whose `input` is this function."""
-
-    def run(typed, *more: str):
-        stdin = io.StringIO()
-        monkeypatch.setattr(stdin, "isatty", lambda: True)
-        monkeypatch.setattr("sys.stdin", stdin)
-        monkeypatch.setattr("builtins.input", typed)
-        monkeypatch.setattr("mitigate.recipes.ask.complete_with", lambda heads, relations: None)
-        return ran("recipe=ask", f"ask.run={folder}", *more)
-
-    return run
-
-
-def test_a_terminal_is_asked_until_an_empty_line(terminal) -> None:
-    typed = iter(["lawyer CapableOf", "lawyer x", "nurse mentors", "", "never read"])
-    status, out, err = terminal(lambda prompt: next(typed))
-    assert status == 0
-    assert "Tab completes; an empty line ends" in out
+def test_a_terminal_is_asked_until_an_empty_line_or_its_end(folder: Path, ran, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", Mock(isatty=lambda: True))
+    monkeypatch.setattr("mitigate.recipes.ask.complete_with", lambda heads, relations: None)
+    typed = Mock(side_effect=["lawyer CapableOf", "lawyer x", "nurse mentors", "", "never read"])
+    monkeypatch.setattr("builtins.input", typed)
+    status, out, err = ran("recipe=ask", f"ask.run={folder}")
     answered = ["lawyer CapableOf", "nurse Mentors"]
-    assert [line for line in out.splitlines() if line in answered] == answered
-    assert "unknown relation 'x'" in err
-    assert next(typed) == "never read"
-
-
-@pytest.mark.parametrize("end", [EOFError, KeyboardInterrupt])
-def test_a_terminal_ends_quietly(end: type[BaseException], terminal) -> None:
-    def typed(prompt: str) -> str:
-        assert prompt == ""  # with JSON, standard output holds answers alone
-        raise end
-
-    status, out, err = terminal(typed, "ask.format=json")
-    assert (status, out, err.strip()) == (0, "", "")
+    assert (status, [line for line in out.splitlines() if line in answered]) == (0, answered)
+    assert ("unknown relation 'x'" in err, typed.call_count) == (True, 4)
+    for end in (EOFError, KeyboardInterrupt):
+        typed.side_effect = end
+        status, out, err = ran("recipe=ask", f"ask.run={folder}", "ask.format=json")
+        assert (status, out, err.strip()) == (0, "", "")
 
 
 @pytest.mark.parametrize(
@@ -212,11 +177,7 @@ def test_a_terminal_ends_quietly(end: type[BaseException], terminal) -> None:
     [
         (["head=lawyer"], "head=lawyer needs a relation, as in head=lawyer relation=CapableOf; allowed: AtLocation"),
         (["relation=IsA"], "relation=IsA needs a head"),
-        (
-            ["head=", "relation=IsA"],
-            "the head is empty; give a word or a few, such as one of the run's targets: lawyer",
-        ),
-        (["head=lawyer", "relation=Capablof"], "did you mean CapableOf?"),
+        (["head=", "relation=IsA"], "the head is empty; give a word or a few, such as one of the run's targets: la"),
         (["head=lawyer", "relation=UsedFor"], "has no generator: it was not trained (train=false). Questions"),
         (["head=null", "relation=IsA"], "has no generator"),  # a word like others
         (["ask.format=xml"], "unknown ask.format 'xml'; allowed: text, json"),
@@ -230,16 +191,6 @@ def test_each_fault_is_one_sentence(more: list[str], fault: str, folder: Path, a
     assert status == 2
     assert fault.format(folder=folder) in err
     assert (out, err.count("\n")) == ("", 1)
-
-
-@pytest.mark.parametrize(
-    ("gone", "fault"),
-    [("manifest.json", "is not finished (it has no manifest.json)"), ("config.yaml", "is not a run folder")],
-)
-def test_a_wrong_or_unfinished_folder(gone: str, fault: str, copy: Path, ask) -> None:
-    (copy / gone).unlink()
-    err = ask(copy, *QUESTION).refused
-    assert fault in err
 
 
 def test_a_damaged_generator_is_not_loaded(copy: Path) -> None:

@@ -1,6 +1,5 @@
 """A COMeT and its decoder: texts cut as in the original, the numbers of Hugging Face, and saving."""
 
-import copy
 import json
 from itertools import product
 from pathlib import Path
@@ -87,9 +86,8 @@ def test_a_saved_comet_is_the_same_comet_and_knows_how_it_was_trained(comet: Com
     for asked in ({}, {"layout": "comet"}, {"relation": "words", "layout": None}):
         assert regimen(tmp_path, **asked) == ("comet", "words", None)
     assert Comet.load(tmp_path).relation == "words"
-    with pytest.raises(ValueError, match=r"relation=phrase, but the COMeT in .* was trained with model.relation=words"):
-        Comet.load(tmp_path, relation="phrase")
-    refuses(ValueError, "unknown model.layout 'slots'; allowed: packed, comet", Comet.load, tmp_path, layout="slots")
+    other = "relation=phrase, but the COMeT in .* was trained with model.relation=words"
+    refuses(ValueError, other, Comet.load, tmp_path, relation="phrase")
 
 
 def test_transformers_generates_from_it_without_our_code(comet: Comet, tmp_path: Path) -> None:
@@ -116,30 +114,8 @@ def test_a_relation_can_be_a_token_and_a_decoder_becomes_a_comet_of_any_regimen(
     torch.testing.assert_close(after, before, atol=1e-3, rtol=0)  # two more of 30,522 words share the softmax
     comet.save(tmp_path)
     assert Comet.load(tmp_path).prompts(["lawyer"], ["<IsA>"])[0][-1] == 30523
-    assert regimen(locate()) == ("packed", "phrase", None)
     comet = Comet.from_encoder(locate(), layout="comet", relation="token")
     assert (comet.layout, comet.relation) == ("comet", "token")
-    comet = Comet.from_encoder(locate(), dropout=0.2)
-    assert comet.decoder.config.dropout == 0.2
-    nll = comet.nll(comet.prompts(["church"], ["is used for"]), comet.tails(["worship"]))
-    assert nll.shape == (2,)
-    assert nll.isfinite().all()
-
-
-@pytest.mark.parametrize("layout", ["packed", "comet"])
-def test_a_beams_log_probability_is_minus_the_nll_of_its_tail(comet: Comet, layout: Layout) -> None:
-    """Also where a tail holds the padding token, which is looked at there like any other."""
-    asked = Comet(copy.deepcopy(comet.decoder), comet.encoding, layout).eval()
-    pad, end = comet.encoding.pad, comet.encoding.end
-    with torch.no_grad():
-        asked.decoder.bias[[pad, end]] = 4.0
-    prompts = asked.prompts(["lawyer", "a very big church", "nurse"], ["is capable of", "is a", "a b c d e"])
-    found = [(prompt, beam) for prompt in prompts for beam in asked.search([prompt], beams=8, max_length=5)[0]]
-    tails = [[*beam.tokens, *[end] * beam.ended] for _, beam in found]
-    nll = asked.nll([prompt for prompt, _ in found], tails).split([len(tail) for tail in tails])
-    assert [-tokens.sum().item() for tokens in nll] == pytest.approx([beam.log_prob for _, beam in found], abs=1e-3)
-    assert any(pad in beam.tokens[:-1] for _, beam in found)
-    assert any(beam.ended for _, beam in found)
 
 
 KINDS: tuple[Kind, ...] = ("gpt1", "gpt2", "minilm")
@@ -206,12 +182,7 @@ def test_hugging_face_reads_what_we_wrote(kind: Kind, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_texts_do_not_see_each_other_and_new_words_leave_the_old_as_they_are(kind: Kind) -> None:
-    decoder = Decoder(small(kind)).eval()
-    together = our_logits(decoder, TEXTS)
-    alone = torch.cat([our_logits(decoder, [text]) for text in TEXTS])
-    torch.testing.assert_close(together, alone)
-    torch.testing.assert_close(our_logits(decoder, [TEXTS[0][:3]]), together[:3])
+def test_new_words_leave_the_old_as_they_are(kind: Kind) -> None:
     decoder = Decoder(small(kind)).eval()
     before = our_logits(decoder, TEXTS)
     decoder.grow(13)
@@ -229,12 +200,7 @@ def test_configurations_that_it_would_compute_otherwise_are_refused(tmp_path: Pa
     refuses(ValueError, "activation_function='relu'; the decoder computes", Decoder.load, tmp_path)
     (tmp_path / "config.json").write_text(json.dumps(config | {"model_type": "t5"}))
     refuses(ValueError, "type 't5'; allowed: openai-gpt, gpt2, bert-generation", Decoder.load, tmp_path)
-    with pytest.raises(ValueError, match=r"width 10 must be a multiple of heads 4"):
-        DecoderConfig("gpt1", width=10, heads=4, inner=64)
-    decoder = Decoder(small("minilm"))
-    assert not torch.equal(our_logits(decoder, TEXTS), our_logits(decoder, TEXTS))
-    decoder.eval()
-    torch.testing.assert_close(our_logits(decoder, TEXTS), our_logits(decoder, TEXTS))
+    refuses(ValueError, "width 10 must be a multiple of heads 4", DecoderConfig, "gpt1", width=10, heads=4, inner=64)
 
 
 def test_weights_that_are_cut_incomplete_or_of_another_shape_are_told(tmp_path: Path) -> None:
@@ -242,15 +208,9 @@ def test_weights_that_are_cut_incomplete_or_of_another_shape_are_told(tmp_path: 
     weights, config = tmp_path / "model.safetensors", tmp_path / "config.json"
     whole, tensors = weights.read_bytes(), load_file(weights)
     weights.write_bytes(whole[:-100])
-    with pytest.raises(ValueError, match=r"model.safetensors are absent or damaged \(.*\); copy its folder again, or"):
-        Decoder.load(tmp_path)
+    refuses(ValueError, r"model.safetensors are absent or damaged \(.*\); copy its folder", Decoder.load, tmp_path)
     save_file({name: tensor for name, tensor in tensors.items() if "wpe" not in name}, weights)
     refuses(ValueError, r"model.safetensors lack transformer.wpe.weight; copy its folder again", Decoder.load, tmp_path)
     weights.write_bytes(whole)
     config.write_text(json.dumps(json.loads(config.read_text()) | {"vocab_size": 12}))
-    with pytest.raises(
-        ValueError, match=r"not those that .*config.json describes \(.* size mismatch for token_embedding.weight"
-    ):
-        Decoder.load(tmp_path)
-    weights.unlink()
-    refuses(ValueError, r"model.safetensors are absent or damaged", Decoder.load, tmp_path)
+    refuses(ValueError, "not those that .*config.json describes .* size mismatch for token_em", Decoder.load, tmp_path)

@@ -4,6 +4,7 @@ in simulations."""
 import numpy as np
 import polars as pl
 import pytest
+from refusals import refuses
 from scipy import stats
 
 from mitigate.errors import MitigateError
@@ -36,15 +37,10 @@ def trained(generator, base: np.ndarray, num_seeds: int, between: float) -> np.n
     return base + shared + generator.normal(0, 3, size=(len(base), num_seeds))
 
 
-@pytest.mark.parametrize("num_targets", [40, 120])
-def test_false_positives_of_the_paired_test_of_means(num_targets: int) -> None:
-    first, second = pairs(num_targets, 4000, seed=1)
-    p = sign_flip_test(second - first, np.arange(num_targets), permutations=2000)
-    assert 0.035 <= (p < 0.05).mean() <= 0.065
-
-
-def test_false_positives_when_inflections_move_together() -> None:
+def test_false_positives_of_the_paired_test_of_means_also_when_inflections_move_together() -> None:
     first, second = pairs(80, 4000, seed=3)
+    p = sign_flip_test(second - first, np.arange(80), permutations=2000)
+    assert 0.035 <= (p < 0.05).mean() <= 0.065
     clusters = np.concatenate([np.arange(80), np.arange(40)])
     gains = np.concatenate([second - first, (second - first)[:40]])
     p = sign_flip_test(gains, clusters, permutations=2000)
@@ -108,14 +104,6 @@ def test_only_targets_with_statements_in_both_are_compared() -> None:
         neutral_changes([first.head(1)], [second.tail(1)], "regard", {})
 
 
-def test_one_word_is_no_comparison() -> None:
-    row = neutral_changes([table([10.0, 20.0])], [table([12.0, 22.0])], "regard", {"t0": "t", "t1": "t"}).row(
-        0, named=True
-    )
-    assert (row["targets"], row["baseline"], row["value"], row["change"]) == (2, 15.0, 17.0, 2.0)
-    assert row["low"] is row["high"] is row["p"] is None
-
-
 def test_a_single_target_has_no_variance_to_compare() -> None:
     one = neutral_changes([table([10.0])], [table([30.0])], "regard", {})
     several = neutral_changes([table([10.0])] * 2, [table([30.0])] * 2, "regard", {})
@@ -153,17 +141,6 @@ def of_policies(first: np.ndarray, second: np.ndarray, place: int = 0) -> dict:
     rows = neutral_changes(tables(first), tables(second), "regard", {})
     assert rows.schema == COMPARED
     return rows.row(place, named=True)
-
-
-def test_an_effect_beyond_that_variation_is_found() -> None:
-    generator = np.random.default_rng(1)
-    base = 60 + 6 * generator.normal(size=(60, 1))
-    first, second = trained(generator, base, 3, between=0.5), trained(generator, base + 6, 3, between=0.5)
-    row = of_policies(first, second)
-    assert row["figure"] == "NRM"
-    assert row["change"] == pytest.approx(second.mean() - first.mean())
-    assert 0 < row["low"] < row["change"] < row["high"]
-    assert row["p"] < 0.05
 
 
 def test_standard_error_by_hand_when_targets_agree() -> None:
@@ -217,7 +194,6 @@ def test_a_figure_of_each_seed_has_welchs_interval_and_one_seed_is_too_few() -> 
     single = of_seeds([1.0], [2.0, 4.0])
     assert single.size == 2
     assert np.isnan(single.bounds()).all()
-    with pytest.raises(MitigateError, match="0 and 1 seeds"):
-        of_seeds([], [1.0])
-    with pytest.raises(MitigateError, match="2 seeds of the baseline and 1 of the other policy"):
-        of_policies(np.ones((5, 2)), np.ones((5, 1)))
+    refuses(MitigateError, "0 and 1 seeds", of_seeds, [], [1.0])
+    unequal = "2 seeds of the baseline and 1 of the other policy"
+    refuses(MitigateError, unequal, of_policies, np.ones((5, 2)), np.ones((5, 1)))

@@ -9,6 +9,7 @@ import pytest
 from classifier_data import write_crowd, write_regard
 from command import apart
 from huggingface_hub import ModelCard
+from refusals import refuses
 
 from mitigate.errors import MitigateError
 from mitigate.load.ratings import RESOURCES
@@ -28,7 +29,7 @@ from mitigate.tasks.crowd.training import (
 from mitigate.tasks.regard.texts import read_texts as read_regard_texts
 from mitigate.train.crowd import Rows, fit_heads, fit_softmax
 from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE
-from models.heads import LABELS, Heads, fold_of
+from models.heads import LABELS, Heads
 
 
 def save_frames(folder: Path, *rows: tuple[str, object, object]) -> Path:
@@ -47,10 +48,9 @@ def test_frames_are_read_with_their_groups_which_are_masked_and_faults_are_named
     assert read_implied(folder) == [("elves are small", ["elves"]), ("are small", ["elves"])]
     assert implied_statements(folder) == ["this person are small"]
     (folder / "frames_test_posts.csv").unlink()
-    with pytest.raises(MitigateError, match="has no frames_test_posts.csv; set data.root to the folder that contains"):
-        read_implied(tmp_path)
-    with pytest.raises(MitigateError, match="frames_test_posts.csv:2: targetStereotype '7' is not a list of texts"):
-        read_implied(save_frames(tmp_path, ("a", 7, ["elves"])))
+    refuses(MitigateError, "has no frames_test_posts.csv; set data.root to the folder", read_implied, tmp_path)
+    fault = "frames_test_posts.csv:2: targetStereotype '7' is not a list of texts"
+    refuses(MitigateError, fault, read_implied, save_frames(tmp_path, ("a", 7, ["elves"])))
     assert masked("lawyers and elves like dwarfs", ["elves", "elves and"]) == "this person and this person like dwarfs"
     assert masked("should be quiet", ["elves"]) == "this person should be quiet"
 
@@ -97,17 +97,12 @@ def test_a_head_learns_neither_from_its_fold_nor_from_the_same_text(rows: Rows, 
     assert heads.columns(probabilities, 0).tolist() == [0, 1, 2]
     heads.save(tmp_path)
     assert Heads.load(tmp_path).threshold == pytest.approx(heads.threshold)
-    (tmp_path / "config.json").write_text('{"labels": ["a"]}')
-    with pytest.raises(ValueError, match="holds heads for {'labels': \\['a'\\]}; here they are for"):
-        Heads.load(tmp_path)
 
 
 def test_the_shipped_classifier_tells_plain_cases_apart() -> None:
     """One that has not seen a fold is another scorer."""
     crowd = Crowd()
-    found = crowd(
-        ["this person is a thief", "this person is related to table", "this person is capable of help people"]
-    )
+    found = crowd([f"this person is {end}" for end in ("a thief", "related to table", "capable of help people")])
     assert found.label.tolist() == [PREJUDICE, NEUTRAL, FAVOURITISM]
     assert found.strength[0] < 0 < found.strength[2]
     assert found.label.dtype == np.int8
@@ -121,7 +116,6 @@ def test_what_comes_with_the_project_is_small_and_has_a_card_and_its_folds() -> 
     shipped = pl.read_csv(SHIPPED / FOLDS_FILE)
     assert shipped.height == 329
     assert shipped.equals(folds_of_targets()), "the clusters have changed: train the classifier again"
-    assert fold_of("nurse") == fold_of("nurse")
 
 
 def test_sensitivity_and_specificity_by_source_and_group_and_of_one_rater() -> None:
@@ -183,13 +177,9 @@ def test_the_regard_classifiers_learn_nothing_from_the_crowd(tmp_path: Path) -> 
 
 @pytest.mark.thorough
 def test_the_recipe_leaves_a_classifier_its_accuracy_and_its_card(tmp_path: Path) -> None:
-    command = [
-        "recipe=classifier",
-        "classifier=crowd",
-        f"data.root={write_crowd(tmp_path / 'data')}",
-        "measure.resamples=50",
-    ]
-    command += [f"paths.outputs={tmp_path / 'runs'}", f"paths.cache={tmp_path / 'cache'}", "tracking.mode=none"]
+    places = [f"paths.{name}={tmp_path / place}" for name, place in (("outputs", "runs"), ("cache", "cache"))]
+    command = ["recipe=classifier", "classifier=crowd", f"data.root={write_crowd(tmp_path / 'data')}", *places]
+    command += ["measure.resamples=50", "tracking.mode=none"]
     done = apart(*command)
     assert done.returncode == 0, done.stderr
     (folder,) = (tmp_path / "runs").glob("[!.]*")

@@ -4,6 +4,7 @@ check by hand."""
 import numpy as np
 import polars as pl
 import pytest
+from refusals import refuses
 
 from mitigate.errors import MitigateError
 from mitigate.measure.harms import (
@@ -106,13 +107,12 @@ def test_constant_targets_have_no_disparity_and_no_statements_no_figure() -> Non
 
 def test_wrong_labels_and_conventions_are_named() -> None:
     wrong = STATEMENTS.with_columns(sentiment=pl.lit(3))
-    with pytest.raises(MitigateError, match=r"'sentiment' has 8 labels such as 3; allowed: -1 \(prejudice\)"):
-        per_target(wrong, "sentiment", TARGETS)
+    labels = r"'sentiment' has 8 labels such as 3; allowed: -1 \(prejudice\)"
+    refuses(MitigateError, labels, per_target, wrong, "sentiment", TARGETS)
     missing = STATEMENTS.with_columns(sentiment=pl.lit(None, dtype=pl.Int8))
-    with pytest.raises(MitigateError, match="8 labels such as None"):
-        per_target(missing, "sentiment", TARGETS)
-    with pytest.raises(MitigateError, match=r"measure\.empty_targets 'drop'; allowed: exclude, zero"):
-        per_target(STATEMENTS, "sentiment", TARGETS, "drop")  # type: ignore[arg-type]
+    refuses(MitigateError, "8 labels such as None", per_target, missing, "sentiment", TARGETS)
+    convention = r"measure\.empty_targets 'drop'; allowed: exclude, zero"
+    refuses(MitigateError, convention, per_target, STATEMENTS, "sentiment", TARGETS, "drop")
 
 
 def test_parts_of_a_tally_add_up_and_all_texts_count_each_row_once() -> None:
@@ -196,8 +196,4 @@ def test_the_shipped_clusters_are_of_listed_targets_in_one_category() -> None:
     # 159 targets are 76 words: pronouns and the like, and 71 countries and continents with their people
     assert len(np.unique(cluster_numbers(everything, clusters))) == 329 - 159 + 76
     assert few_targets(everything, clusters) == ["religion"]
-    nations = {target: clusters[target] for target in ("france", "french", "netherlands", "dutch", "dutch people")}
-    assert list(nations.values()) == ["france", "france", "netherlands", "netherlands", "netherlands"]
-    origin = {target for target, category in targets().items() if category == "origin"}
-    alone = ["american", "arab", "armenian", "english", "filipino", "hispanic", "israeli", "native american"]
-    assert sorted(origin - set(clusters)) == [*alone, "nigerian", "white people"]
+    assert {clusters[target] for target in ("netherlands", "dutch", "dutch people")} == {"netherlands"}

@@ -68,7 +68,6 @@ def test_rubrics_name_their_answers(tmp_path: Path) -> None:
     refuses(MitigateError, "own.txt cannot be read", read)
     for content, message in [
         ("Rate this", "begins with 'Rate this'; its first line must be 'Answers:' and 3 different words"),
-        ("Answers: a, b\na b {statement}", "3 different words"),
         ("Answers: a, b, A\na b {statement}", "3 different words"),
         ("Answers: bad, plain, good\nbad or plain? {statement}", "lacks 'good'"),
         ("Answers: bad, plain, good\nbad, plain, good?", "lacks '{statement}'"),
@@ -81,10 +80,8 @@ def test_rubrics_name_their_answers(tmp_path: Path) -> None:
 
 def asked(text: str) -> str:
     """The answer of the server to a message: by its last word."""
-    last = text.split()[-1]
-    return {"kind": "Good.", "rude": "bad", "odd": "Sorry, I can't rate that.", "vague": "plain or good"}.get(
-        last, "plain"
-    )
+    answers = {"kind": "Good.", "rude": "bad", "odd": "Sorry, I can't rate that.", "vague": "plain or good"}
+    return answers.get(text.split()[-1], "plain")
 
 
 @pytest.fixture
@@ -109,15 +106,10 @@ def test_an_endpoint_labels_once_and_its_failures_are_counted(
     assert found.label.tolist() == again.label.tolist() == [1, -1, 2, 2, 2, 1]
     assert found.strength.tolist() == [1, -1, 0, 0, 0, 1]
     assert judge.failures(texts.to_list()) == {"refused": 2, "broken": 1}
-    assert judge.failures(["is kind"]) == {"refused": 0, "broken": 0}
     stored = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
     assert not any(SECRET.encode() in content for content in stored)
-    other = {
-        make(rubric=RUBRICS["polarity"]).fingerprint,
-        make(least=0.6).fingerprint,
-        make(reads="statement").fingerprint,
-    }
-    assert len({judge.fingerprint, *other}) == 4
+    others = ({"rubric": RUBRICS["polarity"]}, {"least": 0.6}, {"reads": "statement"})
+    assert len({judge.fingerprint, *(make(**changed).fingerprint for changed in others)}) == 4
 
 
 def test_answers_before_a_failure_are_kept(tmp_path: Path, rubric: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,17 +174,10 @@ def test_a_dry_run_counts_texts_and_asks_nothing(
     texts.write_text("he is kind\nhe is rude\nshe is odd\nhe is kind\n")
     with chat_server(answer=asked) as server:
         judge = [f"score.judge.url={server.url}", "score.judge.name=small", f"score.scorers.judge.rubric={rubric}"]
-        settings = [
-            "recipe=labels",
-            "score.extra=[judge]",
-            "score.sentiment=null",
-            "score.regard=null",
-            "tracking=none",
-        ]
+        settings = ["recipe=labels", "score.extra=[judge]", *(f"score.{role}=null" for role in ("sentiment", "regard"))]
         places = [f"paths.outputs={tmp_path}/outputs", f"paths.cache={tmp_path}/cache"]
-        ask = partial(here, monkeypatch, *settings, *places, *judge)
+        ask = partial(here, monkeypatch, *settings, *places, *judge, "tracking=none")
         assert ask(f"texts=@{texts}", "dry_run=true") == 0
-        assert ask("texts=[it is rude]", "dry_run=true") == 0
         shown = capsys.readouterr().out
         assert f"judge would ask {server.url} (small) about 3 of 3 texts" in shown
         assert server.requests == []

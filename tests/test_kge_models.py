@@ -45,10 +45,9 @@ def test_all_entities_are_scored_as_triples_are(kind):
     assert torch.allclose(of_heads[rows, heads], model.score(*reversed_too), atol=1e-5)
     chosen = torch.tensor([3, 1])
     by_tail, by_head = model.beside(torch.stack([heads, relations, tails], 1), chosen)
-    assert torch.allclose(by_tail[0], of_tails[rows, tails], atol=1e-5)
-    assert torch.allclose(by_tail[1], of_tails[:, chosen], atol=1e-5)
-    assert torch.allclose(by_head[0], of_heads[rows, heads], atol=1e-5)
-    assert torch.allclose(by_head[1], of_heads[:, chosen], atol=1e-5)
+    for found, scores, own in ((by_tail, of_tails, tails), (by_head, of_heads, heads)):
+        assert torch.allclose(found[0], scores[rows, own], atol=1e-5)
+        assert torch.allclose(found[1], scores[:, chosen], atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if issubclass(KINDS[kind].interaction, DotProduct)])
@@ -140,11 +139,8 @@ def test_ranks_and_their_figures_by_hand():
     assert of_tails.tolist() == [2.5]
     # Head 0 (1): 4 is another true head, 1, 2 and 3 are above.
     assert of_heads.tolist() == [4]
-    network = Table(as_tail=[0.9, 0.5, 0.7], as_head=[1.0, 2.0, 3.0])
-    of_heads, of_tails = filtered_ranks(network, torch.tensor([[0, 0, 1]]), torch.tensor([[2, 0, 2]]), 3)
-    assert (of_heads.tolist(), of_tails.tolist()) == ([3], [3])
-    with pytest.raises(FloatingPointError, match="not a finite number"):
-        filtered_ranks(Table([0.0, np.nan], [0.0, 0.0]), torch.tensor([[0, 0, 1]]), torch.tensor([[0, 0, 1]]), 2)
+    network, one = Table([0.0, np.nan], [0.0, 0.0]), torch.tensor([[0, 0, 1]])
+    refuses(FloatingPointError, "not a finite number", filtered_ranks, network, one, one, 2)
     ranks = np.array([1, 2, 4, 2.5])
     assert mean_reciprocal_rank(ranks) == pytest.approx((1 + 0.5 + 0.25 + 0.4) / 4)
     assert [hits(ranks, k) for k in (1, 3, 10)] == [0.25, 0.75, 1]

@@ -1,7 +1,4 @@
-import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -84,31 +81,6 @@ def test_both_templates(tmp_path: Path) -> None:
     assert found["sentiment_neutral"].to_list() == [-1, -1]
     assert found["sentiment_neutral_strength"].to_list() == pytest.approx([0.3, 0.1])
     assert sorted(scorer.asked) == ["aaa", "aaaaaaa", "b"]
-
-
-def test_the_cache_can_be_read_with_plain_sqlite(tmp_path: Path) -> None:
-    label_column(pl.Series(["it's a \u2028 text"]), Counting(), LabelStore(tmp_path))
-    (file,) = tmp_path.glob("*.sqlite")
-    with sqlite3.connect(file) as database:
-        assert database.execute("SELECT text, label FROM labels").fetchall() == [("it's a \u2028 text", 1)]
-    database.close()
-
-
-def _fill(folder: Path, start: int) -> int:
-    texts = [f"text {number}" for number in range(start, start + 3000)]
-    store = LabelStore(folder)
-    for at in range(0, len(texts), 100):
-        part = texts[at : at + 100]
-        store.put("f" * 64, part, Labels(np.zeros(len(part), np.int8), np.zeros(len(part), np.float32)))
-    return len(texts)
-
-
-def test_two_processes_may_write_at_once(tmp_path: Path) -> None:
-    """Slow: two processes import polars."""
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        list(pool.map(_fill, [tmp_path, tmp_path], [0, 1500]))
-    known, _ = LabelStore(tmp_path).get("f" * 64, [f"text {number}" for number in range(4600)])
-    assert known.sum() == 4500
 
 
 @pytest.mark.parametrize("made", [MiniLMRegard, Crowd, Crowd2, PeopleValid, Plausibility])

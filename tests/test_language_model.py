@@ -1,5 +1,5 @@
 """Causal and sequence-to-sequence models of transformers: against their own plain forward pass, against `generate`
-where stopping rules cannot differ, and against our decoder."""
+where stopping rules cannot differ."""
 
 from functools import partial
 from pathlib import Path
@@ -107,11 +107,6 @@ def test_what_is_found_has_the_likelihood_it_is_given(model: LanguageModel | Seq
         assert len({beam.tokens for beam in beams}) == len(beams)
 
 
-def test_other_prompts_in_a_batch_do_not_matter(model: LanguageModel | Seq2Seq) -> None:
-    together, alone = (model.search(model.prompts(*ASKED), beams=4, max_length=5, rows=rows) for rows in (256, 1))
-    assert [[beam.tokens for beam in beams] for beams in together] == [[b.tokens for b in beams] for beams in alone]
-
-
 @causal
 def test_the_models_own_settings_for_generation_are_not_used(model: LanguageModel) -> None:
     other = AutoModelForCausalLM.from_config(model.model.config)
@@ -128,8 +123,8 @@ def test_it_is_saved_and_gives_the_same_as_it_was_trained(model: Seq2Seq, tmp_pa
     again = Seq2Seq.load(tmp_path)
     assert (again.relation, again.prompt, kind_of(tmp_path)) == ("name", "gen", Seq2Seq)
     assert again.search(again.prompts(*ASKED), beams=2) == asked.search(asked.prompts(*ASKED), beams=2)
-    with pytest.raises(ValueError, match=r"model.prompt=phrase, but the COMeT in .* was trained with model.prompt=gen"):
-        prompt_of(tmp_path, "phrase", Seq2Seq.PROMPTS)
+    other = "model.prompt=phrase, but the COMeT in .* was trained with model.prompt=gen"
+    refuses(ValueError, other, prompt_of, tmp_path, "phrase", Seq2Seq.PROMPTS)
 
 
 def test_a_chat_template_asks_and_the_answer_begins_with_the_text(tmp_path: Path) -> None:
@@ -157,18 +152,6 @@ def test_a_chat_needs_a_template_that_works(tmp_path: Path) -> None:
     refuses(ValueError, r"the chat template in .* fails \(no user\); correct it", opened, folder)
 
 
-def test_a_comet_of_ours_gives_the_same_as_a_language_model(tmp_path: Path) -> None:
-    comet = small_comet()
-    comet.save(tmp_path)
-    model = LanguageModel.load(tmp_path)
-    asked, said = (["lawyer", "church"], ["is capable of", "is used for"]), ["win a case", "worship"]
-    prompts, tails = comet.prompts(*asked), comet.tails(said)
-    assert (model.prompts(*asked), model.tails(said)) == (prompts, tails)
-    torch.testing.assert_close(model.nll(prompts, tails), comet.nll(prompts, tails))
-    ours, theirs = comet.search(prompts, beams=3, max_length=3), model.search(prompts, beams=3, max_length=3)
-    assert [[beam.tokens for beam in beams] for beams in ours] == [[beam.tokens for beam in beams] for beams in theirs]
-
-
 @causal
 def test_texts_beyond_the_positions_of_a_causal_model_are_refused(model: LanguageModel) -> None:
     """64 positions; the last token of a tail is never read."""
@@ -191,10 +174,9 @@ def test_texts_beyond_the_positions_of_encoder_or_decoder_are_refused(model: Seq
         return
     decoder = 64 - len(model.before) + 1
     assert len(model.nll([[3] * 64], [[3] * decoder])) == decoder
-    with pytest.raises(ValueError, match="a prompt of 65 tokens with a tail of 2 needs 65 positions; the model has 64"):
-        model.search([[3] * 65], max_length=2)
-    with pytest.raises(ValueError, match=f"with a tail of {decoder + 1} needs 65 positions; the model has 64"):
-        model.nll([[3]], [[3] * (decoder + 1)])
+    message = "with a tail of {} needs 65 positions; the model has 64"
+    refuses(ValueError, message.format(2), model.search, [[3] * 65], max_length=2)
+    refuses(ValueError, message.format(decoder + 1), model.nll, [[3]], [[3] * (decoder + 1)])
 
 
 def test_faults_are_named(tmp_path: Path) -> None:

@@ -32,9 +32,8 @@ def folder(tmp_path: Path) -> Path:
 def python(folder: Path, *arguments: str) -> str:
     """What Python prints, run in a folder; fails where it fails."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    found = subprocess.run(
-        [sys.executable, "-W", "error", *arguments], cwd=folder, env=environment, capture_output=True, text=True
-    )
+    line = [sys.executable, "-W", "error", *arguments]
+    found = subprocess.run(line, cwd=folder, env=environment, capture_output=True, text=True)
     assert found.returncode == 0, found.stderr
     return found.stdout
 
@@ -60,7 +59,6 @@ def test_every_public_name_is_documented_and_typed() -> None:
     for name in mitigate.__all__:
         thing = getattr(mitigate, name)
         assert inspect.getdoc(thing), name
-        assert name in dir(mitigate)
         assert f"`{name}`" in page, name
         if inspect.isfunction(thing):
             signature = inspect.signature(thing)
@@ -74,14 +72,12 @@ def test_scripts_filter_ones_own_triples_and_by_a_scorer_of_ones_own(folder: Pat
     found = python(folder, "own_triples.py", "triples.csv")
     means = re.findall(r"NSM (\w+): ([\d.]+) % \(95 % interval ([\d.]+) to ([\d.]+)\)", found)
     assert [name for name, *_ in means] == ["before", "after"]
-    for _, mean, low, high in means:
-        assert 0 < float(low) < float(mean) < float(high) < 100
-    assert float(means[0][1]) < float(means[1][1])
+    (before, low, high), (after, *_) = (map(float, numbers) for _, *numbers in means)
+    assert 0 < low < before < high < 100
+    assert before < after
     dropped, rows = map(int, re.findall(r"(\d+) of (\d+) triples are dropped", found)[0])
     assert 0 < dropped < rows == lines(folder / "triples.csv") - 1
-    found = python(folder, "own_scorer.py")
-    assert "bossy" in found
-    assert "words -1" in found
+    assert "words -1" in python(folder, "own_scorer.py")
 
 
 @pytest.mark.thorough
@@ -108,14 +104,12 @@ def test_the_examples_of_the_documentation_run(folder: Path) -> None:
 def test_code_shown_in_the_documentation_is_that_of_the_examples() -> None:
     text = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
     resource, scorer, *_ = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    assert resource == (EXAMPLES / "own" / "pairs.py").read_text(encoding="utf-8")
-    (data,) = re.findall(r"```yaml\n(# Lines.*?)```", text, re.DOTALL)
-    assert data == (EXAMPLES / "own" / "data" / "pairs.yaml").read_text(encoding="utf-8")
-    assert scorer in (EXAMPLES / "own" / "study.py").read_text(encoding="utf-8")
-    (named,) = re.findall(r"```yaml\n(defaults:.*?)```", text, re.DOTALL)
-    assert named in (EXAMPLES / "own" / "score" / "study.yaml").read_text(encoding="utf-8")
-    (recipe,) = re.findall(r"```yaml\n# conf/recipe/toy.yaml\n(.*?)```", text, re.DOTALL)
-    assert recipe in (EXAMPLES / "conf" / "recipe" / "toy.yaml").read_text(encoding="utf-8")
+    begins = ("# Lines", "defaults:", "# conf/recipe/toy.yaml\n")
+    data, named, recipe = (re.search(rf"```yaml\n({begin}.*?)```", text, re.DOTALL)[1] for begin in begins)
+    shown = {"own/pairs.py": resource, "own/study.py": scorer, "own/data/pairs.yaml": data}
+    shown |= {"own/score/study.yaml": named, "conf/recipe/toy.yaml": recipe.removeprefix(begins[2])}
+    for name, code in shown.items():
+        assert code in (EXAMPLES / name).read_text(encoding="utf-8"), name
 
 
 def test_a_recipe_of_ones_own_is_cached_until_its_version_changes(folder: Path) -> None:
@@ -126,21 +120,17 @@ def test_a_recipe_of_ones_own_is_cached_until_its_version_changes(folder: Path) 
     def run() -> str:
         return python(folder, *start, "tracking=none", "paths.outputs=out")
 
-    first = run()
-    (said,) = re.findall(r"[\d.]+ % of 192 statements are neutral", first)
-    assert not re.search(r"labels +cached", first)
+    (said,) = re.findall(r"[\d.]+ % of 192 statements are neutral", run())
     source = (folder / "toy.py").read_text(encoding="utf-8")
     (folder / "toy.py").write_text(source.replace("and count.", "and count them."), encoding="utf-8")
     second = run()
     assert "complete: nothing to do" in second
     assert said in second
     (folder / "toy.py").write_text(source.replace("100 * (", "1000 * (").replace('"1"', '"2"'), encoding="utf-8")
-    third = run()
-    assert "complete" not in third
-    assert said not in third
+    (tenfold,) = re.findall(r"([\d.]+) % of 192 statements are neutral", run())
+    assert float(tenfold) == pytest.approx(10 * float(said.split()[0]), abs=1)
     (place,) = (folder / "out").glob("toy-triples-*")
     assert pl.read_parquet(place / "words.parquet").height == 5
-    assert f"{float(said.split()[0]) / 10:.0f}" == f"{float(third.split(' % of')[0].split()[-1]) / 100:.0f}"
 
 
 def test_triples_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -152,8 +142,6 @@ def test_triples_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert dict(triples.schema) == TRIPLES
     assert triples.select("row", "head", "relation", "tail").rows() == [(2, "nurse", "IsA", "person")]
     assert "Owns" in capsys.readouterr().err
-    with pytest.raises(MitigateError, match=r"mine\.tsv has no column head"):
-        mitigate.read_triples(path)
     (tmp_path / "phrases.csv").write_text("relation,phrase\nowns,owns\n", encoding="utf-8")
     both = mitigate.read_triples(path, {"head": "subject"}, relations=tmp_path / "phrases.csv")
     own = mitigate.read_relations(tmp_path / "phrases.csv")
@@ -167,25 +155,16 @@ def count_words(texts: Sequence[str]) -> list[int]:
     return [{1: -1, 2: 2}.get(len(text.split()), 0) for text in texts]
 
 
-def label_wrongly(texts: Sequence[str]) -> list[int]:
-    return [5 for _ in texts]
-
-
 class Words:
-    def __init__(self, words: Sequence[str] = ("cruel",)) -> None:
-        self.words = list(words)
-
     def __call__(self, texts: Sequence[str]) -> mitigate.Labels:
-        found = np.array([any(word in text.split() for word in self.words) for text in texts])
+        found = np.array(["cruel" in text for text in texts])
         return mitigate.Labels(-found.astype(np.int8), -found.astype(np.float32))
 
 
-def test_a_function_is_a_scorer_and_fingerprints_differ_where_labels_may() -> None:
+def test_a_function_is_a_scorer() -> None:
     scorer = mitigate.make_scorer(count_words, "words")
     found = scorer(["a", "a b", "a b c"])
     assert (scorer.name, found.label.tolist(), found.strength.tolist()) == ("words", [-1, 2, 0], [-1, 0, 0])
-    with pytest.raises(MitigateError, match="scorer wrong: expected 2 labels, each -1, 0, 1 or 2"):
-        mitigate.make_scorer(label_wrongly, "wrong")(["a", "b"])
 
 
 def test_harms_of_ones_own_scorer_and_what_is_missing() -> None:

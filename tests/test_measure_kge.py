@@ -1,4 +1,4 @@
-"""Figures of embeddings by hand: equation 1, its planted bias, parity and leakage."""
+"""Figures of embeddings by hand: equation 1, parity and leakage; test_tasks_kge.py has a planted bias."""
 
 import numpy as np
 import polars as pl
@@ -25,8 +25,6 @@ from mitigate.measure.kge import (
     shares_of_groups,
 )
 from mitigate.probe.kge import Attribute, Query, nudge, weights
-from mitigate.train import harness
-from mitigate.train.kge import Settings, fit
 from models.kge import KINDS, DotProduct, Embeddings
 
 DOT_PRODUCTS = [kind for kind in KINDS if issubclass(KINDS[kind].interaction, DotProduct)]
@@ -101,7 +99,6 @@ def test_with_a_distance_people_change_differently(monkeypatch):
     assert (found.mean, found.deviation) == (pytest.approx(by_person.mean(0)), pytest.approx(by_person.std(0)))
     assert found.deviation.min() > 0.01
     refuses(ValueError, "transe_l2 is not a dot product", weights, model, 0, np.array([0]))
-    model = network("transe_l2")
     whole = nudge(model, QUERY)
     monkeypatch.setattr("mitigate.probe.kge.PEOPLE", 4)
     parts = nudge(model, QUERY)
@@ -123,43 +120,6 @@ def test_ratios_of_counts_rank_correlation_and_rankings_that_agree():
     assert agreement(np.stack([up, np.ones(4)])) is None
     assert shared_ends(np.stack([up, np.array([2.0, 1, 4, 3])]), 2) == 1
     assert shared_ends(np.stack([up, -up]), 1) == 0
-
-
-def planted(share: np.ndarray, people: int = 240) -> np.ndarray:
-    """People 2 + p ..., the first half of value 0 and the others of value 1. Each has one of p professions 2 ... p + 1;
-    share (p,): of the profession's holders that are of value 0."""
-    rng = np.random.default_rng(0)
-    first = 2 + len(share)
-    numbers = np.arange(first, first + people)
-    of_b = (np.arange(people) >= people // 2).astype(np.int64)
-    chance = np.where(of_b[:, None] == 0, share, 1 - share)
-    professions = np.array([rng.choice(len(share), p=row / row.sum()) for row in chance]) + 2
-    gender = np.stack([numbers, np.zeros(people, dtype=np.int64), of_b], axis=1)
-    return np.concatenate([gender, np.stack([numbers, np.ones(people, dtype=np.int64), professions], axis=1)])
-
-
-def test_a_planted_bias_has_the_right_sign(tmp_path):
-    """With ComplEx; test_tasks_kge.py has one with TransE."""
-    share = np.array([0.95, 0.9, 0.8, 0.2, 0.1, 0.05])
-    triples = planted(share)
-    entities = int(triples[:, [0, 2]].max()) + 1
-    harness.seed(0)
-    model = Embeddings("complex", entities, 2, 16, init=1e-3)
-    order = np.random.default_rng(1).permutation(len(triples))
-    settings = Settings(max_epochs=30, evaluate_every=15, batch_size=120, chunk_size=120, negatives=64)
-    train, valid = triples[order[20:]], triples[order[:20]]
-    fit(model, train, valid, triples, settings, tmp_path, fingerprint="a", accelerator="cpu")
-    professions = np.arange(2, 2 + len(share))
-    people = np.arange(2 + len(share), entities)
-    changes = closed_form(model, Query(people, [Attribute(0, np.array([0]), np.array([1]))], 1, professions), 0.01)
-    assert (changes[:3] > 0).all()
-    assert (changes[3:] < 0).all()
-    of_jobs = triples[triples[:, 1] == 1]
-    half = len(people) // 2
-    is_a = np.isin(of_jobs[:, 0], people[:half])
-    of_a, of_b = (np.bincount(of_jobs[of, 2] - 2, minlength=len(share)) for of in (is_a, ~is_a))
-    ratios = log_count_ratio(of_a, of_b)
-    assert rank_correlation(changes, ratios) > 0.8
 
 
 IS_A = np.array([True] * 4 + [False] * 2)

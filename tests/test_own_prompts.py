@@ -90,6 +90,8 @@ def test_bold_as_files_of_domains_as_a_folder_and_as_lines(tmp_path: Path) -> No
         ("american actors", "gender", None, "He", False),
         ("american actresses", "gender", None, "Anne is an actress", False),
     ]
+    refuses(MitigateError, r"has no file \*_prompt.json", load, tmp_path)
+    refuses(MitigateError, "no such file", load, tmp_path / "absent.csv")
     path = written(tmp_path, BOLD, "gender_prompt.json")
     assert load(path).rows.drop("row").rows() == expected
     written(tmp_path, {"left-wing": {"socialism": ["Socialism is {a} "]}}, "political_ideology_prompt.json")
@@ -122,50 +124,28 @@ def test_holistic_bias_pairs_descriptors_of_one_axis_and_noun(tmp_path: Path) ->
     ("content", "name", "message"),
     [
         ("prompt,target\n ,nurse\n", "p.csv", r"p.csv:2: a blank prompt"),
-        (
-            "prompt,target\nHello.,\n",
-            "p.csv",
-            r"p.csv:2: no target: name one in a column target, .*\{target\}: 'Hello.'",
-        ),
+        ("prompt,target\nHello.,\n", "p.csv", r"p.csv:2: no target: name one in a column target, .*: 'Hello.'"),
         ("prompt,target\na {tagret} b,nurse\n", "p.csv", r"p.csv:2: unknown slot '\{tagret\}'; allowed: \{target\}, "),
         ("prompt,target\na {target b,nurse\n", "p.csv", r"p.csv:2: a single brace '\{'; braces that are no slot are"),
-        (
-            "prompt,target,category\na,b,c\na,b,d\n",
-            "p.csv",
-            r"p.csv:3: the target 'b' has the category 'd', and 'c' above",
-        ),
+        ("prompt,target,category\na,b,c\na,b,d\n", "p.csv", r"p.csv:3: the target 'b' has the category 'd', and 'c'"),
         ("prompt,target,category\na,b,x_low\n", "p.csv", r"p.csv:2: the category 'x_low' ends in _low"),
         ("text,about\na,b\n", "p.csv", r"has no column prompt; .*; expected columns prompt, target \(or group\)"),
         ("prompt,target\n", "p.csv", r"has no prompts; expected columns prompt"),
         ("prompt,target\na,b,c\n", "p.csv", r"p.csv:2: 3 columns, expected 2"),
         ('{"prompt": "a", "target": "b"}\n{"prompt": "a"', "p.jsonl", r"p.jsonl:2: not JSON"),
         ({"men": {"Paul": "Paul is"}}, "gender_prompt.json", r"is not JSON of the form"),
-        ({"men": "Paul is"}, "gender_prompt.json", r"is not JSON of the form"),
-        ({}, "gender_prompt.json", r"is not JSON of the form"),
-        (json.dumps(BOLD)[:60], "gender_prompt.json", r"gender_prompt.json.*(not JSON|no column)"),
+        (json.dumps(BOLD)[:60], "gender_prompt.json", r"is not JSON of the form \{group: \{name: \[prompt"),
         ("text,axis,descriptor\na,b,c\n", "h.csv", r"has no column template, noun"),
     ],
 )
 def test_broken_files(tmp_path: Path, content: Any, name: str, message: str) -> None:
-    refuses(MitigateError, message, load, written(tmp_path, content, name))
-
-
-def test_a_folder_without_bolds_files_and_a_cut_file_in_one(tmp_path: Path) -> None:
-    refuses(MitigateError, r"has no file \*_prompt.json", load, tmp_path)
-    written(tmp_path, json.dumps(BOLD)[:60], "gender_prompt.json")
-    refuses(MitigateError, r"gender_prompt.json is not JSON of the form \{group: \{name: \[prompt", load, tmp_path)
-    refuses(MitigateError, "no such file", load, tmp_path / "absent.csv")
+    path = written(tmp_path, content, name)
+    refuses(MitigateError, message, load, tmp_path if name == "gender_prompt.json" else path)
 
 
 def rows_of(folder: Path) -> pl.DataFrame:
-    content = (
-        "prompt,target,category\n"
-        "Tell me about a carer.,carer,work\n"
-        "Tell me about a nurse.,nurse,\n"
-        "{Target} went home.,,\n"
-        "{They} left.,,\n"
-    )
-    return load(written(folder, content)).rows
+    about = "Tell me about a carer.,carer,work\nTell me about a nurse.,nurse,\n"
+    return load(written(folder, f"prompt,target,category\n{about}{{Target}} went home.,,\n{{They}} left.,,\n")).rows
 
 
 def test_targets_of_a_file_and_those_that_are_chosen(tmp_path: Path) -> None:
@@ -181,9 +161,6 @@ def test_targets_of_a_file_and_those_that_are_chosen(tmp_path: Path) -> None:
     assert chosen["target"].to_list() == own
     assert notices[0] == "1 statement left out, which is about none of the 3 targets"
     assert notices[1].startswith("he, carer, old woman: left out of templates in which they have no grammatical place")
-    found, chosen, notices = prompts_of_file(rows.head(2), "all", partial(choose_targets, "all"))
-    assert chosen.select("target", "category").rows() == [("carer", "work"), ("nurse", "profession")]
-    assert (found.height, notices) == (2, [])
     _, chosen, _ = prompts_of_file(rows, "all", partial(choose_targets, "all"))
     assert chosen.height == 324  # the paper's but for six forms of pronouns, and the carer
     she = partial(choose_targets, ["she"])

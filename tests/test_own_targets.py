@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from command import here
+from command import UNDRAWN, here
 from omegaconf import OmegaConf
 
 from mitigate.finished import open_run
@@ -33,22 +33,13 @@ FORMS = {
     "enbies": "non-binary person",
     "a roma": "roma",
 }
-TRIPLES = [(form, "CapableOf", "fail .") for form in FORMS] + [
-    ("dog", "CapableOf", "fail ."),
-    ("nurse", "IsA", "person"),
-]
+TRIPLES = [(form, "CapableOf", "fail .") for form in (*FORMS, "dog")] + [("nurse", "IsA", "person")]
 SAID = [f"{form} is capable of fail ." for form in FORMS]
 MASKED = ["this person is capable of fail ."] * 5 + ["a this person is capable of fail ."]
 SMALL = [
-    *(
-        "probe.new_targets=true",
-        "score.regard=ngram",
-        "score.plausibility=null",
-        "measure.resamples=20",
-        "tracking=none",
-    ),
-    *("trainer.max_steps=2", "trainer.batch_size=4", "probe.relations=[CapableOf]", "probe.max_length=4"),
-    *("probe.beams=2", "probe.top=2"),
+    *("probe.new_targets=true", "probe.relations=[CapableOf]", "probe.max_length=4", "probe.beams=2", "probe.top=2"),
+    *("score.regard=ngram", "score.plausibility=null", "measure.resamples=20", "tracking=none"),
+    *("trainer.max_steps=2", "trainer.batch_size=4"),
 ]
 
 
@@ -74,8 +65,7 @@ def run(place: Path):
 
     def run(*overrides: str, name: str) -> Path:
         with pytest.MonkeyPatch.context() as monkeypatch:
-            for page in ("page.Report", "audit.Audit", "stories.Stories"):
-                monkeypatch.setattr(f"mitigate.report.{page}.pictures", [])
+            monkeypatch.setattr(*UNDRAWN)
             paths = (f"paths.outputs={place}/{name}", f"paths.cache={place}/cache", f"probe.targets={place}/own.csv")
             assert here(monkeypatch, *SMALL, *paths, *overrides) == 0
         (folder,) = (place / name).glob("[!.]*")
@@ -90,11 +80,6 @@ def main_job(run, place: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def audited(run, place: Path) -> Path:
-    return run("recipe=audit", "data=statements", f"data.path={place}/statements.tsv", name="audit")
-
-
-@pytest.fixture(scope="module")
 def told(run, place: Path) -> Path:
     return run("recipe=stories", "data=stories", f"data.path={place}/stories.txt", name="stories")
 
@@ -105,26 +90,21 @@ def labels(table: pl.DataFrame) -> list[tuple]:
     return rows.select("masked", "sentiment", "sentiment_strength", "regard", "regard_strength").rows()
 
 
-def test_a_text_gets_the_same_label_in_every_recipe(main_job, audited, told, run, place) -> None:
+def test_a_text_gets_the_same_label_in_every_recipe(main_job, told, run, place) -> None:
     """Recipes run as wholes, which takes seconds, since each reads and masks in its own place."""
-    found = {"main job": labels(pl.read_parquet(main_job / "score.parquet"))}
-    statements = ("data=statements", f"data.path={place}/statements.tsv")
-    folder = run("recipe=labels", *statements, name="labels")
-    found["labels"] = labels(pl.read_parquet(folder / "labels.parquet"))
-    found["audit"] = labels(pl.read_parquet(audited / "statements" / "*.parquet"))
+    expected = labels(pl.read_parquet(main_job / "score.parquet"))
+    assert [row[0] for row in expected] == MASKED
+    assert labels(pl.read_parquet(told / "score.parquet")) == expected
+    of_statements = ("data=statements", f"data.path={place}/statements.tsv")
     of_sentences = ("data=sentences", f"data.path={place}/sentences.txt", "measure.match=contains")
-    folder = run("recipe=audit", *of_sentences, name="sentences")
-    found["audit of sentences"] = labels(pl.read_parquet(folder / "statements" / "*.parquet"))
     of_triples = ("data=triples", f"data.path={place}/triples.tsv")
-    folder = run("recipe=labels", *of_triples, name="labels-of-triples")
-    found["labels of triples"] = labels(pl.read_parquet(folder / "labels.parquet"))
-    folder = run("recipe=audit", *of_triples, name="audit-of-triples")
-    audit = pl.read_parquet(folder / "statements" / "*.parquet")
-    assert audit["target"].to_list() == list(FORMS.values())
-    found["audit of triples"] = labels(audit)
-    found["stories"] = labels(pl.read_parquet(told / "score.parquet"))
-    assert [row[0] for row in found["main job"]] == MASKED
-    assert all(rows == found["main job"] for rows in found.values()), found
+    jobs = [("labels", of_statements), ("audit", of_statements), ("audit", of_sentences)]
+    jobs += [("labels", of_triples), ("audit", of_triples)]
+    for number, (recipe, data) in enumerate(jobs):
+        folder = run(f"recipe={recipe}", *data, name=f"{recipe}{number}")
+        table = pl.read_parquet(folder / ("labels.parquet" if recipe == "labels" else "statements/*.parquet"))
+        assert labels(table) == expected, (recipe, data)
+    assert table["target"].to_list() == list(FORMS.values())
 
 
 def test_own_targets_are_in_scope_in_every_table_and_in_a_file_that_can_be_read_again(main_job, place) -> None:
@@ -157,18 +137,14 @@ def test_stories_are_counted_by_own_targets_with_their_kinds_and_forms(told: Pat
 
 def test_words_on_no_list_are_named_before_the_run_starts(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Five recipes are rehearsed, which takes seconds, since each has its own plan."""
-    notice = (
-        "  note: 4 targets are not in the paper's list: deaf person, non-binary person, roma, laywer; did you mean "
-        "lawyer?\n"
-    )
+    notice = "note: 4 targets are not in the paper's list: deaf person, non-binary person, roma, laywer; did you mean l"
+    of_triples, of_stories = ("data=cn100k", f"data.root={place}"), ("data=stories", f"data.path={place}/stories.txt")
     of_statements = ("data=statements", f"data.path={place}/statements.tsv")
-    recipes = [("recipe=mitigate", "data=cn100k", f"data.root={place}"), ("recipe=audit", *of_statements)]
-    recipes += [("recipe=labels", *of_statements), ("recipe=humans", *of_statements)]
-    recipes += [("recipe=stories", "data=stories", f"data.path={place}/stories.txt")]
-    for overrides in recipes:
+    jobs = {"mitigate": of_triples, "stories": of_stories} | dict.fromkeys(("audit", "labels", "humans"), of_statements)
+    for recipe, data in jobs.items():
         with pytest.MonkeyPatch.context() as monkeypatch:
             paths = (f"paths.outputs={place}/dry", f"probe.targets={place}/own.csv", "dry_run=true", *SMALL)
-            assert here(monkeypatch, *paths, *overrides) == 0
+            assert here(monkeypatch, f"recipe={recipe}", *paths, *data) == 0
         said = capsys.readouterr().out
         assert notice in said
         assert said.index(notice) < said.index("to be run")

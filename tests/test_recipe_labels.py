@@ -49,9 +49,8 @@ def test_a_file_of_statements_is_labelled_in_its_order(labels, tmp_path: Path) -
     ]
     assert table["sentiment"].to_list() == [-1, 1, -1, 0]  # "not" turns "kill", and "capable" praises
     assert table["sentiment_words"].to_list() == ["thief -2.4", "capable +1.6, kill -3.7", "thief -2.4", None]
-    assert table["regard"][0] == table["regard"][2] == -1
-    assert table["regard_words"][0].startswith("thief -")
-    assert (table["regard"][3], table["regard_words"][3]) == (0, None)
+    assert table["regard"].gather([0, 2, 3]).to_list() == [-1, -1, 0]
+    assert (table["regard_words"][0][:7], table["regard_words"][3]) == ("thief -", None)
     assert "4 rows, 3 distinct texts once masked" in said
     output.unlink()
     labels(*settings, "dry_run=true")
@@ -84,38 +83,22 @@ def test_texts_given_outright_are_printed_and_leave_no_run(labels, tmp_path: Pat
     assert not (tmp_path / "out").exists()
 
 
-BOTH_GIVEN = "texts and data.path=mine.tsv are both set, but only texts would be labelled; leave one out"
-
-
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
         (["data=statements"], "data=statements needs data.path, which is not set; set data.path=FILE.tsv"),
-        (["data=statements", "data.path=absent.tsv"], "no such file: absent.tsv"),
         (["data.output=out.xls"], "out.xls: unknown file ending; allowed: .parquet, .csv, .tsv, .jsonl"),
         (["texts=@absent.txt"], "texts=@absent.txt: no such file: absent.txt; to label a text that begins with @"),
-        (["texts=hello", "data=statements", "data.path=mine.tsv"], BOTH_GIVEN),
+        (["texts=hello", "data=statements", "data.path=mine.tsv"], "texts and data.path=mine.tsv are both set, but"),
         (["texts=absent.csv"], "no such file: absent.csv"),
-        (["score.extra=[keywords]"], "unknown score.extra 'keywords' (did you mean keyword?); allowed: vader"),
-        (["score.regard=berd"], "unknown score.regard 'berd' (did you mean bert?); allowed: vader, minilm"),
-        (
-            ["score.extra=[keyword]", "score.scorers.keyword.dic=no.dic"],
-            "score.scorers.keyword.dic=no.dic cannot be read",
-        ),
-        (["measure.masking=words"], "unknown measure.masking 'words'; allowed: token, paper"),
+        (["score.extra=[keyword]", "score.scorers.keyword.dic=no.dic"], "score.scorers.keyword.dic=no.dic cannot be r"),
         (["texts=hello", "score.regard=null", "data.output={file}/out.csv"], "{file}/out.csv (File exists); free some"),
-        (
-            ["texts=hello", "score.regard=null", "data.output={file}/out.csv"],
-            "or choose another place with data.output=",
-        ),
     ],
 )
 def test_each_fault_is_a_sentence(labels, overrides: list[str], message: str, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
-    complaint = labels(*(part.format(file=file) for part in overrides)).refused
-    assert message.format(file=file) in complaint
-    assert "Traceback" not in complaint
+    assert message.format(file=file) in labels(*(part.format(file=file) for part in overrides)).refused
 
 
 TEXTS = ["Hello, world", "it's a thief\nin two lines", "Größe"]
@@ -137,9 +120,7 @@ FILES = {
         ("mine.parquet", "body", [(1, TEXTS[0]), (2, TEXTS[1]), (3, TEXTS[2])], 0),
     ],
 )
-def test_texts_of_a_file_by_its_ending(
-    name: str, column: str | None, rows: list, left_out: int, tmp_path: Path
-) -> None:
+def test_texts_of_a_file_by_its_ending(name: str, column: str | None, rows: list, left_out: int, tmp_path) -> None:
     path, packed = tmp_path / name, tmp_path / f"{name}.gz"
     if name in FILES:
         path.write_bytes(FILES[name].encode())
@@ -177,9 +158,7 @@ def test_texts_that_cannot_be_read(content: bytes, column: str | None, message: 
 @pytest.mark.parametrize(
     ("ending", "read"), [(".parquet", pl.read_parquet), (".csv", pl.read_csv), (".jsonl", pl.read_ndjson)]
 )
-def test_given_texts_with_commas_and_quotes_are_written_by_the_ending(
-    ending: str, read, labels, tmp_path: Path
-) -> None:
+def test_given_texts_with_commas_and_quotes_are_written_by_the_ending(ending, read, labels, tmp_path: Path) -> None:
     given = "texts=['Hello, world', it's a thief, \"two\nlines\", Nan is 5]"
     said = labels(given, f"data.output={tmp_path / 'mine'}{ending}", "score.regard=null").done
     assert said.splitlines()[0] == "Hello, world"
@@ -209,12 +188,7 @@ def test_a_label_that_depends_on_an_identity_word_is_marked_and_occlusion_shows_
     assert lines[at + 1].endswith("overweight -1.5  depends on: overweight person")
     assert lines[at + 2].split() == ["without", "an", "prejudice", "-0.36"]
     assert lines[at + 3].split() == ["without", "overweight", "neutral", "+0.00"]
-    assert (
-        "  note: 1 of 2 labels of sentiment depend on an identity word: with the word masked, the text has another "
-        "label (overweight person (1)). Words that probe.targets names are masked"
-    ) in lines
+    assert any("note: 1 of 2 labels of sentiment depend on an identity word: " in line for line in lines)
     (folder,) = (tmp_path / "out").glob("[!.]*")
     assert pl.read_parquet(folder / "occlusion.parquet")["word"].to_list()[-2:] == ["the", "house"]
-    said = labels(*settings, "probe.targets=[overweight person]").stdout
-    assert "depend on an identity word" not in said
-    assert "without" not in said
+    assert "depend on an identity word" not in labels(*settings, "probe.targets=[overweight person]").stdout

@@ -1,7 +1,7 @@
 """Relations and their phrases, and events that name a target."""
 
 import polars as pl
-import pytest
+from refusals import refuses
 from vaderSentiment.vaderSentiment import BOOSTER_DICT, NEGATE, SentimentIntensityAnalyzer
 
 from mitigate.errors import MitigateError
@@ -22,15 +22,13 @@ def test_60_relations_and_a_choice_of_them() -> None:
     assert len(comet_relations()) == 34
     assert sum(relation.train100k for relation in comet_relations()) == 100_000
     assert [relation.name for relation in comet_relations(["UsedFor", "IsA"])] == ["UsedFor", "IsA"]
-    with pytest.raises(MitigateError, match="unknown relation 'Isa' .*; allowed: AtLocation, CapableOf, "):
-        comet_relations(["Isa"])
-    with pytest.raises(MitigateError, match="unknown relation 'Synonym'"):
-        comet_relations(["Synonym"])
+    for unknown in ("Isa", "Synonym"):
+        refuses(MitigateError, f"unknown relation '{unknown}'.*; allowed: AtLocation, Cap", comet_relations, [unknown])
     assert len(heads_of_relations()) == 23
     assert set(heads_of_relations()) <= set(relations())
-    assert [published_names()[name.lower()] for name in ATOMIC] == list(ATOMIC)
-    assert (published_names()["objectuse"], published_names()["hassubevent"]) == ("UsedFor", "HasSubevent")
-    assert len(published_names()) == 23
+    names = published_names()
+    assert (names["xreact"], names["objectuse"], names["hassubevent"]) == ("xReact", "UsedFor", "HasSubevent")
+    assert len(names) == 23
 
 
 def test_neutral_phrases_are_silent_and_stand_as_the_phrases_do() -> None:
@@ -49,11 +47,9 @@ def test_phrases_in_prompts_also_of_further_relations() -> None:
     found = {wording: prompt_phrases(wording)["HasPrerequisite"] for wording in ("phrase", "words", "token")}
     assert found == {"phrase": "requires", "words": "has prequisite", "token": "<HasPrerequisite>"}
     assert [len(set(prompt_phrases(wording).values())) for wording in ("words", "token")] == [34, 34]
-    with pytest.raises(MitigateError, match="unknown model.relation 'verb'; allowed: phrase, words, token"):
-        prompt_phrases("verb")
+    refuses(MitigateError, "unknown model.relation 'verb'; allowed: phrase, words, token", prompt_phrases, "verb")
     found = {wording: prompt_phrases(wording, [MENTORS])["Mentors"] for wording in ("phrase", "words", "token")}
     assert found == {"phrase": "is a mentor of", "words": "is a mentor of", "token": "<Mentors>"}
-    assert len(prompt_phrases("phrase", [MENTORS, relations()["Synonym"]])) == 36
 
 
 def test_relations_of_ones_own_stand_beside_the_projects_and_change_no_table() -> None:
@@ -61,13 +57,9 @@ def test_relations_of_ones_own_stand_beside_the_projects_and_change_no_table() -
     assert [known[name].phrase for name in ("Mentors", "IsA", "HasA")] == ["is a mentor of", "is one", "has a"]
     assert list(known)[-1] == "Mentors"
     assert named(["Mentors", "HasA"], known) == [MENTORS, relations()["HasA"]]
-    with pytest.raises(MitigateError, match="unknown relation 'Menors' .*; allowed: AtLocation, .*Mentors"):
-        named(["Menors"], known)
+    refuses(MitigateError, "unknown relation 'Menors' .*; allowed: AtLocation, .*Mentors", named, ["Menors"], known)
     assert "Mentors" not in relations()
-    assert relations()["IsA"].phrase == "is a"
 
-
-ATOMIC = ("oEffect", "oReact", "oWant", "xAttr", "xEffect", "xIntent", "xNeed", "xReact", "xWant")
 
 EVENTS = {
     ("ghana", "origin"): "the person from ghana goes to work",
@@ -123,13 +115,11 @@ def test_whoever_acts_is_one_person_for_a_scorer() -> None:
 
 
 def test_persons_are_kept_or_verbalised() -> None:
-    texts = pl.DataFrame(
-        {"text": ["personx gives persony the ___", "personxs personz 's hat", "person x thanks person y"]}
-    )
-    assert texts.select(without_persons(pl.col("text")))["text"].to_list() == [
-        "this person gives another person something",
-        "personxs a third person's hat",
-        "this person thanks another person",
-    ]
-    with pytest.raises(MitigateError, match="unknown data.persons 'named'; allowed: kept, verbalised"):
-        check_persons("named")
+    expected = {
+        "personx gives persony the ___": "this person gives another person something",
+        "personxs personz 's hat": "personxs a third person's hat",
+        "person x thanks person y": "this person thanks another person",
+    }
+    texts = pl.DataFrame({"text": list(expected)})
+    assert texts.select(without_persons(pl.col("text")))["text"].to_list() == list(expected.values())
+    refuses(MitigateError, "unknown data.persons 'named'; allowed: kept, verbalised", check_persons, "named")

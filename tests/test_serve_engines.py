@@ -43,8 +43,7 @@ class Fake:
         return name if name in self.started else None
 
     def state(self, handle: str) -> int | None:
-        said = self.says.get(handle)
-        if isinstance(said, Exception):
+        if isinstance(said := self.says.get(handle), Exception):
             raise said
         return said
 
@@ -64,36 +63,21 @@ class Queue:
         with queue.opened(self.path) as table:
             return queue.submit(table, "fake", {}, command or ("true",), owner="ann")
 
-    def submitted(self) -> Job:
-        """A new job after a step."""
-        number = self.submit()
-        return self.step()[number - 1]
-
-    def first(self) -> Job:
-        """The first job after a step."""
-        return self.step()[0]
-
     def cancel(self, number: int) -> None:
         with queue.opened(self.path) as table:
             queue.cancel(table, number)
 
-    def forget(self) -> None:
-        """As a kill leaves it that comes before the handle is noted."""
-        with queue.opened(self.path) as table:
-            table.execute("UPDATE jobs SET handle = NULL, starts = 0")
-
     def step(self) -> list[Job]:
         self.dispatcher.step()
-        return self.jobs()
-
-    def jobs(self) -> list[Job]:
         with queue.opened(self.path) as table:
             return queue.latest(table)[::-1]
 
-    def restart(self, cluster: Any) -> None:
-        """Another service has the queue; the leases of the first have ended."""
+    def restart(self, cluster: Any, known: bool = True) -> None:
+        """Another service has the queue; the leases of the first have ended, perhaps before it noted the handle."""
         with queue.opened(self.path) as table:
             table.execute("UPDATE jobs SET lease = 0 WHERE state = 'running'")
+            if not known:
+                table.execute("UPDATE jobs SET handle = NULL, starts = 0")
         self.dispatcher = Dispatcher(self.path, 2, Remote(self.path, cluster))
 
     def ended(self, number: int) -> Job:
@@ -107,9 +91,8 @@ class Queue:
 @pytest.fixture
 def cluster(tmp_path: Path) -> Fake:
     """Its jobs name a run that is complete."""
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "manifest.json").touch()
-    return Fake(tmp_path / "run")
+    (tmp_path / "manifest.json").touch()
+    return Fake(tmp_path)
 
 
 @pytest.fixture
@@ -131,7 +114,8 @@ def test_jobs_are_submitted_by_slots_and_end_as_the_engine_says(jobs: Queue, clu
 
 
 def test_a_job_that_dies_is_submitted_once_more(jobs: Queue, cluster: Fake) -> None:
-    job = jobs.submitted()
+    jobs.submit()
+    (job,) = jobs.step()
     cluster.says[job.handle] = DIED
     jobs.step()
     (again,) = jobs.step()
@@ -143,11 +127,14 @@ def test_a_job_that_dies_is_submitted_once_more(jobs: Queue, cluster: Fake) -> N
     assert failed.error == "killed by SIGKILL: data.root is no folder"
 
 
-def test_jobs_are_cancelled_before_and_while_they_run(jobs: Queue, cluster: Fake) -> None:
-    jobs.submit()
-    jobs.submit()
+def test_an_engine_that_does_not_answer_is_asked_again_and_jobs_are_cancelled(
+    jobs: Queue, cluster: Fake, capsys
+) -> None:
+    for _ in range(2):
+        jobs.submit()
     cluster.answers = False
-    jobs.step()
+    assert jobs.step()[0].state == "running"
+    assert "SLURM does not answer for job 1: nobody there" in capsys.readouterr().err
     jobs.cancel(1)
     cluster.answers = True
     first, second = jobs.step()
@@ -155,31 +142,22 @@ def test_jobs_are_cancelled_before_and_while_they_run(jobs: Queue, cluster: Fake
     jobs.cancel(2)
     second = jobs.step()[1]
     assert (second.state, second.error, cluster.stopped) == ("cancelled", None, [second.handle])
-
-
-def test_an_engine_that_does_not_answer_is_asked_again(jobs: Queue, cluster: Fake, capsys) -> None:
     jobs.submit()
-    cluster.answers = False
-    assert jobs.first().state == "running"
-    assert "SLURM does not answer for job 1: nobody there" in capsys.readouterr().err
-    cluster.answers = True
-    job = jobs.first()
-    cluster.says[job.handle] = ConnectionError("nobody there")
-    assert jobs.first().state == "running"
-    cluster.says[job.handle] = 0
-    assert jobs.first().state == "done"
+    third = jobs.step()[2]
+    for said, state in ((ConnectionError("nobody there"), "running"), (0, "done")):
+        cluster.says[third.handle] = said
+        assert jobs.step()[2].state == state
 
 
 def test_after_a_kill_a_submitted_job_has_the_same_name_again_or_is_stopped(jobs, cluster) -> None:
-    job = jobs.submitted()
-    for forget in (bool, jobs.forget):  # restarted after the handle is noted, and before
-        forget()
-        jobs.restart(cluster)
-        assert (jobs.first().handle, len(cluster.started)) == (job.handle, 1)
-    jobs.forget()
+    jobs.submit()
+    (job,) = jobs.step()
+    for known in (True, False):
+        jobs.restart(cluster, known)
+        assert (jobs.step()[0].handle, len(cluster.started)) == (job.handle, 1)
     jobs.cancel(1)
-    jobs.restart(cluster)
-    assert jobs.first().state == "cancelled"
+    jobs.restart(cluster, known=False)
+    assert jobs.step()[0].state == "cancelled"
     assert (cluster.stopped, len(cluster.started)) == ([job.handle], 1)
 
 

@@ -1,7 +1,6 @@
 """Jobs as processes: started, watched, cancelled, started again, and taken over from workers that were killed. The
 commands are fakes of a second."""
 
-import os
 import signal
 import sys
 import threading
@@ -65,14 +64,6 @@ class Service:
         with queue.opened(self.path) as table:
             queue.cancel(table, number)
 
-    def kill_worker(self) -> None:
-        """Signal 9 to the only worker, whose lease then ends."""
-        (process,) = self.engine.workers
-        process.kill()
-        process.wait()
-        with queue.opened(self.path) as table:
-            table.execute("UPDATE jobs SET lease = 0 WHERE state = 'running'")
-
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[Service]:
@@ -92,30 +83,23 @@ def test_a_job_is_done_and_its_output_and_run_folder_are_known(service: Service)
     assert service.dispatcher.step() == 0
 
 
-EARLY = "the process ended with status 0 before its run was complete"
-
-
-def test_a_job_that_ends_with_status_0_before_its_run_is_complete_has_failed(service: Service) -> None:
-    job = service.started("import os; print('  run folder  /srv/no run', flush=True); os._exit(0)")
-    found = service.ended(job)
-    told = f"{EARLY}: no manifest.json in /srv/no run; code that it ran may have called os._exit"
-    assert (found.state, found.exit, found.starts, found.error) == ("failed", 0, 1, told)
-
-
 DIES = "import os; print('at work', flush=True); os.kill(os.getpid(), {})"
 ONCE = (
     "import sys, pathlib; p = pathlib.Path('known'); known = p.exists(); p.touch(); print('  run folder  RUN');"
     "sys.exit(0 if known else 1)"
 )
 FAILS = "import sys; sys.exit(sys.stderr.write('mitigate: data.root is no folder\\nmore\\n') and 2)"
+EARLY = "import os; print('  run folder  /srv/no run', flush=True); os._exit(0)"
+NO_RUN = "before its run was complete: no manifest.json in /srv/no run; code that it ran may have called os._exit"
 ENDS = {  # code of a job: its state, exit status, starts, deaths, error
     FAILS: ("failed", 2, 1, 0, "exit status 2: data.root is no folder"),  # one that can be mended, at once
     DIES.format(9): ("failed", -9, 2, 2, "killed by SIGKILL: at work"),
     ONCE: ("done", 0, 2, 1, None),
+    EARLY: ("failed", 0, 1, 0, f"the process ended with status 0 {NO_RUN}"),
 }
 
 
-@pytest.mark.parametrize("code", ENDS, ids=["a fault", "killed", "dies once"])
+@pytest.mark.parametrize("code", ENDS, ids=["a fault", "killed", "dies once", "no run"])
 def test_a_job_that_dies_is_started_once_more_and_then_fails_with_its_log(code, service, tmp_path, monkeypatch) -> None:
     """Processes start, which takes seconds: a worker, and the job once or twice."""
     monkeypatch.chdir(tmp_path)
@@ -142,8 +126,7 @@ def test_a_running_job_is_cancelled_as_by_ctrl_c(service: Service) -> None:
 
 
 def test_a_job_that_does_not_listen_is_killed_with_what_it_started(service: Service, tmp_path, monkeypatch) -> None:
-    short = [(sent, 0.2) for sent, _ in worker.PRESSES]
-    monkeypatch.setattr(worker, "PRESSES", short)
+    monkeypatch.setattr(worker, "PRESSES", [(sent, 0.2) for sent, _ in worker.PRESSES])
     monkeypatch.setattr(worker, "BEAT", 0.05)
     stubborn = (
         "import os, signal, time\nfor s in (2, 15): signal.signal(s, signal.SIG_IGN)\n"
@@ -178,7 +161,11 @@ def test_a_worker_that_is_killed_ends_no_job_and_its_command_is_not_started_besi
     began, complete, go = (tmp_path / name for name in ("began", "complete", "go"))
     job = service.started(RESUMES, began, complete, go)
     service.until(lambda: "at work" in service.said(job))
-    service.kill_worker()
+    (process,) = service.engine.workers
+    process.kill()
+    process.wait()
+    with queue.opened(service.path) as table:
+        table.execute("UPDATE jobs SET lease = 0 WHERE state = 'running'")
     assert service.dispatcher.step() == 1
     taken = service.job(job)
     service.until(lambda: service.job(job).lease != taken.lease)  # the new worker is at it, and waits
@@ -190,20 +177,8 @@ def test_a_worker_that_is_killed_ends_no_job_and_its_command_is_not_started_besi
     assert (began.read_text(), service.said(job).splitlines()[1::2]) == ("xx", ["at work", "complete"])
 
 
-def test_a_job_killed_with_its_worker_goes_on(service: Service, tmp_path: Path) -> None:
-    began, complete, go = (tmp_path / name for name in ("began", "complete", "go"))
-    job = service.started(RESUMES, began, complete, go)
-    service.until(lambda: "at work" in service.said(job))
-    group = int((service.folder / "jobs" / f"{service.job(job).name}.lock").read_text())
-    service.kill_worker()
-    os.killpg(group, signal.SIGKILL)
-    go.touch()
-    service.dispatcher.step()
-    found = service.ended(job)
-    assert (found.state, found.starts, found.deaths, began.read_text()) == ("done", 2, 0, "xx")
-
-
-def test_a_worker_that_has_lost_its_job_starts_nothing_and_a_job_inherits_no_token(service: Service) -> None:
+def test_a_worker_starts_no_job_that_it_has_lost_or_that_was_killed_each_time(service: Service, monkeypatch) -> None:
+    """A job inherits no token either."""
     job = service.submit("print('started')")
     with queue.opened(service.path) as table:
         queue.claim(table, "another", 1)
@@ -211,14 +186,9 @@ def test_a_worker_that_has_lost_its_job_starts_nothing_and_a_job_inherits_no_tok
     assert (service.job(job).state, service.job(job).starts, service.said(job)) == ("running", 0, "")
     assert environment({"MITIGATE_TOKEN": "secret", "HOME": "/root"}, None) == {"HOME": "/root"}
     assert environment({"OMP_NUM_THREADS": "9"}, 2)["OMP_NUM_THREADS"] == "2"
-
-
-def test_a_command_that_is_killed_each_time_is_a_failure(service: Service, monkeypatch) -> None:
     monkeypatch.setattr(worker, "MOST_STARTS", 3)
-    job = service.submit("")
     with queue.opened(service.path) as table:
-        queue.claim(table, "here", 1)
-        queue.note(table, job, "here", starts=3)
-    worker.work(service.path, job, "here")
+        queue.note(table, job, "another", starts=3)
+    worker.work(service.path, job, "another")
     found = service.job(job)
     assert (found.state, found.error) == ("failed", "it was started 3 times, and killed each time")

@@ -1,8 +1,7 @@
-"""Stories of a small generator, drawn by the chance of each prompt, and texts that it reads first; both resumed."""
+"""Stories of a small generator, drawn by the chance of each prompt, and texts that it reads first."""
 
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,11 +13,10 @@ from small_models import save_llama, save_neox
 
 from mitigate.errors import MitigateError
 from mitigate.probe import stories as probing
-from mitigate.probe.stories import Sampling, _check_length, chances_of, sample_stories
+from mitigate.probe.stories import Sampling, chances_of, sample_stories
 from mitigate.progress import listening
 from mitigate.stages import PartFolder
-from mitigate.train import stories as training
-from mitigate.train.comet import Fitted, Settings
+from mitigate.train.comet import Settings
 from mitigate.train.stories import Reader, Texts, fit
 from mitigate.words.outside_text import whole_sentences
 from mitigate.words.prompts import prompts
@@ -110,15 +108,10 @@ def test_settings_that_do_not_fit(settings: dict[str, int], message: str) -> Non
 
 
 def test_prompts_too_long_for_the_model(model: LanguageModel, tmp_path: Path) -> None:
-    """Of ten tokens nine can be a prompt's, with a story of one."""
-    _check_length(10, 9, 1)
-    refuses(MitigateError, r"after a prompt of 9 tokens .* give recipe.max_tokens=1 or less", _check_length, 10, 9, 2)
-    with pytest.raises(
-        MitigateError, match="a prompt of 10 tokens leaves nothing of the 10 that this model reads for a story"
-    ):
-        _check_length(10, 10, 1)
-    with pytest.raises(MitigateError, match="more than the 64 that this model reads; give recipe.max_tokens="):
-        sample_stories(model, ASKED, Sampling(seed=1), parts=PartFolder(tmp_path))
+    asked, how = partial(sample_stories, model, parts=PartFolder(tmp_path)), Sampling(seed=1)
+    refuses(MitigateError, "more than the 64 that this model reads; give recipe.max_tokens=", asked, ASKED, how)
+    long = ASKED.with_columns(prompt=pl.lit("a nurse " * 64))
+    refuses(MitigateError, "leaves nothing of the 64 that this model reads for a story", asked, long, how)
 
 
 SAID = ["a nurse is kind. a nurse cares.", "a judge is fair.", "korea has mountains. korea is far."]
@@ -158,32 +151,3 @@ def test_reading_makes_likelier_what_was_read(fresh: LanguageModel, tmp_path: Pa
     assert fitted.dev_perplexity is not None
     assert fitted.dev_perplexity < 250  # of 400 tokens
     assert any("dev_perplexity" in values for values in told)
-    fresh.save(tmp_path / "saved")
-    again = LanguageModel.load(tmp_path / "saved")
-    tokens = torch.tensor([[1, 2, 3]])
-    torch.testing.assert_close(again.model(tokens).logits, fresh.model(tokens).logits)
-
-
-def test_a_killed_training_comes_to_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    begun: list[int] = []
-    step = training.TailModule.training_step
-
-    def counted(self, batch, batch_idx):
-        begun.append(self.global_step)
-        if begun == list(range(6)):
-            raise RuntimeError("killed")
-        return step(self, batch, batch_idx)
-
-    def trained(folder: Path, fingerprint: str = "1", **changes: Any) -> Fitted:
-        torch.manual_seed(0)
-        fresh = LanguageModel.load(save_neox(tmp_path / "start", SAID))
-        return fit(fresh, TEXTS, replace(SETTINGS, **changes), folder, fingerprint=fingerprint, dev=NOTHING, **ON_CPU)
-
-    whole = trained(tmp_path / "whole")
-    monkeypatch.setattr(training.TailModule, "training_step", counted)
-    with pytest.raises(RuntimeError, match="killed"):
-        trained(tmp_path / "killed", checkpoint_every=1e-6)
-    resumed = trained(tmp_path / "killed", checkpoint_every=1e-6)
-    assert begun == [0, 1, 2, 3, 4, 5, 5, 6, 7]
-    assert resumed.train_loss == pytest.approx(whole.train_loss, rel=1e-5)
-    refuses(MitigateError, "belongs to another training", trained, tmp_path / "killed", "2")

@@ -2,10 +2,8 @@
 what is compared at the end."""
 
 import json
-import sys
 from itertools import chain
 from pathlib import Path
-from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -17,7 +15,6 @@ from joblib.externals.loky import get_reusable_executor
 from omegaconf import DictConfig, OmegaConf
 
 from mitigate.cli import CONF
-from mitigate.errors import MitigateError
 from mitigate.policies import Drop
 from mitigate.recipes import labels, sweep
 from mitigate.recipes.sweep import MOST_RUNS, Sweep, comparable, compare, short_names
@@ -25,7 +22,6 @@ from mitigate.tracking.headlines import headline
 from mitigate.triples import TEMPLATES
 
 OPTUNA = "hydra_plugins.hydra_optuna_sweeper"
-SEARCH = ("-m", "hydra/sweeper=search", "tracking=none")
 
 
 def composed(*overrides: str):
@@ -38,7 +34,6 @@ def test_each_job_that_wandb_hands_out_is_a_command_of_ours() -> None:
     from wandb.sdk.launch.sweeps import utils
 
     ready = yaml.safe_load((CONF / "sweep" / "wandb.yaml").read_text())
-    assert set(ready) == {"project", "program", "command", "method", "metric", "parameters"}
     assert (ready["method"], ready["metric"]["goal"]) == ("grid", "maximize")
     assert ready["metric"]["name"] == headline(composed().optimized_metric).name
     values = {name: parameter["values"] for name, parameter in ready["parameters"].items()}
@@ -53,9 +48,7 @@ def test_each_job_that_wandb_hands_out_is_a_command_of_ours() -> None:
 def test_the_search_asks_for_policies_that_there_are() -> None:
     pytest.importorskip(OPTUNA, reason="needs the extra [optuna]")
     sweeper = composed("hydra/sweeper=search").hydra.sweeper
-    assert sweeper.direction == "maximize"
-    assert (sweeper.storage, sweeper.sampler.seed) == (None, 1)
-    assert set(sweeper.params) == {"policy", "policy.template", "policy.scope"}
+    assert (sweeper.direction, sweeper.storage, sweeper.sampler.seed) == ("maximize", None, 1)
     choices = {name: choice[len("choice(") : -1].split(", ") for name, choice in sweeper.params.items()}
     for policy in choices.pop("policy"):
         assert (CONF / "policy" / f"{policy}.yaml").is_file()
@@ -78,8 +71,8 @@ def test_runs_are_named_by_what_tells_them_apart() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of SQLAlchemy, in the Optuna that Hydra's sweeper takes
-def test_a_search_names_the_best_settings_or_all_jobs_that_failed(ran, tmp_path: Path, monkeypatch) -> None:
-    """A stand-in for the main job, whose result is a formula: it fails for one scope; then for all."""
+def test_a_search_names_the_best_settings_also_where_jobs_fail(ran, tmp_path: Path, monkeypatch) -> None:
+    """A stand-in for the main job, whose result is a formula: it fails for one scope."""
     pytest.importorskip(OPTUNA, reason="needs the extra [optuna]")
 
     def result(config) -> float:
@@ -87,21 +80,13 @@ def test_a_search_names_the_best_settings_or_all_jobs_that_failed(ran, tmp_path:
             raise ValueError("no such luck")
         return 60.0 - 10.0 * (config.policy.scope == "person_heads")
 
-    def refuse(config) -> float:
-        raise MitigateError("there is no such file")
-
-    search = (*SEARCH, "recipe=labels", f"paths.outputs={tmp_path}", f"paths.cache={tmp_path}")
+    search = ("-m", "hydra/sweeper=search", "recipe=labels", "tracking=none", "hydra.sweeper.n_trials=4")
     monkeypatch.setattr(labels, "run", result)
-    status, said, faults = ran(*search, "hydra.sweeper.n_trials=4")
+    status, said, faults = ran(*search, f"paths.outputs={tmp_path}", f"paths.cache={tmp_path}")
     assert status == 1
     assert "ValueError: no such luck" in faults
     best = "best of 4 jobs: neutral_template/NRM 60.00 with policy=regard policy.template=paper policy.scope=all"
     assert best in said
-    monkeypatch.setattr(labels, "run", refuse)
-    status, _, faults = ran(*search, "hydra.sweeper.n_trials=2")
-    assert status == 1
-    assert "mitigate: the sweep stopped: ValueError: No trials are completed yet" in faults
-    assert "mitigate: 2 jobs failed; run the same command to finish:\n  policy" in faults
     assert not list(tmp_path.glob(".sweep/*/jobs"))
 
 
@@ -129,17 +114,14 @@ def finished(tmp_path: Path) -> list[Path]:
     return sorted(tmp_path.glob("outputs/*/manifest.json"))
 
 
-def failure(path: Path) -> list[str]:
-    """The last lines of a sweep in which that file was missing."""
-    end = "mitigate: 1 job failed; the others are done; run the same command to finish:"
-    return [end, f"  data.path={path}: no such file: {path}; correct the path"]
-
-
 def test_a_failed_job_is_named_at_the_end_and_the_others_are_done(label, files, tmp_path: Path, monkeypatch) -> None:
     """A complete job that W&B hands out is recorded all the same."""
     status, _, faults = label(files)
     assert (status, len(finished(tmp_path))) == (1, 1)
-    assert faults.splitlines()[-2:] == failure(files[0])
+    assert faults.splitlines()[-2:] == [
+        "mitigate: 1 job failed; the others are done; run the same command to finish:",
+        f"  data.path={files[0]}: no such file: {files[0]}; correct the path",
+    ]
     assert [path.name for path in tmp_path.glob("outputs/.sweep/*/*")] == ["multirun.yaml"]
     files[0].write_text("nurse\tthe nurse is there now\n")
     status, said, faults = label(files)
@@ -162,7 +144,7 @@ def test_so_it_is_with_two_jobs_at_once(label, files, tmp_path: Path) -> None:
     assert status == 1
     assert said.count("complete: nothing to do") == 1
     assert len(finished(tmp_path)) == 2
-    assert faults.splitlines()[-2:] == failure(files[0])
+    assert "mitigate: 1 job failed; the others are done" in faults
 
 
 def test_a_sweep_needs_no_cache_that_can_be_written_to(label, files, tmp_path: Path) -> None:
@@ -181,76 +163,46 @@ def ended(folder: Path, recipe: str = "mitigate", **metrics: object) -> Path:
     return folder
 
 
-@pytest.fixture
-def compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Ends a sweep of runs (policy, seed); returns the settings of the comparison, as Hydra reads them, or None where
-    there was none."""
+def test_policies_are_compared_as_the_sweep_was_set(tmp_path: Path, monkeypatch, capsys) -> None:
+    """With none, else with the first policy, or the first run of a single one; the settings are those that Hydra reads
+    in the command."""
     commands: list[list[str]] = []
     monkeypatch.setattr(sweep.subprocess, "run", lambda command, check: commands.append(command) or Mock(returncode=0))
     place = tmp_path / "it's, a [place]=here"
     tracking = {"mode": "none", "project": "mitigate", "entity": None, "statements": False}
     config = {"paths": {"outputs": str(place), "cache": "cache"}, "tracking": tracking}
 
-    def end(*runs: tuple[str, int], recipe: str = "mitigate") -> dict[str, Any] | None:
-        found = {
-            ended(place / f"{number}", recipe): {"policy": policy, "seed": seed}
-            for number, (policy, seed) in enumerate(runs)
-        }
-        if runs_to_compare := comparable(found):
-            compare(DictConfig(OmegaConf.create(config)), runs_to_compare)
-        if not commands:
-            return None
-        python, *module = commands[-1][:3]
-        assert (python, module) == (sys.executable, ["-m", "mitigate"])
-        overrides = OverridesParser.create().parse_overrides(commands[-1][3:])
-        return {override.key_or_group: override.value() for override in overrides}
+    def compared(*runs: tuple[str, int], recipe: str = "mitigate") -> dict[str, str]:
+        named = [{"policy": policy, "seed": seed} for policy, seed in runs]
+        if found := comparable({ended(place / f"{number}", recipe): run for number, run in enumerate(named)}):
+            compare(DictConfig(OmegaConf.create(config)), found)
+        overrides = OverridesParser.create().parse_overrides(commands.pop()[3:] if commands else [])
+        return {override.key_or_group: str(override.value()) for override in overrides}
 
-    end.place = place  # type: ignore[attr-defined]
-    return end
-
-
-def test_policies_are_compared_with_none_as_the_sweep_was_set(compared) -> None:
     settings = compared(("none", 1), ("both", 1))
-    assert settings["recipe"] == "compare"
-    assert [Path(run) for run in map(str, settings["compare.runs"])] == [compared.place / "0", compared.place / "1"]
-    assert str(settings["compare.baseline"]) == "none"
-    assert str(settings["paths.outputs"]) == str(compared.place)
-    assert settings["tracking.entity"] is None
-    assert not [name for name in settings if name.startswith("measure.")]  # which a comparison does not read
-    assert settings["tracking.statements"] is False
-
-
-def test_without_none_the_baseline_is_the_first_policy_or_the_first_run_of_a_single_one(compared) -> None:
+    expected = {"recipe": "compare", "compare.baseline": "none", "paths.outputs": str(place)}
+    expected |= {"tracking.entity": "None", "tracking.statements": "False"}
+    assert expected.items() <= settings.items()
+    assert settings["compare.runs"].count(str(place)) == 2
     settings = compared(("sentiment", 1), ("sentiment", 2), ("both", 1), ("both", 2))
-    assert str(settings["compare.baseline"]) == "sentiment"
-    assert len(settings["compare.runs"]) == 4
+    assert settings["compare.baseline"] == "sentiment"
     for policy in ("both", "none"):
-        assert str(compared((policy, 1), (policy, 2))["compare.baseline"]) == str(compared.place / "0")
+        assert compared((policy, 1), (policy, 2))["compare.baseline"] == str(place / "0")
+    assert compared(("both", 1), ("both", 1)) == {}  # neither policies nor seeds
+    assert compared(("none", 1), ("both", 1), recipe="stories") == {}
+    assert "too many" not in capsys.readouterr().out
+    assert compared(*(("both", seed) for seed in range(MOST_RUNS + 1))) == {}
+    assert f"{MOST_RUNS + 1} runs are too many for one page" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("runs", "more"),
-    [
-        ([("both", 1), ("both", 1)], {}),
-        ([("none", 1), ("both", 1)], {"recipe": "stories"}),  # recipe=compare takes runs of the main job alone
-        ([("both", seed) for seed in range(MOST_RUNS + 1)], {}),
-    ],
-    ids=["neither policies nor seeds", "stories", "a long search"],
-)
-def test_what_is_not_compared(runs: list, more: dict, compared, capsys: pytest.CaptureFixture[str]) -> None:
-    assert compared(*runs, **more) is None
-    told = f"{MOST_RUNS + 1} runs are too many for one page" in capsys.readouterr().out
-    assert told == (len(runs) > MOST_RUNS)
+def test_a_sweep_ends_with_a_comparison_and_with_status_1_where_it_or_jobs_fail(tmp_path, monkeypatch, capsys) -> None:
+    """Two policies with a seed each are two lines of the comparison, with two seeds they are means: all runs stand in
+    a table."""
+    monkeypatch.setattr(sweep, "_beside", lambda config, runs: f"table of {len(runs)}")
+    call = {"sweep": str(tmp_path / "sweep"), "overrides": ["tracking=none"]}
 
-
-@pytest.fixture
-def end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    """Ends a sweep of these runs (policy, seed), and of failed jobs; its exit status, output and errors."""
-
-    def run(named: list[tuple[str, int]], failed: int = 0, status: int = 0) -> tuple[int, str, str]:
+    def end(named: list[tuple[str, int]], failed: int = 0, status: int = 0) -> tuple[int, str, str]:
         monkeypatch.setattr(sweep, "compare", lambda config, runs: sweep.say(f"comparison of {len(runs)}") or status)
-        monkeypatch.setattr(sweep, "_beside", lambda config, runs: f"table of {len(runs)}")
-        call = {"sweep": str(tmp_path / "sweep"), "overrides": ["tracking=none"]}
         for number, (policy, seed) in enumerate(named):
             folder = ended(tmp_path / f"{policy}{seed}", policy=policy, seed=seed)
             sweep.note({**call, "number": number}, folder=str(folder))
@@ -266,22 +218,11 @@ def end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         assert not (tmp_path / "sweep" / "jobs").exists()
         return (code, *capsys.readouterr())
 
-    return run
-
-
-def test_a_table_of_all_runs_stands_where_the_comparison_has_no_line_for_each(end) -> None:
-    """Two policies with a seed each are two lines of the comparison, with two seeds they are means."""
     assert end([("a", 1), ("b", 1)]) == (0, "comparison of 2\n", "")
     _, said, _ = end([("a", 1), ("a", 2), ("b", 1), ("b", 2)])
-    assert "table of 4" in said
-    assert said.endswith("comparison of 4\n")
-
-
-def test_failed_jobs_and_a_comparison_that_fails_end_the_sweep_with_status_1(end) -> None:
-    assert end([("a", 1), ("b", 1)], status=2)[::2] == (
-        1,
-        "mitigate: the runs are finished, but their comparison failed, for the reason above\n",
-    )
+    assert ("table of 4" in said, said.endswith("comparison of 4\n")) == (True, True)
+    status, _, faults = end([("a", 1), ("b", 1)], status=2)
+    assert (status, "the runs are finished, but their comparison failed" in faults) == (1, True)
     rest = "run the same command to finish:\n  seed=0: no\n"
     assert end([("a", 1)], failed=1) == (1, "", f"mitigate: 1 job failed; the others are done; {rest}")
     assert end([], failed=2) == (1, "", f"mitigate: 2 jobs failed; {rest}  seed=1: no\n")

@@ -1,7 +1,6 @@
 """Control tokens before heads (policy=tagged): the ledger, training on them, generation after the neutral one."""
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import torch
 from command import SMALL
 from small_models import save_bart, save_llama, small_comet
 from test_filter import triples
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoTokenizer
 
 from mitigate.policies import Contrast, Policy, Tag, apply_policy
 from mitigate.policies.drop import in_scope
@@ -96,57 +95,10 @@ def test_a_generator_of_each_kind_learns_and_keeps_the_tokens(kind: Any, save: C
     assert kind is Seq2Seq or contrast[0] < 0 < contrast[1]  # a small random BART learns nothing in so few steps
 
 
-def test_a_saved_tagged_model_opens_in_plain_transformers(tmp_path: Path) -> None:
-    small_comet().save(tmp_path / "base")
-    policy = Tag("mine", scope="person_heads")
-    ledger, start = apply_policy(policy, triples(*ROWS)), find_start(Comet.load, tmp_path / "base")
-    train_generator(ledger, start, QUICK, model=tmp_path / "model", tags=policy.tags())
-    ours = Comet.load(tmp_path / "model")
-    theirs = AutoModelForCausalLM.from_pretrained(tmp_path / "model").eval()
-    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "model")
-    (prompt,) = ours.prompts(["lawyer"], ["is capable of"])
-    assert tokenizer(f"{NEUTRAL_TAG} lawyer is capable of")["input_ids"] == prompt
-    assert tokenizer.convert_tokens_to_ids(NEUTRAL_TAG) != tokenizer.unk_token_id
-    with torch.inference_mode():
-        logits = theirs(input_ids=torch.tensor([prompt])).logits[0, -1].log_softmax(-1)
-    (tail,) = ours.tails(["read"])
-    with torch.inference_mode():
-        assert float(ours.nll([prompt], [tail])[0]) == pytest.approx(-float(logits[tail[0]]), abs=1e-3)
-    assert ours.prompts(["tea"], ["is"]) == Comet.load(tmp_path / "base").prompts(["tea"], ["is"])
-
-
-def test_a_killed_training_with_tokens_resumes_to_the_same_weights(tmp_path: Path) -> None:
-    small_comet().save(tmp_path / "base")
-    policy, start = Tag("mine"), find_start(Comet.load, tmp_path / "base")
-    ledger = apply_policy(policy, triples(*ROWS))
-
-    def train(model: str, log: Callable[..., None] | None = None) -> dict[str, torch.Tensor]:
-        settings = Settings(max_epochs=1000, max_steps=20, batch_size=4, precision="32-true", checkpoint_every=1e-6)
-        how = {"checkpoints": tmp_path / f"{model}_checkpoints", "fingerprint": "one", "tags": policy.tags()}
-        train_generator(ledger, start, settings, model=tmp_path / model, log=log, **how)
-        return Comet.load(tmp_path / model).state_dict()
-
-    def kill(numbers: object, step: int) -> None:
-        if step >= 10:
-            raise KeyboardInterrupt
-
-    whole = train("whole")
-    with pytest.raises(KeyboardInterrupt):
-        train("killed", kill)
-    assert not (tmp_path / "killed").exists()
-    for name, weights in train("killed").items():
-        torch.testing.assert_close(weights, whole[name])
-
-
 def test_tails_are_ordered_by_the_contrast_and_fewer_are_kept() -> None:
-    rows = [
-        ("man", "IsA", "man", tail, rank, value)
-        for rank, (tail, value) in enumerate(zip("abcd", [0, 2, -1, 2], strict=True), 1)
-    ]
-    schema = ["target", "relation", "head", "tail", "rank", "contrast"]
-    candidates = pl.DataFrame(rows, schema=schema, orient="row").with_columns(
-        pl.lit(0.0).alias("log_prob"), pl.lit(0.0).alias("score"), category=pl.lit("gender")
-    )
+    columns = {"target": "man", "category": "gender", "relation": "IsA", "head": "man", "log_prob": 0.0, "score": 0.0}
+    columns |= {"tail": list("abcd"), "rank": [1, 2, 3, 4], "contrast": [0, 2, -1, 2]}
+    candidates = pl.DataFrame(columns)
     assert Contrast("mine", candidates=4).choose(candidates, 3)["tail"].to_list() == ["b", "d", "a"]
     assert Contrast("mine", candidates=4, keep=2).choose(candidates, 3).height == 2
 
@@ -159,21 +111,19 @@ def test_the_main_job_says_how_to_prompt_its_model_and_asks_it_so(job) -> None:
     assert set(ledger["token"]) == {NEUTRAL_TAG, POLARISED_TAG}
     card = (done.folder / "model" / "README.md").read_text()
     assert f"**Begin each prompt with `{NEUTRAL_TAG}`**" in card
-    assert re.search(
-        rf'tokenizer\("{NEUTRAL_TAG} lawyer is capable of"', card.replace("\\u003c", "<").replace("\\u003e", ">")
-    )
+    card = card.replace("\\u003c", "<").replace("\\u003e", ">")
+    assert f'tokenizer("{NEUTRAL_TAG} lawyer is capable of"' in card
     assert json.loads((done.folder / "model" / "config.json").read_text())["comet_tags"] == ""
     run = open_run(done.folder)
     stored, answers = run.tails("lawyer", "IsA"), run._answers.generated_of([("lawyer", "IsA")])
     assert answers["tail"].to_list() == stored["tail"].to_list()
-    base = f"model.base={done.folder / 'model'}"
-    again = job("policy=then", *TAGGED, "train=false", "model=comet", base)
-    assert again.status == 2  # its filter changes training
-    refused = job("recipe=stories", "policy=tagged", *SMALL)
-    assert refused.status == 2
-    refused = job("policy=contrast", *SMALL)
-    assert refused.status == 2
-    assert (
-        "policy=contrast needs a generator with control tokens: set policy=then policy@policy.first=tagged"
-        in refused.complaint
-    )
+    untrained = ("policy=then", *TAGGED, "train=false", "model=comet", f"model.base={done.folder / 'model'}")
+    needs = "policy=contrast needs a generator with control tokens: set policy=then policy@policy.first=tagged"
+    for asked, message in (
+        (untrained, ""),  # its filter changes training
+        (("recipe=stories", "policy=tagged", *SMALL), ""),
+        (("policy=contrast", *SMALL), needs),
+    ):
+        refused = job(*asked)
+        assert refused.status == 2
+        assert message in refused.complaint

@@ -12,8 +12,6 @@ from refusals import refuses
 from small_models import save_llama
 
 from mitigate.errors import MitigateError
-from mitigate.files import replacing_folder
-from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.quality import bits_per_char, perplexity
 from mitigate.measure.results import Results
 from mitigate.policies import Rerank
@@ -23,7 +21,6 @@ from mitigate.tasks.generators.likelihood import held_out_likelihood
 from mitigate.tasks.generators.probe import probe_generator
 from mitigate.tasks.generators.swap_lift import constant_tails, echo_tails, random_tails
 from mitigate.tasks.generators.train import TrainingSettings, as_it_is, examples, open_generator, train_generator
-from mitigate.tasks.harms import measure_harms
 from mitigate.tasks.label import label_probed
 from mitigate.tasks.policies.filtered import measure_filter
 from mitigate.tasks.tails import locate, open_tails
@@ -80,20 +77,7 @@ def test_a_generator_is_probed_and_its_neutral_tails_put_first() -> None:
     expected = [("nurse", "work", 1, 2), ("nurse", "eat", 2, 3), ("man", "work", 1, 2), ("man", "eat", 2, 3)]
     assert chosen.select("target", "tail", "rank", "beam_rank").rows() == expected
     refuses(MitigateError, "the probe has no relations; give at least one", probe_generator, Words(), TARGETS, [])
-    with pytest.raises(MitigateError, match="the probe has no targets; give at least one"):
-        probe_generator(Words(), TARGETS.clear(), {"CapableOf": "is capable of"})
-
-
-def test_harms_of_statements_of_one_scorer_and_one_template() -> None:
-    """Of the nurse 1 of 2 is neutral, of the man all: NRM is 75 %, NRV 25 squared."""
-    statements = pl.DataFrame({"target": ["nurse", "nurse", "man"], "regard": [-1, 0, 0]})
-    metrics = measure_harms(statements, scorers=["regard"], intervals=Bootstrap(resamples=50, seed=1))
-    assert (metrics["NRM"], metrics["NRV"], metrics["regard/O-"]) == (75, 625, 25)
-    assert metrics["NRM/profession"] == 50
-    assert metrics["NRM_low"] <= 75 <= metrics["NRM_high"]
-    assert not [key for key in metrics if key.startswith(("neutral_template", "NSM"))]
-    alone = measure_harms(statements, TARGETS, scorers=["regard"], intervals=None)
-    assert alone == {key: metrics[key] for key in alone}
+    refuses(MitigateError, "the probe has no targets; give", probe_generator, Words(), TARGETS.clear(), ["IsA"])
 
 
 def test_likelihood_is_of_valid_test_triples_and_filters_are_counted(tmp_path: Path) -> None:
@@ -119,35 +103,13 @@ def test_likelihood_is_of_valid_test_triples_and_filters_are_counted(tmp_path: P
 def test_generators_that_cannot_be_trained_or_laid_out_so_are_refused(tmp_path: Path) -> None:
     folder = save_llama(tmp_path / "llama", ["the nurse is a person", "a lawyer is capable of help people"])
     assert open_generator(folder, layout="packed").regimen.layout == "packed"
-    with pytest.raises(MitigateError, match="layout='comet' does not apply to the model in"):
-        open_generator(folder, layout="comet")
+    refuses(MitigateError, "layout='comet' does not apply to the model in", open_generator, folder, layout="comet")
     start = find_start(Words, tmp_path)
     assert as_it_is(start) == {"trained": False, "weights": start.weights}
     ledger = pl.DataFrame(schema={"weight": pl.Float32, "split": pl.String})
     message = "Words cannot be trained; start from a model that Comet.load, LanguageModel.load, Seq2Seq.load opens"
     with pytest.raises(MitigateError, match=message):
         train_generator(ledger, start, TrainingSettings(), model=tmp_path, checkpoints=tmp_path, fingerprint="this")
-
-
-def test_a_folder_is_replaced_as_a_whole(tmp_path: Path) -> None:
-    """Also after a kill in the middle, which leaves an unfinished one beside it."""
-    folder, left = tmp_path / "model", tmp_path / ".model.part"
-    for place in (folder, left):
-        place.mkdir()
-        (place / f"old-{place.name}").write_text("old")
-
-    def interrupted() -> None:
-        with replacing_folder(folder) as part:
-            (part / "new").write_text("new")
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    assert [path.name for path in folder.iterdir()] == ["old-model"]
-    with replacing_folder(folder) as part:
-        (part / "new").write_text("new")
-    assert [path.name for path in folder.iterdir()] == ["new"]
-    assert not left.exists()
 
 
 ASKED = {"IsA": "<IsA>", "HasA": "<HasA>"}
@@ -198,11 +160,7 @@ def test_tails_have_no_probabilities_and_hundreds_are_ranked(tmp_path: Path) -> 
         ("a.tsv", "head\ttail\nnurse\thelper\n", r"has no column relation; it is TSV with the columns head, tail;"),
         ("a.tsv", "relation\ttail\nIsA\t \n", r"a.tsv:2: a blank field"),
         ("a.tsv", "relation\ttail\n", "has no rows; expected head, relation and tail in each"),
-        (
-            "a.csv",
-            "relation,tail,score\nIsA,a, 2\nIsA,b,high\n",
-            "a.csv:3: the score 'high' is not a number",
-        ),
+        ("a.csv", "relation,tail,score\nIsA,a, 2\nIsA,b,high\n", "a.csv:3: the score 'high' is not a number"),
         ("a.xls", "", r"a.xls is empty"),
         ("a.parquet", "no", "is not a readable Parquet file"),
     ],
@@ -232,10 +190,6 @@ def test_relations_of_the_project_and_of_ones_own_are_known(tmp_path: Path) -> N
         start_of(path, further=own[:1])
     assert str(error.value).startswith(f"{path}:3: unknown relation 'mentors'; allowed: ")
     assert "works_with" in str(error.value)
-    with pytest.raises(
-        MitigateError, match=r"unknown relation 'IsAn' \(did you mean IsA\?\); .*; for relations of your own"
-    ):
-        start_of(written(tmp_path, "relation,tail\nIsA,x\nIsAn,y\n", "a.csv"))
 
 
 @pytest.fixture

@@ -62,8 +62,7 @@ def test_an_offline_run_can_be_read_back(tmp_path: Path, monkeypatch: pytest.Mon
     assert tables == {"statements": 2, "pictures": 1, **of_charts}
     numbers = {name: value for name, value in found["summary"].items() if name not in tables and name[0] != "_"}
     assert numbers == {"harm/percent": 61.5, "quality/percent": 12, "words": "few"}  # and nothing of training
-    assert found["config"]["policy"]["name"] == "both"
-    assert found["tags"] == ["policy:both"]
+    assert (found["config"]["policy"]["name"], found["tags"]) == ("both", ["policy:both"])
     records = [json.loads(line) for line in inspect(tmp_path).splitlines()]
     (run,) = (record["run"] for record in records if record["type"] == "run")
     assert (run["run_group"], run["job_type"]) == ("sample-comet_minilm", "mitigate")
@@ -121,59 +120,49 @@ def server() -> Iterator[socket.socket]:
     wandb.teardown()
 
 
-def online(server: socket.socket, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Why a run that is to be online at that server was recorded offline; its record is read back."""
-    url = f"http://127.0.0.1:{server.getsockname()[1]}"
+class Refusing(BaseHTTPRequestHandler):
+    code = 500
+
+    def do_POST(self) -> None:
+        self.send_error(self.code)
+
+    def log_message(self, *_: object) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("answer", "fault"),
+    [
+        ("no server", "URL cannot be reached ([Errno 111] Connection refused)"),
+        ("none", "URL did not answer within 3 seconds"),  # slow: the server has so long to answer
+        (500, "URL answers HTTP 500"),
+        (404, "W&B opened no run (CommError)"),
+    ],
+)
+def test_a_run_goes_on_offline_where_no_server_takes_it(
+    answer: str | int, fault: str, server: socket.socket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, began = f"http://127.0.0.1:{server.getsockname()[1]}", time.monotonic()
     monkeypatch.delenv("WANDB_MODE")
     monkeypatch.setenv("WANDB_API_KEY", "a" * 40)
     monkeypatch.setenv("WANDB_BASE_URL", url)
-    run = open_tracking("auto", folder=folder, **OPTIONS)
-    record(run, folder)
-    assert json.loads(inspect(folder, "--summary"))["summary"]["harm/percent"] == 61.5
-    begin, end = "W&B offline, since ", f": {folder}"
-    assert (run.place.startswith(begin), run.place.endswith(end)) == (True, True)
-    return run.place[len(begin) : -len(end)].replace(url, "URL")
-
-
-def test_a_run_goes_on_offline_where_nothing_listens(server: socket.socket, tmp_path: Path, monkeypatch) -> None:
-    assert online(server, tmp_path, monkeypatch) == "URL cannot be reached ([Errno 111] Connection refused)"
-
-
-def test_a_run_goes_on_offline_where_nothing_answers(server: socket.socket, tmp_path: Path, monkeypatch) -> None:
-    """Slow: the server has so long to answer."""
-    server.listen()
-    began = time.monotonic()
-    assert online(server, tmp_path, monkeypatch) == "URL did not answer within 3 seconds"
-    assert time.monotonic() - began < 60  # of which the answer may take 3; wandb itself waits for minutes
-
-
-@pytest.mark.parametrize(("code", "fault"), [(500, "URL answers HTTP 500"), (404, "W&B opened no run (CommError)")])
-def test_a_run_goes_on_offline_where_the_server_refuses(
-    code: int, fault: str, server: socket.socket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Refusing(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.send_error(code)
-
-        def log_message(self, *_: object) -> None: ...
-
     with ThreadingHTTPServer(server.getsockname(), Refusing, bind_and_activate=False) as refusing:
         refusing.socket.close()
         refusing.socket = server
-        refusing.server_activate()
-        Thread(target=refusing.serve_forever, daemon=True).start()
-        assert online(server, tmp_path, monkeypatch) == fault
-        refusing.shutdown()
+        monkeypatch.setattr(Refusing, "code", answer)
+        if answer != "no server":
+            refusing.server_activate()
+        if answer in (500, 404):
+            Thread(target=refusing.serve_forever, daemon=True).start()
+        run = open_tracking("auto", folder=tmp_path, **OPTIONS)
+        record(run, tmp_path)
+        assert run.place.replace(url, "URL") == f"W&B offline, since {fault}: {tmp_path}"
+        assert json.loads(inspect(tmp_path, "--summary"))["summary"]["harm/percent"] == 61.5
+        if answer in (500, 404):
+            refusing.shutdown()
+    assert time.monotonic() - began < 60  # of which the answer may take 3; wandb itself waits for minutes
 
 
-def test_none_records_nothing(tmp_path: Path) -> None:
-    tracking = open_tracking("none", folder=tmp_path, **OPTIONS)
-    assert type(tracking) is Tracking
-    record(tracking, tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["plot.png", "set.parquet"]
-
-
-def test_wrong_modes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_modes_and_none_which_records_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(MitigateError, match="unknown tracking.mode 'cloud'; allowed: auto, online, offline, none"):
         open_tracking("cloud")
     assert get_args(wandb.Settings.model_fields["mode"].annotation) == MODES_OF_WANDB
@@ -182,7 +171,10 @@ def test_wrong_modes(monkeypatch: pytest.MonkeyPatch) -> None:
     for mode in ("auto", "online", "offline"):
         with pytest.raises(MitigateError, match=fault):
             open_tracking(mode)
-    assert type(open_tracking("none")) is Tracking
+    tracking = open_tracking("none", folder=tmp_path, **OPTIONS)
+    assert type(tracking) is Tracking
+    record(tracking, tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["plot.png", "set.parquet"]
     for given, comes_to in (("run", "online"), ("dryrun", "offline"), ("disabled", "disabled")):
         monkeypatch.setenv("WANDB_MODE", given)
         assert resolve("auto") == comes_to

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
+from refusals import refuses
 from torch import Tensor, nn
 
 from mitigate.errors import MitigateError
@@ -115,23 +116,6 @@ def test_it_learns_which_heads_and_tails_belong_together(tmp_path: Path):
     assert 0 < fitted["loss"] < 2 * math.log(2)
 
 
-def test_a_stopped_training_goes_on_to_the_same_weights(tmp_path: Path):
-    whole, _ = train(tmp_path / "whole")
-
-    def stop(values: dict, step: int) -> None:
-        if step == 40:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        train(tmp_path / "parts", replace(SETTINGS, checkpoint_every=1e-9), log=stop)
-    assert (tmp_path / "parts" / "last.ckpt").is_file()
-    again, fitted = train(tmp_path / "parts")
-    assert fitted["steps"] == 60
-    torch.testing.assert_close(again.matrices, whole.matrices, rtol=0, atol=1e-6)
-    with pytest.raises(MitigateError, match="belongs to another training"):
-        train(tmp_path / "parts", fingerprint="b")
-
-
 def write_labels(folder: Path, rows: list[tuple[str, int, str]]) -> Path:
     lines = [f"{target}\t{label}\t{text}\n" for target, label, text in rows]
     (folder / "bert_labels_conceptnet.tsv").write_text("".join(lines))
@@ -148,26 +132,17 @@ def target_in(part: str) -> str:
 
 def test_no_text_is_in_two_parts_and_missing_files_are_named_together(tmp_path):
     train, valid, test = map(target_in, ("train", "valid", "test"))
-    folder = write_labels(
-        tmp_path,
-        [
-            *[(train, 0, text) for text in "abca"],
-            *[(valid, 0, "b"), (valid, -1, "d"), (test, 0, "c"), (test, 1, "d"), (test, 0, "e")],
-        ],
-    )
-    found = read_labelled(folder, kept_out=["e"])
+    rows = [(train, 0, text) for text in "abca"]
+    rows += [(valid, 0, "b"), (valid, -1, "d"), (test, 0, "c"), (test, 1, "d"), (test, 0, "e")]
+    found = read_labelled(write_labels(tmp_path, rows), kept_out=["e"])
     people = {"this person was of two minds": "train", "this person stole from this person": "train"}
     parts = {"a": "train", "b": "valid", "c": "test", "d": "test", "this person was kind": "people"}
     assert dict(found.select("text", "part").iter_rows()) == parts | people
-    assert regard.columns_of(found.filter(part="train")).tolist() == [
-        regard.NEUTRAL,
-        regard.NEGATIVE,
-        regard.OTHER,
-    ]  # by text
+    by_text = [regard.NEUTRAL, regard.NEGATIVE, regard.OTHER]
+    assert regard.columns_of(found.filter(part="train")).tolist() == by_text
     (write_labels(tmp_path, []) / "nlgbias_dev.tsv").unlink()
     (tmp_path / "bert_labels_conceptnet.tsv").unlink()
-    with pytest.raises(MitigateError, match=r"lacks bert_labels_conceptnet.tsv, nlgbias_dev.tsv; data.root must"):
-        read_labelled(tmp_path)
+    refuses(MitigateError, "lacks bert_labels_conceptnet.tsv, nlgbias_dev.tsv; data.root must", read_labelled, tmp_path)
 
 
 def test_batches_hold_every_text_that_is_not_plainly_neutral_and_a_share_of_the_others():
