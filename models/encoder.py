@@ -67,7 +67,7 @@ def load_encoder(folder: Path) -> Any:
     from transformers import BertModel  # takes seconds, which those that only name a classifier do without
 
     class Encoder(BertModel):
-        _keys_to_ignore_on_load_unexpected = ["pooler"]  # noqa: RUF012  # else transformers reports them on the terminal
+        _keys_to_ignore_on_load_unexpected = {"pooler"}  # noqa: RUF012  else transformers reports them
 
     with hub.no_bars():
         return hub.opened(Encoder, folder, add_pooling_layer=False, dtype=torch.float32).eval()

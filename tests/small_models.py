@@ -152,7 +152,7 @@ def save_original(file: Path, gpt1: Path, relations: Sequence[str]) -> Path:
         else:
             state[f"module.transformer.{module}.b"] = tensor
     vocab |= {token: len(vocab) + number for number, token in enumerate(special)}
-    torch.save({"epoch": 1, "state_dict": state, "opt": {}, "vocab": vocab}, file)
+    torch.save({"epoch": 1, "state_dict": state, "opt": {}, "vocab": vocab}, file, _use_new_zipfile_serialization=False)
     return file
 
 

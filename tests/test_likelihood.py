@@ -40,7 +40,7 @@ class Halving(nn.Module):
     def forward(self, tokens: Tensor, positions: Tensor, attention: object) -> Tensor:
         return torch.ones(len(tokens), 1)
 
-    def logits(self, hidden: Tensor) -> Tensor:
+    def logits(self, hidden: Tensor, candidates: Tensor | None = None) -> Tensor:
         return hidden @ self.token_embedding.weight.T
 
 

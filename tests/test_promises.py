@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from command import apart, here, killed
+from command import UNDRAWN, apart, here, killed
 from frames_corpus import write_corpus
 from kge_graphs import SMALL as SMALL_KGE
 from kge_graphs import planted, write_graph
@@ -36,8 +36,7 @@ def folder_of(outputs: Path, recipe: str) -> Path:
 def run(outputs: Path, *overrides: str) -> Path:
     """The outputs of a command that succeeds, in this process; without pictures, which take seconds."""
     with pytest.MonkeyPatch.context() as patch:
-        for page in ("page.Report", "compared_runs.Comparison", "audit.Audit", "kge.Results"):
-            patch.setattr(f"mitigate.report.{page}.pictures", [])
+        patch.setattr(*UNDRAWN)
         assert here(patch, *overrides, f"paths.outputs={outputs}") == 0
     return outputs
 

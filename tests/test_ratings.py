@@ -30,48 +30,47 @@ def read(path: Path, raters: int = 1, on_bad_line: str = "error") -> tuple[pl.Da
     return read_answers([path], ITEMS, raters, on_bad_line)
 
 
-def test_the_survey_s_own_file(tmp_path: Path) -> None:
-    ratings, notices = read(
-        saved(tmp_path, "rater,item,label,quality\nfox,a1,-1,1\nfox,b2,0,0\nowl,a1,1,1\nfox,c3,0,1\n")
-    )
-    assert ratings.rows() == [
-        ("a1", "rater 1", -1, True),
-        ("b2", "rater 1", 0, False),
-        ("a1", "rater 2", 1, True),
-        ("c3", "rater 1", 0, True),
-    ]
-    assert notices == []
+FORMATS = {
+    "survey": (
+        "rater,item,label,quality\nfox,a1,-1,1\nfox,b2,0,0\nowl,a1,1,1\nfox,c3,0,1\n",
+        [("a1", 1, -1, True), ("b2", 1, 0, False), ("a1", 2, 1, True), ("c3", 1, 0, True)],
+        [],
+    ),
+    "Mechanical Turk": (
+        '\ufeff"WorkerId","AssignmentStatus","Input.item","Input.statement","Answer.label","Answer.quality"\n'
+        '"A1X","Approved","a1","two, and\nmore","Negative","yes"\n"A2X","Rejected","a1","x","positive","no"\n'
+        '"A3X","Approved","a1","x","neutral","no"\n',
+        [("a1", 1, -1, True), ("a1", 2, 0, False)],
+        ["1 rejected rating left out", "2 of 3 items have no rating: b2, c3"],
+    ),
+    "semicolons, no quality": (
+        "Rater;Item;Label\r\nfox;a1;prejudice\r\nfox;b2;0\r\nfox;c3;+1\r\n",
+        [("a1", 1, -1, None), ("b2", 1, 0, None), ("c3", 1, 1, None)],
+        ["3 ratings do not say whether the statement makes sense"],
+    ),
+    "Label Studio": (
+        "annotation_id,annotator,id,regard,text\n11,1,a1,Positive,x\n12,2,a1,negative,x\n",
+        [("a1", 1, 1, None), ("a1", 2, -1, None)],
+        ["2 of 3 items have no rating: b2, c3", "2 ratings do not say whether the statement makes sense"],
+    ),
+}
 
 
-def test_mechanical_turk_s_file_with_words_for_labels_and_rejected_work(tmp_path: Path) -> None:
-    text = (
-        '"WorkerId","AssignmentStatus","Input.item","Input.statement","Answer.label","Answer.quality"\n'
-        '"A1X","Approved","a1","two, and\nmore","Negative","yes"\n'
-        '"A2X","Rejected","a1","x","positive","no"\n'
-        '"A3X","Approved","a1","x","neutral","no"\n'
-    )
-    ratings, notices = read(saved(tmp_path, "\ufeff" + text), raters=3)
-    assert ratings.rows() == [("a1", "rater 1", -1, True), ("a1", "rater 2", 0, False)]
-    rejected, none, few = notices
-    assert rejected.endswith("1 rejected rating left out")
-    assert none == "2 of 3 items have no rating: b2, c3"
-    assert few == "1 item has fewer than 3 ratings: a1"
+@pytest.mark.parametrize("name", FORMATS)
+def test_answers_of_the_survey_and_of_platforms(name: str, tmp_path: Path) -> None:
+    text, rows, said = FORMATS[name]
+    ratings, notices = read(saved(tmp_path, text))
+    assert ratings.rows() == [(item, f"rater {rater}", *labels) for item, rater, *labels in rows]
+    assert len(notices) == len(said)
+    assert all(any(notice.endswith(end) for notice in notices) for end in said)
 
 
-def test_semicolons_and_no_column_of_quality(tmp_path: Path) -> None:
-    ratings, notices = read(saved(tmp_path, "Rater;Item;Label\r\nfox;a1;prejudice\r\nfox;b2;0\r\nfox;c3;+1\r\n"))
-    assert ratings.select("label", "quality").rows() == [(-1, None), (0, None), (1, None)]
-    assert notices == ["3 ratings do not say whether the statement makes sense"]
-
-
-def test_label_studios_export_is_read_and_a_choice_of_two_is_named(tmp_path: Path) -> None:
-    lines = "annotation_id,annotator,id,regard,text\n11,1,a1,Positive,x\n12,2,a1,negative,x\n"
-    ratings, _ = read(saved(tmp_path, lines))
-    assert ratings.select("item", "rater", "label").rows() == [("a1", "rater 1", 1), ("a1", "rater 2", -1)]
+def test_items_with_few_ratings_are_named_and_so_is_a_choice_of_two(tmp_path: Path) -> None:
+    lines = FORMATS["Label Studio"][0]
+    assert "1 item has fewer than 3 ratings: a1" in read(saved(tmp_path, lines), raters=3)[1]
     two = '13,1,b2,"{""choices"": [""Negative"", ""Neutral""]}",y\n'
-    with pytest.raises(
-        MitigateError, match="answers.csv:4: label .*; allowed: -1, 0, 1, or negative, neutral, positive"
-    ):
+    allowed = "answers.csv:4: label .*; allowed: -1, 0, 1, or negative, neutral, positive"
+    with pytest.raises(MitigateError, match=allowed):
         read(saved(tmp_path, lines + two))
 
 
@@ -158,9 +157,6 @@ def test_crowd_sentences_are_grouped_by_text_wherever_their_lines_are(tmp_path: 
     assert read_crowd(tmp_path, KNOWLEDGE).rows() == crowd
 
 
-NONE, REGARD = Policy("none"), Drop("regard", ["regard"])
-
-
 @pytest.fixture(scope="module")
 def rated() -> pl.DataFrame:
     rows = [
@@ -169,8 +165,7 @@ def rated() -> pl.DataFrame:
         ("GenericsKB", "nurses are kind to a teacher.", [1, 1, 0]),
         ("COMeT", "Puerto_Rico is capable of play music", [1, 0, -1]),
     ]
-    crowd = pl.DataFrame(rows, schema=["resource", "sentence", "votes"], orient="row")
-    return describe_rated(crowd)
+    return describe_rated(pl.DataFrame(rows, schema=["resource", "sentence", "votes"], orient="row"))
 
 
 def test_the_target_is_the_one_that_a_statement_begins_or_ends_with(rated: pl.DataFrame) -> None:
@@ -192,8 +187,8 @@ def test_the_target_is_the_one_that_a_statement_begins_or_ends_with(rated: pl.Da
 
 def test_precision_recall_and_the_share_left(rated: pl.DataFrame) -> None:
     labels = rated.with_columns(regard=pl.Series([-1, -1, 0, 0], dtype=pl.Int8))
-    about_targets = Drop("about_targets", ["regard"], scope="targets")
-    table = drop_rules(labels, [NONE, REGARD, about_targets], Bootstrap(resamples=100))
+    policies = [Policy("none"), Drop("regard", ["regard"]), Drop("about_targets", ["regard"], scope="targets")]
+    table = drop_rules(labels, policies, Bootstrap(resamples=100))
     every = {row["policy"]: row for row in table.filter(resource="all").rows(named=True)}
     names = ("dropped", "precision", "recall", "before", "after")
     assert [every["none"][name] for name in names] == [0, None, 0, 50, 50]

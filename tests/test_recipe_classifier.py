@@ -33,11 +33,10 @@ class Fake(Classifier):
         job.stage("metrics", measure, after=[weights])
 
     def artefacts(self, results: Results) -> Iterator[Artefact]:
-        card = f"recall {self.metrics(results)['recall']}\n"
-        yield Artefact("fake", card, pl.DataFrame({"kappa": [0.123456]}), "fake")
+        yield Artefact("fake", pl.DataFrame({"kappa": [0.123456]}), "fake")
 
 
-def test_a_classifier_is_trained_once_measured_and_written_with_its_card(tmp_path: Path, capsys) -> None:
+def test_a_classifier_is_trained_once_and_measured(tmp_path: Path, capsys) -> None:
     overrides = ["recipe=classifier", "classifier=crowd", "tracking.mode=none", "seed=7", f"paths.outputs={tmp_path}"]
     with initialize_config_dir(str(ROOT / "conf"), version_base=None):
         config = configured(compose("config", overrides))
@@ -46,5 +45,5 @@ def test_a_classifier_is_trained_once_measured_and_written_with_its_card(tmp_pat
     (folder / "weights.txt").unlink()
     assert Fake.run(config) == Fake.run(config) == 0.5
     texts = {path.name: path.read_text() for path in folder.iterdir()}
-    assert texts == {"README.md": "recall 0.5\n", "accuracy.csv": "kappa\n0.1235\n", "weights.txt": "1"}
+    assert texts == {"accuracy.csv": "kappa\n0.1235\n", "weights.txt": "1"}
     assert capsys.readouterr().out.endswith("complete: nothing to do\n")

@@ -17,17 +17,6 @@ from mitigate.tasks.policies.filtered import examples
 from mitigate.words.relations import comet_relations
 
 
-@pytest.fixture
-def filtered(tmp_path: Path, placed):
-    """Runs the recipe; returns the exit status, what was printed, and the run folder."""
-
-    def run(*overrides: str) -> tuple[int, str, Path | None]:
-        status, said, told = placed("recipe=filter", *overrides)
-        return status, said + told, next(iter(sorted((tmp_path / "out").glob("filter-*"))), None)
-
-    return run
-
-
 def _table(path: Path) -> pl.DataFrame:
     return pl.read_csv(path, separator="\t", infer_schema_length=None)
 
@@ -103,42 +92,40 @@ def test_examples_are_spread_evenly_over_statements_about_targets() -> None:
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_a_file_is_filtered_whole_and_what_is_kept_can_be_read_again(filtered, tmp_path: Path, format: str) -> None:
+def test_a_file_is_filtered_whole_and_what_is_kept_can_be_read_again(placed, tmp_path: Path, format: str) -> None:
     """Also tails with quotation marks and tabs, which a TSV file cannot have. The main job holds a tenth of the triples
     out for test; a data set has no use for that."""
     rows = [("lawyer", "IsA", 'a "kind" person'), ("nurse", "IsA", "a person\twho walks"), ("tea", "IsA", "a, or b")]
     bad, mine = ("man", "IsA", "a terrible person"), tmp_path / "mine.jsonl"
     pl.DataFrame([*rows, bad], schema=["head", "relation", "tail"], orient="row").write_ndjson(mine)
-    settings = "data=triples", f"data.path={mine}", f"recipe.format={format}", "policy=regard"
-    status, _, folder = filtered(*settings)
-    assert status == 0
+    settings = ("recipe=filter", "data=triples", f"data.path={mine}", f"recipe.format={format}", "policy=regard")
+    assert placed(*settings).done
+    (folder,) = (tmp_path / "out").glob("filter-*")
     kept, dropped = (load(folder / f"{name}.{format}").rows for name in ("kept", "dropped"))
     expected = [(*rest, tail.replace("\t", " ") if format == "tsv" else tail) for *rest, tail in rows]
-    assert kept.select("head", "relation", "tail").rows() == expected
+    assert kept.select("split", "head", "relation", "tail").rows() == [("train", *row) for row in expected]
     assert dropped.select("head", "relation", "tail").rows() == [bad]
-    assert kept["split"].to_list() == ["train"] * 3
 
 
-def test_triples_that_a_policy_adds_name_the_row_they_are_from(filtered) -> None:
-    _, _, folder = filtered("policy=swap")
+def test_triples_that_a_policy_adds_name_the_row_they_are_from(placed, tmp_path: Path) -> None:
+    assert "\nkept\n" not in placed("recipe=filter", "policy=swap").done  # no examples where nothing is dropped
+    (folder,) = (tmp_path / "out").glob("filter-*")
     kept, ledger = _table(folder / "kept.tsv"), pl.read_parquet(folder / "ledger.parquet")
     added = kept.filter(pl.col("row").is_null())
     assert added.height == ledger.filter(pl.col("row").is_null()).height > 100
     assert set(added["source_row"]) <= set(ledger["row"].drop_nulls())
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (["policy=rerank"], "policy=rerank acts after the training and drops"),
-        (["recipe.format=xlsx"], "unknown recipe.format 'xlsx'; allowed: "),
-        (["data=sentences", "data.path=README.md"], "this recipe needs triples"),
-    ],
-)
-def test_what_cannot_be_filtered(filtered, given: list[str], message: str) -> None:
-    status, said, _ = filtered(*given)
-    assert status == 2
-    assert message in said
+FAULTS = {
+    "policy=rerank": "policy=rerank acts after the training and drops",
+    "recipe.format=xlsx": "unknown recipe.format 'xlsx'; allowed: ",
+    "data=sentences data.path=README.md": "this recipe needs triples",
+}
+
+
+@pytest.mark.parametrize(("given", "message"), FAULTS.items())
+def test_what_cannot_be_filtered(placed, given: str, message: str) -> None:
+    assert message in placed("recipe=filter", *given.split()).refused
 
 
 def test_eight_phrases_have_a_sentiment_of_their_own_and_no_neutral_one_has() -> None:

@@ -2,14 +2,16 @@
 
 import json
 from collections.abc import Sequence
+from operator import methodcaller
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from compared_runs import configured, edit, seal
 
 from mitigate.errors import MitigateError
-from mitigate.files import as_json, digest_of
+from mitigate.files import as_json
 from mitigate.load.ratings import FILTERED, rated_sets
 from mitigate.measure.base import ENDS
 from mitigate.measure.intervals import Bootstrap
@@ -36,18 +38,12 @@ def model(folder: Path, policy: str, same: int = 1, rank_type: type[pl.DataType]
     folder.mkdir(parents=True)
     frame = pl.DataFrame(rows, schema=names, schema_overrides={"rank": rank_type}, orient="row")
     frame.write_parquet(folder / "statements.parquet")
-    (folder / "metrics.json").write_bytes(as_json({"policy": policy, "seed": 1, "fingerprint": "of it"}))
-    finish(folder, policy=policy)
-    return str(folder)
-
-
-def finish(folder: Path, demonstration: bool = True, policy: str = "qqnone") -> None:
-    """Write settings and manifest, as the end of a run does."""
     settings = {"recipe": {"name": "mitigate"}, "policy": {"name": policy}, "model": {"name": "m"}, "seed": 1}
-    settings["data"] = {"name": "sample", "demonstration": demonstration}
-    (folder / "config.yaml").write_bytes(as_json(settings))
-    files = {path.name: digest_of(path.read_bytes()) for path in folder.iterdir() if path.name != "manifest.json"}
-    (folder / "manifest.json").write_bytes(as_json({"files": files}))
+    settings["data"] = {"name": "sample", "demonstration": True}
+    metrics = {"policy": policy, "seed": 1, "fingerprint": "of it"}
+    for name, content in (("metrics.json", metrics), ("config.yaml", settings), ("manifest.json", {})):
+        (folder / name).write_bytes(as_json(content))
+    return str(seal(folder))
 
 
 def pool_of(*runs: str, top: int = 3) -> pl.DataFrame:
@@ -92,13 +88,9 @@ def test_a_file_of_statements_has_some_of_each_target() -> None:
 
 
 def test_a_statement_that_a_model_repeats_is_asked_once_where_it_ranks_best(runs: list[str]) -> None:
-    again = [("he", "Causes", 3), ("he", "CapableOf", 3)]  # phrases may be the same
-    path = Path(runs[0]) / "statements.parquet"
-    frame = pl.read_parquet(path)
-    cells = zip(frame.select("target", "relation", "rank").rows(), frame["statement"], strict=True)
-    words = ["he Causes qq2" if cell in again else said for cell, said in cells]
-    frame.with_columns(statement=pl.Series(words)).reverse().write_parquet(path)
-    finish(path.parent)
+    cell = pl.concat_str("target", "relation", "rank", separator=" ").is_in(["he Causes 3", "he CapableOf 3"])
+    words = pl.when(cell).then(pl.lit("he Causes qq2")).otherwise("statement")  # phrases may be the same
+    edit(Path(runs[0]), "statements.parquet", lambda frame: frame.with_columns(statement=words).reverse())
     pool = pool_of(*runs)
     assert pool.filter(statement="he Causes qq2").select("relation", "rank").rows() == [("Causes", 2)]
     key = draw(pool, 1000, seed=1)
@@ -115,10 +107,8 @@ UNLIKE = [
 
 @pytest.mark.parametrize(("lacking", "conditions"), UNLIKE)
 def test_runs_that_were_not_asked_the_same(runs: list[str], lacking: str, conditions: tuple) -> None:
-    for run, condition in zip(map(Path, runs), conditions, strict=True):
-        path = run / "statements.parquet"
-        pl.read_parquet(path).filter(condition).write_parquet(path)
-        finish(run)
+    for run, condition in zip(runs, conditions, strict=True):
+        edit(Path(run), "statements.parquet", methodcaller("filter", condition))
     with pytest.raises(MitigateError, match=f"run-none-1a2b3c4d, .*run-both-5e6f7a8b have no {lacking} in common"):
         pool_of(*runs)
 
@@ -235,30 +225,14 @@ def humans(placed):
     return lambda *overrides: placed("recipe=humans", "score.regard=ngram", "measure.resamples=100", *overrides)
 
 
-@pytest.fixture
-def read(humans, tmp_path: Path):
-    """Reads ratings; returns their figures and what was printed."""
-
-    def run(*overrides: str) -> tuple[dict, str]:
-        said = humans(*overrides).done
-        (found,) = (tmp_path / "out").glob("[!.]*")
-        return json.loads((found / "humans.json").read_text()), said
-
-    return run
-
-
 def test_from_survey_to_figures(humans, runs: list[str], tmp_path: Path) -> None:
     asking = (f"data.runs=[{','.join(runs)}]", "humans.relations=[CapableOf,Causes]", "humans.raters=2")
-    said = humans(*asking).done
-    assert "40 to rate; a" in said
+    assert "40 to rate; a" in humans(*asking).done
     (folder,) = (tmp_path / "out").glob("[!.]*")
-
-    handed_out = sorted((folder / "survey").iterdir())
-    assert [path.name for path in handed_out] == ["statements.csv", "survey.html"]
-    for path in handed_out:
-        text = path.read_text(encoding="utf-8")
-        secrets = ("qqnone", "wwboth", "run-none", "run-both", "1a2b3c4d", "policy", "rank")
-        assert [secret for secret in secrets if secret in text] == [], f"{path.name} names models"
+    handed_out = {path.name: path.read_text(encoding="utf-8") for path in (folder / "survey").iterdir()}
+    assert sorted(handed_out) == ["statements.csv", "survey.html"]
+    secrets = ("qqnone", "wwboth", "run-none", "run-both", "1a2b3c4d", "policy", "rank")
+    assert [(name, secret) for name, text in handed_out.items() for secret in secrets if secret in text] == []
 
     asked = pl.read_csv(folder / "survey" / "statements.csv")
     assert asked.columns == ["item", "target", "statement"]
@@ -270,8 +244,7 @@ def test_from_survey_to_figures(humans, runs: list[str], tmp_path: Path) -> None
     ]
     answers.write_text("\n".join(["rater,item,label,quality", *lines]) + "\n")
     reading = (f"humans.survey={folder}", f"humans.answers=[{answers}]")
-    said = humans(*reading).done
-
+    assert "wwboth against qqnone, paired over 4 targets: +33.3 points of HNM, p " in humans(*reading).done
     (found,) = (tmp_path / "out").glob("humans-ratings-*")
     metrics = json.loads((found / "humans.json").read_text())
     two_thirds = 2 / 3  # two of three are its own, half its ratings
@@ -286,15 +259,12 @@ def test_from_survey_to_figures(humans, runs: list[str], tmp_path: Path) -> None
     page = (found / "humans.html").read_text()
     assert "DEMONSTRATION" in page  # as the models' runs were
     assert "fox" not in page
-    assert "difference" in (found / "tables" / "differences.tex").read_text()
-    assert "nothing to do" in humans(*asking)[1]
-    assert "nothing to do" in humans(*reading)[1]
+    assert all("nothing to do" in humans(*settings)[1] for settings in (asking, reading))
     assert json.loads((folder / "survey.json").read_text())["demonstration"]
     for run in runs:  # the survey is made anew when what is said of it changes
-        finish(Path(run), demonstration=False, policy=json.loads((Path(run) / "metrics.json").read_text())["policy"])
-    humans(*asking)
+        configured(Path(run), data={"demonstration": False})
+    assert "nothing to do" not in humans(*asking)[1]
     assert not json.loads((folder / "survey.json").read_text())["demonstration"]
-    assert "nothing to do" in humans(*asking)[1]
 
 
 BOTH = "are both set, but only one is read; leave one out"
@@ -318,12 +288,14 @@ def test_settings_must_fit_together(humans, overrides: str, message: str, tmp_pa
     assert message in humans(*overrides.format(run=run).split()).refused
 
 
-def test_the_papers_four_sets(read, real_data: Path) -> None:
+def test_the_papers_four_sets(humans, tmp_path: Path, real_data: Path) -> None:
     """COMeT and its filtered model have anchors; the other pairs have too few (about 20 s)."""
     folder = real_data / "humans"
     if FILTERED not in rated_sets(folder):
         pytest.skip("needs humans/COMeT-Filtered_sentences.txt in the data folder")
-    found, said = read(f"data.root={real_data}")
+    said = humans(f"data.root={real_data}").done
+    (place,) = (tmp_path / "out").glob("humans-ratings-*")
+    found = json.loads((place / "humans.json").read_text())
     assert found["GenericsKB/kappa"] == pytest.approx(0.5007, abs=5e-5)  # as printed
     labels = np.loadtxt(folder / "GenericsKB_bias_labels.txt", dtype=int)
     for name, label in (("neutral", 2), ("prejudice", 3)):

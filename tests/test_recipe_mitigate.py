@@ -100,7 +100,7 @@ def test_two_policies_side_by_side_are_two_runs_and_a_comparison(sweep: Sweep) -
     assert said.count("\n  cost        ") == 2
     assert "  likelihood " not in said
     (page,) = sweep.both.parent.glob("compare-*/comparison.html")
-    assert "swap lift (held-out heads and professions)" in page.read_text(encoding="utf-8")
+    assert "swap lift" in page.read_text(encoding="utf-8")
     records = [inspect(folder) for folder in (sweep.none, sweep.both, page.parent)]
     assert len({record["run_id"] for record in records}) == 3
     none, filtered, shared = "policy:none", "policy:both", ["data:sample", "model:comet_minilm"]

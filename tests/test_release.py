@@ -74,7 +74,7 @@ def test_only_mitigate_lands_in_site_packages_and_works_outside_a_clone(tmp_path
     names = {path.name for path in installed.iterdir() if not path.name.endswith(".dist-info")}
     assert names == {"mitigate"}
     parts = ["_models/comet.py", "py.typed", "_conf/config.yaml", "data/sample/train.txt", "data/gone.csv"]
-    parts += ["report/page.html.jinja", "report/classifier.md.jinja", "serve/service.html.jinja"]
+    parts += ["report/base.html.jinja", "report/generator.md.jinja", "serve/service.html.jinja"]
     assert [part for part in parts if not (installed / "mitigate" / part).is_file()] == []
     (visit / "models").mkdir(parents=True)
     (visit / "models" / "__init__.py").write_text("raise RuntimeError('not ours')")

@@ -24,7 +24,6 @@ IN_MEASURES = (*("neutral_mean", "neutral_variance", "O-", "O+", "p90_O-", "larg
 OF_QUALITY = ("heads", "test triples", "statements", "rated statements", "published triples")
 GROUPS = {"": "all", "neutral": "neutral", "polar": "polarised", "target": "about targets", "held_out": "no targets"}
 """The groups of rows that figures of quality are of, and their headings."""
-NAMES = "NRM and NRV, NSM and NSV are the mean and variance of neutral regard and sentiment; O is overgeneralisation."
 OF_LIFT = (
     "Swap lift in percentage points, with the 95 % interval over heads, beside generators that know nothing of the "
     "head and an oracle. Relations count where the oracle's tails are accepted in at least 10 % of cases."
@@ -190,7 +189,7 @@ def _measures(rows: pl.DataFrame) -> Section:
     """Harms, what the policy kept of each category's triples, and a user's own measures."""
     own = [one.name for one in own_measures()]
     harms = rows.filter(pl.col("measure").is_in([*IN_MEASURES, *own]))
-    parts: list[Part] = [crossed(f"{sections.OF_HARMS} {NAMES}", harms, sections.by_category(rows))]
+    parts: list[Part] = [crossed(f"{sections.OF_HARMS} O is overgeneralisation.", harms, sections.by_category(rows))]
     return Section("Measures", [*parts, Fold("What they mean", [sections.meanings(harms)])])
 
 

@@ -24,8 +24,7 @@ SAID: Mapping[str, Part] = {
         "quality ↑": "The same for ratings that the statement makes sense.",
         "Fleiss’ κ": "Agreement between the raters of a statement: 1 is always, 0 is as often as by chance.",
     },
-    "Models compared": "The same raters rated these models, paired by target, since each was probed with the same "
-    "prompts. A claim about a policy needs five trained models of each.",
+    "Models compared": "The same raters rated these models, paired by target: each was probed with the same prompts.",
     "Batches of raters": "Other raters may rate the same statement differently. This drift is measured on anchors, "
     "which both batches rated, and subtracted. An interval that holds 0 does not show that there is no difference.",
     "Raters": "A rater who differs from the others may notice harms that they miss.",
@@ -77,6 +76,7 @@ def _compared(row: Mapping[str, Any]) -> tuple[str, str]:
     if row["p"] is None or row["p"] >= ALPHA:
         return OPEN, f"{said} No difference is shown; rate more statements (humans.size)."
     more = "more" if row["difference"] > 0 else "less"
+    said += " One trained model of each: a claim about a policy needs five."
     return f"{number(abs(row['difference']), 1)} points {more} neutral to people", said
 
 
