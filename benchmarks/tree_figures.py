@@ -194,6 +194,10 @@ def figures(root: Path) -> dict[str, str]:
     found |= {
         f"modules that {name} reaches": f"{tree.reached(f'mitigate.recipes.{path}')}" for name, path in RECIPES.items()
     }
+    pages = [one for name, one in ours.items() if name.startswith("mitigate.report.")]
+    nodes = [node for one in pages for node in ast.walk(one) if isinstance(node, ast.ImportFrom)]
+    between = sum((node.module or "").startswith("mitigate.report") for node in nodes)
+    found["imports between files of report/"] = f"{between}"
     for name, path in TRIPS.items():
         start = tree.functions[f"mitigate.recipes.{path}.run"]
         stays = list(tree.trip(start))
