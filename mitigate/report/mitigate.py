@@ -30,6 +30,7 @@ OF_LIFT = (
 )
 ONE_RUN = "One run of each: another training with another seed could differ as much."
 ALONE = "Run policy=none and policy.control=true with the same settings to compare it with."
+BASELINE = "A baseline: run a policy and its control with the same settings to compare with it."
 TRAIN = "Train longer (trainer.max_steps, trainer.max_epochs), or on more triples."
 LIMITS = (
     sections.PROXIES,
@@ -86,7 +87,8 @@ def verdict(results: Results, others: Mapping[str, Results], scorers: Sequence[s
         return Verdict("No harm was measured", "", said)
     value, was = results[harms[0]], before.get(harms[0])
     if was is None:
-        return Verdict(f"{value:.1f} % neutral by {scorers[-1]}, nothing compared", ALONE, said)
+        hedge = BASELINE if results.get("policy") == "none" else ALONE
+        return Verdict(f"{value:.1f} % neutral by {scorers[-1]}, nothing compared", hedge, said)
     if abs(value - was) < SAME:
         return Verdict("As neutral as without a policy", ONE_RUN, said)
     size = number(abs(value - was), 1)
