@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Lock
 from typing import Any
 
 from huggingface_hub import snapshot_download
@@ -20,6 +21,7 @@ from models.stored_tensors import ANEW, read_facts
 WEIGHTS = "model*.safetensors"
 TOKENIZER = ("tokenizer*.json", "vocab.*", "*.model", "*.tiktoken")
 FILES = ["*.json", WEIGHTS, "vocab.*", "merges.txt", "*.model", "*.jinja"]
+_loading = Lock()  # transformers patches its classes while it loads, and two threads at once would leave them so
 
 
 def locate(
@@ -163,7 +165,8 @@ def without_code(kind: Any, folder: Path | str, **options: Any) -> Any:
     """Load a folder or a name with a class of transformers, without running code that comes with it. Raises
     ValueError where the model needs its own code, and for damaged weights."""
     try:
-        return kind.from_pretrained(folder, trust_remote_code=False, **options)
+        with _loading:
+            return kind.from_pretrained(folder, trust_remote_code=False, **options)
     except ValueError as error:
         if "trust_remote_code" not in str(error):
             raise

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from base64 import b64decode
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -23,7 +24,9 @@ from mitigate.__main__ import cli
 from mitigate.recipes.job import Config, configured
 
 ROOT = Path(__file__).parents[1]
-UNDRAWN: tuple[str, Any] = ("mitigate.report.plots._bytes", lambda *_, **__: b"<svg></svg>")
+PIXEL = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABAQAAAAA3bvkkAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==")
+BLANK = {"svg": b"<svg></svg>", "png": PIXEL}
+UNDRAWN: tuple[str, Any] = ("mitigate.report.plots._bytes", lambda *_, format, **__: BLANK[format])
 """Arguments of monkeypatch.setattr for pages without pictures, which are tested by themselves and take seconds."""
 SMALL = [  # the whole job in seconds
     "trainer.max_steps=6",

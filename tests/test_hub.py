@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -153,3 +154,12 @@ def test_weights_that_are_not_there_are_not_drawn(save: Callable, load: Callable
     lost = next(name for name in tensors if name.endswith("weight"))
     save_file({name: tensor for name, tensor in tensors.items() if name != lost}, weights, metadata={"format": "pt"})
     refuses(ValueError, f"the weights in .* lack .*{lost}.*; copy its folder again, or train", load, tmp_path)
+
+
+def test_models_are_loaded_by_two_threads_at_once(tmp_path: Path) -> None:
+    """Answers load their generator and their scorers side by side, and transformers' loading is not made for it."""
+    folder = save_bart(tmp_path, TEXTS)
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(Seq2Seq.load, [folder] * 12))
+    for model in found:
+        assert model.model.lm_head.weight is model.model.get_input_embeddings().weight  # tied
