@@ -189,7 +189,7 @@ def test_more_statements_than_a_page_needs_are_chosen_from(run, mine, monkeypatc
     lines = "".join(f"nurse\tIsA\tthief {i}\n" for i in range(1000))
     _, said, folder = run(*mine("triples", f"head\trelation\ttail\n{lines}"))
     assert figures(folder)["statements"] == 1000
-    chosen = int(said.partition("word clouds are of ")[2].split()[0])
+    chosen = int(said.partition("Examples are of ")[2].split()[0])
     assert 60 < chosen < 140  # about 100
     assert "chosen by chance from 1,000; figures are of all of them" in (folder / "audit.html").read_text()
     assert "1000" in (folder / "tables" / "relations.csv").read_text()

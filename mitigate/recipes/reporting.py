@@ -15,7 +15,7 @@ from mitigate.tracking.headlines import headlines
 
 NOTHING: Mapping[str, str] = {}
 DESCRIBED = {"data": ("attribution", "licence", "demonstration"), "model": ("base", "licence")}
-SHOW_TEXTS = ["regions", "bars", "shown", "words", "peers", "professions"]  # groups of pictures with names or tails
+SHOW_TEXTS = ["regions", "bars", "shown", "professions"]  # groups of pictures that name targets or professions
 RECORDED_STATEMENTS = 20_000  # W&B's tables are slow beyond; the parquet files have them all
 
 

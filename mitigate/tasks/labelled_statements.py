@@ -16,7 +16,7 @@ from mitigate.triples import ROLES, TEMPLATES, Scorer, label_columns
 from mitigate.words.outside_text import counted
 from mitigate.words.targets import TargetList
 
-MOST = 200_000  # that examples, word clouds, the export and the record in W&B are chosen from
+MOST = 200_000  # that examples, the export and the record in W&B are chosen from
 LONG = 40  # words; the longest statement that people rated has 19 (harms paper), the longest of train100k about 30
 
 

@@ -28,7 +28,7 @@ from mitigate.words.english import not_english
 from mitigate.words.outside_text import counted
 from mitigate.words.targets import notice_of_own
 
-DRAWN = "Examples and word clouds are of {:,} statements, chosen by chance from {:,}; figures are of all of them."
+DRAWN = "Examples are of {:,} statements, chosen by chance from {:,}; figures are of all of them."
 
 
 def run(config: Config) -> float | None:
