@@ -26,7 +26,7 @@ PARTS: Mapping[str, tuple[str | None, str | None]] = {  # splits of terms and of
 }
 """The combinations of terms and frames."""
 NUMBERS = ("both", "singular", "plural")
-FALSE_POSITIVES, FALSE_NEGATIVES = ERRORS = ("false_positives", "false_negatives")
+FALSE_POSITIVES, FALSE_NEGATIVES = "false_positives", "false_negatives"
 GAPS = {FALSE_POSITIVES: "positives_gap", FALSE_NEGATIVES: "negatives_gap"}
 WRONG = {
     FALSE_POSITIVES: (pl.col("polarity") != "unkind", pl.col("label") == PREJUDICE),

@@ -26,41 +26,13 @@ FEWEST = 10
 BY_LABEL = ("neutral", "polar")
 """The groups that depend on scorers' labels."""
 GROUPS = {
-    "test triples": {
-        "": "all held-out triples",
-        "neutral": "those with a neutral label",
-        "polar": "those with a polarised label",
-        "target": "those about a target",
-    },
-    "statements": {
-        "": "all probed statements",
-        "neutral": "those with a neutral label",
-        "polar": "those with a polarised label",
-        "{category}": "{category}",
-        "{relation}": "",
-    },
-    "rated statements": {
-        "": "all probed statements",
-        "neutral": "those with a neutral label",
-        "polar": "those with a polarised label",
-        "profession": "",
-        "profession/neutral": "profession, those with a neutral label",
-        "{relation}": "",
-    },
-    "heads": {
-        "": "held-out heads and professions",
-        "held_out": "held-out heads: of test triples, no targets",
-        "profession": "professions",
-        "{category}": "{category}, exploratory",
-    },
-    "published triples": {
-        "": "all",
-        "neutral": "those with a neutral label",
-        "polar": "those with a polarised label",
-        "{category}": "{category}",
-    },
+    "test triples": ("", "neutral", "polar", "target"),
+    "statements": ("", "neutral", "polar", "{category}", "{relation}"),
+    "rated statements": ("", "neutral", "polar", "profession", "profession/neutral", "{relation}"),
+    "heads": ("", "held_out", "profession", "{category}"),
+    "published triples": ("", "neutral", "polar", "{category}"),
 }
-"""The groups of rows of each table, with their titles; "" where tables do not show them."""
+"""The groups of rows that figures of each table are of; "": all rows."""
 BASELINES = ("echo", "constants", "random", "oracle")
 """Generators with which swap lift is compared."""
 GENERATOR = "generator"
@@ -91,15 +63,6 @@ def groups_of(of: str, table: pl.DataFrame, scorers: Sequence[str] = ROLES) -> G
             found |= {(by, value): pl.col(column) == value for value in values}
         elif all(word in tests for word in group.split("/")):
             found["subset" if group else "all", group] = pl.all_horizontal(tests[word] for word in group.split("/"))
-    return found
-
-
-def titles_of_groups(of: str, categories: Sequence[str]) -> dict[str, str]:
-    """The groups of a table that pages show, and their titles."""
-    found: dict[str, str] = {}
-    for group, title in GROUPS[of].items():
-        for category in (categories if "{category}" in group else [""]) if title else []:
-            found.setdefault(group.format(category=category), title.format(category=category))
     return found
 
 

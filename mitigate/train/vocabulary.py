@@ -16,8 +16,6 @@ from torch import Tensor
 from mitigate.errors import MitigateError
 from models.decoder import Decoder
 
-OVER = ("auto", "all", "tails")
-
 
 def begin_vocabulary(
     decoder: Decoder, tails: Sequence[Sequence[int]], vocabulary: Literal["auto", "all", "tails"]
