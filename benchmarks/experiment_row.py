@@ -20,12 +20,12 @@ from mitigate.cache import LabelStore
 from mitigate.errors import MitigateError
 from mitigate.files import digest_of
 from mitigate.measure.base import key_of
+from mitigate.measure.lift import GENERATOR, HELD_OUT
 from mitigate.measure.quality import is_neutral, perplexity
 from mitigate.score.crowd import Crowd
 from mitigate.score.keyword import Keyword
 from mitigate.tasks.crowd.accuracy import RELATIONS as ALIKE
 from mitigate.tasks.crowd.accuracy import of_rated_relations
-from mitigate.tasks.generators.swap_lift import GENERATOR, HELD_OUT
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, label_columns
 from mitigate.words.targets import PAPER
 

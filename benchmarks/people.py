@@ -28,6 +28,7 @@ from benchmarks.results import machine
 from mitigate.measure.agreement import auc
 from mitigate.measure.confusion import confusion, kappa, sensitivity, specificity, with_intervals
 from mitigate.measure.intervals import Bootstrap
+from mitigate.score.base import default_scorers
 from mitigate.score.crowd import Crowd
 from mitigate.score.labels import NOTHING_CACHED, with_labels
 from mitigate.score.people import POLAR, SHIPPED, Crowd2, CrowdLM, PeopleValid, plain
@@ -46,7 +47,6 @@ from mitigate.tasks.predicted_ratings.figures import (
 )
 from mitigate.tasks.ratings.agreement import words_and_texts
 from mitigate.tasks.ratings.paper_statements import read_rated, read_with_quality
-from mitigate.tasks.scorers import default_scorers
 from mitigate.triples import NEUTRAL
 from mitigate.verbalise import MASK
 

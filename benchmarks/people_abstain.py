@@ -20,12 +20,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.experiment_tables import markdown
 from mitigate.measure.intervals import Bootstrap, resampled_sums
 from mitigate.policies import Drop
+from mitigate.score.base import default_scorers
 from mitigate.score.labels import NOTHING_CACHED, with_labels
 from mitigate.score.people import PeopleValid
 from mitigate.tasks.crowd.accuracy import GENERATED, RELATIONS
 from mitigate.tasks.predicted_ratings.figures import polar_votes, relations_of, valid_apart, valid_votes
 from mitigate.tasks.ratings.paper_statements import read_with_quality
-from mitigate.tasks.scorers import default_scorers
 from mitigate.triples import NEUTRAL
 
 FILTERED = "COMeT-Filtered"

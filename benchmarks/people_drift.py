@@ -31,6 +31,7 @@ from mitigate.measure.human_ratings import (
     statements_needed,
     within_relations,
 )
+from mitigate.score.base import default_scorers
 from mitigate.score.keyword import Keyword
 from mitigate.score.labels import NOTHING_CACHED, label_column
 from mitigate.score.people import Crowd2, PeopleValid
@@ -50,7 +51,6 @@ from mitigate.tasks.ratings.anchors import described as with_word
 from mitigate.tasks.ratings.answers import read_labelled_sentences
 from mitigate.tasks.ratings.paper_statements import describe_rated
 from mitigate.tasks.ratings.survey import POINTS
-from mitigate.tasks.scorers import default_scorers
 from mitigate.triples import TEMPLATES, label_columns
 from mitigate.words.outside_text import counted
 from mitigate.words.relations import parse_sentence

@@ -31,23 +31,23 @@ from benchmarks.experiment_row import GROUPS, SHARE, heads, pack, professions, u
 from benchmarks.experiment_tables import markdown
 from benchmarks.results import processor
 from mitigate.files import replacing_folder, write
+from mitigate.measure.lift import constant_tails, echo_tails, lift_table, random_tails
 from mitigate.policies import Contrast, Critic, Rerank, apply_policy
+from mitigate.probe.candidates import label_candidates, with_contrast
+from mitigate.probe.generator import probe_generator, probe_heads
 from mitigate.recipes.classifier import DEPTH, POLARITY
 from mitigate.recipes.job import configured
 from mitigate.recipes.mitigate.plan import Plan, make_plan
 from mitigate.recipes.scorers import Scorers
 from mitigate.score.labels import label_column
 from mitigate.score.people import POLAR, Crowd2, CrowdLM
+from mitigate.score.validity import with_people_valid
 from mitigate.stages import PartFolder, fingerprint
-from mitigate.tasks.crowd.accuracy import RELATIONS as RATED
 from mitigate.tasks.crowd.training import read_texts
-from mitigate.tasks.generators.probe import probe_generator, probe_heads
-from mitigate.tasks.generators.swap_lift import constant_tails, echo_tails, lift_table, random_tails
-from mitigate.tasks.generators.train import train_generator, trained
-from mitigate.tasks.policies.candidates import label_candidates, with_contrast
-from mitigate.tasks.predicted_ratings.estimates import with_people_valid
 from mitigate.tasks.predicted_ratings.training import half_of, train_harm
+from mitigate.train.generator import train_generator, trained
 from mitigate.triples import Labels
+from mitigate.words.relations import RATED
 from mitigate.words.targets import PAPER
 from models.heads import LABELS
 

@@ -18,31 +18,31 @@ _PLACES = {  # public name -> the module that has it
     "MitigateError": "mitigate.errors",
     "Policy": "mitigate.policies",
     "Scorer": "mitigate.triples",
-    "Start": "mitigate.tasks.generators.base_model",
+    "Start": "mitigate.train.base_model",
     "TargetList": "mitigate.words.targets",
-    "TrainingSettings": "mitigate.tasks.generators.train",
-    "about_targets": "mitigate.tasks.targets",
+    "TrainingSettings": "mitigate.train.generator",
+    "about_targets": "mitigate.load.targets",
     "apply_policy": "mitigate.policies",
     "choose_targets": "mitigate.words.targets",
     "compare_runs": "mitigate.tasks.compare.runs",
-    "default_scorers": "mitigate.tasks.scorers",
-    "held_out_likelihood": "mitigate.tasks.generators.likelihood",
+    "default_scorers": "mitigate.score.base",
+    "held_out_likelihood": "mitigate.probe.corpus",
     "label_identity_terms": "mitigate.tasks.identity",
-    "label_probed": "mitigate.tasks.label",
-    "label_statements": "mitigate.tasks.label",
+    "label_probed": "mitigate.score.labeller",
+    "label_statements": "mitigate.score.labeller",
     "list_of": "mitigate.words.targets",
-    "make_scorer": "mitigate.tasks.scorers",
-    "measure_harms": "mitigate.tasks.harms",
+    "make_scorer": "mitigate.score.base",
+    "measure_harms": "mitigate.measure.tables",
     "measure_identity_terms": "mitigate.tasks.identity",
-    "measure_quality": "mitigate.tasks.run_metrics",
-    "open_generator": "mitigate.tasks.generators.train",
-    "open_run": "mitigate.tasks.ask.answers",
-    "pointwise_information": "mitigate.tasks.generators.likelihood",
-    "probe_generator": "mitigate.tasks.generators.probe",
+    "measure_quality": "mitigate.measure.run",
+    "open_generator": "mitigate.train.generator",
+    "open_run": "mitigate.probe.answers",
+    "pointwise_information": "mitigate.probe.corpus",
+    "probe_generator": "mitigate.probe.generator",
     "read_relations": "mitigate.load.triples",
-    "read_triples": "mitigate.tasks.corpus",
-    "sample_triples": "mitigate.tasks.corpus",
-    "train_generator": "mitigate.tasks.generators.train",
+    "read_triples": "mitigate.load.corpus",
+    "sample_triples": "mitigate.load.corpus",
+    "train_generator": "mitigate.train.generator",
 }
 
 __all__ = [*_PLACES]
@@ -51,32 +51,32 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_l
     from mitigate.cache import LabelStore as LabelStore
     from mitigate.errors import MitigateError as MitigateError
     from mitigate.finished import FinishedRun as FinishedRun
+    from mitigate.load.corpus import read_triples as read_triples
+    from mitigate.load.corpus import sample_triples as sample_triples
+    from mitigate.load.targets import about_targets as about_targets
     from mitigate.load.triples import read_relations as read_relations
     from mitigate.measure.intervals import Bootstrap as Bootstrap
+    from mitigate.measure.run import measure_quality as measure_quality
+    from mitigate.measure.tables import measure_harms as measure_harms
     from mitigate.policies import Drop as Drop
     from mitigate.policies import Policy as Policy
     from mitigate.policies import apply_policy as apply_policy
-    from mitigate.tasks.ask.answers import open_run as open_run
+    from mitigate.probe.answers import open_run as open_run
+    from mitigate.probe.corpus import held_out_likelihood as held_out_likelihood
+    from mitigate.probe.corpus import pointwise_information as pointwise_information
+    from mitigate.probe.generator import probe_generator as probe_generator
+    from mitigate.score.base import default_scorers as default_scorers
+    from mitigate.score.base import make_scorer as make_scorer
+    from mitigate.score.labeller import label_probed as label_probed
+    from mitigate.score.labeller import label_statements as label_statements
     from mitigate.tasks.compare.runs import ComparedRuns as ComparedRuns
     from mitigate.tasks.compare.runs import compare_runs as compare_runs
-    from mitigate.tasks.corpus import read_triples as read_triples
-    from mitigate.tasks.corpus import sample_triples as sample_triples
-    from mitigate.tasks.generators.base_model import Start as Start
-    from mitigate.tasks.generators.likelihood import held_out_likelihood as held_out_likelihood
-    from mitigate.tasks.generators.likelihood import pointwise_information as pointwise_information
-    from mitigate.tasks.generators.probe import probe_generator as probe_generator
-    from mitigate.tasks.generators.train import TrainingSettings as TrainingSettings
-    from mitigate.tasks.generators.train import open_generator as open_generator
-    from mitigate.tasks.generators.train import train_generator as train_generator
-    from mitigate.tasks.harms import measure_harms as measure_harms
     from mitigate.tasks.identity import label_identity_terms as label_identity_terms
     from mitigate.tasks.identity import measure_identity_terms as measure_identity_terms
-    from mitigate.tasks.label import label_probed as label_probed
-    from mitigate.tasks.label import label_statements as label_statements
-    from mitigate.tasks.run_metrics import measure_quality as measure_quality
-    from mitigate.tasks.scorers import default_scorers as default_scorers
-    from mitigate.tasks.scorers import make_scorer as make_scorer
-    from mitigate.tasks.targets import about_targets as about_targets
+    from mitigate.train.base_model import Start as Start
+    from mitigate.train.generator import TrainingSettings as TrainingSettings
+    from mitigate.train.generator import open_generator as open_generator
+    from mitigate.train.generator import train_generator as train_generator
     from mitigate.triples import Labels as Labels
     from mitigate.triples import Scorer as Scorer
     from mitigate.words.targets import TargetList as TargetList

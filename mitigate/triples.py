@@ -148,3 +148,8 @@ def role_scorers(score: Mapping[str, Any]) -> dict[str, str]:
     """The configured scorers of the roles, by their names in results: {"sentiment": "vader", "regard": "minilm"}; with
     one of a user's own in place of minilm {"sentiment": "vader", "mine": "mine"}."""
     return {name: str(score[role]) for role, name in called(score).items()}
+
+
+def fold_other(labels: np.ndarray) -> np.ndarray:
+    """The labels with "other" counted as neutral, as the measures do."""
+    return np.where(labels == OTHER, NEUTRAL, labels)

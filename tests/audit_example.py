@@ -7,11 +7,11 @@ import polars as pl
 from mitigate.measure.harms import tally
 from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.results import Results
+from mitigate.measure.statements import Labelling, Measurement
 from mitigate.measure.stories import STORY, shares
 from mitigate.report import audit, stories
 from mitigate.report.page import Page
 from mitigate.tasks.audit.measures import harms
-from mitigate.tasks.labelled_statements import Labelling, Measurement
 from mitigate.tasks.stories.measures import measure_stories
 from mitigate.words.prompts import prompts
 from mitigate.words.targets import PAPER, targets

@@ -15,8 +15,8 @@ import polars as pl
 from omegaconf import OmegaConf
 
 from mitigate.files import digest_of, sealed
+from mitigate.measure.tables import measure_harms
 from mitigate.tasks.compare.run_plan import RunsPlan, make_plan, read_compared
-from mitigate.tasks.harms import measure_harms
 
 RELATIONS = ("IsA", "CapableOf")
 UNTRUSTED = "<b>bold</b>"  # would show on a page that trusts its texts

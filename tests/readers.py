@@ -16,8 +16,8 @@ from mitigate.load.ratings import read_answers, read_beside
 from mitigate.load.sbic import read_annotations, read_implied
 from mitigate.load.stream import Counts, Streamed
 from mitigate.load.triples import read_relations
+from mitigate.probe.tails import open_tails
 from mitigate.score.keyword import read_dic
-from mitigate.tasks.tails import open_tails
 from mitigate.words.outside_text import escaped
 from mitigate.words.targets import list_of
 

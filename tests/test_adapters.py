@@ -21,9 +21,9 @@ from test_train_language_model import QUICK, TEXTS, same
 from transformers import AutoModelForCausalLM
 
 from mitigate.errors import MitigateError
-from mitigate.tasks.generators.base_model import Start, find_start
-from mitigate.tasks.generators.train import train_generator
+from mitigate.train.base_model import Start, find_start
 from mitigate.train.comet import Settings
+from mitigate.train.generator import train_generator
 from mitigate.words.relations import prompt_phrases
 from models.hf import LanguageModel, Seq2Seq
 
@@ -166,7 +166,7 @@ def test_what_cannot_be_is_said_before_the_first_stage(llama: Path, tmp_path: Pa
     assert refused.status == 2
     assert "adds tokens to the vocabulary, which adapters do not train" in refused.complaint
     monkeypatch.setitem(sys.modules, "peft", None)
-    monkeypatch.setattr("mitigate.tasks.generators.train.find_spec", lambda name: None)
+    monkeypatch.setattr("mitigate.train.generator.find_spec", lambda name: None)
     refused = job(*asked)
     assert refused.status == 2
     assert "need the library peft: pip install 'mitigate[lora]', or set model.lora.rank=0" in refused.complaint

@@ -24,7 +24,9 @@ from mitigate.cli import in_words
 from mitigate.errors import MitigateError
 from mitigate.policies import apply_policy
 from mitigate.probe.comet import check_search, find_devices
+from mitigate.probe.generator import PartsInMemory
 from mitigate.recipes import labels
+from mitigate.recipes.filter import check_filters
 from mitigate.recipes.job import Config, configured
 from mitigate.recipes.kge import make_plan as plan_kge
 from mitigate.recipes.loading import load_data
@@ -33,11 +35,9 @@ from mitigate.recipes.scorers import Scorers
 from mitigate.recipes.stories.plan import make_plan as plan_stories
 from mitigate.tasks.audit import read
 from mitigate.tasks.audit.resource import resource_of
-from mitigate.tasks.generators.base_model import check_length
-from mitigate.tasks.generators.probe import PartsInMemory
-from mitigate.tasks.generators.train import check_training
-from mitigate.tasks.policies.filtered import check_filters
 from mitigate.train import launch
+from mitigate.train.base_model import check_length
+from mitigate.train.generator import check_training
 from mitigate.words.targets import choose_targets
 
 HEADER = "head\trelation\ttail\n"

@@ -7,9 +7,9 @@ import pytest
 
 from mitigate.load import conceptnet
 from mitigate.load.stream import Counts, Loaded
+from mitigate.load.targets import about_targets, sentences_about_targets
 from mitigate.tasks.audit.read import UNLISTED, Search, notice_of_unlisted, unlisted
 from mitigate.tasks.audit.resource import Resource
-from mitigate.tasks.targets import about_targets, sentences_about_targets
 from mitigate.words.ambiguous import ambiguous, notice, share
 from mitigate.words.targets import choose_targets, targets
 

@@ -14,9 +14,9 @@ from compared_runs import make_run, seal
 from refusals import refuses
 
 from mitigate.errors import MitigateError
+from mitigate.probe.answers import Answers, open_run
+from mitigate.probe.run_index import find_relation
 from mitigate.recipes.ask import completer, completions, read_line
-from mitigate.tasks.ask.answers import Answers, open_run
-from mitigate.tasks.ask.run_index import find_relation
 
 RELATIONS = ["CapableOf", "Causes", "HasA", "HasProperty", "works_with"]
 QUESTION = ("head=lawyer", "relation=CapableOf")

@@ -15,7 +15,7 @@ from command import ROOT, SMALL, UNDRAWN, here
 from compared_runs import make_run, seal
 
 from mitigate.load import conceptnet
-from mitigate.tasks.harms import find_beside
+from mitigate.recipes.mitigate.results import find_beside
 
 ONE = {"relations": ("IsA",), "num_targets": 2}
 

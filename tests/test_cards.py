@@ -14,9 +14,9 @@ from huggingface_hub import DatasetCard, ModelCard
 from markdown_it import MarkdownIt
 
 from mitigate.policies import Drop
+from mitigate.recipes.filter import write_data_set
 from mitigate.recipes.job import inputs
 from mitigate.report import cards
-from mitigate.tasks.policies.filtered import write_data_set
 from mitigate.words.outside_text import portable
 
 MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])

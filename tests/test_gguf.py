@@ -15,7 +15,7 @@ from small_models import save_chat_llama
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from mitigate.errors import MitigateError
-from mitigate.tasks.generators.train import open_generator
+from mitigate.train.generator import open_generator
 from models import hub
 from models.hf import LanguageModel
 

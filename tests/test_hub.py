@@ -11,7 +11,7 @@ from refusals import refuses
 from safetensors.torch import load_file, save_file
 from small_models import save_bart, save_classifier, save_llama
 
-from mitigate.tasks.generators.base_model import find_start, origin_facts
+from mitigate.train.base_model import find_start, origin_facts
 from models import hub
 from models.hf import LanguageModel, Seq2Seq, SequenceClassifier
 from models.hf_layouts import read_settings

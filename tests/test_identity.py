@@ -13,6 +13,8 @@ from mitigate.measure.identity import LARGEST, by_term, equality_difference, sum
 from mitigate.measure.intervals import Bootstrap
 from mitigate.recipes.rated_scorers import identity_errors
 from mitigate.report.table import as_text
+from mitigate.score.base import make_scorer
+from mitigate.score.labeller import label_statements, with_identity_words
 from mitigate.score.labels import NOTHING_CACHED
 from mitigate.score.vader import Vader
 from mitigate.tasks.identity import (
@@ -22,10 +24,7 @@ from mitigate.tasks.identity import (
     identity_words_of,
     label_identity_terms,
     measure_identity_terms,
-    with_identity_words,
 )
-from mitigate.tasks.label import label_statements
-from mitigate.tasks.scorers import make_scorer
 from mitigate.triples import Labels
 from mitigate.words.identity_terms import (
     AXES,

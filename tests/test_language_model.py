@@ -10,7 +10,7 @@ from refusals import refuses
 from small_models import save_bart, save_chat_llama, save_gpt1, save_llama, save_neox, save_t5, small_comet
 from transformers import AutoModelForCausalLM
 
-from mitigate.tasks.generators.base_model import kind_of
+from mitigate.train.base_model import kind_of
 from models.beam import beam_search
 from models.hf import CachedReading, LanguageModel, Seq2Seq, prompt_of, wording
 from models.hub import locate

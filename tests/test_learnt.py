@@ -16,14 +16,14 @@ from test_cards import CARD
 
 from mitigate.finished import open_run
 from mitigate.measure import learnt
+from mitigate.measure.filtered import untrained
 from mitigate.measure.intervals import Bootstrap
+from mitigate.measure.lift import lift_groups
 from mitigate.measure.quality import GENERATOR, with_known
 from mitigate.measure.results import Results, measured
 from mitigate.recipes import reporting
 from mitigate.report import cards, mitigate
 from mitigate.serve.results import summary
-from mitigate.tasks.generators.swap_lift import lift_groups
-from mitigate.tasks.policies.filtered import untrained
 from mitigate.tracking.record import Tracking
 from mitigate.train.comet import Settings
 

@@ -8,12 +8,12 @@ import pytest
 from command import here
 from small_models import save_gpt1, save_llama
 
+from mitigate.measure.filtered import loss_notices, untrained
+from mitigate.measure.run import RunMeasurement, untrained_notices
+from mitigate.measure.statements import LONG, long_texts
 from mitigate.recipes import labels as labels_recipe
-from mitigate.tasks.generators.base_model import cut_notices
-from mitigate.tasks.generators.train import open_generator
-from mitigate.tasks.labelled_statements import LONG, long_texts
-from mitigate.tasks.policies.filtered import loss_notices, untrained
-from mitigate.tasks.run_metrics import RunMeasurement, untrained_notices
+from mitigate.train.base_model import cut_notices
+from mitigate.train.generator import open_generator
 
 LONG_TARGETS = ["a b c d e f g h i j k", "a b c d e f g h i j l"]  # eleven letters, each a token
 

@@ -12,9 +12,9 @@ from torch import Tensor, nn
 
 from mitigate.errors import MitigateError
 from mitigate.measure.quality import bits_per_char, perplexity
+from mitigate.probe.corpus import other_heads, pointwise_information
 from mitigate.probe.likelihood import Information, completions, likelihood
 from mitigate.progress import listening
-from mitigate.tasks.generators.likelihood import other_heads, pointwise_information
 from mitigate.words.targets import targets
 from models.comet import Comet
 from models.decoder import DecoderConfig
@@ -162,7 +162,7 @@ def test_the_library_keeps_the_order_of_triples_and_draws_other_heads_by_the_see
     drawn = np.array([1 / 2 if head == "church" else 1 / 8 for head in other_heads(5, 1) if head != "church"])
     assert whole["information"][0] == pytest.approx(math.log(1 / 2 / drawn.mean()))
     assert whole["information"][1] == pytest.approx(0)
-    monkeypatch.setattr("mitigate.tasks.generators.likelihood.TOGETHER", 1)
+    monkeypatch.setattr("mitigate.probe.corpus.TOGETHER", 1)
     assert pointwise_information(ByHead(), triples, heads=5)["information"].to_list() == pytest.approx(
         whole["information"].to_list()
     )

@@ -19,11 +19,10 @@ from mitigate.load.sbic import read_annotations
 from mitigate.load.stream import Counts, Loaded, Streamed
 from mitigate.load.table import layout_of
 from mitigate.load.triples import read_relations
-from mitigate.probe.tails import GivenTails
+from mitigate.probe.tails import GivenTails, open_tails
+from mitigate.score.labeller import not_neutral
 from mitigate.score.vader import Vader
 from mitigate.tasks.audit.read import repeats
-from mitigate.tasks.label import not_neutral
-from mitigate.tasks.tails import open_tails
 from mitigate.triples import TRIPLES
 from mitigate.verbalise import verbalise
 from mitigate.words.english import not_english

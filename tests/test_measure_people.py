@@ -7,11 +7,11 @@ from mitigate.measure.agreement import (
     classification,
     cohen_kappa,
     fleiss_kappa,
-    fold_other,
     krippendorff_alpha,
     majority,
     vote_counts,
 )
+from mitigate.triples import fold_other
 
 # Fleiss' own example (1971): 10 subjects, 14 raters, 5 classes
 FLEISS = np.array(

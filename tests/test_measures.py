@@ -17,7 +17,7 @@ from mitigate.measure import base
 from mitigate.measure.base import SCORER, TABLES, Figure, find, measure_of, measures, use_measures
 from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.results import FILE, SCHEMA, Results
-from mitigate.tasks.harms import measure_harms
+from mitigate.measure.tables import measure_harms
 from mitigate.tracking.headlines import headline, headlines
 
 ROOT = Path(__file__).parents[1]

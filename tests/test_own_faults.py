@@ -12,7 +12,7 @@ import torch
 
 import mitigate
 from mitigate.errors import MitigateError
-from mitigate.tasks.scorers import identified
+from mitigate.score.base import identified
 from mitigate.triples import Labels
 
 TEXTS = ["it is kind", "it is late"]

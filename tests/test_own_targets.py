@@ -10,11 +10,11 @@ from command import UNDRAWN, here
 from omegaconf import OmegaConf
 
 from mitigate.finished import open_run
+from mitigate.load.targets import list_of_runs
 from mitigate.measure.stories import all_stories, naming_target
+from mitigate.measure.tables import measure_harms
 from mitigate.recipes.loading import shown_targets
-from mitigate.tasks.harms import measure_harms
 from mitigate.tasks.stories.measures import own_patterns
-from mitigate.tasks.targets import list_of_runs
 from mitigate.words.targets import choose_targets, list_of
 
 TARGETS = """target,category,forms,kind

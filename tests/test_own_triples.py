@@ -13,10 +13,10 @@ from polars.testing import assert_frame_equal
 
 from mitigate.errors import MitigateError
 from mitigate.finished import open_run
+from mitigate.load.corpus import Corpus, corpus_of
+from mitigate.probe.answers import Answers
 from mitigate.recipes.job import Config
 from mitigate.recipes.reporting import origin, source_of
-from mitigate.tasks.ask.answers import Answers
-from mitigate.tasks.corpus import Corpus, corpus_of
 from models.comet import Comet
 
 PEOPLE = ("teacher", "nurse", "lawyer", "farmer", "chef", "pilot", "poet", "baker", "tailor", "clerk") * 3

@@ -19,12 +19,12 @@ from torch.nn.functional import normalize
 from transformers import AutoModelForCausalLM
 
 from mitigate.errors import MitigateError
+from mitigate.measure.caveats import of_critic
 from mitigate.measure.quality import groups_of
 from mitigate.measure.results import measured
 from mitigate.score.people import SHIPPED, Crowd2, CrowdLM, PeopleValid, polarity
-from mitigate.tasks.caveats import of_critic
+from mitigate.score.validity import with_people_valid
 from mitigate.tasks.crowd.training import rated_rows
-from mitigate.tasks.predicted_ratings.estimates import with_people_valid
 from mitigate.tasks.predicted_ratings.figures import calibration_table, seen_valid, valid_apart, validity_table
 from mitigate.tasks.predicted_ratings.training import fitted, half_of, marks_of, save
 from mitigate.tasks.ratings.paper_statements import read_with_quality

@@ -8,7 +8,8 @@ import pytest
 
 from mitigate.measure import quality
 from mitigate.measure.intervals import Bootstrap, mean_over_targets
-from mitigate.measure.swap_lift import Lift, is_echo, other_heads, shares, swap_lift, with_weights
+from mitigate.measure.swap_lift import Lift, other_heads, shares, swap_lift, with_weights
+from mitigate.score.validity import is_echo
 
 
 def test_sentence_bleu2_by_hand():

@@ -9,8 +9,8 @@ from command import SMALL, UNDRAWN, here
 from small_models import save_bart
 
 from mitigate.finished import open_run
-from mitigate.tasks.ask.answers import Answers
-from mitigate.tasks.generators.base_model import kind_of
+from mitigate.probe.answers import Answers
+from mitigate.train.base_model import kind_of
 
 EVENTS = ("goes home", "buys a ___", "thanks persony", "reads a book", "sees the sea", "eats rice", "calls a friend")
 TAILS = {

@@ -10,13 +10,13 @@ from command import UNDRAWN
 
 from mitigate.cache import LabelStore
 from mitigate.load.statements import harms_conceptnet
+from mitigate.load.targets import about_targets
 from mitigate.measure.harms import harm_results, tallied_per_target, tally
 from mitigate.measure.results import Results
 from mitigate.recipes.audit import recipe as audit_recipe
 from mitigate.score.labels import label_column
 from mitigate.score.vader import Vader
 from mitigate.tasks.audit.measures import paper_figures
-from mitigate.tasks.targets import about_targets
 from mitigate.verbalise import verbalise
 from mitigate.words.targets import choose_targets
 

@@ -16,7 +16,7 @@ from polars.testing import assert_frame_equal
 from mitigate import stages
 from mitigate.load import table
 from mitigate.load.statements import load as load_statements
-from mitigate.tasks import labelled_statements as audit_statements
+from mitigate.measure import statements as audit_statements
 from mitigate.tasks.audit import read as counting
 
 SETTINGS = ("recipe=audit", "score.regard=null", "measure.resamples=50", "tracking=none")

@@ -8,12 +8,12 @@ import pytest
 from command import here
 
 from mitigate.load.triples import load
+from mitigate.measure.statements import FORMATS
 from mitigate.policies import Drop
+from mitigate.recipes.filter import examples
 from mitigate.report.cards import measured_agreement
 from mitigate.report.table import as_text
 from mitigate.score.vader import Vader
-from mitigate.tasks.labelled_statements import FORMATS
-from mitigate.tasks.policies.filtered import examples
 from mitigate.words.relations import comet_relations
 
 

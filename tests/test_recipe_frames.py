@@ -16,12 +16,12 @@ from mitigate.load.sbic import read_annotations
 from mitigate.measure.intervals import Bootstrap
 from mitigate.policies import Drop, apply_policy
 from mitigate.report.ledger import summary
+from mitigate.score.base import make_scorer
 from mitigate.score.frames import Frames
+from mitigate.score.labeller import label_statements
 from mitigate.tasks.frames.forms import fill_posts
 from mitigate.tasks.frames.predictions import predict_texts
 from mitigate.tasks.frames.scorer import flip_rates
-from mitigate.tasks.label import label_statements
-from mitigate.tasks.scorers import make_scorer
 from mitigate.triples import NEUTRAL, OTHER, PREJUDICE, Labels
 from mitigate.words.frames import CHOICES
 from models.form import Form

@@ -11,9 +11,9 @@ from mitigate.cache import LabelStore
 from mitigate.errors import MitigateError
 from mitigate.load.statements import load_texts as texts_of
 from mitigate.measure.results import Results
+from mitigate.measure.statements import count_labels
+from mitigate.score.labeller import label_statements
 from mitigate.score.vader import Vader
-from mitigate.tasks.label import label_statements
-from mitigate.tasks.labelled_statements import count_labels
 
 STATEMENTS = [
     ("lawyer", "the lawyer is a thief"),

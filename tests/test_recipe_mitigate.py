@@ -15,7 +15,7 @@ import pytest
 from command import SMALL, here
 from polars.testing import assert_frame_equal
 
-from mitigate.tasks.ask.answers import Answers, open_run
+from mitigate.probe.answers import Answers, open_run
 from models.comet import Comet
 
 OPEN_ELSEWHERE = """

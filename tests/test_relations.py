@@ -5,7 +5,7 @@ from refusals import refuses
 from vaderSentiment.vaderSentiment import BOOSTER_DICT, NEGATE, SentimentIntensityAnalyzer
 
 from mitigate.errors import MitigateError
-from mitigate.tasks.generators.probe import event_heads
+from mitigate.probe.generator import event_heads
 from mitigate.verbalise import verbalise
 from mitigate.words.events import check_persons, heads_about, heads_of_relations, published_names, without_persons
 from mitigate.words.prompts import kind_of

@@ -11,7 +11,7 @@ from mitigate.errors import MitigateError
 from mitigate.load.statements import harms_triples
 from mitigate.measure.quality import groups_of, kept_by_target
 from mitigate.measure.results import Results, by_category, measured
-from mitigate.tasks.generators.likelihood import published_file, target_triples
+from mitigate.probe.corpus import published_file, target_triples
 from mitigate.words.targets import choose_targets, list_of
 
 TARGETS = pl.DataFrame({"target": ["nurse", "cook"], "category": ["profession", "profession"]})

@@ -16,7 +16,7 @@ from mitigate.policies import Policy, apply_policy
 from mitigate.recipes.job import configured
 from mitigate.recipes.rated_scorers import drop_policies
 from mitigate.recipes.scorers import Scorers
-from mitigate.tasks.label import label_statements
+from mitigate.score.labeller import label_statements
 
 TOY = """'Prejudice is any of a list of words.'
 import numpy as np

@@ -11,7 +11,7 @@ from command import SMALL
 
 from mitigate.errors import MitigateError
 from mitigate.progress import Showing, Status, Step, listening, progress
-from mitigate.tasks import label
+from mitigate.score import labeller as label
 
 
 def read(folder: Path) -> dict:

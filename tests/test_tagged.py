@@ -15,11 +15,11 @@ from transformers import AutoTokenizer
 
 from mitigate.policies import Contrast, Policy, Tag, apply_policy
 from mitigate.policies.drop import in_scope
-from mitigate.tasks.ask.answers import open_run
-from mitigate.tasks.generators.base_model import find_start
-from mitigate.tasks.generators.train import train_generator, trained
-from mitigate.tasks.policies.candidates import with_contrast
+from mitigate.probe.answers import open_run
+from mitigate.probe.candidates import with_contrast
+from mitigate.train.base_model import find_start
 from mitigate.train.comet import Settings
+from mitigate.train.generator import train_generator, trained
 from models.comet import Comet
 from models.hf import LanguageModel, Seq2Seq
 from models.tail_prompts import NEUTRAL_TAG, POLARISED_TAG, tagged

@@ -7,20 +7,20 @@ import polars as pl
 import pytest
 
 from mitigate.errors import MitigateError
+from mitigate.load.corpus import HeldOut, corpus_of, hold_out
 from mitigate.load.stream import Loaded
 from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.results import Results
+from mitigate.measure.statements import Labelling, Measurement, labellings
+from mitigate.score.labeller import Labeller
 from mitigate.score.vader import Vader
 from mitigate.stages import PartFolder
 from mitigate.tasks.audit.measures import beside_the_paper, measure_resource
 from mitigate.tasks.audit.read import Search, count_statements, read_rows
 from mitigate.tasks.audit.resource import ABOUT_A_TARGET, ROWS, STATEMENTS, resource_of, sum_counts
-from mitigate.tasks.corpus import HeldOut, corpus_of, hold_out
-from mitigate.tasks.generators.base_model import check_distinct_relations, find_start
-from mitigate.tasks.label import Labeller
-from mitigate.tasks.labelled_statements import Labelling, Measurement, labellings
 from mitigate.tasks.stories.generation import label_sentences
 from mitigate.tasks.stories.measures import measure_stories
+from mitigate.train.base_model import check_distinct_relations, find_start
 from mitigate.triples import TRIPLES
 from mitigate.words.prompts import PROMPTS
 from mitigate.words.relations import Relation, relations

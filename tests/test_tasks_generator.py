@@ -12,18 +12,19 @@ from refusals import refuses
 from small_models import save_llama
 
 from mitigate.errors import MitigateError
+from mitigate.load.tails import locate
+from mitigate.measure.filtered import measure_filter
+from mitigate.measure.lift import constant_tails, echo_tails, random_tails
 from mitigate.measure.quality import bits_per_char, perplexity
 from mitigate.measure.results import Results
 from mitigate.policies import Rerank
+from mitigate.probe.corpus import held_out_likelihood
+from mitigate.probe.generator import probe_generator
 from mitigate.probe.likelihood import likelihood
-from mitigate.tasks.generators.base_model import Start, find_start
-from mitigate.tasks.generators.likelihood import held_out_likelihood
-from mitigate.tasks.generators.probe import probe_generator
-from mitigate.tasks.generators.swap_lift import constant_tails, echo_tails, random_tails
-from mitigate.tasks.generators.train import TrainingSettings, as_it_is, examples, open_generator, train_generator
-from mitigate.tasks.label import label_probed
-from mitigate.tasks.policies.filtered import measure_filter
-from mitigate.tasks.tails import locate, open_tails
+from mitigate.probe.tails import open_tails
+from mitigate.score.labeller import label_probed
+from mitigate.train.base_model import Start, find_start
+from mitigate.train.generator import TrainingSettings, as_it_is, examples, open_generator, train_generator
 from mitigate.triples import PROBED, Labels
 from mitigate.words.relations import Relation, prompt_phrases
 from models.tail_prompts import Beam

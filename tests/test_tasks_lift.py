@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 
 from mitigate.measure.intervals import Bootstrap
+from mitigate.measure.lift import by_relation, lift_groups, lift_table
 from mitigate.measure.quality import BASELINES
 from mitigate.measure.results import Results, measured
-from mitigate.tasks.generators.probe import held_out_prompts
-from mitigate.tasks.generators.swap_lift import by_relation, lift_groups, lift_table
+from mitigate.probe.generator import held_out_prompts
 from mitigate.triples import PROBED, Labels
 from mitigate.words.targets import list_of
 

@@ -17,9 +17,9 @@ from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokeni
 
 import mitigate
 from mitigate.errors import MitigateError
-from mitigate.tasks.generators.base_model import kind_of
-from mitigate.tasks.generators.train import open_generator
+from mitigate.train.base_model import kind_of
 from mitigate.train.comet import Examples, Fitted, Settings, fit, perplexity
+from mitigate.train.generator import open_generator
 from models.hf import LanguageModel, Seq2Seq
 
 TEXTS = [f"{h} {p} {t}" for h, p, t in zip(EXAMPLES.heads, EXAMPLES.phrases, EXAMPLES.tails, strict=True)]

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from mitigate.errors import MitigateError
-from mitigate.tasks.targets import about_targets, check_match, sentences_about_targets
+from mitigate.load.targets import about_targets, check_match, sentences_about_targets
 from mitigate.verbalise import verbalise
 from mitigate.words.relations import Relation
 from mitigate.words.targets import choose_targets, list_of

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from mitigate.tasks.generators.swap_lift import constant_tails, echo_tails
+from mitigate.measure.lift import constant_tails, echo_tails
 
 run = Path(sys.argv[1])
 asked = pl.concat(

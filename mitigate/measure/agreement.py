@@ -9,18 +9,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE
+from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE
 
 CLASSES = {PREJUDICE: "prejudice", NEUTRAL: "neutral", FAVOURITISM: "favouritism"}
 """Label -> its name in the keys of figures."""
 LEVELS = 50
 """Levels of strength in resamples: neighbouring strengths are one level where there are more. The figure itself has
 them all."""
-
-
-def fold_other(labels: np.ndarray) -> np.ndarray:
-    """The labels with "other" counted as neutral, as the measures do."""
-    return np.where(labels == OTHER, NEUTRAL, labels)
 
 
 def vote_counts(items: Sequence[str], labels: np.ndarray, classes: Sequence[int] = tuple(CLASSES)) -> np.ndarray:

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from mitigate.measure.intervals import Bootstrap, cluster_numbers
+from mitigate.score.validity import is_echo
 
 OTHERS = 4
 """The number of other heads with which the tails of a head are combined."""
@@ -48,12 +49,6 @@ def other_heads(prompts: pl.DataFrame, count: int = OTHERS, seed: int = 1) -> pl
         ]
     schema = dict.fromkeys([*PROMPT, "other"], pl.String)
     return pl.concat([pl.DataFrame(schema=schema), *(frame.cast(pl.Schema(schema)) for frame in found)])
-
-
-def is_echo(head: str = "head") -> pl.Expr:
-    """Return whether a tail only repeats its head: both are the same except for case, an article and an ending e, s or
-    es ("dish", "the dishes"). "car" and "care" count as the same too."""
-    return _bare(head) == _bare("tail")
 
 
 def shares(
@@ -111,8 +106,3 @@ def swap_lift(
     interval = bootstrap.weighted_mean(values, weights, cluster_numbers(table, clusters or {}, "head"))
     bounds = [bound.item() for bound in interval]
     return Lift(value, *(None if math.isnan(bound) else bound for bound in bounds))
-
-
-def _bare(column: str) -> pl.Expr:
-    text = pl.col(column).str.to_lowercase().str.replace_all(r"[_\s]+", " ").str.strip_chars()
-    return text.str.replace(r"^(?:an?|the) ", "").str.replace(r"e?s?$", "")

@@ -3,10 +3,12 @@ same stages as those of a trained generator."""
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import polars as pl
 
+from mitigate.load.tails import read_tails
 from mitigate.words.relations import spelt
 from mitigate.words.word_forms import plain
 from models.tail_prompts import Beam
@@ -74,3 +76,8 @@ class GivenTails:
     def to(self, device: str) -> Self:
         """Itself, since it computes nothing."""
         return self
+
+
+def open_tails(folder: Path) -> GivenTails:
+    """Open a file of tails as a generator. Raises MitigateError as load.tails.read_tails."""
+    return GivenTails(read_tails(folder))

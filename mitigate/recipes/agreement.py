@@ -13,6 +13,7 @@ import polars as pl
 from mitigate.files import digest_of, write
 from mitigate.load.ratings import FILTERED, RESOURCES, rated_sets
 from mitigate.load.statements import root_with
+from mitigate.measure.caveats import same_sources
 from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.results import of_study
 from mitigate.policies import Policy
@@ -20,11 +21,10 @@ from mitigate.recipes import rated_scorers
 from mitigate.recipes.job import Config, Job, perform, say, say_notes
 from mitigate.recipes.scorers import Scorers, label_cache
 from mitigate.report.table import as_markdown, as_text
+from mitigate.score.labeller import abstentions, texts_to_ask
 from mitigate.stages import Result, as_parquet
 from mitigate.tasks import identity
-from mitigate.tasks.caveats import same_sources
 from mitigate.tasks.crowd.training import label_unseen
-from mitigate.tasks.label import abstentions, texts_to_ask
 from mitigate.tasks.policies.drop_rules import as_metrics, drop_rules
 from mitigate.tasks.ratings import agreement as rating_agreement
 from mitigate.tasks.ratings.paper_statements import read_rated

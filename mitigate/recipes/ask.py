@@ -15,10 +15,10 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.finished import read_runs, short_names
 from mitigate.measure.agreement import CLASSES
+from mitigate.probe.answers import Answers, all_targets, shared_relations
+from mitigate.probe.run_index import find_relation
 from mitigate.progress import complain, say
 from mitigate.recipes.job import Config
-from mitigate.tasks.ask.answers import Answers, all_targets, shared_relations
-from mitigate.tasks.ask.run_index import find_relation
 from mitigate.triples import OTHER, TEMPLATES, label_columns
 
 WORDS = {**CLASSES, OTHER: "other"}

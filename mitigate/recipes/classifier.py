@@ -15,13 +15,13 @@ from mitigate.files import write
 from mitigate.finished import open_run
 from mitigate.load import conceptnet
 from mitigate.load.statements import root_with
+from mitigate.measure.caveats import WHOLE
 from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.results import keyed, of_study
 from mitigate.recipes.job import Config, Job, perform, say, say_notes
 from mitigate.recipes.scorers import Scorers, label_cache
 from mitigate.report.table import Column, Table, as_text, text
 from mitigate.stages import Result, in_folder
-from mitigate.tasks.caveats import WHOLE
 from mitigate.tasks.crowd.accuracy import FILE, SCORER, accuracy_table, as_metrics, passed_table
 from mitigate.tasks.crowd.training import label_unseen, read_texts, train_crowd
 from mitigate.tasks.plausibility import average_networks, check_dev, measure_plausibility, train_plausibility

@@ -2,29 +2,38 @@
 verbalise > score > filter."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import polars as pl
 
-from mitigate import verbalise
+from mitigate import files, verbalise
+from mitigate.errors import MitigateError
+from mitigate.load.corpus import relations_in_training, triples_of
 from mitigate.load.stream import Loaded, Streamed
-from mitigate.policies import Policy, check_left, check_relations
+from mitigate.measure.filtered import loss_notices, measure_filter
+from mitigate.measure.quality import OF_RESOURCE, kept_by_target
+from mitigate.measure.statements import long_texts, table_bytes
+from mitigate.policies import Policy, Scored, check_left, check_relations, choice_of
 from mitigate.recipes import reporting
 from mitigate.recipes.job import Config, Job, perform, say, say_notes
 from mitigate.recipes.loading import load_data, read_target_list, say_downloads
 from mitigate.recipes.scorers import Scorers, make_labeller, missing
-from mitigate.report.table import as_text
+from mitigate.report import cards
+from mitigate.report.table import Column, Table, as_text, text
+from mitigate.score.labeller import Labeller
 from mitigate.stages import digest_of_values, in_folder
-from mitigate.tasks.corpus import relations_in_training, triples_of
-from mitigate.tasks.label import Labeller
-from mitigate.tasks.labelled_statements import long_texts
-from mitigate.tasks.policies import filtered
-from mitigate.words.outside_text import counted, portable
+from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, valid_rows
+from mitigate.words.outside_text import counted, portable, readable
 from mitigate.words.relations import with_own
 
+TRIPLE = ("row", "split", "head", "relation", "tail")
+SHEET = "README.md"
+WIDTH = 60  # characters of an example's statement
+SIGNS = {PREJUDICE: "−1", NEUTRAL: "0", FAVOURITISM: "+1"}
 FACTS = ("mitigate", "python", "torch", "vaderSentiment", "seed")
 
 
@@ -49,7 +58,7 @@ def run(config: Config) -> None:
     """Filter the triples that `data` names by a policy, and write what is kept and what is dropped."""
     scorers = Scorers(config.score)
     policy, origin = scorers.policy(config.policy), reporting.origin(config, ["data"])["data"]
-    filtered.check_filters(policy)
+    check_filters(policy)
     verbalise.check(config.measure.masking)
     say_downloads(config, missing(config, ["data"]))
     say(f"policy {policy.name}, data {config.data.name}")
@@ -89,12 +98,12 @@ def pipeline(job: Job, plan: Plan) -> None:
     policy, labeller = plan.policy, plan.labeller
     labelled = job.stage("score", Labeller.label, labeller, plan.corpus.rows)
     ledger = job.stage("ledger", policy.filter, labelled, labeller.target_list)
-    job.measure(filtered.measure_filter, ledger)
+    job.measure(measure_filter, ledger)
     facts = job.provenance({})
     used = [scorer for scorer in labeller.scorers if scorer.name in policy.reads]
     job.stage(
         "data_set",
-        filtered.write_data_set,
+        write_data_set,
         ledger,
         policy,
         plan.format,
@@ -118,9 +127,96 @@ def record(job: Job) -> None:
 
 def say_files(plan: Plan, folder: Path, ledger: pl.DataFrame, counts: Mapping[str, int]) -> None:
     """Print the files with their numbers of triples, examples, and the relations that lost most."""
-    for name, file in filtered.files_of(plan.format).items():
+    for name, file in files_of(plan.format).items():
         say(f"  {name:<10}  {counted(counts[name], 'triple')}: {folder / file}")
-    say(f"  datasheet   {folder / filtered.SHEET}")
+    say(f"  datasheet   {folder / SHEET}")
     if counts["dropped"]:
-        say(f"\n{as_text(filtered.examples(ledger, plan.policy))}\n")
-    say_notes([*filtered.loss_notices(ledger), *long_texts(ledger["masked"])])
+        say(f"\n{as_text(examples(ledger, plan.policy))}\n")
+    say_notes([*loss_notices(ledger), *long_texts(ledger["masked"])])
+
+
+def check_filters(policy: Policy) -> None:
+    """Raise MitigateError for a policy that acts after the training alone and leaves the training triples as they
+    are."""
+    if choice_of(policy) and not policy.filters:
+        raise MitigateError(
+            f"policy={policy.name} acts after the training and drops no triple; choose a policy that changes the "
+            "training triples, such as policy=both_neutral, or run recipe=mitigate"
+        )
+
+
+def files_of(format: str) -> dict[str, str]:
+    """Names of the two files."""
+    return {name: f"{name}.{format}" for name in ("kept", "dropped")}
+
+
+def write_data_set(
+    ledger: pl.DataFrame, policy: Policy, format: str, *, origin: Mapping[str, Any], folder: Path, **fields: Any
+) -> dict[str, int]:
+    """Write kept.FORMAT, dropped.FORMAT and the datasheet (README.md) to a folder; returns the
+    numbers of rows. Triples that the resource marks as not valid, such as the corrupted ones of ConceptNet's test set,
+    are in neither.
+
+    ledger: what apply_policy returns. origin: source, licence, demonstration and notices of the data. fields: further
+    ones of the datasheet."""
+    valid = valid_rows(ledger)
+    named, tables = files_of(format), {"kept": kept(valid), "dropped": dropped(valid, policy)}
+    for name, table in tables.items():
+        files.write(folder / named[name], table_bytes(table, format))
+    sheet = cards.datasheet(
+        valid,
+        kept_by_target(valid),
+        policy=asdict(policy.parts[0]) | {"name": policy.name, "action": type(policy.parts[0]).__name__},
+        data=origin["source"],
+        licence=origin["licence"],
+        demonstration=origin["demonstration"],
+        files=named,
+        **fields,
+        notices=[*origin["notices"], *_limits(ledger, valid)],
+    )
+    files.write(folder / SHEET, sheet)
+    return {name: table.height for name, table in tables.items()}
+
+
+def _limits(ledger: pl.DataFrame, valid: pl.DataFrame) -> list[str]:
+    """Notices for readers of the files."""
+    number = ledger.height - valid.height
+    are = "is" if number == 1 else "are"
+    left_out = f"{counted(number, 'triple')} that the resource marks as not valid {are} in neither file."
+    long = long_texts(valid["masked"]) if "masked" in valid.columns else []
+    return [*loss_notices(valid), *long, *([left_out] if number else [])]
+
+
+def kept(ledger: pl.DataFrame) -> pl.DataFrame:
+    """The triples of weight above 0 (row, split, head, relation, tail, weight): those of the resource in their order,
+    then those that the policy added, with the row that each was made from (source_row), and control tokens (token)."""
+    rows = ledger.filter(pl.col("weight") > 0)
+    added = ["source_row"] if rows["source_row"].is_not_null().any() else []
+    added += ["token"] if "token" in rows.columns else []
+    return rows.select(*TRIPLE, "weight", *added)
+
+
+def dropped(ledger: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """The triples of weight 0: row, split, head, relation, tail, reason, statement, and the label and strength of each
+    of the policy's scorers."""
+    columns = [name for pair in _columns(policy).items() for name in pair]
+    return ledger.filter(pl.col("weight") == 0).select(*TRIPLE, "reason", "statement", *columns)
+
+
+def _columns(policy: Policy) -> dict[str, str]:
+    """The columns of labels that a policy reads, and of their strengths."""
+    return {label: strength for part in policy.parts if isinstance(part, Scored) for label, strength in part.columns}
+
+
+def examples(ledger: pl.DataFrame, policy: Policy, number: int = 3) -> Table:
+    """So many dropped and so many kept triples of the resource with their reasons and labels, evenly spaced over those
+    about targets where there are some: typical ones, by which a false alarm is seen."""
+    shown = {}
+    for outcome, condition in {"dropped": pl.col("weight") == 0, "kept": pl.col("weight") > 0}.items():
+        found = valid_rows(ledger).filter(OF_RESOURCE, condition)
+        about = found.drop_nulls("target")
+        found = about if about.height else found
+        shown[outcome] = found.gather_every(max(1, found.height // number)).head(number).rows(named=True)
+    statement = text("statement", lambda row: shorten(readable(row["statement"]), WIDTH, placeholder="…"))
+    labels = [Column(name, name, lambda label: SIGNS.get(label, "other")) for name in _columns(policy)]
+    return Table("", [statement, text("relation"), text("reason"), *labels], shown)

@@ -80,6 +80,7 @@ class Job:
         self._uploads, self._tracked = uploads, tracked_names(config) if tracked is None else tracked
         self._status: Status | None = None
         self._open = ExitStack()
+        self._new: bool | None = None
         self._unsaid: list[Result] = []  # cached results before the first that is computed
 
     def stage(
@@ -137,6 +138,14 @@ class Job:
                 if self._status:
                     self._status.close(state, error)
                 self.run.close()
+
+    def is_new(self) -> bool:
+        """Return whether the run's results are to be recorded: it was not complete before, or a sweep of W&B asks."""
+        if self._new is None:
+            self._new = not self.run.dry and (not self.run.is_complete() or started_by_wandb_agent())
+            if self._new:
+                self.run.begin()
+        return self._new
 
     def measure(
         self, function: Callable[..., pl.DataFrame], *values: Any, facts: Mapping[str, Any] = NO_FACTS, **named: Any
@@ -201,6 +210,42 @@ class Job:
         say_page_notes(self.config, notices)
 
 
+@contextmanager
+def open_job(
+    config: Config,
+    name: str,
+    inputs: object,
+    *,
+    uploads: Sequence[str] = (),
+    facts: Mapping[str, Any] = NO_FACTS,
+    tracked: Mapping[str, Sequence[str]] | None = None,
+) -> Iterator[Job]:
+    """Open the run folder `{name}-{hash}` for the stages of a recipe; the hash is of the settings and the inputs'
+    content. At the end of the block the run's manifest is written. With dry_run=true the block ends at the first stage
+    that reads a result which is still missing.
+
+    inputs: tables, or other values that a stage takes (stages.plain), such as the hash of a file. uploads, tracked: as
+    Job has them. facts: further entries of the manifest. After the stages a recipe records, uploads and prints its
+    results where job.is_new(): a run that is complete is not recorded a second time, except for a sweep of W&B."""
+    digest = digest_of_values(result_settings(config), inputs)
+    folder = Path(config.paths.outputs) / f"{name.replace('/', '_')}-{digest[-8:]}"  # of a model on a hub
+    say(f"  run folder  {folder}")
+    job = Job(config, folder, uploads, tracked)
+    if config.dry_run:
+        with suppress(MissingError):
+            yield job
+        return
+    with job.at_work():
+        yield job
+        if job.is_new():
+            job.run.finish(provenance(config, {**facts, "stages": [_facts(result) for result in job.run.results]}))
+        else:
+            say("  complete: nothing to do")
+            for page in sorted(folder.glob("*.html")):
+                say(f"  {page.stem:<10}  {page}")
+    OmegaConf.update(config.node, "call.folder", str(folder), force_add=True)  # for the end of a sweep
+
+
 Phase = Callable[[Job], None]
 """A pipeline, or the function that records its results."""
 
@@ -211,39 +256,15 @@ def perform(
     inputs: object,
     pipeline: Phase,
     record: Phase = lambda _: None,
-    *,
-    uploads: Sequence[str] = (),
-    facts: Mapping[str, Any] = NO_FACTS,
-    tracked: Mapping[str, Sequence[str]] | None = None,
+    **more: Any,
 ) -> dict[str, Result] | None:
-    """Run a recipe's pipeline in the run folder `{name}-{hash}`; the hash is of the settings and the inputs' content.
-    Returns the results by stage; None with dry_run=true.
-
-    inputs: tables, or other values that a stage takes (stages.plain), such as the hash of a file. pipeline: runs the
-    stages in their order; with dry_run=true it lists them, up to the first that reads a result which is still missing.
-    record: called once, after them, to record, upload and print the results. A run that is complete is not recorded a
-    second time, except for a sweep of W&B. uploads, tracked: as Job has them. facts: further entries of the
-    manifest."""
-    digest = digest_of_values(result_settings(config), inputs)
-    folder = Path(config.paths.outputs) / f"{name.replace('/', '_')}-{digest[-8:]}"  # of a model on a hub
-    say(f"  run folder  {folder}")
-    job = Job(config, folder, uploads, tracked)
-    if config.dry_run:
-        with suppress(MissingError):
-            pipeline(job)
-        return None
-    with job.at_work():
+    """open_job with the stages in one function and the record in another. Returns the results by stage; None with
+    dry_run=true."""
+    with open_job(config, name, inputs, **more) as job:
         pipeline(job)
-        if job.run.is_complete() and not started_by_wandb_agent():
-            say("  complete: nothing to do")
-            for page in sorted(folder.glob("*.html")):
-                say(f"  {page.stem:<10}  {page}")
-        else:
-            job.run.begin()
+        if job.is_new():
             record(job)
-            job.run.finish(provenance(config, {**facts, "stages": [_facts(result) for result in job.run.results]}))
-    OmegaConf.update(config.node, "call.folder", str(folder), force_add=True)  # for the end of a sweep
-    return job.results
+    return None if config.dry_run else job.results
 
 
 def _open_tracking(

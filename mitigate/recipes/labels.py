@@ -13,14 +13,15 @@ from mitigate.load.statements import STANDARD_INPUT
 from mitigate.load.statements import load_texts as texts_of
 from mitigate.load.table import TABLES
 from mitigate.measure.agreement import CLASSES
+from mitigate.measure.statements import FORMATS, count_labels, label_names, long_texts, table_bytes
 from mitigate.recipes.job import Config, Job, perform, say, say_notes
 from mitigate.recipes.loading import load_data, read_target_list
 from mitigate.recipes.scorers import Scorers, label_cache, make_labeller
+from mitigate.score.base import IDENTITY
+from mitigate.score.labeller import Labeller, abstentions, label_statements, mask, occlude, texts_to_ask
 from mitigate.score.labels import Asks
 from mitigate.stages import digest_of_values
-from mitigate.tasks.identity import COLUMN, identity_word_notices
-from mitigate.tasks.label import Labeller, abstentions, label_statements, mask, occlude, texts_to_ask
-from mitigate.tasks.labelled_statements import FORMATS, count_labels, label_names, long_texts, table_bytes
+from mitigate.tasks.identity import identity_word_notices
 from mitigate.triples import OTHER, Scorer
 from mitigate.words.english import not_english
 from mitigate.words.outside_text import counted
@@ -147,7 +148,7 @@ def show(table: pl.DataFrame, occlusion: pl.DataFrame | None = None) -> None:
         say(f"{row['statement']}  ({row['masked']})" if is_masked else row["statement"])
         for column in label_names(table):
             drove = row[f"{column}_words"] or ""
-            identity = row.get(f"{column}{COLUMN}")  # none beside labels of the neutral wording
+            identity = row.get(f"{column}{IDENTITY}")  # none beside labels of the neutral wording
             drove += f"  depends on: {identity}" if identity else ""
             say(f"  {column:<10}{named[row[column]]:<12} {row[f'{column}_strength']:+z.2f}  {drove}".rstrip())
             if occlusion is not None:

@@ -6,10 +6,10 @@ from typing import Any
 import polars as pl
 
 from mitigate.errors import MitigateError
+from mitigate.load.targets import Wanted, targets_of_statements
 from mitigate.recipes.instantiate import build
 from mitigate.recipes.job import Config, say
 from mitigate.stages import digest_of_values
-from mitigate.tasks.targets import Wanted, targets_of_statements
 from mitigate.words.relations import Relation
 from mitigate.words.targets import (
     LISTED,

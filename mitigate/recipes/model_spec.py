@@ -10,10 +10,10 @@ from mitigate.errors import MitigateError
 from mitigate.policies import Policy
 from mitigate.recipes.instantiate import named
 from mitigate.recipes.job import Config, build
-from mitigate.tasks.generators.base_model import Start
-from mitigate.tasks.generators.base_model import find_start as find
-from mitigate.tasks.generators.train import OF_TRANSFORMERS
+from mitigate.train.base_model import Start
+from mitigate.train.base_model import find_start as find
 from mitigate.train.comet import Settings
+from mitigate.train.generator import OF_TRANSFORMERS
 from mitigate.train.settings import Generator
 from mitigate.words.relations import Relation
 from models.hf import check_chat, load_tokenizer, prompt_of, wording

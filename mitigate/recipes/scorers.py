@@ -10,15 +10,15 @@ from omegaconf import DictConfig
 
 from mitigate.cache import LabelStore
 from mitigate.errors import MitigateError, one_of
-from mitigate.measure.base import find, key_of
+from mitigate.measure.base import check_scorer_name, find, key_of
 from mitigate.policies import Policy, needs_of, renamed
 from mitigate.recipes.instantiate import build, named
 from mitigate.recipes.job import Config
+from mitigate.score.base import check_name, identified
+from mitigate.score.labeller import Labeller
 from mitigate.score.settings import Score
 from mitigate.score.workers import OnWorkers
 from mitigate.settings import NOT_ARGUMENTS
-from mitigate.tasks.label import Labeller
-from mitigate.tasks.scorers import check_name, identified
 from mitigate.triples import ROLES, Scorer, called, role_scorers
 from mitigate.words.relations import Relation
 from mitigate.words.targets import TargetList
@@ -196,6 +196,7 @@ def _build(score: Score, setting: str, configured: str, name: str) -> Scorer:
     if configured not in score.scorers:
         raise one_of(setting, configured, score.scorers)
     check_name(configured)
+    check_scorer_name(configured)
     arguments = score.scorers[configured]
     here = _load(arguments, configured, name)
     if score.engine == "local" or configured not in NETWORKS:

@@ -14,7 +14,7 @@ from typing import Any
 from mitigate.errors import MitigateError
 from mitigate.files import read_json
 from mitigate.finished import FinishedRun, open_run
-from mitigate.tasks.ask.answers import Answers
+from mitigate.probe.answers import Answers
 from mitigate.tracking.headlines import headlines
 
 NAME = re.compile(r"\w[\w.,=+-]*")

@@ -13,7 +13,9 @@ from fastapi import Depends, Request
 from pydantic import BaseModel, FiniteFloat, ValidationError
 
 from mitigate.measure.agreement import CLASSES
+from mitigate.measure.statements import label_names
 from mitigate.progress import NAME
+from mitigate.score.labeller import label_statements
 from mitigate.serve import queue
 from mitigate.serve.allowed_jobs import Rules
 from mitigate.serve.dispatcher import Engine
@@ -21,9 +23,7 @@ from mitigate.serve.people import Caller, People, record
 from mitigate.serve.queue import Job
 from mitigate.serve.results import Results
 from mitigate.serve.uploads import Uploads
-from mitigate.tasks.identity import COLUMN
-from mitigate.tasks.label import label_statements
-from mitigate.tasks.labelled_statements import label_names
+from mitigate.tasks.identity import IDENTITY
 from mitigate.triples import OTHER, Scorer
 
 WORDS = {**CLASSES, OTHER: "other"}
@@ -133,7 +133,7 @@ def _labelled(row: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
     labels = {
         name: {
             **{"label": row[name], "meaning": WORDS[row[name]], "words": row[f"{name}_words"] or ""},
-            **{"strength": round(float(row[f"{name}_strength"]), 4), "depends_on": row.get(f"{name}{COLUMN}") or ""},
+            **{"strength": round(float(row[f"{name}_strength"]), 4), "depends_on": row.get(f"{name}{IDENTITY}") or ""},
         }
         for name in names
     }

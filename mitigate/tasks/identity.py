@@ -5,10 +5,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
-from mitigate.measure.agreement import fold_other
 from mitigate.measure.base import bounds
 from mitigate.measure.identity import (
     BY_TERM,
@@ -21,13 +19,13 @@ from mitigate.measure.identity import (
     summary,
 )
 from mitigate.measure.intervals import Bootstrap
+from mitigate.measure.statements import choice, long_texts
+from mitigate.score.base import IDENTITY
+from mitigate.score.labeller import with_identity_words
 from mitigate.score.labels import NOTHING_CACHED, label_column
-from mitigate.tasks.labelled_statements import choice, long_texts
 from mitigate.triples import LabelCache, Scorer, label_columns
 from mitigate.verbalise import MASK
-from mitigate.words.identity_terms import identity_forms, identity_texts
-from mitigate.words.targets import PAPER, TargetList
-from mitigate.words.word_forms import contains, extract_all, pattern, replace_all
+from mitigate.words.identity_terms import identity_texts
 
 WRONGLY_LABELLED = {  # the texts and their wrong label, by error
     FALSE_POSITIVES: ("neutral and kind sentences", "prejudice"),
@@ -38,7 +36,6 @@ FIGURES = {
     **{"_masked": "masked", **{f"_{column}": column for column in ("largest", *bounds("largest"))}},
 }
 """Endings of the keys of an error's figures, and the columns of identity_summary that hold them."""
-COLUMN = "_identity"  # ending of the column beside a scorer's labels
 SHOWN = 3  # words of a notice
 
 
@@ -133,52 +130,24 @@ def farthest(terms: pl.DataFrame, scorer: str, error: str) -> list[tuple[str, fl
     return named.sort(pl.col(GAPS[error]).abs(), descending=True).select("term", error).head(3).rows()
 
 
-def with_identity_words(
-    statements: pl.DataFrame,
-    scorers: Sequence[Scorer],
-    target_list: TargetList | None = PAPER,
-    *,
-    cache: LabelCache = NOTHING_CACHED,
-) -> pl.DataFrame:
-    """Add {scorer}_identity to labelled statements (masked, and each scorer's labels): the identity words that a label
-    depends on, in lower case; null where the label stays the same without them, and for texts that have none.
-
-    The words are the identity terms of data/identity and the targets of the list that the masking has left; without a
-    list, the terms that are not targets of the paper. All words of a text are masked at once, with their article. Only
-    texts that have such a word are labelled again."""
-    forms = identity_forms() | target_list.forms if target_list else identity_forms() - PAPER.forms
-    words, masked = pattern(forms).removeprefix("(?i)"), statements["masked"]
-    rows = contains(masked, f"(?i){words}").arg_true()
-    texts = masked.gather(rows)
-    named = extract_all(texts.str.to_lowercase(), words).list.unique(maintain_order=True).list.join(", ")
-    without = replace_all(texts, rf"(?i)(?:\b(?:an?|the) )?(?:{words})(?: {MASK})?", MASK)
-    for scorer in scorers:
-        before = fold_other(statements[scorer.name].gather(rows).to_numpy())
-        after = fold_other(label_column(without, scorer, cache).label)
-        depends = np.full(statements.height, None, dtype=object)
-        depends[rows.to_numpy()[before != after]] = named.filter(before != after).to_list()
-        statements = statements.with_columns(pl.Series(scorer.name + COLUMN, depends.tolist(), dtype=pl.String))
-    return statements
-
-
 def identity_word_notices(labels: pl.DataFrame) -> Iterator[str]:
     """Yield a notice for each scorer with labels that depend on identity words: the words, and how many labels."""
-    for column in filter(lambda name: name.endswith(COLUMN), labels.columns):
+    for column in filter(lambda name: name.endswith(IDENTITY), labels.columns):
         found = labels[column].drop_nulls()
         if found.is_empty():
             continue
         counts = found.value_counts().sort("count", column, descending=[True, False]).rows()
         named = [f"{words} ({count:,})" for words, count in counts[:SHOWN]] + ["..."] * (len(counts) > SHOWN)
         yield (
-            f"{len(found):,} of {labels.height:,} labels of {column.removesuffix(COLUMN)} depend on an identity word: "
-            f"with the word masked, the text has another label ({', '.join(named)}). Words that probe.targets "
+            f"{len(found):,} of {labels.height:,} labels of {column.removesuffix(IDENTITY)} depend on an identity "
+            f"word: with the word masked, the text has another label ({', '.join(named)}). Words that probe.targets "
             "names are masked"
         )
 
 
 def identity_words_of(scorers: Sequence[Scorer], seed: int, *, folder: Path, cache: LabelCache) -> dict[str, list[str]]:
     """Notices about the labelled statements in a folder of parts (of very many, those that
-    tasks.labelled_statements.choice takes): long texts, and labels that depend on identity terms of data/identity that
+    measure.statements.choice takes): long texts, and labels that depend on identity terms of data/identity that
     are not targets."""
     labelled = choice(folder, seed)[0].select("masked", *(scorer.name for scorer in scorers))
     words = identity_word_notices(with_identity_words(labelled, scorers, None, cache=cache))

@@ -18,6 +18,10 @@ from importlib.resources import files
 
 from mitigate.errors import one_of
 
+RATED = ("CapableOf", "HasProperty", "Causes")
+"""Relations of the statements of COMeT that people rated. Other relations have another accuracy: that of COMeT's
+statements would correct ConceptNet's share of polarised ones, 15 % by people, to 0."""
+
 
 @dataclass(frozen=True, slots=True)
 class Relation:

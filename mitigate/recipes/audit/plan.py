@@ -10,19 +10,20 @@ from mitigate.errors import MitigateError
 from mitigate.files import digest_of
 from mitigate.load.ratings import rated_sets
 from mitigate.load.statements import find_root
+from mitigate.load.targets import Match
+from mitigate.measure.base import check_scorer_name
 from mitigate.measure.intervals import Bootstrap
+from mitigate.measure.statements import Labelling, Measurement, labellings
 from mitigate.policies import Policy
 from mitigate.recipes import loading, rated_scorers, reporting
 from mitigate.recipes.job import Config
 from mitigate.recipes.scorers import Scorers, make_labeller
+from mitigate.score.base import check_name
+from mitigate.score.labeller import Labeller
 from mitigate.stages import as_parquet
 from mitigate.tasks.audit import read
 from mitigate.tasks.audit.resource import Resource, resource_of
-from mitigate.tasks.label import Labeller
-from mitigate.tasks.labelled_statements import Labelling, Measurement, labellings
 from mitigate.tasks.ratings.paper_statements import read_rated
-from mitigate.tasks.scorers import check_name
-from mitigate.tasks.targets import Match
 from mitigate.triples import ROLES
 from mitigate.words.targets import list_of
 
@@ -56,6 +57,7 @@ def _given(config: Config) -> str | None:
         return None
     try:
         check_name(name.lower())
+        check_scorer_name(name.lower())
     except MitigateError as error:
         raise MitigateError(f"data.label_column={name.lower()}: {error}") from error
     return name.lower()

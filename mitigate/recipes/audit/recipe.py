@@ -11,6 +11,7 @@ import polars as pl
 
 from mitigate import files
 from mitigate.measure.results import Results
+from mitigate.measure.statements import Measurement, about_targets, choice, export
 from mitigate.recipes import reporting
 from mitigate.recipes.audit.plan import Plan, make_plan
 from mitigate.recipes.job import Config, Job, may_record_texts, perform, say, say_notes
@@ -21,7 +22,6 @@ from mitigate.tasks.audit.measures import beside_the_paper, measure_resource, no
 from mitigate.tasks.audit.read import count_statements, notice_of_unlisted, read_rows
 from mitigate.tasks.audit.resource import STATEMENTS, Resource, sum_counts
 from mitigate.tasks.identity import identity_words_of
-from mitigate.tasks.labelled_statements import Measurement, about_targets, choice, export
 from mitigate.tasks.policies.drop_rules import measure_drop_rules
 from mitigate.words import ambiguous
 from mitigate.words.english import not_english

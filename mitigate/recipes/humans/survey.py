@@ -10,6 +10,7 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.files import digest_of, write
 from mitigate.finished import open_run
+from mitigate.load.targets import OF_A_RUN, list_of_runs
 from mitigate.recipes.job import Config, Job, perform, say, say_notes
 from mitigate.recipes.loading import load_data, named_targets, read_target_list
 from mitigate.report import survey as page
@@ -17,7 +18,6 @@ from mitigate.stages import as_parquet, in_folder
 from mitigate.tasks.ratings.anchors import AGAIN, draw_anchors, read_earlier
 from mitigate.tasks.ratings.answers import EARLIER
 from mitigate.tasks.ratings.survey import POINTS, draw, in_order, power, statements_of_file, statements_of_runs
-from mitigate.tasks.targets import OF_A_RUN, list_of_runs
 from mitigate.words.targets import TargetList
 
 TOP = 3  # best statements of each target and relation, to draw from

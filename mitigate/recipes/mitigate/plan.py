@@ -11,26 +11,26 @@ import polars as pl
 from mitigate import verbalise
 from mitigate.errors import MitigateError
 from mitigate.files import digest_of
+from mitigate.load.corpus import Corpus, corpus_of
 from mitigate.load.statements import harms_triples
+from mitigate.measure.caveats import of_critic, same_sources
 from mitigate.measure.intervals import Bootstrap
+from mitigate.measure.run import RunMeasurement
 from mitigate.policies import Policy, check_relations, choice_of, needs_of
+from mitigate.probe import corpus as likelihood
 from mitigate.probe.comet import check_search, find_devices, prompts
+from mitigate.probe.generator import event_heads, held_out_prompts
 from mitigate.probe.settings import Probe as Search
 from mitigate.recipes import loading, model_spec, reporting
 from mitigate.recipes.job import Config, build
 from mitigate.recipes.scorers import Scorers, make_labeller
+from mitigate.score.labeller import Labeller, not_neutral
 from mitigate.score.plausibility import TrainedOnRelations
 from mitigate.stages import as_parquet
-from mitigate.tasks.caveats import of_critic, same_sources
-from mitigate.tasks.corpus import Corpus, corpus_of
-from mitigate.tasks.generators import base_model, likelihood
-from mitigate.tasks.generators.base_model import Start
-from mitigate.tasks.generators.probe import event_heads, held_out_prompts
-from mitigate.tasks.generators.train import check_training
-from mitigate.tasks.label import Labeller, not_neutral
-from mitigate.tasks.run_metrics import RunMeasurement
-from mitigate.train import launch
+from mitigate.train import base_model, launch
+from mitigate.train.base_model import Start
 from mitigate.train.comet import Settings
+from mitigate.train.generator import check_training
 from mitigate.triples import Scorer
 from mitigate.words.relations import with_own
 from mitigate.words.targets import TargetList, choose_targets, list_of

@@ -6,22 +6,22 @@ folder."""
 
 from functools import partial
 
+from mitigate.measure.lift import lift_table
+from mitigate.measure.run import measure_run
 from mitigate.policies import apply_policy, choice_of, needs_of
+from mitigate.probe.candidates import choose_of_heads, label_candidates, with_contrast
+from mitigate.probe.corpus import held_out_likelihood, published_likelihood
+from mitigate.probe.generator import probe_generator, probe_heads
 from mitigate.recipes.job import Config, Job, is_repeat_in_sweep, perform, say, say_notes
 from mitigate.recipes.loading import say_downloads
 from mitigate.recipes.mitigate import results
 from mitigate.recipes.mitigate.plan import Plan, Probe, make_plan
 from mitigate.recipes.scorers import Scorers, missing
+from mitigate.score.labeller import Labeller
+from mitigate.score.validity import with_validity
 from mitigate.stages import Result
-from mitigate.tasks.generators.base_model import Start, origin_facts
-from mitigate.tasks.generators.likelihood import held_out_likelihood, published_likelihood
-from mitigate.tasks.generators.probe import probe_generator, probe_heads
-from mitigate.tasks.generators.swap_lift import lift_table
-from mitigate.tasks.generators.train import as_it_is, train_generator, trained
-from mitigate.tasks.label import Labeller
-from mitigate.tasks.policies.candidates import choose_of_heads, label_candidates, with_contrast
-from mitigate.tasks.predicted_ratings.estimates import with_validity
-from mitigate.tasks.run_metrics import measure_run
+from mitigate.train.base_model import Start, origin_facts
+from mitigate.train.generator import as_it_is, train_generator, trained
 from mitigate.words.outside_text import counted
 from mitigate.words.targets import notice_of_own
 

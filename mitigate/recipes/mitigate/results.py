@@ -9,9 +9,12 @@ from urllib.parse import quote
 import polars as pl
 
 from mitigate import files
-from mitigate.finished import FinishedRun
+from mitigate.errors import MitigateError
+from mitigate.finished import FinishedRun, open_run
 from mitigate.measure.quality import kept_by_target
 from mitigate.measure.results import Results
+from mitigate.measure.run import RunMeasurement, notices, unanswered, untrained_notices
+from mitigate.measure.statements import long_texts
 from mitigate.policies import choice_of
 from mitigate.recipes import reporting
 from mitigate.recipes.job import Config, Job, may_record_texts, say, say_notes
@@ -21,17 +24,16 @@ from mitigate.report import mitigate as page
 from mitigate.report.ledger import most_polarised, summary
 from mitigate.report.page import Page, write
 from mitigate.stages import Result
-from mitigate.tasks.generators.base_model import origin_facts
-from mitigate.tasks.harms import find_beside
-from mitigate.tasks.labelled_statements import long_texts
-from mitigate.tasks.run_metrics import RunMeasurement, notices, unanswered, untrained_notices
+from mitigate.tasks.compare.run_groups import differing
 from mitigate.tracking.charts import beside
+from mitigate.train.base_model import origin_facts
 from mitigate.triples import label_columns
 from mitigate.words.outside_text import portable, without_folders
 from models.hf import Seq2Seq, chat_prompt, load_tokenizer
 from models.tail_prompts import tagged
 
 RECORDED_COLUMNS = ["target", "category", "relation", "tail", "rank"]  # and each scorer's labels and strengths
+BASELINE = "none"  # the policy
 NO_DEV = "– (no dev triples)"
 AS_IT_IS = "The model was not trained here: neither corpus nor policy affected it."
 DECODED = (
@@ -247,3 +249,25 @@ def _upload(job: Job, plan: Plan, metrics: Results, verdict: str, baseline: Fini
         licence = cards.licence_of(data["licence"], plan.origin["model"]["licence"])
         about = origin | {"licence": licence, "metrics": metrics.flat}
         tracking.artifact(f"model-{job.folder.name}", "model", job.folder / "model", about)
+
+
+def find_beside(outputs: Path, settings: Mapping[str, Any], fingerprint: str) -> dict[str, FinishedRun]:
+    """The latest finished runs of policy none and of the policy's control that differ from a run of the main job by
+    their policy alone: same data, targets, seed and settings. By their policies' names; empty where the folder has no
+    such run.
+
+    settings: those of the run, as a plain dict. fingerprint: of its data and targets, as in its metrics."""
+    mine = FinishedRun(outputs, str(settings["recipe"]["name"]), dict(settings), {}, {})
+    found = {}
+    for policy in (BASELINE, f"{mine.policy}-control"):
+        name = f"{mine.recipe}-{policy}-{mine.text('data.name')}-{mine.text('model.name')}-seed{mine.seed}-*"
+        finished = outputs.glob(f"{name}/manifest.json")
+        for manifest in sorted(finished, key=lambda path: path.stat().st_mtime):
+            try:
+                other = open_run(manifest.parent, mine.recipe)
+            except MitigateError:  # a damaged folder is not compared, and no reason to stop
+                continue
+            same = other.seed == mine.seed and other.metrics["fingerprint"] == fingerprint
+            if same and mine.policy != other.policy == policy and not differing([other, mine]):
+                found[policy] = other
+    return found

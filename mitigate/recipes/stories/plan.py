@@ -10,22 +10,22 @@ import polars as pl
 from mitigate.errors import MitigateError, one_of
 from mitigate.files import digest_of
 from mitigate.load import prompts as prompt_files
+from mitigate.load.corpus import relations_in_training, triples_of
 from mitigate.load.stream import Loaded, Streamed
+from mitigate.load.targets import targets_of_statements, those_about
 from mitigate.measure.intervals import Bootstrap
+from mitigate.measure.statements import Measurement, labellings
 from mitigate.policies import Policy, check_relations, choice_of
 from mitigate.probe.chat_stories import Wording
 from mitigate.probe.comet import find_devices
 from mitigate.recipes import loading, model_spec, reporting
 from mitigate.recipes.job import Config, build
 from mitigate.recipes.scorers import Scorers, make_labeller
+from mitigate.score.labeller import Labeller
 from mitigate.stages import as_parquet
-from mitigate.tasks.corpus import relations_in_training, triples_of
-from mitigate.tasks.generators.base_model import Start
-from mitigate.tasks.label import Labeller
-from mitigate.tasks.labelled_statements import Measurement, labellings
 from mitigate.tasks.stories.generation import Sampling, check_tells, prompts_of_file
-from mitigate.tasks.targets import targets_of_statements, those_about
 from mitigate.train import launch
+from mitigate.train.base_model import Start
 from mitigate.train.comet import Settings
 from mitigate.train.settings import Api
 from mitigate.train.stories import check as check_training

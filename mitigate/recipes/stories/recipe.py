@@ -11,6 +11,8 @@ import polars as pl
 from mitigate import files
 from mitigate.measure.harms import tally
 from mitigate.measure.results import Results
+from mitigate.measure.statements import Measurement
+from mitigate.measure.statements import export as export_statements
 from mitigate.measure.stories import STORY, shares
 from mitigate.policies import apply_policy
 from mitigate.probe.chat_stories import ask_stories, costs, endpoint_facts, in_words, unanswered
@@ -22,14 +24,12 @@ from mitigate.recipes.stories.plan import SAMPLING, Plan, Resource, is_file, mak
 from mitigate.report import audit, cards
 from mitigate.report import stories as page
 from mitigate.report.page import write
+from mitigate.score.labeller import Labeller
 from mitigate.stages import Result
-from mitigate.tasks.generators.base_model import Start, origin_facts
-from mitigate.tasks.generators.train import as_it_is
-from mitigate.tasks.label import Labeller
-from mitigate.tasks.labelled_statements import Measurement
-from mitigate.tasks.labelled_statements import export as export_statements
 from mitigate.tasks.stories.generation import as_read, export, generate_stories, label_sentences, train_on_sentences
 from mitigate.tasks.stories.measures import compare_within_templates, measure_stories, notices
+from mitigate.train.base_model import Start, origin_facts
+from mitigate.train.generator import as_it_is
 from mitigate.words.outside_text import counted, portable, without_folders
 from mitigate.words.targets import notice_of_own
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import polars as pl
 
+from mitigate.measure.caveats import few_targets, same_sources
 from mitigate.measure.harms import VARIANT, audit_results
 from mitigate.measure.results import measured
+from mitigate.measure.statements import Measurement
 from mitigate.package_data import frame_of
 from mitigate.tasks.audit.resource import ABOUT_A_TARGET, ROWS, sum_counts
-from mitigate.tasks.caveats import few_targets, same_sources
-from mitigate.tasks.labelled_statements import Measurement
 
 NAMED = 5  # targets without statements, in a notice
 

@@ -12,13 +12,13 @@ import polars as pl
 
 from mitigate.errors import MitigateError, one_of
 from mitigate.load.stream import CHUNK, Counts
+from mitigate.load.targets import SENSES, Match, about_targets, sentences_about_targets
 from mitigate.measure.harms import tally, tally_rows, total
+from mitigate.measure.statements import Labelling
 from mitigate.progress import progress
+from mitigate.score.labeller import Labeller, label_masked, mask
 from mitigate.tasks.audit import resource as counting
 from mitigate.tasks.audit.resource import ABOUT_A_TARGET, ROWS, Resource, Texts
-from mitigate.tasks.label import Labeller, label_masked, mask
-from mitigate.tasks.labelled_statements import Labelling
-from mitigate.tasks.targets import SENSES, Match, about_targets, sentences_about_targets
 from mitigate.triples import NEUTRAL, OTHER, Parts
 from mitigate.words.identity_terms import read_further_terms, read_terms
 from mitigate.words.outside_text import counted as counted_noun

@@ -9,8 +9,8 @@ import polars as pl
 
 from mitigate.errors import MitigateError, one_of
 from mitigate.load.stream import Chunk, Counts, Kind, Loaded, Streamed
+from mitigate.load.targets import Wanted, targets_of_statements, those_about
 from mitigate.stages import digest_of_values
-from mitigate.tasks.targets import Wanted, targets_of_statements, those_about
 from mitigate.triples import TEMPLATES
 from mitigate.words.outside_text import counted
 from mitigate.words.targets import choose_targets

@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from mitigate.finished import FinishedRun
+from mitigate.load.targets import list_of_runs
 from mitigate.measure.base import find
 from mitigate.measure.comparison import neutral_side_by_side
 from mitigate.measure.harms import per_target
 from mitigate.measure.seeds import neutral_changes
 from mitigate.tasks.compare.run_groups import Contrast, statements_of
-from mitigate.tasks.targets import list_of_runs
 
 Labelling = tuple[str, str]
 """A scorer, and the template of the labelled statements."""

@@ -4,14 +4,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from mitigate.finished import FinishedRun
+from mitigate.load.targets import list_of_runs
 from mitigate.measure import harms
+from mitigate.measure.caveats import few_targets
 from mitigate.measure.quality import is_scored
-from mitigate.tasks.caveats import few_targets
 from mitigate.tasks.compare import run_groups
 from mitigate.tasks.compare.pairs import FEWEST_SEEDS
 from mitigate.tasks.compare.run_groups import Contrast, statements_of
 from mitigate.tasks.compare.scorers import filtered_by
-from mitigate.tasks.targets import list_of_runs
 
 VERSIONS = ("mitigate", "torch", "transformers", "vaderSentiment")
 MOST_NAMED = 8

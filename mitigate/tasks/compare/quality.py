@@ -10,17 +10,17 @@ import numpy as np
 import polars as pl
 
 from mitigate.finished import FinishedRun
+from mitigate.load.targets import list_of_runs
 from mitigate.measure.base import Figure, find, measure_of_figure, measures, own_measures
 from mitigate.measure.comparison import DIFFERENCE, RATIO, SEEDS, STATISTICS, Change, in_range
 from mitigate.measure.intervals import FEW_TARGETS, cluster_numbers
+from mitigate.measure.lift import lift_groups
 from mitigate.measure.quality import BY_LABEL, GENERATOR, groups_of, is_scored, sentence_bleu2, share_by_target
 from mitigate.measure.results import Groups
 from mitigate.measure.seeds import Changes, by_seeds, of_seeds, weighted_difference
 from mitigate.measure.swap_lift import PROMPT, with_weights
 from mitigate.tasks.compare.figures import statements_with
 from mitigate.tasks.compare.run_groups import LIFT, LIKELIHOOD, PUBLISHED, Contrast, statements_of, table_of
-from mitigate.tasks.generators.swap_lift import lift_groups
-from mitigate.tasks.targets import list_of_runs
 from mitigate.triples import ROLES
 
 Sides = Sequence[Sequence[pl.DataFrame]]

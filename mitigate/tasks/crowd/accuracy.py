@@ -8,21 +8,17 @@ import numpy as np
 import polars as pl
 
 from mitigate.measure import confusion
-from mitigate.measure.agreement import fold_other
 from mitigate.measure.base import TEMPLATE_PREFIX
 from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.results import keyed
 from mitigate.policies import Drop
 from mitigate.tasks.ratings.agreement import words_and_texts
-from mitigate.triples import NEUTRAL, ROLES, TEMPLATES, label_columns
+from mitigate.triples import NEUTRAL, ROLES, TEMPLATES, fold_other, label_columns
 from mitigate.words.targets import CATEGORIES
 
 FILE = "accuracy.csv"
 GENERATED = "COMeT"
 """The source with rated statements most similar to generated ones."""
-RELATIONS = ("CapableOf", "HasProperty", "Causes")
-"""Relations of the rated statements of GENERATED. Other relations have another accuracy: that of COMeT's statements
-would correct ConceptNet's share, 15 % by people, to 0."""
 ALL = "all"
 SCORER = "crowd"
 RATER = "one rater"
@@ -43,11 +39,6 @@ PASSED_FIGURES: dict[str, confusion.Figure] = {
     "kappa": confusion.kappa,
 }
 """Figures of statements that a policy passes, against the majority of raters."""
-
-
-def of_rated_relations(statements: pl.DataFrame) -> pl.DataFrame:
-    """Select the generated statements with the relations of rated ones."""
-    return statements.filter(pl.col("relation").is_in(RELATIONS))
 
 
 def accuracy_table(

@@ -13,12 +13,12 @@ from mitigate.measure import confusion
 from mitigate.measure.agreement import CLASSES, auc, auc_of_a_rater
 from mitigate.measure.intervals import Bootstrap
 from mitigate.score.people import POLAR, VALID, Crowd2, CrowdLM, FromRatings, PeopleValid, plain, polarity
-from mitigate.tasks.crowd.accuracy import ALL, FIGURES, GENERATED, RELATIONS, accuracy_table, parts_by
+from mitigate.tasks.crowd.accuracy import ALL, FIGURES, GENERATED, accuracy_table, parts_by
 from mitigate.tasks.crowd.training import VOTES, vote_shares
 from mitigate.tasks.identity import identity_summary, label_identity_terms, measure_identity_terms
 from mitigate.tasks.predicted_ratings.training import half_of, valid_votes
 from mitigate.triples import NEUTRAL, TEMPLATES, label_columns
-from mitigate.words.relations import parse_sentence
+from mitigate.words.relations import RATED, parse_sentence
 from models import hub
 from models.heads import LABELS
 
@@ -53,7 +53,7 @@ def validity_table(rated: pl.DataFrame, found: np.ndarray, shares: Mapping[int, 
     table = rated.with_columns(relation=relations_of(rated), label=label, alone=alone.cast(pl.Float64))
     table = table.with_columns(found=found, valid=valid_votes(rated))
     rows = []
-    for names, part in parts_by(table, relation=RELATIONS, label=CLASSES.values()):
+    for names, part in parts_by(table, relation=RATED, label=CLASSES.values()):
         accepted = part["valid"].to_numpy() > 0.5
         votes = np.array([quality[:RATERS] for quality in part["quality"]], dtype=bool).reshape(-1, RATERS)
         row: dict[str, Any] = {**names, "statements": part.height}

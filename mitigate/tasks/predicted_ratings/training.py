@@ -11,9 +11,9 @@ from scipy.special import softmax
 
 from mitigate.errors import one_of
 from mitigate.files import replacing_folder
+from mitigate.measure.caveats import HALVES, WHOLE
 from mitigate.score.people import VALID, features, plain
 from mitigate.score.precision import native_dtype
-from mitigate.tasks.caveats import HALVES, WHOLE
 from mitigate.tasks.crowd.accuracy import GENERATED
 from mitigate.tasks.crowd.training import Texts, known_rows, rated_rows, vote_shares
 from mitigate.tasks.regard.texts import swapped, written_statements

@@ -10,7 +10,7 @@ import polars as pl
 
 from mitigate.load.ratings import RESOURCES
 from mitigate.measure import agreement, confusion
-from mitigate.measure.agreement import classification, fleiss_of, fleiss_sums, fold_other, vote_counts
+from mitigate.measure.agreement import classification, fleiss_of, fleiss_sums, vote_counts
 from mitigate.measure.base import ENDS
 from mitigate.measure.identity import FALSE_POSITIVES
 from mitigate.measure.intervals import Bootstrap
@@ -18,7 +18,7 @@ from mitigate.package_data import frame_of
 from mitigate.score.labels import NOTHING_CACHED, label_column, text_for, with_labels
 from mitigate.tasks.identity import identity_key, identity_metrics, identity_summary, mean_false_positives
 from mitigate.tasks.ratings.paper_statements import most_say
-from mitigate.triples import NEUTRAL, OTHER, ROLES, LabelCache, Scorer, label_columns
+from mitigate.triples import NEUTRAL, OTHER, ROLES, LabelCache, Scorer, fold_other, label_columns
 from models.heads import fold_of
 
 SCORERS = (*ROLES, "keyword")

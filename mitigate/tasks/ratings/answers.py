@@ -12,10 +12,10 @@ from mitigate.errors import MitigateError
 from mitigate.files import digest_of
 from mitigate.finished import open_run
 from mitigate.load.ratings import read_answers, read_beside
+from mitigate.load.targets import list_of_runs
 from mitigate.tasks.ratings.agreement import label_rated
 from mitigate.tasks.ratings.anchors import AGAIN
 from mitigate.tasks.ratings.survey import KEY
-from mitigate.tasks.targets import list_of_runs
 from mitigate.triples import LabelCache, Scorer
 from mitigate.verbalise import mask_column
 from mitigate.words.targets import PAPER, TargetList

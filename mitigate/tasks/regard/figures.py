@@ -8,16 +8,16 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
-from mitigate.measure.agreement import classification, fold_other, majority, vote_counts
+from mitigate.measure.agreement import classification, majority, vote_counts
 from mitigate.measure.intervals import Bootstrap
+from mitigate.score.base import make_scorer
 from mitigate.score.precision import native_dtype
 from mitigate.score.regard import MiniLMRegard, NgramRegard, labels
 from mitigate.tasks.identity import identity_metrics, identity_summary, label_identity_terms, measure_identity_terms
 from mitigate.tasks.ratings.paper_statements import target_of
 from mitigate.tasks.regard.minilm import load_teacher
-from mitigate.tasks.scorers import make_scorer
 from mitigate.train.regard import part_of
-from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, Labels, Scorer
+from mitigate.triples import FAVOURITISM, NEUTRAL, PREJUDICE, Labels, Scorer, fold_other
 from models.encoder import Cascade, MiniLMClassifier
 from models.minilm import locate
 

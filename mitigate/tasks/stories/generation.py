@@ -12,13 +12,13 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.files import replacing_folder
 from mitigate.load.statements import BETWEEN
+from mitigate.load.targets import Wanted, those_about
 from mitigate.probe.chat_stories import ANSWER
 from mitigate.probe.stories import Sampling, sample_stories
-from mitigate.tasks.generators.base_model import Start
-from mitigate.tasks.generators.train import begin_training
-from mitigate.tasks.label import Labeller
-from mitigate.tasks.targets import Wanted, those_about
+from mitigate.score.labeller import Labeller
+from mitigate.train.base_model import Start
 from mitigate.train.comet import Settings
+from mitigate.train.generator import begin_training
 from mitigate.train.stories import Texts, fit
 from mitigate.triples import Parts
 from mitigate.words.outside_text import counted, whole_sentences

@@ -8,9 +8,9 @@ import polars as pl
 from mitigate.measure import stories as measuring
 from mitigate.measure.harms import tally
 from mitigate.measure.results import by_category, measured
+from mitigate.measure.statements import Measurement, long_texts
 from mitigate.measure.stories import STORY
 from mitigate.tasks.audit import measures as audit
-from mitigate.tasks.labelled_statements import Measurement, long_texts
 from mitigate.words.prompts import KINDS, kind_of
 from mitigate.words.targets import TargetList
 

@@ -7,17 +7,17 @@ from typing import Any
 import polars as pl
 
 from mitigate.measure.base import key_of
+from mitigate.measure.caveats import few_targets
+from mitigate.measure.filtered import measure_filter, named, untrained
 from mitigate.measure.harms import EmptyTargets, harm_results, neutral_mean
 from mitigate.measure.intervals import Bootstrap
+from mitigate.measure.lift import lift_groups
 from mitigate.measure.quality import groups_of, with_known
 from mitigate.measure.results import Results, measured
-from mitigate.tasks.caveats import few_targets
-from mitigate.tasks.crowd.accuracy import of_rated_relations
-from mitigate.tasks.generators.swap_lift import lift_groups
-from mitigate.tasks.harms import BOOTSTRAP, per_target_tables, wordings
-from mitigate.tasks.policies.filtered import measure_filter, named, untrained
+from mitigate.measure.tables import BOOTSTRAP, per_target_tables, wordings
 from mitigate.triples import ROLES, label_columns
 from mitigate.words.outside_text import counted
+from mitigate.words.relations import RATED
 from mitigate.words.targets import PAPER, TargetList
 
 
@@ -89,7 +89,7 @@ def measure_quality(
     triple is neutral or polarised."""
     tables = {"test triples": likelihood}
     if statements is not None:
-        tables |= {"statements": statements, "rated statements": of_rated_relations(statements)}
+        tables |= {"statements": statements, "rated statements": statements.filter(pl.col("relation").is_in(RATED))}
     drawn: dict[str, Any] = {"clusters": target_list.clusters, "intervals": intervals}
     found = [measured(of, rows, groups_of(of, rows, scorers), **drawn) for of, rows in tables.items()]
     return Results(pl.concat(found))

@@ -12,8 +12,8 @@ import polars as pl
 from tokenizers import Tokenizer
 
 from mitigate.errors import MitigateError
+from mitigate.load.tails import check_relations
 from mitigate.stages import digest_of_values
-from mitigate.tasks.tails import check_relations
 from mitigate.words.outside_text import counted
 from mitigate.words.relations import Relation, prompt_phrases
 from models.digests import sha256_of

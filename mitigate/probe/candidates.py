@@ -6,8 +6,8 @@ from typing import Any
 import polars as pl
 
 from mitigate.policies import Policy
-from mitigate.tasks.generators.base_model import Start
-from mitigate.tasks.label import Labeller
+from mitigate.score.labeller import Labeller
+from mitigate.train.base_model import Start
 from mitigate.triples import Scorer
 from models.tail_prompts import NEUTRAL_TAG, POLARISED_TAG, tagged
 
@@ -36,7 +36,7 @@ def label_candidates(probed: pl.DataFrame, labeller: Labeller, critic: Scorer | 
     labelled = labeller.label_probed(probed)
     if critic is None:
         return labelled
-    from mitigate.tasks.predicted_ratings.estimates import with_people_valid  # loads PyTorch
+    from mitigate.score.validity import with_people_valid  # loads PyTorch
 
     return with_people_valid(labelled, critic, labeller.target_list, cache=labeller.cache)
 

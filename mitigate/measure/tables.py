@@ -1,23 +1,18 @@
 """Harms towards targets in labelled statements: measure, with intervals."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from mitigate.errors import MitigateError, one_of
-from mitigate.finished import FinishedRun, open_run
 from mitigate.measure.harms import EmptyTargets, harm_results, per_target
 from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.results import Results
-from mitigate.tasks.compare.run_groups import differing
-from mitigate.tasks.labelled_statements import label_names
+from mitigate.measure.statements import label_names
 from mitigate.triples import ROLES, TEMPLATES, label_columns
 from mitigate.words.targets import TargetList, as_targets, list_of
 
 BOOTSTRAP = Bootstrap()
-BASELINE = "none"  # the policy
 
 
 def measure_harms(
@@ -85,25 +80,3 @@ def per_target_tables(
         if neutral in statements.columns:
             tables[neutral] = per_target(statements, neutral, targets, empty_targets)
     return tables
-
-
-def find_beside(outputs: Path, settings: Mapping[str, Any], fingerprint: str) -> dict[str, FinishedRun]:
-    """The latest finished runs of policy none and of the policy's control that differ from a run of the main job by
-    their policy alone: same data, targets, seed and settings. By their policies' names; empty where the folder has no
-    such run.
-
-    settings: those of the run, as a plain dict. fingerprint: of its data and targets, as in its metrics."""
-    mine = FinishedRun(outputs, str(settings["recipe"]["name"]), dict(settings), {}, {})
-    found = {}
-    for policy in (BASELINE, f"{mine.policy}-control"):
-        name = f"{mine.recipe}-{policy}-{mine.text('data.name')}-{mine.text('model.name')}-seed{mine.seed}-*"
-        finished = outputs.glob(f"{name}/manifest.json")
-        for manifest in sorted(finished, key=lambda path: path.stat().st_mtime):
-            try:
-                other = open_run(manifest.parent, mine.recipe)
-            except MitigateError:  # a damaged folder is not compared, and no reason to stop
-                continue
-            same = other.seed == mine.seed and other.metrics["fingerprint"] == fingerprint
-            if same and mine.policy != other.policy == policy and not differing([other, mine]):
-                found[policy] = other
-    return found

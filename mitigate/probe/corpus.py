@@ -14,10 +14,10 @@ from mitigate.probe import likelihood as probing
 from mitigate.probe.comet import Generator
 from mitigate.probe.likelihood import Information
 from mitigate.progress import progress
+from mitigate.score.labeller import Labeller
 from mitigate.score.labels import NOTHING_CACHED
 from mitigate.score.plausibility import with_plausibility
-from mitigate.tasks.generators.base_model import Start
-from mitigate.tasks.label import Labeller
+from mitigate.train.base_model import Start
 from mitigate.triples import LabelCache, Scorer
 from mitigate.words.relations import prompt_phrases
 from mitigate.words.targets import PAPER, TargetList, targets

@@ -12,8 +12,8 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.files import replacing_folder
 from mitigate.stages import digest_of_values
-from mitigate.tasks.generators.base_model import Start, find_start, kind_of
 from mitigate.train import launch
+from mitigate.train.base_model import Start, find_start, kind_of
 from mitigate.train.comet import Examples, Log, check_settings
 from mitigate.train.comet import Settings as TrainingSettings
 from mitigate.triples import valid_rows

@@ -21,9 +21,9 @@ from mitigate import finished as runs
 from mitigate.errors import MitigateError
 from mitigate.finished import FinishedRun
 from mitigate.policies import Choice, choice_of, renamed
+from mitigate.probe.run_index import Index
 from mitigate.settings import NOT_ARGUMENTS
-from mitigate.tasks.ask.run_index import Index
-from mitigate.tasks.generators.base_model import kind_of
+from mitigate.train.base_model import kind_of
 from mitigate.triples import Labels, Scorer, called
 from mitigate.verbalise import Masking
 from mitigate.words.relations import prompt_phrases
@@ -72,9 +72,6 @@ class Answers:
         return found
 
     def _generated(self, prompts: Sequence[tuple[str, str]]) -> pl.DataFrame:
-        import mitigate.score.plausibility
-        import mitigate.score.regard
-        import mitigate.tasks.generators.probe  # noqa: F401  before there are threads, which would meet half of them
 
         with self._few_threads():
             with ThreadPoolExecutor(max_workers=2) as pool:
@@ -128,7 +125,7 @@ class Answers:
         plausibility.result()
 
     def _search(self, model: Any, prompts: Sequence[tuple[str, str]], wordings: Mapping[str, str]) -> pl.DataFrame:
-        from mitigate.tasks.generators.probe import EVENTS, probe_generator
+        from mitigate.probe.generator import EVENTS, probe_generator
 
         top, beams = self._setting("probe.top", 10), self._setting("probe.beams", 10)
         if self._choice is not None:
@@ -139,12 +136,12 @@ class Answers:
         found = probe_generator(model, as_targets([""]), named, heads=heads.unique(maintain_order=True), **how)
         if self._choice is None or self._choice.needs != "contrast":
             return found
-        from mitigate.tasks.policies.candidates import with_contrast
+        from mitigate.probe.candidates import with_contrast
 
         return with_contrast(found, model, wordings)
 
     def _labelled(self, probed: pl.DataFrame) -> pl.DataFrame:
-        from mitigate.tasks.label import label_statements
+        from mitigate.score.labeller import label_statements
 
         masking = cast(Masking, self.run.setting("measure.masking", "token"))
         found = label_statements(
@@ -158,7 +155,7 @@ class Answers:
             return found
         candidates = found.with_columns(target="head", category=pl.lit(None, pl.String))
         if self._choice.needs == "validity":
-            from mitigate.tasks.predicted_ratings.estimates import with_people_valid
+            from mitigate.score.validity import with_people_valid
 
             critic = self._build("score.critic", self.run.setting("score.critic"))
             candidates = with_people_valid(candidates, critic, self.index.target_list)

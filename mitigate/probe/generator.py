@@ -9,7 +9,7 @@ import polars as pl
 from mitigate.errors import MitigateError, one_of
 from mitigate.probe import comet as probing
 from mitigate.probe.comet import Generator, Precision
-from mitigate.tasks.generators.base_model import Start
+from mitigate.train.base_model import Start
 from mitigate.triples import PROBED, Parts
 from mitigate.words.events import heads_about, heads_of_relations
 from mitigate.words.prompts import kind_of

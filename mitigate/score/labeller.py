@@ -4,10 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from mitigate.errors import MitigateError
 from mitigate.score.attributions import OCCLUSION, driving_words, occluded
+from mitigate.score.base import ENDINGS, IDENTITY
 from mitigate.score.labels import (
     NOTHING_CACHED,
     Asks,
@@ -18,11 +20,12 @@ from mitigate.score.labels import (
     with_labels,
 )
 from mitigate.stages import SURROUNDING
-from mitigate.tasks.scorers import ENDINGS
-from mitigate.triples import FAVOURITISM, PREJUDICE, TEMPLATES, LabelCache, Labels, Scorer, label_columns
+from mitigate.triples import FAVOURITISM, PREJUDICE, TEMPLATES, LabelCache, Labels, Scorer, fold_other, label_columns
 from mitigate.verbalise import MASK, Masking, check, mask_column, verbalise
+from mitigate.words.identity_terms import identity_forms
 from mitigate.words.relations import Relation
 from mitigate.words.targets import PAPER, TargetList
+from mitigate.words.word_forms import contains, extract_all, pattern, replace_all
 
 
 @dataclass(frozen=True)
@@ -78,8 +81,6 @@ def label_statements(
     labels = label_masked(masked, scorers, explain=explain, cache=cache)
     if not explain:
         return labels
-    from mitigate.tasks.identity import with_identity_words
-
     return with_identity_words(labels, scorers, target_list, cache=cache)
 
 
@@ -150,6 +151,34 @@ def mask(
     if "relation" in table.columns and "tail" in table.columns:
         return verbalise(table, masking, target_list, own_relations)
     return table.with_columns(mask_column("statement", masking, target_list).alias("masked"))
+
+
+def with_identity_words(
+    statements: pl.DataFrame,
+    scorers: Sequence[Scorer],
+    target_list: TargetList | None = PAPER,
+    *,
+    cache: LabelCache = NOTHING_CACHED,
+) -> pl.DataFrame:
+    """Add {scorer}_identity to labelled statements (masked, and each scorer's labels): the identity words that a label
+    depends on, in lower case; null where the label stays the same without them, and for texts that have none.
+
+    The words are the identity terms of data/identity and the targets of the list that the masking has left; without a
+    list, the terms that are not targets of the paper. All words of a text are masked at once, with their article. Only
+    texts that have such a word are labelled again."""
+    forms = identity_forms() | target_list.forms if target_list else identity_forms() - PAPER.forms
+    words, masked = pattern(forms).removeprefix("(?i)"), statements["masked"]
+    rows = contains(masked, f"(?i){words}").arg_true()
+    texts = masked.gather(rows)
+    named = extract_all(texts.str.to_lowercase(), words).list.unique(maintain_order=True).list.join(", ")
+    without = replace_all(texts, rf"(?i)(?:\b(?:an?|the) )?(?:{words})(?: {MASK})?", MASK)
+    for scorer in scorers:
+        before = fold_other(statements[scorer.name].gather(rows).to_numpy())
+        after = fold_other(label_column(without, scorer, cache).label)
+        depends = np.full(statements.height, None, dtype=object)
+        depends[rows.to_numpy()[before != after]] = named.filter(before != after).to_list()
+        statements = statements.with_columns(pl.Series(scorer.name + IDENTITY, depends.tolist(), dtype=pl.String))
+    return statements
 
 
 def label_masked(

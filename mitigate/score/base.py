@@ -12,7 +12,6 @@ import numpy as np
 
 from mitigate.errors import MitigateError, one_of
 from mitigate.files import digest_of
-from mitigate.measure.base import check_scorer_name
 from mitigate.score.user_scorer import OwnScorer, in_short
 from mitigate.stages import PROCESS, digest_of_values, identity_of, is_own, name_of, version_of
 from mitigate.triples import FAVOURITISM, NEUTRAL, OTHER, PREJUDICE, PROBED, ROLES, STATEMENTS, TRIPLES, Labels, Scorer
@@ -23,7 +22,8 @@ LABELS = (PREJUDICE, NEUTRAL, FAVOURITISM, OTHER)
 LEDGER_COLUMNS = ("weight", "reason", "source_row", "token")
 COLUMNS = {*TRIPLES, *STATEMENTS, *PROBED, *LEDGER_COLUMNS, "sentence", "story", "resource", "votes"}
 """Columns of labelled tables, which no scorer can have as its name."""
-ENDINGS = ("_neutral", "_strength", "_words", "_identity", "_why")  # of the columns beside a column of labels
+IDENTITY = "_identity"
+ENDINGS = ("_neutral", "_strength", "_words", IDENTITY, "_why")  # of the columns beside a column of labels
 
 
 def default_scorers(roles: Sequence[str] = ROLES) -> list[Scorer]:
@@ -85,9 +85,8 @@ def _fingerprint(scorer: Any, code: Any, arguments: Mapping[str, Any]) -> str:
 
 def check_name(name: Any) -> None:
     """Raise MitigateError for a name that a scorer cannot have because tables or metrics use it otherwise."""
-    if not isinstance(name, str) or not name.strip() or not name.isprintable():
-        raise MitigateError(f"scorer name {name!r} must be a text in one line")
-    check_scorer_name(name)
+    if not isinstance(name, str) or not name.strip() or not name.isprintable() or "/" in name:
+        raise MitigateError(f"scorer name {name!r} must be a text in one line, without '/'")
     ending = next((ending for ending in ENDINGS if name.endswith(ending)), None)
     if ending or name in COLUMNS:
         reserved = f"ends in {ending}, which is reserved for other columns of scorers"

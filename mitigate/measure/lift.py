@@ -16,9 +16,10 @@ from mitigate.measure.intervals import Bootstrap
 from mitigate.measure.quality import BASELINES, GENERATOR, is_neutral
 from mitigate.measure.results import ALL, Groups
 from mitigate.measure.swap_lift import PROMPT
+from mitigate.probe.generator import HELD_OUT
 from mitigate.score.labels import NOTHING_CACHED
 from mitigate.score.plausibility import with_plausibility
-from mitigate.tasks.generators.probe import HELD_OUT
+from mitigate.score.validity import is_echo
 from mitigate.triples import ROLES, LabelCache, Scorer
 from mitigate.words.targets import PAPER, TargetList
 
@@ -135,7 +136,7 @@ def _oracle(
     )
     held_out = true.filter(pl.col("group") == HELD_OUT, pl.col("split") == "test").select(*PROMPT, "tail")
     candidates = pl.concat([true.select(*PROMPT, "tail"), constants.select(*PROMPT, "tail")])
-    candidates = candidates.filter(pl.col("group") != HELD_OUT, ~swap_lift.is_echo()).unique(maintain_order=True)
+    candidates = candidates.filter(pl.col("group") != HELD_OUT, ~is_echo()).unique(maintain_order=True)
     likely = with_plausibility(candidates, plausibility, cache).sort(
         "plausibility", descending=True, maintain_order=True
     )

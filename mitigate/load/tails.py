@@ -1,4 +1,4 @@
-"""A file of tails in place of a generator: read, checked, and opened as one."""
+"""A file of tails in place of a generator: read and checked (probe.tails opens it as a generator)."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -8,23 +8,22 @@ import polars as pl
 from mitigate.errors import MitigateError, one_of
 from mitigate.load.stream import Counts, describe, filled, path_of, report
 from mitigate.load.table import Column, layout_of, read_table
-from mitigate.probe.tails import GivenTails
 from mitigate.words.relations import Relation, spellings, spelt, with_own
 
 LISTS = ("generations", "tails")  # columns of lists in place of `tail`
 
 
 def locate(path: str | None) -> Path:
-    """Return the path of the file after checking it. Raises MitigateError as open_tails."""
+    """Return the path of the file after checking it. Raises MitigateError as read_tails."""
     place = path_of(path, "tails", "FILE.tsv, a file with columns head, relation, tail", group="model")
-    open_tails(place)
+    read_tails(place)
     return place
 
 
-def open_tails(folder: Path) -> GivenTails:
-    """Open a file of tails as a generator: CSV, TSV, JSON or Parquet with the columns relation and tail, and perhaps
-    head and score; a row may list a prompt's tails as `generations`. Tails of a prompt come by falling score, else in
-    the file's order. Rows without a head apply to every head. check_relations checks the relations.
+def read_tails(folder: Path) -> pl.DataFrame:
+    """Read a file of tails (head, relation, tail, score): CSV, TSV, JSON or Parquet with the columns relation and tail,
+    and perhaps head and score; a row may list a prompt's tails as `generations`. Tails of a prompt come by falling
+    score, else in the file's order. Rows without a head apply to every head. check_relations checks the relations.
 
     Raises MitigateError for a file that is missing or cannot be read, lacks a column, or has a row without a tail or
     with a score that is not a number."""
@@ -38,7 +37,7 @@ def open_tails(folder: Path) -> GivenTails:
     if rows.is_empty():
         raise MitigateError(f"{folder} has no rows; expected head, relation and tail in each")
     found = rows.with_columns(scores.fill_nan(None).alias("score"))
-    return GivenTails(found.sort("score", "row", descending=[True, False], nulls_last=True))
+    return found.sort("score", "row", descending=[True, False], nulls_last=True)
 
 
 def check_relations(path: Path, own: Iterable[Relation] = ()) -> None:

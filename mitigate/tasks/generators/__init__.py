@@ -1,1 +1,0 @@
-"""Generators: opened, trained, probed and measured on held-out triples."""
