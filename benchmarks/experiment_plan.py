@@ -12,7 +12,7 @@ from hydra import compose, initialize_config_dir
 
 from mitigate.policies import apply_policy
 from mitigate.recipes.job import Config, configured
-from mitigate.recipes.mitigate.plan import make_plan
+from mitigate.recipes.mitigate import make_plan
 from mitigate.recipes.model_spec import training_settings
 from mitigate.recipes.scorers import Scorers
 

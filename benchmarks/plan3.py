@@ -37,7 +37,7 @@ from mitigate.probe.candidates import label_candidates, with_contrast
 from mitigate.probe.generator import probe_generator, probe_heads
 from mitigate.recipes.classifier import DEPTH, POLARITY
 from mitigate.recipes.job import configured
-from mitigate.recipes.mitigate.plan import Plan, make_plan
+from mitigate.recipes.mitigate import Plan, make_plan
 from mitigate.recipes.scorers import Scorers
 from mitigate.score.labels import label_column
 from mitigate.score.people import POLAR, Crowd2, CrowdLM

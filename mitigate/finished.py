@@ -20,6 +20,9 @@ NOT_GIVEN = "not given"
 Named = str | Sequence[str] | None
 """The folders that a setting names, as a list or as one path."""
 REWRITE = "run the command that made it again"
+NOT_THE_MODEL = ("recipe.name", "measure.resamples", "model.folder.", "model.missing.")
+"""Settings, or beginnings of such, that like the seed do not separate groups of runs: the places of a model's files
+follow from model.base."""
 NEEDED = {  # recipe -> the settings and figures without which its runs are refused
     "mitigate": (("seed", "policy.name", "data.name", "model.name"), ("fingerprint",)),
     "audit": (("data.name",), ("fingerprint", "statements")),
@@ -172,6 +175,41 @@ def short_names(runs: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str,
         if len(set(names)) == len(runs):
             break
     return dict(zip(names, runs.values(), strict=True))
+
+
+def model_settings(run: FinishedRun) -> dict[str, Any]:
+    """Settings that decide the result, without the seed: "trainer.lr" -> 0.0005."""
+    flat = run.settings.items()
+    return {name: value for name, value in flat if not name.startswith(NOT_THE_MODEL) and name.split(".")[-1] != "seed"}
+
+
+def differing(runs: Sequence[FinishedRun]) -> list[str]:
+    """The settings, without policy and seed, that differ between the runs that have them."""
+    every = [model_settings(run) for run in runs]
+    names = dict.fromkeys(name for settings in every for name in settings if not name.startswith("policy."))
+    return [name for name in names if len({str(settings[name]) for settings in every if name in settings}) > 1]
+
+
+def find_beside(outputs: Path, settings: Mapping[str, Any], fingerprint: str) -> dict[str, FinishedRun]:
+    """The latest finished runs of policy none and of the policy's control that differ from a run of the main job by
+    their policy alone: same data, targets, seed and settings. By their policies' names; empty where the folder has no
+    such run.
+
+    settings: those of the run, as a plain dict. fingerprint: of its data and targets, as in its metrics."""
+    mine = FinishedRun(outputs, str(settings["recipe"]["name"]), dict(settings), {}, {})
+    found = {}
+    for policy in ("none", f"{mine.policy}-control"):
+        name = f"{mine.recipe}-{policy}-{mine.text('data.name')}-{mine.text('model.name')}-seed{mine.seed}-*"
+        finished = outputs.glob(f"{name}/manifest.json")
+        for manifest in sorted(finished, key=lambda path: path.stat().st_mtime):
+            try:
+                other = open_run(manifest.parent, mine.recipe)
+            except MitigateError:  # a damaged folder is not compared, and no reason to stop
+                continue
+            same = other.seed == mine.seed and other.metrics["fingerprint"] == fingerprint
+            if same and mine.policy != other.policy == policy and not differing([other, mine]):
+                found[policy] = other
+    return found
 
 
 def _read(

@@ -14,8 +14,8 @@ import yaml
 from command import ROOT, SMALL, UNDRAWN, here
 from compared_runs import make_run, seal
 
+from mitigate.finished import find_beside
 from mitigate.load import conceptnet
-from mitigate.recipes.mitigate.results import find_beside
 
 ONE = {"relations": ("IsA",), "num_targets": 2}
 

@@ -150,7 +150,7 @@ def read(files: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert here(monkeypatch, *given.values(), f"paths.outputs={tmp_path / 'out'}") == 2
         return found.pop()
 
-    monkeypatch.setattr("mitigate.recipes.mitigate.plan.corpus_of", stop)
+    monkeypatch.setattr("mitigate.recipes.mitigate.corpus_of", stop)
     return read
 
 

@@ -28,7 +28,7 @@ from mitigate.policies import (
 from mitigate.policies.base import reorder
 from mitigate.policies.choose import draw_as_many
 from mitigate.recipes.job import build
-from mitigate.recipes.mitigate.plan import make_plan
+from mitigate.recipes.mitigate import make_plan
 from mitigate.recipes.scorers import Scorers
 from mitigate.triples import PROBED
 

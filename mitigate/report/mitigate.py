@@ -1,21 +1,28 @@
 """The page of a run of the main job: harm against quality, beside runs of policy none and of the policy's control."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 import polars as pl
 
+from mitigate import files
+from mitigate.finished import FinishedRun
 from mitigate.measure.base import key_of, measure_of, own_measures
 from mitigate.measure.learnt import no_conclusion
-from mitigate.measure.quality import LIFT, PERPLEXITY
+from mitigate.measure.quality import LIFT, PERPLEXITY, kept_by_target
 from mitigate.measure.results import Results
-from mitigate.report import compare, sections
+from mitigate.measure.run import RunMeasurement, notices, unanswered, untrained_notices
+from mitigate.measure.statements import long_texts
+from mitigate.report import cards, compare, sections
 from mitigate.report.compare import HEADLINES
 from mitigate.report.ledger import most_polarised, summary
 from mitigate.report.numbers import number, signed
-from mitigate.report.page import OPEN, Fold, Number, Page, Part, Section
+from mitigate.report.page import OPEN, Fold, Number, Page, Part, Section, write
 from mitigate.report.sections import crossed
 from mitigate.report.table import Cell, Column, Table, as_text, text
+from mitigate.words.outside_text import portable, without_folders
 
 Row = Mapping[str, Any]
 NAME = "this run"
@@ -134,6 +141,84 @@ def page(
         tables={**tables, **{f"targets_{label}": frame for label, frame in frames.items()}},
         **about,
     )
+
+
+def write_report(
+    figures: pl.DataFrame,
+    flat: Mapping[str, Any],
+    ledger: pl.DataFrame,
+    statements: pl.DataFrame,
+    how: RunMeasurement,
+    *,
+    relations: Sequence[str],
+    scorers: Mapping[str, str],
+    chosen: Sequence[str],
+    data: Mapping[str, Any],
+    model: Mapping[str, Any] | None,
+    prompt: str,
+    also: Sequence[str],
+    beside: Mapping[str, FinishedRun],
+    folder: Path,
+    needs: Mapping[str, str],
+    **about: Any,
+) -> dict[str, Any]:
+    """Write the page, pictures and tables in the run folder, and for a model that was trained there the card.
+
+    also: notices besides those that the figures call for; scorers: the configured scorers of the roles, by their names
+    in tables; prompt: an example for the card; needs: the files of the command (arguments.inputs); about: further
+    fields of Page. Returns the verdict with its cost, all notices, and those about untrained relations."""
+    results, others = Results.of(figures, flat), {name: Results.of_run(run) for name, run in beside.items()}
+    rows, frames, names = ledger.filter(split="train"), how.tables(statements), list(scorers)
+    untrained = untrained_notices(ledger, statements, how) if model else []
+    shown = [
+        *untrained,
+        *also,
+        *unanswered(statements, how.targets, relations),
+        *notices(results, next(iter(frames.values())), how.target_list),
+        *long_texts(pl.concat([rows["masked"], statements["masked"]])),
+    ]
+    found = verdict(results, others, names)
+    tables = {"measures": results.shown(), "targets": how.target_list.table(how.targets)}
+    tables |= {f"ledger_by_{by}": summary(rows, by) for by in ("relation", "target", "reason")}
+    tables |= {"coverage": kept_by_target(rows), "ledger_most_polarised": most_polarised(rows, names)}
+    made = page(
+        results,
+        found,
+        others=others,
+        scorers=names,
+        frames=frames,
+        statements=statements,
+        ledger=rows,
+        chosen=chosen,
+        tables=tables,
+        demonstration=data["demonstration"],
+        notices=shown,
+        links={f"Run of {name}": f"../{quote(run.folder.name)}/report.html" for name, run in beside.items()},
+        **about,
+    )
+    write(made, folder)
+    if model:
+        card = cards.Generator(
+            name=made.name,
+            license=data["licence"],
+            base_model=without_folders(str(model["base"])),
+            base_license=model["licence"],
+            data=data["source"],
+            prompt=prompt,
+            policy=str(results["policy"]),
+            command=portable(made.command),
+            needs=needs,
+            demonstration=bool(made.demonstration),
+            metrics=results,
+            verdict=found.sentence,
+            ledger=rows,
+            targets=how.targets["target"].to_list(),
+            notices=shown,
+            scorers=names,
+            **{name: model[name] for name in ("seq2seq", "adapter", "chat")},
+        )
+        files.write(folder / "model" / "README.md", cards.generator(card))
+    return {"verdict": found.sentence, "cost": found.cost, "notices": shown, "untrained": untrained}
 
 
 def models(runs: Mapping[str, Results]) -> pl.DataFrame:

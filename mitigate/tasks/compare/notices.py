@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
-from mitigate.finished import FinishedRun
+from mitigate.finished import FinishedRun, differing, model_settings
 from mitigate.load.targets import list_of_runs
 from mitigate.measure import harms
 from mitigate.measure.caveats import few_targets
@@ -86,13 +86,13 @@ def _other_tests(runs: Sequence[FinishedRun]) -> Iterator[str]:
 
 def _other_settings(runs: Sequence[FinishedRun]) -> Iterator[str]:
     """Notices of settings with other values, of other versions, and of settings that only some runs have."""
-    if names := run_groups.shortened(run_groups.differing(runs)):
+    if names := run_groups.shortened(differing(runs)):
         more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
         yield f"The runs differ in more than policy and seed: {', '.join(names[:MOST_NAMED])}{more}."
     yield from other_versions([run.manifest for run in runs])
     several_models = len({run.text("model.name") for run in runs}) > 1
     own = ("policy.", "model.") if several_models else ("policy.",)  # each kind has settings of its own
-    settings = [{name for name in run_groups.model_settings(run) if not name.startswith(own)} for run in runs]
+    settings = [{name for name in model_settings(run) if not name.startswith(own)} for run in runs]
     if extra := sorted(settings[0].union(*settings) - settings[0].intersection(*settings)):
         yield (
             "The runs were made by different revisions of mitigate: only some know the settings "

@@ -4,12 +4,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from mitigate.files import digest_of
-from mitigate.finished import FinishedRun
+from mitigate.finished import FinishedRun, differing, model_settings
 
 FOUND = STATEMENTS, LIKELIHOOD = "statements.parquet", "likelihood.parquet"  # the tables of figures
 VALIDITY = "validity.parquet"  # the statements with their validity, if it was measured
@@ -23,9 +22,6 @@ COLUMNS = {
     PUBLISHED: ["head", "relation", "tail", "category", "nll", "tokens"],
 }
 """The columns that each table of a run has to have."""
-NOT_THE_MODEL = ("recipe.name", "measure.resamples", "model.folder.", "model.missing.")
-"""Settings, or beginnings of such, that like the seed do not separate groups of runs: the places of a model's files
-follow from model.base."""
 MODEL = "model.name"
 CONTROL = "-control"  # ends the name of a policy's control
 
@@ -44,12 +40,6 @@ def statements_of(run: FinishedRun) -> pl.DataFrame:
 def numbers_of(run: FinishedRun) -> str:
     """The hash of the tables of figures: the same for a copy, and for a policy that changed nothing."""
     return digest_of(str([run.files[name] for name in FOUND]))
-
-
-def model_settings(run: FinishedRun) -> dict[str, Any]:
-    """Settings that decide the result, without the seed: "trainer.lr" -> 0.0005."""
-    flat = run.settings.items()
-    return {name: value for name, value in flat if not name.startswith(NOT_THE_MODEL) and name.split(".")[-1] != "seed"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,13 +141,6 @@ def contrasts(baselines: Sequence[Arm], others: Sequence[Arm]) -> list[Contrast]
 def nearest(arm: Arm, baselines: Sequence[Arm]) -> Arm:
     """The baseline that differs from an arm in the fewest settings."""
     return min(baselines, key=lambda base: len(differing([base.runs[0], arm.runs[0]])))
-
-
-def differing(runs: Sequence[FinishedRun]) -> list[str]:
-    """The settings, without policy and seed, that differ between the runs that have them."""
-    every = [model_settings(run) for run in runs]
-    names = dict.fromkeys(name for settings in every for name in settings if not name.startswith("policy."))
-    return [name for name in names if len({str(settings[name]) for settings in every if name in settings}) > 1]
 
 
 def shortened(names: Sequence[str]) -> list[str]:

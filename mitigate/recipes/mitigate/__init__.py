@@ -1,1 +1,0 @@
-"""The main job: score, filter, train, probe, measure, report."""
