@@ -6,51 +6,57 @@ are functions of plain arguments and small frozen objects; docs/library.md has e
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.2.0"
+from mitigate.package_data import VERSION
+
+__version__ = VERSION
 
 _PLACES = {  # public name -> the module that has it
     "Bootstrap": "mitigate.measure.intervals",
-    "ComparedRuns": "mitigate.tasks.compare.runs",
     "Drop": "mitigate.policies",
     "FinishedRun": "mitigate.finished",
-    "LabelStore": "mitigate.cache",
     "Labels": "mitigate.triples",
     "MitigateError": "mitigate.errors",
     "Policy": "mitigate.policies",
+    "RunResults": "mitigate.library",
     "Scorer": "mitigate.triples",
     "Start": "mitigate.train.base_model",
     "TargetList": "mitigate.words.targets",
     "TrainingSettings": "mitigate.train.generator",
     "about_targets": "mitigate.load.targets",
     "apply_policy": "mitigate.policies",
+    "audit": "mitigate.library",
     "choose_targets": "mitigate.words.targets",
-    "compare_runs": "mitigate.tasks.compare.runs",
-    "default_scorers": "mitigate.score.base",
+    "compare": "mitigate.library",
     "held_out_likelihood": "mitigate.probe.corpus",
-    "label_identity_terms": "mitigate.tasks.identity",
-    "label_probed": "mitigate.score.labeller",
-    "label_statements": "mitigate.score.labeller",
+    "label": "mitigate.library",
     "list_of": "mitigate.words.targets",
     "make_scorer": "mitigate.score.base",
     "measure_harms": "mitigate.measure.tables",
-    "measure_identity_terms": "mitigate.tasks.identity",
     "measure_quality": "mitigate.measure.run",
     "open_generator": "mitigate.train.generator",
     "open_run": "mitigate.probe.answers",
-    "pointwise_information": "mitigate.probe.corpus",
+    "policy": "mitigate.library",
     "probe_generator": "mitigate.probe.generator",
     "read_relations": "mitigate.load.triples",
     "read_triples": "mitigate.load.corpus",
+    "run": "mitigate.library",
     "sample_triples": "mitigate.load.corpus",
+    "scorer": "mitigate.library",
     "train_generator": "mitigate.train.generator",
 }
 
 __all__ = [*_PLACES]
 
 if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_library.py compares the two
-    from mitigate.cache import LabelStore as LabelStore
     from mitigate.errors import MitigateError as MitigateError
     from mitigate.finished import FinishedRun as FinishedRun
+    from mitigate.library import RunResults as RunResults
+    from mitigate.library import audit as audit
+    from mitigate.library import compare as compare
+    from mitigate.library import label as label
+    from mitigate.library import policy as policy
+    from mitigate.library import run as run
+    from mitigate.library import scorer as scorer
     from mitigate.load.corpus import read_triples as read_triples
     from mitigate.load.corpus import sample_triples as sample_triples
     from mitigate.load.targets import about_targets as about_targets
@@ -63,16 +69,8 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors; tests/test_l
     from mitigate.policies import apply_policy as apply_policy
     from mitigate.probe.answers import open_run as open_run
     from mitigate.probe.corpus import held_out_likelihood as held_out_likelihood
-    from mitigate.probe.corpus import pointwise_information as pointwise_information
     from mitigate.probe.generator import probe_generator as probe_generator
-    from mitigate.score.base import default_scorers as default_scorers
     from mitigate.score.base import make_scorer as make_scorer
-    from mitigate.score.labeller import label_probed as label_probed
-    from mitigate.score.labeller import label_statements as label_statements
-    from mitigate.tasks.compare.runs import ComparedRuns as ComparedRuns
-    from mitigate.tasks.compare.runs import compare_runs as compare_runs
-    from mitigate.tasks.identity import label_identity_terms as label_identity_terms
-    from mitigate.tasks.identity import measure_identity_terms as measure_identity_terms
     from mitigate.train.base_model import Start as Start
     from mitigate.train.generator import TrainingSettings as TrainingSettings
     from mitigate.train.generator import open_generator as open_generator

@@ -21,11 +21,10 @@ from hydra.errors import ConfigCompositionException, HydraException, MissingConf
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from mitigate import __version__
 from mitigate.errors import MitigateError, nearest, one_of
 from mitigate.files import disk_fault, interrupted
-from mitigate.package_data import rows_of
-from mitigate.progress import complain, prepare_output, say
+from mitigate.package_data import VERSION, rows_of
+from mitigate.progress import complain, prepare_output, say, show_lines
 from mitigate.settings import CONF, all_settings, check, left_open, settings, with_lists
 from mitigate.words.outside_text import literal, with_texts
 
@@ -68,6 +67,7 @@ def cli() -> None:
     # Threads that wait for each other do not spin: beside another program that makes training 4 to 9 times as slow.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     prepare_output()
+    show_lines()
     try:
         run(sys.argv[1:])
     except KeyboardInterrupt:
@@ -89,14 +89,18 @@ def run(arguments: Sequence[str]) -> None:
         return
     sys.argv[1:] = map(readable, arguments)
     from mitigate.recipes import sweep  # loads polars, which help does without
+    from mitigate.recipes.instantiate import use_folders
     from mitigate.recipes.job import call_of
 
     errors: list[Exception] = []  # raised when Hydra has ended, which would print all arguments before one
 
     def job(config: DictConfig) -> float | None:
-        call = call_of(HydraConfig.get())
+        given = HydraConfig.get()
+        call = call_of(given)
         try:
-            value = compute(config, call)
+            use_folders(given, CONF)
+            is_search = "n_trials" in given.sweeper
+            value = start(config, call, is_search=is_search)
             sweep.note(call, folder=config.call.get("folder"))
         except Exception as error:
             if interrupted(error):  # a library has replaced Ctrl-C by an error of its own
@@ -119,36 +123,36 @@ def run(arguments: Sequence[str]) -> None:
         raise errors[0]
 
 
-def compute(config: DictConfig, call: Mapping[str, Any]) -> float | None:
-    """Check the configuration and call its recipe, whose value is the number that a search optimises. Raises
-    MitigateError for settings that are left open, of a wrong type or out of range."""
-    from mitigate.measure.base import find, unknown, use_measures
-    from mitigate.recipes.instantiate import named, use_folders
-    from mitigate.recipes.job import Config
+def start(config: DictConfig, call: Mapping[str, Any], *, is_search: bool = False) -> float | None:
+    """Check a composed configuration and call its recipe, whose value is the number that a search optimises.
 
-    given = HydraConfig.get()
-    use_folders(given, CONF)
+    call: as call_of returns it. Raises MitigateError for settings that are left open, of a wrong type or out of
+    range."""
+    from mitigate.measure.base import find, unknown, use_measures
+    from mitigate.recipes.instantiate import named
+    from mitigate.recipes.job import Config, plain
+
+    show_lines()  # also in the processes of a sweep
     written: Any = OmegaConf.to_container(config, resolve=False)
     if missing := list(left_open(written)):
-        described = [f"{key}=... ({settings()[key].meaning})" if key in settings() else f"{key}=..." for key in missing]
+        known = settings()
+        described = [f"{key}=... ({known[key].meaning})" if key in known else f"{key}=..." for key in missing]
         raise MitigateError(f"{' and '.join(missing)} must be set: {' '.join(described)}")
     OmegaConf.set_struct(config, False)
-    plain: Any = OmegaConf.to_container(config, resolve=True)
-    for key, value in with_lists(plain).items():
+    for key, value in with_lists(plain(config)).items():
         OmegaConf.update(config, key, value)
-    plain = OmegaConf.to_container(config, resolve=True)
-    made = check(plain, written)
+    made = Config(config, check(plain(config), written))
     use_measures(config.measures)
     if find(config.optimized_metric) is None:
         raise unknown(config.optimized_metric, "optimized_metric")
-    if "n_trials" in given.sweeper or any(one.startswith("optimized_metric=") for one in call["overrides"]):
+    if is_search or any(one.startswith("optimized_metric=") for one in call["overrides"]):
         from mitigate.recipes.scorers import check_optimised  # loads the scorers' packages
 
-        check_optimised(Config(config, made))
+        check_optimised(made)
     if config.policy.get("control"):
         config.policy.name = f"{config.policy.name}-control"
     config.call = with_texts(call, literal)
-    return named({"_target_": config.recipe.run}, "recipe.run", "config")(Config(config, made))
+    return named({"_target_": config.recipe.run}, "recipe.run", "config")(made)
 
 
 def check_gone(arguments: Sequence[str]) -> None:
@@ -262,7 +266,7 @@ def answer(arguments: Sequence[str], conf: Sequence[Path] = (CONF,)) -> str | No
     conf = [*asked.config_dir, *conf]
     chosen = dict(word.split("=", 1) for word in others if "=" in word)
     if asked.version:
-        return f"mitigate {__version__}"
+        return f"mitigate {VERSION}"
     if asked.list is not None:
         return "\n\n".join(listed(group, conf) for group in asked.list or LISTED)
     if not asked.help:

@@ -1,4 +1,4 @@
-"""Tables in data/, whose lines that begin with # are comments."""
+"""The version, and the tables in data/, whose lines that begin with # are comments."""
 
 import csv
 from functools import cache
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import polars as pl
 
+VERSION = "0.2.0"
 DATA = files("mitigate").joinpath("data")
 
 

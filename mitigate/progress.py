@@ -1,6 +1,5 @@
-"""Progress of long steps: a step reports, and a listener shows it. Without a listener nothing is shown. The lines of a
-command on standard output and standard error. And the state of a run in its folder's status.json, which a person, a
-script or the service may watch.
+"""Lines on the terminal (the logger "mitigate"), progress of long steps, and the state of a run in its folder's
+status.json, which a person, a script or the service may watch.
 
 A stage uses neither terminals nor files: `with progress("score sentiment", 5000, "texts") as advance: advance(128)`.
 
@@ -10,6 +9,7 @@ seconds_left an estimate for it; times are seconds since 1970. While the process
 seconds old."""
 
 import json
+import logging
 import os
 import socket
 import sys
@@ -18,9 +18,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from io import BufferedWriter, FileIO, TextIOWrapper
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from mitigate.errors import MitigateError
 from mitigate.files import write
@@ -30,6 +30,46 @@ NAME = "status.json"
 EVERY = 2.0  # seconds between two writes
 LINES, SELDOM = 20.0, 60.0  # seconds between two lines on a terminal; of a job of a sweep, beside those of others
 NO_STEP: dict[str, None] = dict.fromkeys(("step", "share", "seconds_left"))
+LOG = logging.getLogger("mitigate")
+PREFIXES = {logging.WARNING: "  note: ", logging.ERROR: "mitigate: "}
+
+say = LOG.info  # a line for the user
+notice = LOG.warning  # a sentence about something unusual that does not stop the work
+complain = LOG.error  # a fault, on standard error
+
+
+class Terminal(logging.Handler):
+    """Lines on standard output, errors on standard error, at once; control characters are spelt out. Where the reader
+    is gone (`| head -1`) or the disk is full, nothing more is shown, and the work continues."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line."""
+        name = "stderr" if record.levelno >= logging.ERROR else "stdout"
+        line = f"{PREFIXES.get(record.levelno, '')}{escaped(record.getMessage())}"
+        try:
+            print(line, file=getattr(sys, name), flush=True)
+        except OSError as error:
+            stream = getattr(sys, name)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+            if not isinstance(error, BrokenPipeError) and name == "stdout":
+                complain(f"cannot write to standard output ({error.strerror}); nothing more is shown there")
+
+
+def show_lines() -> None:
+    """Show the logger's lines; calling it again changes nothing."""
+    if not any(isinstance(handler, Terminal) for handler in LOG.handlers):
+        LOG.addHandler(Terminal())
+        LOG.setLevel(logging.INFO)
+        LOG.propagate = False
+
+
+def prepare_output() -> None:
+    """Spell out characters that the output cannot show."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    if sys.stdout and sys.stdout.encoding:  # for the processes started from here
+        os.environ["PYTHONIOENCODING"] = f"{sys.stdout.encoding}:backslashreplace"
 
 
 @dataclass
@@ -43,6 +83,7 @@ class Step:
     before: float = 0.0  # finished before this process began: counts for the share, not for the pace
     count: int = 0  # units since this process began
     started: float = field(default_factory=lambda: time.monotonic())
+    ended: bool = False
 
     @property
     def share(self) -> float:
@@ -62,21 +103,13 @@ class Step:
         return elapsed * (self.total - self.done) / gained if gained > 0 else None
 
 
-class Listener(Protocol):
-    """A receiver of progress. It is called often, and decides itself how often it shows or writes anything. It may also
-    have a method notice(message: str), which receives the messages of `notice`."""
-
-    def begin(self, step: Step) -> None: ...
-    def at(self, step: Step) -> None: ...
-    def end(self, step: Step) -> None: ...
-
-
-_listeners: list[Listener] = []
+_listeners: list[Callable[[Step], None]] = []
 
 
 @contextmanager
-def listening(listener: Listener) -> Iterator[None]:
-    """Report steps that begin inside to the listener; the innermost listener receives them."""
+def listening(listener: Callable[[Step], None]) -> Iterator[None]:
+    """Report steps that begin inside to the listener, when they begin, advance and end; the innermost receives them.
+    Without a listener nothing is shown."""
     _listeners.append(listener)
     try:
         yield
@@ -89,31 +122,19 @@ def progress(name: str, total: float, unit: str, done: float = 0.0) -> Iterator[
     """Report a step of `total` units; `done` of them were finished before. Yields advance(count), or advance(count,
     to=share) for a step whose total is a share."""
     step = Step(name, total, unit, done, before=done)
-    listener = _listeners[-1] if _listeners else None
+    show = _listeners[-1] if _listeners else lambda _: None
 
     def advance(count: int, to: float | None = None) -> None:
         step.count += count
         step.done = step.done + count if to is None else to
-        if listener:
-            listener.at(step)
+        show(step)
 
-    if listener:
-        listener.begin(step)
+    show(step)
     try:
         yield advance
     finally:
-        if listener:
-            listener.end(step)
-
-
-def notice(message: str) -> None:
-    """Show the user one sentence about something unusual that does not stop the work, by the innermost listener or, if
-    none shows notices, on standard error."""
-    show = getattr(_listeners[-1], "notice", None) if _listeners else None
-    if show:
-        show(message)
-    else:
-        sys.stderr.write(f"{escaped(message)}\n")
+        step.ended = True
+        show(step)
 
 
 class Status:
@@ -175,90 +196,37 @@ class Status:
 
 
 class Showing:
-    """A listener of mitigate.progress: the terminal, and status.json."""
+    """A listener: a bar on a terminal, else a line now and then, and status.json."""
 
     def __init__(self, status: Status | None = None, every: float = LINES) -> None:
         self.status = status
         self.every = every
         self.bar: Any = None
         self.said = 0.0
+        self.step: Step | None = None
 
-    def begin(self, step: Step) -> None:
-        """A step begins."""
-        self.said = time.monotonic()
-        if sys.stderr.isatty() and step.total:
-            from tqdm import tqdm
-
-            by_share = step.total == 1.0
-            self.bar = tqdm(
-                total=100 if by_share else step.total,
-                initial=100 * step.done if by_share else step.done,
-                desc=step.name,
-                unit="%" if by_share else f" {step.unit}",
-                leave=False,
-            )
-
-    def at(self, step: Step) -> None:
-        """Show the progress so far."""
+    def __call__(self, step: Step) -> None:
+        """Show a step that begins, advances or ends."""
+        if step is not self.step:
+            self.step, self.said = step, time.monotonic()
+            self.bar = _bar(step) if sys.stderr.isatty() and step.total else None
         if self.status:
-            self.status.step(step)
+            self.status.step(None if step.ended else step)
         if self.bar is not None:
             self.bar.update((100 if step.total == 1.0 else 1) * step.done - self.bar.n)
+            if step.ended:
+                self.bar.close()
         elif time.monotonic() - self.said > self.every and step.pace and step.seconds_left is not None:
             pace = f"{step.pace:,.0f} {step.unit}/s" if step.pace >= 10 else f"{step.pace:.1f} {step.unit}/s"
             left = f"{step.seconds_left / 60:.0f} min" if step.seconds_left >= 90 else f"{step.seconds_left:.0f} s"
             say(f"  {step.name:<17}{step.share:>12.0%}    {pace}, about {left} left")
             self.said = time.monotonic()
 
-    def end(self, step: Step) -> None:
-        """Show that the stage has ended."""
-        if self.status:
-            self.status.step(None)
-        if self.bar is not None:
-            self.bar.close()
-            self.bar = None
 
-    def notice(self, message: str) -> None:
-        """Show a notice that does not stop the run."""
-        say(f"  note: {message}")
+def _bar(step: Step) -> Any:
+    from tqdm import tqdm
 
-
-def say(message: str) -> None:
-    """A line for the user, on standard output at once; control characters in it are spelt out."""
-    print(escaped(message), flush=True)
-
-
-def complain(message: str) -> None:
-    """A fault or a warning, on standard error at once."""
-    print(f"mitigate: {escaped(message)}", file=sys.stderr, flush=True)
-
-
-def prepare_output() -> None:
-    """Let the work continue where the reader of the output is gone, and spell out characters that it cannot show."""
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-        if isinstance(stream, TextIOWrapper) and stream is getattr(sys, f"__{name}__"):
-            stream.flush()
-            output = BufferedWriter(_Output(stream.fileno(), "wb", closefd=False))
-            lines = name == "stderr" or stream.line_buffering
-            setattr(sys, name, TextIOWrapper(output, stream.encoding, "backslashreplace", line_buffering=lines))
-    if sys.stdout and sys.stdout.encoding:  # for the processes started from here
-        os.environ["PYTHONIOENCODING"] = f"{sys.stdout.encoding}:backslashreplace"
-
-
-class _Output(FileIO):
-    """Standard output or error. When its reader is gone (`| head -1`), or it cannot be written to for another reason,
-    nothing more is shown, and the work continues."""
-
-    def write(self, content: Any) -> int:
-        try:
-            return super().write(content)
-        except OSError as error:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, self.fileno())
-            os.close(nowhere)
-            if not isinstance(error, BrokenPipeError) and self.fileno() != 2:
-                complain(f"cannot write to standard output ({error.strerror}); nothing more is shown there")
-            return memoryview(content).nbytes
+    by_share = step.total == 1.0
+    total, initial = (100, 100 * step.done) if by_share else (step.total, step.done)
+    unit = "%" if by_share else f" {step.unit}"
+    return tqdm(total=total, initial=initial, desc=step.name, unit=unit, leave=False)

@@ -47,8 +47,9 @@ def test_importing_and_sentiment_load_no_heavy_package_and_no_network(tmp_path: 
         import sys, mitigate
         dir(mitigate)
         print([name for name in {HEAVY} if name in sys.modules])
-        (scorer,) = mitigate.default_scorers(["sentiment"])
-        labelled = mitigate.label_statements(mitigate.sample_triples().head(50), [scorer])
+        from mitigate.score.labeller import label_statements
+        from mitigate.score.vader import Vader
+        labelled = label_statements(mitigate.sample_triples().head(50), [Vader()])
         mitigate.measure_harms(mitigate.apply_policy(mitigate.Drop("mine", ["sentiment"]), labelled))
         print([name for name in ("torch", "transformers", "hydra", "wandb") if name in sys.modules])"""
     assert python(tmp_path, "-c", script).splitlines() == ["[]", "[]"]
@@ -91,14 +92,13 @@ def test_the_examples_of_the_documentation_run(folder: Path) -> None:
     """Those of README and of the library's page in one process, as one reads them."""
     readme, page = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/library.md"))
     blocks = re.findall(r"```python\n(.*?)```", readme.replace("docs/examples/", "") + page, re.DOTALL)
-    assert len(blocks) == 5
+    assert len(blocks) == 6
     (folder / "page.py").write_text("\n".join(blocks), encoding="utf-8")
     found = python(folder, "page.py")
     assert re.match(r"\d+ of 192 triples kept\n", found)
-    assert re.search(r"NSM [\d.]+ % \(95 % interval [\d.]+ to [\d.]+\)", found)
-    assert "short -1" in found
-    assert "deaf person\n" in found
-    assert (folder / "model" / "config.json").is_file()
+    assert re.search(r"\d+ of 192 triples are kept\nNSM [\d.]+ % \(95 % interval [\d.]+ to [\d.]+\)", found)
+    assert re.search(r"\d outputs/mitigate-both_neutral-triples-comet_minilm-seed1-\w+/report.html\n", found)
+    assert list(folder.glob("outputs/*/model/config.json"))
 
 
 def test_code_shown_in_the_documentation_is_that_of_the_examples() -> None:
@@ -145,7 +145,7 @@ def test_triples_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     (tmp_path / "phrases.csv").write_text("relation,phrase\nowns,owns\n", encoding="utf-8")
     both = mitigate.read_triples(path, {"head": "subject"}, relations=tmp_path / "phrases.csv")
     own = mitigate.read_relations(tmp_path / "phrases.csv")
-    labelled = mitigate.label_statements(both, [], own_relations=own)
+    labelled = mitigate.label(both, [], own_relations=own)
     assert labelled["masked"].to_list() == ["this person is a person", "this person owns car"]
     assert mitigate.open_generator(own_relations=own).phrases["owns"] == "owns"
 
@@ -170,7 +170,7 @@ def test_a_function_is_a_scorer() -> None:
 def test_harms_of_ones_own_scorer_and_what_is_missing() -> None:
     """A nurse's two statements: one of them prejudice; a man's one is neutral."""
     triples = pl.DataFrame({"head": ["nurse", "nurse", "man"], "relation": "IsA", "tail": ["cruel", "kind", "kind"]})
-    labelled = mitigate.label_statements(triples, [mitigate.make_scorer(Words, "words")])
+    labelled = mitigate.label(triples, [mitigate.make_scorer(Words, "words")])
     harms = mitigate.measure_harms(labelled, intervals=mitigate.Bootstrap(resamples=50, seed=1))
     assert (harms["words/neutral_mean"], harms["words/O-"]) == (75, 25)
     assert harms["words/neutral_mean_low"] <= 75 <= harms["words/neutral_mean_high"]

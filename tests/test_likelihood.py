@@ -1,21 +1,17 @@
-"""Perplexity, bits per character and pointwise information of generators whose probabilities are a formula."""
+"""Perplexity and bits per character of generators whose probabilities are a formula."""
 
 import math
 from collections.abc import Sequence
 
-import numpy as np
 import polars as pl
 import pytest
 import torch
-from shown_steps import Steps
+from shown_steps import Page
 from torch import Tensor, nn
 
-from mitigate.errors import MitigateError
 from mitigate.measure.quality import bits_per_char, perplexity
-from mitigate.probe.corpus import other_heads, pointwise_information
-from mitigate.probe.likelihood import Information, completions, likelihood
+from mitigate.probe.likelihood import completions, likelihood
 from mitigate.progress import listening
-from mitigate.words.targets import targets
 from models.comet import Comet
 from models.decoder import DecoderConfig
 from models.encoding import Encoding
@@ -98,7 +94,7 @@ def test_the_characters_of_a_tail_that_is_cut_are_those_that_are_read(comet: Com
 def test_completions_and_batches(comet: Comet, triples: pl.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = likelihood(comet, triples, PHRASES)
     monkeypatch.setattr("mitigate.probe.likelihood.BATCH", 2)
-    steps = Steps()
+    steps = Page()
     with listening(steps):
         assert likelihood(comet, triples, PHRASES)["nll"].to_list() == pytest.approx(whole["nll"].to_list())
     (step,) = steps.begun
@@ -139,35 +135,3 @@ class ByHead:
 
 def triples_of(*rows: tuple[str, str, str]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=["head", "relation", "tail"], orient="row")
-
-
-def test_information_is_what_a_head_adds():
-    generator = ByHead()
-    measure = Information(generator, BOTH, ["nurse", "church", "cook"])
-    found = measure(triples_of(("church", "IsA", "house"), ("baker", "IsA", "house"), ("baker", "IsA", "tree")))
-    # house: 1/2 against 1/8, the mean of nurse and cook; 1/8 against 1/4, the mean of all three; tree: as all others
-    assert found / math.log(2) == pytest.approx([2, -1, 0])
-    generator = ByHead()
-    measure = Information(generator, BOTH, ["nurse", "cook"])
-    measure(triples_of(("church", "IsA", "house"), ("baker", "IsA", "house")))
-    measure(triples_of(("tailor", "IsA", "house"), ("tailor", "HasA", "house")))
-    assert generator.asked.count(("nurse", "house")) == 2  # one for each relation
-    assert len(generator.asked) == 4 + 2 * 2
-
-
-def test_the_library_keeps_the_order_of_triples_and_draws_other_heads_by_the_seed(monkeypatch: pytest.MonkeyPatch):
-    triples = triples_of(("church", "IsA", "house"), ("baker", "HasA", "tree"), ("baker", "IsA", "house"))
-    whole = pointwise_information(ByHead(), triples.with_columns(rank=pl.Series([1, 2, 3])), heads=5)
-    assert whole["rank"].to_list() == [1, 2, 3]
-    drawn = np.array([1 / 2 if head == "church" else 1 / 8 for head in other_heads(5, 1) if head != "church"])
-    assert whole["information"][0] == pytest.approx(math.log(1 / 2 / drawn.mean()))
-    assert whole["information"][1] == pytest.approx(0)
-    monkeypatch.setattr("mitigate.probe.corpus.TOGETHER", 1)
-    assert pointwise_information(ByHead(), triples, heads=5)["information"].to_list() == pytest.approx(
-        whole["information"].to_list()
-    )
-    assert pointwise_information(ByHead(), triples.clear())["information"].to_list() == []
-    assert other_heads(3, 1) == other_heads(3, 1) != other_heads(3, 2)
-    assert set(other_heads(329, 1)) == set(targets())
-    with pytest.raises(MitigateError, match="heads=1 must be at least 2 and at most 329, the number of targets"):
-        other_heads(1, 1)

@@ -12,7 +12,7 @@ from command import ROOT
 from safetensors.torch import save_file
 
 from mitigate.errors import MitigateError
-from mitigate.progress import Step, listening, notice, say
+from mitigate.progress import complain, notice, say, show_lines
 from mitigate.stages import Run
 
 LABELS = ["-m", "mitigate", "recipe=labels", "score.regard=ngram", "tracking=none"]
@@ -66,10 +66,12 @@ def test_an_output_on_a_full_disk_ends_the_showing_and_not_the_work(tmp_path: Pa
 
 
 def test_control_characters_in_what_is_shown_are_spelt_out(capsys: pytest.CaptureFixture[str]) -> None:
+    show_lines()
     say("a\x1b[31mb")
     notice("c\u202ed")
+    complain("50 %s")
     shown = capsys.readouterr()
-    assert (shown.out, shown.err) == ("a\\x1b[31mb\n", "c\\u202ed\n")
+    assert (shown.out, shown.err) == ("a\\x1b[31mb\n  note: c\\u202ed\n", "mitigate: 50 %s\n")
 
 
 def too_large(folder: Path) -> dict[str, int]:
@@ -88,34 +90,6 @@ def test_a_model_that_does_not_fit_on_the_disk_is_one_sentence(tmp_path: Path) -
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         run.close()
-
-
-class Bars:
-    """Shows steps, but no notices."""
-
-    def begin(self, step: Step) -> None: ...
-    def at(self, step: Step) -> None: ...
-    def end(self, step: Step) -> None: ...
-
-
-class Page(Bars):
-    def __init__(self) -> None:
-        self.shown: list[str] = []
-
-    def notice(self, message: str) -> None:
-        self.shown.append(message)
-
-
-def test_the_innermost_listener_that_shows_notices_does_so_else_standard_error(capsys) -> None:
-    outer, inner = Page(), Page()
-    with listening(outer), listening(inner):
-        notice("a file is damaged")
-    assert (outer.shown, inner.shown) == ([], ["a file is damaged"])
-    assert capsys.readouterr() == ("", "")
-    notice("one")
-    with listening(Bars()):
-        notice("two")
-    assert capsys.readouterr() == ("", "one\ntwo\n")
 
 
 def test_threads_of_the_command_wait_passively_unless_the_user_chose() -> None:

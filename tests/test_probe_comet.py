@@ -9,7 +9,7 @@ import pytest
 import torch
 from polars.testing import assert_frame_equal
 from refusals import refuses
-from shown_steps import Steps
+from shown_steps import Page
 from small_models import small_comet
 
 from mitigate.errors import MitigateError
@@ -85,7 +85,7 @@ def test_rows_stand_in_the_order_of_the_grid_and_are_the_beams_of_their_prompts(
 
 
 def test_a_killed_probe_goes_on_at_the_missing_part(comet: Comet) -> None:
-    broken, steps = Memory(fails_at=1), Steps()
+    broken, steps = Memory(fails_at=1), Page()
     with pytest.raises(KilledError):
         probed(comet, broken)
     broken.fails_at, broken.saved = None, []

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 import torch
 from refusals import refuses
-from shown_steps import Steps
+from shown_steps import Page
 from small_models import save_llama, save_neox
 
 from mitigate.errors import MitigateError
@@ -86,7 +86,7 @@ def test_a_killed_probe_goes_on(model: LanguageModel, tmp_path: Path, small_part
         with pytest.raises(KeyboardInterrupt):
             sample_stories(model, ASKED, HOW, parts=parts)
     assert pl.concat(list(parts)).height == 5
-    steps = Steps()
+    steps = Page()
     with listening(steps):
         assert sample_stories(model, ASKED, HOW, parts=parts).equals(whole)
     (step,) = steps.begun

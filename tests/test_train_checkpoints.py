@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 import torch
+from shown_steps import Page, shown
 from test_train_classifiers import SETTINGS, Kinds, known
 from test_train_comet import EXAMPLES, QUICK, same
 from test_train_comet import train as train_comet
 
-from mitigate.progress import Step, listening
 from mitigate.train import plausibility
 from mitigate.train.checkpoints import Checkpoints
 from models.comet import Comet
@@ -24,29 +24,9 @@ OFTEN = replace(QUICK, checkpoint_every=1e-9)  # a checkpoint of every step
 SHORT = replace(SETTINGS, epochs=2, checkpoint_every=1e-9)  # 6 steps
 
 
-class Page:
-    """Keeps what is reported."""
-
-    def __init__(self) -> None:
-        self.notices: list[str] = []
-        self.steps: list[tuple[str, str, float, float]] = []
-
-    def begin(self, step: Step) -> None:
-        self.at(step)
-
-    def at(self, step: Step) -> None:
-        self.steps.append((step.name, step.unit, step.total, step.done))
-
-    def end(self, step: Step) -> None: ...
-
-    def notice(self, message: str) -> None:
-        self.notices.append(message)
-
-
 @pytest.fixture
 def page() -> Iterator[Page]:
-    found = Page()
-    with listening(found):
+    with shown() as found:
         yield found
 
 

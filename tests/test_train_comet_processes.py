@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import torch
 from command import SMALL, apart
-from test_train_checkpoints import Page, StoppedError
+from shown_steps import shown
+from test_train_checkpoints import StoppedError
 from test_train_comet import EXAMPLES, small_comet
 
 from mitigate.errors import MitigateError
-from mitigate.progress import listening
 from mitigate.train import comet as training
 from mitigate.train import launch
 from mitigate.train.comet import Settings
@@ -48,12 +48,12 @@ def test_two_processes_train_as_one(tmp_path: Path) -> None:
     assert torch.load(tmp_path / "two" / "last.ckpt", weights_only=True)["global_step"] == 10
     with (tmp_path / "two" / "last.ckpt").open("r+b") as file:
         file.write(bytes(100))  # damaged; there is none before it
-    with pytest.raises(StoppedError), listening(page := Page()):
+    with pytest.raises(StoppedError), shown() as page:
         launch.fit(calm_comet(), EXAMPLES, SETTINGS, strategy="ddp", log=stop, **how)
     assert [notice.partition("ckpt.damaged; ")[2] for notice in page.notices] == ["training starts again."]
     told: list[int] = []
     two = calm_comet()
-    with listening(page := Page()):
+    with shown() as page:
         fitted = launch.fit(two, EXAMPLES, SETTINGS, strategy="fsdp", log=lambda _, step: told.append(step), **how)
     assert sorted(set(told)) == [13, 15]
     assert page.steps == [("train", "steps", 15, done) for done in range(10, 16)]

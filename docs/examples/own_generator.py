@@ -12,5 +12,5 @@ generator = mitigate.open_generator("model")
 probed = mitigate.probe_generator(
     generator, ["lawyer", "nurse"], ["CapableOf", "Desires"], beams=4, top=2, max_length=4
 )
-statements = mitigate.label_probed(probed, mitigate.default_scorers(["sentiment"]))
+statements = mitigate.label(probed, ["sentiment"])
 print(statements.select("statement", "sentiment", "log_prob"))

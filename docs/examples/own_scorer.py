@@ -20,6 +20,6 @@ class Words:
 
 if __name__ == "__main__":
     scorer = mitigate.make_scorer(Words, "words", words=["lazy", "bossy", "rude"])
-    labelled = mitigate.label_statements(mitigate.sample_triples(), [scorer])
+    labelled = mitigate.label(mitigate.sample_triples(), [scorer])
     ledger = mitigate.apply_policy(mitigate.Drop("no_such_words", scorers=["words"]), labelled)
     print(ledger.filter(ledger["weight"] == 0).select("head", "relation", "tail", "reason"))

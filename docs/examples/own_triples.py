@@ -5,7 +5,7 @@ import sys
 import mitigate
 
 triples = mitigate.read_triples(sys.argv[1])
-labelled = mitigate.label_statements(triples, mitigate.default_scorers())
+labelled = mitigate.label(triples)
 policy = mitigate.Drop("mine", scorers=["sentiment", "regard"], template="neutral")
 ledger = mitigate.apply_policy(policy, labelled)
 dropped = ledger.filter(ledger["weight"] == 0)

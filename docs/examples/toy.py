@@ -5,27 +5,22 @@ from typing import Any
 import polars as pl
 
 import mitigate
-from mitigate.recipes.job import Config, Job, build, perform, say
+from mitigate.recipes.job import Config, build, open_job, say
 
 
 def run(config: Config) -> None:
-    """Label the triples by sentiment, relations worded neutrally, and count."""
+    """Label the triples by sentiment, relations worded neutrally, and count. Each stage is a function and what it is
+    given; a finished one is read from the run folder."""
     triples = build(config.data.load, "data.load").rows
-    name = f"{config.recipe.name}-{config.data.name}"
-    if found := perform(config, name, triples, lambda job: pipeline(job, triples, config.recipe.top)):
-        metrics = found["metrics"].facts()
+    with open_job(config, f"{config.recipe.name}-{config.data.name}", triples) as job:
+        labels = job.stage("labels", label, triples)
+        job.stage("words", last_words, labels, top=config.recipe.top)
+        metrics = job.stage("metrics", count, labels).facts()
         say(f"  {metrics['neutral']:.1f} % of {metrics['statements']:,} statements are neutral")
 
 
-def pipeline(job: Job, triples: pl.DataFrame, top: int) -> None:
-    """The stages: each is a function and what it is given. A finished one is read from the run folder."""
-    labels = job.stage("labels", label, triples)
-    job.stage("words", last_words, labels, top=top)
-    job.stage("metrics", count, labels)
-
-
 def label(triples: pl.DataFrame) -> pl.DataFrame:
-    return mitigate.label_statements(triples, mitigate.default_scorers(["sentiment"]))
+    return mitigate.label(triples, ["sentiment"])
 
 
 def last_words(labels: pl.DataFrame, top: int) -> pl.DataFrame:

@@ -1,5 +1,5 @@
 """Likelihood of held-out triples, and of published triples about targets that the generator was not trained on, which
-shows the targets that it predicts less well; and pointwise information of triples."""
+shows the targets that it predicts less well."""
 
 import os
 from collections.abc import Iterable
@@ -12,22 +12,18 @@ from mitigate.errors import MitigateError
 from mitigate.load.statements import CONCEPTNET
 from mitigate.probe import likelihood as probing
 from mitigate.probe.comet import Generator
-from mitigate.probe.likelihood import Information
-from mitigate.progress import progress
 from mitigate.score.labeller import Labeller
 from mitigate.score.labels import NOTHING_CACHED
 from mitigate.score.plausibility import with_plausibility
 from mitigate.train.base_model import Start
 from mitigate.triples import LabelCache, Scorer
 from mitigate.words.relations import prompt_phrases
-from mitigate.words.targets import PAPER, TargetList, targets
+from mitigate.words.targets import PAPER, TargetList
 
 AUTO = "auto"
 NO_STATEMENT = ("RelatedTo",)
 """Relations that state nothing of their head, only that two words are associated."""
 
-HEADS = 48  # with 24 the area under the ROC curve of HasProperty varied by .02 from draw to draw, with 48 by .01
-TOGETHER = 512  # triples
 
 ENGLISH = r"^[\x20-\x7e]+$"
 """Texts with other letters are left out, since the file names no language; languages without such letters stay."""
@@ -115,31 +111,3 @@ def _ready(generator: Generator | Start, device: str) -> tuple[Generator, dict[s
     if isinstance(generator, Start):
         return generator.load().to(device), generator.phrases
     return generator.to(device), prompt_phrases("phrase")
-
-
-def pointwise_information(
-    generator: Generator | Start, triples: pl.DataFrame, *, heads: int = HEADS, seed: int = 1, device: str = "cpu"
-) -> pl.DataFrame:
-    """Add `information` to triples (head, relation, tail, and other columns), in nats: log p(tail | head, relation) -
-    log of the mean of p(tail | head', relation) over other heads, which are so many targets drawn by the seed.
-
-    It is 0 for a tail as likely for the head as for these, and at most the log of their number. The likelihood of each
-    distinct relation and tail is computed with each of the heads: for 48 heads, at most 49 times the work of a
-    likelihood. Raises MitigateError for fewer than 2 heads, or more than there are targets."""
-    model, wordings = _ready(generator, device)
-    measure = Information(model, wordings, other_heads(heads, seed))
-    ordered = triples.with_row_index("_row").sort("relation", "tail", maintain_order=True)  # equal ones together
-    found = np.empty(triples.height)
-    with progress("information", triples.height, "triples") as advance:
-        for part in ordered.iter_slices(TOGETHER):
-            found[part["_row"].to_numpy()] = measure(part)
-            advance(part.height)
-    return triples.with_columns(information=pl.Series(found))
-
-
-def other_heads(count: int, seed: int) -> list[str]:
-    """Draw `count` of the 329 targets by the seed."""
-    every = list(targets())
-    if not 2 <= count <= len(every):
-        raise MitigateError(f"heads={count} must be at least 2 and at most {len(every)}, the number of targets")
-    return [every[place] for place in np.random.default_rng(seed).choice(len(every), count, replace=False)]

@@ -9,10 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 
-import numpy as np
 import polars as pl
 import torch
-from scipy.special import logsumexp
 
 from mitigate.probe.comet import Generator
 from mitigate.progress import progress
@@ -86,34 +84,3 @@ def completions(
     found = generator.search(prompts, beams=beams)
     tails = [generator.decode(result[0].tokens) if result else "" for result in found]
     return distinct.with_columns(generated=pl.Series(tails, dtype=pl.String))
-
-
-class Information:
-    """Pointwise mutual information of head and tail under a generator, in nats. The likelihood of a relation and tail
-    with the other heads is cached, so that each is computed once.
-
-    phrases: the words of each relation in prompts. heads: the others, at least two."""
-
-    def __init__(self, generator: Generator, phrases: Mapping[str, str], heads: Sequence[str]) -> None:
-        self.generator = generator
-        self.phrases = phrases
-        self.heads = np.array(heads, dtype=object)
-        self._of_others: dict[tuple[str, str], np.ndarray] = {}  # (relation, tail) -> log-likelihoods (heads,)
-
-    def __call__(self, triples: pl.DataFrame) -> np.ndarray:
-        """The information (n,) of triples (head, relation, tail): 0 where a tail is as likely with the head as with the
-        others on average; at most the log of their number, where it is likely with no other. A triple's own head is
-        left out."""
-        own = self._log_likelihood(triples)
-        pairs = triples.select("relation", "tail").rows()
-        missing = [pair for pair in dict.fromkeys(pairs) if pair not in self._of_others]
-        rows = [(head, *pair) for pair in missing for head in self.heads]
-        found = self._log_likelihood(pl.DataFrame(rows, schema=dict.fromkeys(TRIPLE, pl.String), orient="row"))
-        self._of_others |= zip(missing, found.reshape(len(missing), len(self.heads)), strict=True)
-        others = np.array([self._of_others[pair] for pair in pairs]).reshape(-1, len(self.heads))  # (n, heads)
-        same = triples["head"].to_numpy()[:, None] == self.heads
-        mean = logsumexp(np.where(same, -np.inf, others), axis=1) - np.log((~same).sum(axis=1))
-        return own - mean
-
-    def _log_likelihood(self, triples: pl.DataFrame) -> np.ndarray:
-        return -np.array(nll_of_tails(self.generator, triples, self.phrases, lambda _: None))

@@ -16,11 +16,11 @@ import polars as pl
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from mitigate import __version__
 from mitigate.errors import MitigateError
 from mitigate.files import digest_of, write
 from mitigate.measure.base import own_measures
 from mitigate.measure.results import Results, as_json
+from mitigate.package_data import VERSION
 from mitigate.progress import LINES, SELDOM, Showing, Status, listening, say
 from mitigate.recipes.instantiate import build as build
 from mitigate.settings import check, deciding
@@ -376,7 +376,7 @@ def provenance(config: Config, more: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "command": command(config),
         "seed": config.seed,
-        "mitigate": __version__,
+        "mitigate": VERSION,
         "python": sys.version.split()[0],
         **{package: metadata.version(package) for package in PACKAGES},
         **more,

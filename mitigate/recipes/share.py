@@ -14,9 +14,9 @@ from html import escape
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from mitigate import __version__
 from mitigate.errors import MitigateError
 from mitigate.finished import FinishedRun, open_run
+from mitigate.package_data import VERSION
 from mitigate.recipes.job import Config, say, say_notes
 from mitigate.words.outside_text import counted
 
@@ -149,7 +149,7 @@ def upload(plan: Plan, token: str) -> str:
         raise MitigateError(f"{made.repo_id} exists and is public: set share.private=false, or give another share.repo")
     contents = plan.contents(made.repo_id)
     operations = [CommitOperationAdd(path_in_repo=name, path_or_fileobj=content) for name, content in contents.items()]
-    message = f"{plan.run.folder.name}, by mitigate {__version__}"
+    message = f"{plan.run.folder.name}, by mitigate {VERSION}"
     with _hub_errors(plan.repository):
         hub.create_commit(made.repo_id, operations, commit_message=message, repo_type=kind)
     return str(made)

@@ -12,7 +12,7 @@ import uvicorn
 from fastapi import FastAPI
 from starlette.types import ASGIApp
 
-from mitigate import __version__
+from mitigate.package_data import VERSION
 from mitigate.serve.dispatcher import Dispatcher, repeat
 from mitigate.serve.request_checks import Guard, add_refusals
 from mitigate.serve.routes import router
@@ -35,7 +35,7 @@ def make_app(service: Service) -> Guard:
         yield
         stopped.set()
 
-    app = FastAPI(title="mitigate", version=__version__, lifespan=life, docs_url=None, redoc_url=None)
+    app = FastAPI(title="mitigate", version=VERSION, lifespan=life, docs_url=None, redoc_url=None)
     app.state.service = service
     app.include_router(router)
     add_refusals(app)

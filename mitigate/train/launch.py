@@ -82,13 +82,6 @@ def count_devices(accelerator: str, devices: Any) -> int:
         ) from error
 
 
-class _Relay:
-    """A listener that sends the first process's steps to the process that started it."""
-
-    def __init__(self, send: Send) -> None:
-        self.begin = self.at = self.end = send
-
-
 def _listen(messages: Iterator[Any], log: Log | None) -> Fitted:
     """Log and report the messages of the first process, and return its result."""
     reported = 0
@@ -120,7 +113,7 @@ def _rank(
     if more.get("strategy") == "fsdp":
         more["strategy"] = FullySharded(int(where["WORLD_SIZE"]))
     log = None if rank else lambda values, step: send((values, step))
-    with nullcontext() if rank else listening(_Relay(send)):
+    with nullcontext() if rank else listening(send):
         fitted = training.fit(model, examples, settings, folder, log=log, **more)
     if rank == 0:
         torch.save(model.state_dict(), trained)

@@ -1,0 +1,134 @@
+"""The library: the commands as Python functions, and scorers and policies by their names."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from hydra import compose, initialize_config_dir
+from hydra.core.override_parser.types import Quote, QuotedString
+from omegaconf import DictConfig
+
+from mitigate.cli import in_words, start
+from mitigate.errors import MitigateError
+from mitigate.finished import open_run
+from mitigate.measure.results import Results
+from mitigate.policies import Policy
+from mitigate.recipes.job import configured
+from mitigate.recipes.scorers import Scorers
+from mitigate.score.labeller import label_statements
+from mitigate.settings import CONF
+from mitigate.triples import ROLES, Scorer
+from mitigate.words.outside_text import literal
+
+
+class RunResults(Results):
+    """The results of a finished run: a mapping by the keys of metrics.json, such as results["NRM"].
+
+    table: measure, scorer, template, by, group, k, value, low, high, n. folder: the run folder. report: its page."""
+
+    def __init__(self, folder: str | Path) -> None:
+        found = Results.of_run(open_run(folder))
+        super().__init__(found.table, found.facts)
+        self.folder = Path(folder)
+        self.report = self.folder / "report.html"
+
+    def ask(self, head: str, relation: str) -> pl.DataFrame:
+        """The best tails for a head and a relation, the best first, with their labels (probe.answers.AnsweringRun)."""
+        from mitigate.probe.answers import open_run as open_answering  # loads PyTorch
+
+        if not hasattr(self, "_answering"):
+            self._answering = open_answering(self.folder)  # its models stay loaded
+        return self._answering.tails(head, relation)
+
+
+def run(recipe: str = "mitigate", *, path: str | PathLike[str] | None = None, **settings: Any) -> RunResults:
+    """Run a recipe as `python -m mitigate` does, and return its results; a run that is complete is read.
+
+    path: data.path. settings: by their names on the command line, groups as words or mappings: policy="both",
+    data="triples", seed=2, trainer={"max_steps": 60}, or **{"trainer.max_steps": 60}. An interrupted run resumes with
+    the same call. Raises MitigateError for settings and input that a user can correct."""
+    given = [f"recipe={recipe}", *_overrides(settings)]
+    given += [] if path is None else [f"data.path={_written(path)}"]
+    config = _composed(given)
+    try:
+        start(config, {"arguments": given, "overrides": given, "sweep": None, "number": None})
+    except Exception as error:
+        raise _in_words(error) from error
+    return RunResults(config.call.folder)
+
+
+def audit(data: str, *, path: str | PathLike[str] | None = None, **settings: Any) -> RunResults:
+    """Measure the harms of a resource as it is: run("audit", data=...), where data is "conceptnet", "triples",
+    "sentences" or another group of conf/data."""
+    return run("audit", data=data, path=path, **settings)
+
+
+def compare(
+    runs: Sequence[str | Path | RunResults], *, baseline: str | Path | RunResults | None = None, **settings: Any
+) -> RunResults:
+    """Compare finished runs with a baseline: run("compare", ...). runs: folders, or what `run` returns. baseline: one
+    of them, or a policy among them; None: the policy none."""
+    places = [one.folder if isinstance(one, RunResults) else one for one in runs]
+    base = baseline.folder if isinstance(baseline, RunResults) else baseline
+    return run("compare", compare={"runs": places, "baseline": base}, **settings)
+
+
+def label(rows: pl.DataFrame | Iterable[str], scorers: Iterable[str | Scorer] = ROLES, **more: Any) -> pl.DataFrame:
+    """Label texts, or a table of triples (head, relation, tail) or sentences (statement): the rows with `masked` and
+    for each scorer a label (-1 prejudice, 0 neutral, 1 favouritism) and a strength (-1 to 1).
+
+    scorers: names (`scorer`), or objects of make_scorer. more: further arguments of
+    score.labeller.label_statements."""
+    table = rows if isinstance(rows, pl.DataFrame) else pl.DataFrame({"statement": list(rows)})
+    return label_statements(table, [scorer(one) if isinstance(one, str) else one for one in scorers], **more)
+
+
+def scorer(name: str, **settings: Any) -> Scorer:
+    """Build a scorer by its name in conf/score: "sentiment" and "regard", or another such as "crowd2" or "keyword".
+    settings: of the group score. Raises MitigateError for an unknown name."""
+    scorers = Scorers(configured(_composed(list(_overrides({"score": settings} if settings else {})))).score)
+    if name in ROLES:
+        return next(one for one in scorers.of_roles if one.name == name)
+    return scorers.named([name], "scorer")[0]
+
+
+def policy(name: str, **settings: Any) -> Policy:
+    """Build a policy by its name in conf/policy, such as "both_neutral"; settings: its own, such as control=True. Its
+    method `filter` takes labelled triples and returns the ledger."""
+    config = _composed([f"policy={name}", *_overrides({"policy": settings} if settings else {})])
+    return Scorers(configured(config).score).policy(config.policy)
+
+
+def _composed(overrides: Sequence[str]) -> DictConfig:
+    try:
+        with initialize_config_dir(config_dir=str(CONF), version_base=None, job_name="mitigate"):
+            return compose("config", list(overrides))
+    except Exception as error:
+        raise _in_words(error) from error
+
+
+def _in_words(error: Exception) -> Exception:
+    said = in_words(error)
+    return error if said is None or isinstance(error, MitigateError) else MitigateError(said)
+
+
+def _overrides(settings: Mapping[str, Any]) -> Iterator[str]:
+    """Settings as arguments of the command line; those of a group may be a mapping."""
+    for name, value in settings.items():
+        if isinstance(value, Mapping) and "." not in name:
+            yield from (f"{name}.{key}={_written(one)}" for key, one in value.items())
+        else:
+            yield f"{name}={_written(value)}"
+
+
+def _written(value: Any) -> str:
+    """A value as Hydra reads it."""
+    if value is None or isinstance(value, bool | int | float):
+        return "null" if value is None else str(value).lower()
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{key}:{_written(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, str | PathLike):
+        return QuotedString(literal(str(value)), Quote.single).with_quotes()
+    return "[" + ",".join(map(_written, value)) + "]"
