@@ -1,13 +1,11 @@
 """recipe=ask: questions about heads and relations to finished runs, by a command, on a terminal, or through a pipe.
-Answers are a table, with two runs side by side, or JSON for scripts. It leaves no run folder and records nothing."""
+Answers are tables, or JSON for scripts. It leaves no run folder and records nothing."""
 
 import json
 import math
-import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -15,8 +13,7 @@ import polars as pl
 from mitigate.errors import MitigateError
 from mitigate.finished import read_runs, short_names
 from mitigate.measure.agreement import CLASSES
-from mitigate.probe.answers import Answers, all_targets, shared_relations
-from mitigate.probe.run_index import find_relation
+from mitigate.probe.answers import Answers, find_relation, shared_relations
 from mitigate.progress import complain, say
 from mitigate.recipes.job import Config
 from mitigate.triples import OTHER, TEMPLATES, label_columns
@@ -24,12 +21,10 @@ from mitigate.triples import OTHER, TEMPLATES, label_columns
 WORDS = {**CLASSES, OTHER: "other"}
 MISSING = "–"
 LONGEST_TAIL = 40
-GAP = "   "
-WIDE = (200, 24)  # columns and lines, where there is no terminal
 TWO_WORDINGS = "a/b: labelled a with the paper's phrase of the relation, b with the neutral one"
 UNMASKED = "is not a target of the run, so the word is not masked in labelled sentences"
 
-HOW = "A head and a relation, such as: lawyer CapableOf. Tab completes; an empty line ends."
+HOW = "write a head and a relation, such as: lawyer CapableOf; an empty line ends"
 EXAMPLE = "head=lawyer relation=CapableOf"
 
 
@@ -55,7 +50,7 @@ def run(config: Config) -> None:
             "terminal or from standard input"
         )
     elif sys.stdin is not None and sys.stdin.isatty():
-        converse(runs, show, quiet=show is as_json)
+        converse(runs, show)
     else:
         answer_lines(sys.stdin or (), runs, show)
 
@@ -75,11 +70,11 @@ def open_answers(config: Config) -> list[Answers]:
     return found
 
 
-def converse(runs: list[Answers], show: Callable[[Question, list[Answers]], str], *, quiet: bool) -> None:
-    """Answer questions of a terminal until an empty line, Ctrl-D or Ctrl-C. quiet: nothing but answers on standard
-    output."""
-    with suppress(KeyboardInterrupt):
-        for line in lines_of_terminal(runs, quiet=quiet):
+def converse(runs: list[Answers], show: Callable[[Question, list[Answers]], str]) -> None:
+    """Answer questions of a terminal until an empty line, Ctrl-D or Ctrl-C."""
+    complain(HOW)
+    with suppress(KeyboardInterrupt, EOFError):
+        while line := input().strip():
             try:
                 say(show(read_line(line, runs), runs))
             except MitigateError as error:
@@ -136,25 +131,15 @@ def as_json(question: Question, runs: Sequence[Answers]) -> str:
 
 
 def as_text(question: Question, runs: Sequence[Answers]) -> str:
-    """A table of each run, side by side where they fit into the terminal."""
-    blocks = [_block(name, run, run.tails(*question)) for name, run in named(runs).items()]
-    widths = [max(map(len, block)) for block in blocks]
-    if sum(widths) + len(GAP) * (len(blocks) - 1) <= shutil.get_terminal_size(WIDE).columns:
-        rows = zip_longest(*blocks, fillvalue="")
-        lines = [GAP.join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    else:
-        lines = [line.rstrip() for block in blocks for line in block]
+    """A table of each run, one below the other."""
+    by_folder = {str(one.run.folder): {"policy": one.run.policy, "seed": one.run.seed} for one in runs}
+    named = zip(short_names(by_folder), runs, strict=True)
+    lines = [line.rstrip() for name, one in named for line in _block(name, one, one.tails(*question))]
     if any(" / " in line for line in lines):
         lines.append(TWO_WORDINGS)
     if question.head not in runs[0].index.target_list.forms:
         lines.append(f"{question.head} {UNMASKED}")
     return "\n".join([f"{question.head} {question.relation}", *lines])
-
-
-def named(runs: Sequence[Answers]) -> dict[str, Answers]:
-    """The runs by the names of their policies; where these are the same, with seeds."""
-    by_folder = {str(run.run.folder): {"policy": run.run.policy, "seed": run.run.seed} for run in runs}
-    return dict(zip(short_names(by_folder), runs, strict=True))
 
 
 def _block(name: str, run: Answers, tails: pl.DataFrame) -> list[str]:
@@ -178,43 +163,3 @@ def _cells(row: Mapping[str, Any], scorers: Sequence[str], plausible: bool) -> l
 
 def _number(value: float | None) -> str:
     return MISSING if value is None or math.isnan(value) else f"{value:.2f}"
-
-
-def lines_of_terminal(runs: Sequence[Answers], *, quiet: bool) -> Iterator[str]:
-    """The typed lines up to an empty one or the end of input. quiet: nothing is written to standard output, which holds
-    the answers alone."""
-    complete_with(all_targets(runs), shared_relations(runs))
-    if not quiet:
-        say(HOW)
-    try:
-        while (line := input("" if quiet else "> ")).strip():
-            yield line
-    except (EOFError, KeyboardInterrupt):
-        sys.stderr.write("\n")
-
-
-def complete_with(heads: Sequence[str], relations: Sequence[str]) -> None:
-    """Let the Tab key complete lines, where Python has readline."""
-    try:
-        import readline
-    except ImportError:
-        return
-    readline.set_completer_delims("")  # the whole line is completed, since a head may have blanks
-    readline.set_completer(completer(heads, relations))
-    readline.parse_and_bind("tab: complete")
-
-
-def completer(heads: Sequence[str], relations: Sequence[str]) -> Callable[[str, int], str | None]:
-    """The function that readline calls with a line and 0, 1, 2 ...; it returns the completions one by one."""
-
-    def complete(line: str, place: int) -> str | None:
-        return dict(enumerate(completions(line, heads, relations))).get(place)
-
-    return complete
-
-
-def completions(line: str, heads: Sequence[str], relations: Sequence[str]) -> list[str]:
-    """Heads that begin with the line, and behind a head the relations that begin with the last word."""
-    head, _, last = line.rpartition(" ")
-    matching = [f"{name} " for name in heads if name.startswith(line.lower())]
-    return matching + [f"{head} {name}" for name in relations if head and name.lower().startswith(last.lower())]
