@@ -18,8 +18,13 @@ from pathlib import Path
 
 USES = ast.Name | ast.Attribute
 HOLDERS = {"plan", "job"}
-RECIPES = {"compare": "comparing", "kge": "kge"}
-TRIPS = {"main job": "mitigate.recipe", "audit": "audit.recipe", "kge": "kge"}
+RECIPES = {"compare": ("recipes.compare", "recipes.comparing"), "kge": ("studies.kge", "recipes.kge")}
+TRIPS = {
+    "main job": ("recipes.mitigate", "recipes.mitigate.recipe"),
+    "audit": ("studies.audit", "recipes.audit.recipe"),
+    "kge": RECIPES["kge"],
+}
+"""The modules of recipes, where they are now and in version 0.2."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +40,10 @@ class Function:
         """Whether a parameter is a part of the configuration."""
         arguments = self.node.args
         given = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-        return any(one.annotation is not None and "DictConfig" in ast.unparse(one.annotation) for one in given)
+        return any(
+            one.annotation is not None and re.search(r"\b(?:Dict)?Config\b", ast.unparse(one.annotation))
+            for one in given
+        )
 
     @property
     def calls(self) -> list[ast.expr]:
@@ -126,6 +134,10 @@ class Tree:
         known = self.methods.get(call.attr, [])
         return known[0] if len(known) == 1 else None
 
+    def module_of(self, places: tuple[str, ...]) -> str:
+        """The module of a recipe that this tree has."""
+        return next(f"mitigate.{place}" for place in places if f"mitigate.{place}.run" in self.functions)
+
     @cached_property
     def methods(self) -> dict[str, list[Function]]:
         """The methods that take a part of the configuration, by name."""
@@ -192,14 +204,14 @@ def figures(root: Path) -> dict[str, str]:
         "private helpers used once, of all": f"{once} of {private}",
     }
     found |= {
-        f"modules that {name} reaches": f"{tree.reached(f'mitigate.recipes.{path}')}" for name, path in RECIPES.items()
+        f"modules that {name} reaches": f"{tree.reached(tree.module_of(places))}" for name, places in RECIPES.items()
     }
     pages = [one for name, one in ours.items() if name.startswith("mitigate.report.")]
     nodes = [node for one in pages for node in ast.walk(one) if isinstance(node, ast.ImportFrom)]
     between = sum((node.module or "").startswith("mitigate.report") for node in nodes)
     found["imports between files of report/"] = f"{between}"
-    for name, path in TRIPS.items():
-        start = tree.functions[f"mitigate.recipes.{path}.run"]
+    for name, places in TRIPS.items():
+        start = tree.functions[f"{tree.module_of(places)}.run"]
         stays = list(tree.trip(start))
         files = {start.file, *(file for file, _ in stays)}
         found[f"way of config, {name}: stays, returns, files"] = (
