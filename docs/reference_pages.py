@@ -30,6 +30,7 @@ def pages(shown: Path) -> dict[str, str]:
         "recipes": recipes(),
         "commands": commands(shown),
         "names": names(),
+        "measures": declared(),
     }
 
 
@@ -85,18 +86,17 @@ COLUMNS = {
     "n": "units of a mean, such as targets",
 }
 """What the columns of results.parquet hold."""
-BEGIN, END = "<!-- from the declarations: python docs/reference_pages.py -->", "<!-- end -->"
 
 
 def declared() -> str:
-    """The schema of results.parquet and every measure, for docs/measures.md."""
+    """The schema of results.parquet and every measure."""
     assert COLUMNS.keys() == SCHEMA.keys(), "describe each column"
-    parts = [BEGIN, f"`results.parquet`, version {VERSION} of the schema:"]
+    parts = ["# Measures", f"`results.parquet`, version {VERSION} of the schema:"]
     parts.append(table(("column", "content"), ((f"`{name}`", text) for name, text in COLUMNS.items())))
     for name, about in TABLES.items():
         parts.append(f"**`{name}`**: {about.columns}.")
         parts.append(table(("key in metrics.json", "measure", "unit, range", "better"), map(_row, measures(name))))
-    return "\n\n".join([*parts, END])
+    return "\n\n".join(parts) + "\n"
 
 
 def _row(one: Measure) -> tuple[Cell, ...]:
@@ -223,7 +223,4 @@ def _read(path: Path) -> Any:
 
 
 if __name__ == "__main__":
-    page = Path(__file__).with_name("measures.md")
-    text = page.read_text(encoding="utf-8")
-    before, _, rest = text.partition(BEGIN)
-    page.write_text(before + declared() + rest.partition(END)[2], encoding="utf-8")
+    print(declared())
